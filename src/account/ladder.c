@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "account/ladder.h"
+
+#define M(name) BIT(process_##name)
+
+/* In struct rusage, so wait4 tells them of everything that was reaped. */
+static const uint64_t in_rusage = M(cpu_seconds) | M(cpu_user_seconds) | M(cpu_system_seconds) |
+                                  M(cpu_cores) | M(faults_minor_count) | M(faults_major_count) |
+                                  M(switches_voluntary_count) | M(switches_involuntary_count) |
+                                  M(memory_peak_bytes);
+
+/* In the tracker's own io file, beside what the tracker did itself. */
+static const uint64_t in_own_io = M(storage_read_bytes) | M(storage_written_bytes) |
+                                  M(storage_cancelled_bytes) | M(io_read_bytes) |
+                                  M(io_written_bytes) | M(io_read_calls_count) |
+                                  M(io_write_calls_count);
+
+static const uint64_t of_the_clock = M(wall_seconds);
+
+/* A process that lives shorter than an interval is not seen, and a count of what was seen, or the
+ * last value seen of what has ended, is at least so much. */
+static const uint64_t at_least = M(processes_started_count) | M(switches_voluntary_count) |
+                                 M(switches_involuntary_count) | M(cpu_wait_seconds) |
+                                 M(memory_peak_bytes);
+
+struct verdict ladder_pick(const struct rung *rungs, size_t count, enum metric_id id,
+                           union value *ret_value)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct rung *r = &rungs[i];
+        if (!(r->answers >> id & 1) || !row_has(r->row, id))
+            continue;
+        *ret_value = row_value(r->row, id);
+        bool missing = r->incomplete >> id & 1;
+        return (struct verdict){.quality = missing ? QUALITY_LOWER_BOUND : r->quality,
+                                .rung = r->name};
+    }
+    return (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
+}
+
+struct verdict ladder_worse(struct verdict a, struct verdict b)
+{
+    return a.quality <= b.quality ? a : b;
+}
+
+size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_only,
+                    const struct row *row, const struct evidence *e)
+{
+    bool one_process = part == PART_MAIN || own_only;
+    uint64_t vanished = e->auto_reaping && !one_process ? ~UINT64_C(0) : 0;
+    size_t n = 0;
+    rungs[n++] = (struct rung){"clock", row, of_the_clock, QUALITY_EXACT, 0};
+    if (one_process)
+        rungs[n++] = (struct rung){"at exit", row, e->main_at_end, QUALITY_EXACT, 0};
+    if (!one_process && e->all_reaped) {
+        uint64_t peak = e->peak_is_exact ? 0 : M(memory_peak_bytes);
+        uint64_t lost = vanished & ~M(memory_peak_bytes);
+        rungs[n++] =
+            (struct rung){"wait4", row, in_rusage, QUALITY_EXACT_IF_REAPED, lost | peak};
+        rungs[n++] = (struct rung){"wait4, io", row, in_own_io, QUALITY_EXACT_IF_REAPED, lost};
+    }
+    rungs[n++] = (struct rung){"samples", row, ~UINT64_C(0), QUALITY_SAMPLED,
+                               e->denied | at_least | (vanished & (in_rusage | in_own_io))};
+    return n;
+}

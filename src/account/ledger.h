@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ * The books of a target.
+ *
+ * When a process is reaped, the kernel adds its CPU time, faults and I/O to whoever reaped it. So
+ * the sum over live members of what is their own and what they inherited is conserved, and
+ *
+ *     total = live members (own + inherited) + reaped by the tracker + lost
+ *
+ * counts every process once, however short it lived, as long as somebody waits for it. A process
+ * that nobody waits for (its parent ignores SIGCHLD) takes its figures away: what was last seen of
+ * it is kept under `lost`, and the total is then a lower bound.
+ *
+ * Members are read one after the other. One that is reaped in between may be missed in this round,
+ * so a published counter is held where it was until the sum has caught up: it never falls. */
+#pragma once
+
+#include "account/members.h"
+#include "metric/quality.h"
+
+struct ledger {
+    uint64_t folds[FOLD_NONE]; /* bits of the metrics of each fold */
+    bool own_only;         /* the target is one process without its children */
+    struct row reaped;     /* by the tracker itself, with all they had inherited */
+    struct row lost;       /* last seen of members nobody reaped */
+    struct row departed;   /* last seen of every member that left, for what is not handed on */
+    struct row main_left;  /* the main process as it ended */
+    bool main_has_left;
+    uint64_t main_fresh;   /* bits of it that were read after it had ended */
+    struct row held[PARTS]; /* the counters as published */
+    uint64_t started;
+    uint64_t denied;       /* bits that permissions hide for some member now */
+    bool auto_reaping;     /* a member was seen whose children vanish uncounted */
+};
+
+void ledger_init(struct ledger *l, bool own_only);
+
+/* A member left. lost: nobody reaped it, so its figures went with it. */
+void ledger_leave(struct ledger *l, const struct member *m, bool lost);
+
+/* Sum up into the rows of the parts; PART_DESCENDANTS stays unknown with own_only. */
+void ledger_fold(struct ledger *l, const struct members *members, struct row parts[PARTS]);
+
+/* Whether a member that left was certainly reaped by nobody: its parent, still a member, ignores
+ * SIGCHLD, or has not inherited the CPU time that the child was seen to have. */
+bool ledger_was_lost(const struct members *members, const struct member *m, uint64_t ns_per_tick);

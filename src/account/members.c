@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "account/members.h"
+
+#include <string.h>
+
+void members_init(struct members *m, size_t payload_bytes)
+{
+    *m = (struct members){.payload_bytes = payload_bytes};
+}
+
+void members_done(struct members *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        free(m->order[i]);
+    for (size_t i = 0; i < m->spare_count; i++)
+        free(m->spare[i]);
+    free(m->order);
+    free(m->slots);
+    free(m->spare);
+    map_done(&m->by_pid);
+    *m = (struct members){0};
+}
+
+struct member *members_find(const struct members *m, pid_t pid)
+{
+    uint32_t slot;
+    return map_get(&m->by_pid, (uint32_t)pid, &slot) ? m->slots[slot] : NULL;
+}
+
+/* All three arrays hold at most one entry per member, so they grow together. */
+static int reserve(struct members *m)
+{
+    if (m->count + m->spare_count < m->capacity)
+        return 0;
+    size_t capacity = m->capacity ? m->capacity * 2 : 32;
+    struct member ***arrays[] = {&m->order, &m->slots, &m->spare};
+    for (size_t i = 0; i < ARRAY_LEN(arrays); i++) {
+        struct member **bigger = realloc(*arrays[i], capacity * sizeof *bigger);
+        if (!bigger)
+            return -ENOMEM;
+        *arrays[i] = bigger;
+    }
+    m->capacity = capacity;
+    return 0;
+}
+
+static struct member *take_member(struct members *m)
+{
+    if (m->spare_count) {
+        struct member *used = m->spare[--m->spare_count];
+        uint32_t slot = used->slot;
+        memset(used, 0, sizeof *used + m->payload_bytes);
+        used->slot = slot;
+        return used;
+    }
+    if (reserve(m) < 0)
+        return NULL;
+    struct member *fresh = calloc(1, sizeof *fresh + m->payload_bytes);
+    if (fresh)
+        fresh->slot = m->slot_count++;
+    return fresh;
+}
+
+struct member *members_add(struct members *m, pid_t pid)
+{
+    struct member *member = take_member(m);
+    if (!member)
+        return NULL;
+    if (map_put(&m->by_pid, (uint32_t)pid, member->slot) < 0) {
+        m->spare[m->spare_count++] = member;
+        return NULL;
+    }
+    member->process.entity.kind = ENTITY_PROCESS;
+    member->process.entity.pid = pid;
+    row_init(&member->process.own, ENTITY_PROCESS);
+    row_init(&member->process.inherited, ENTITY_PROCESS);
+    m->slots[member->slot] = member;
+    m->order[m->count++] = member;
+    return member;
+}
+
+void members_sweep(struct members *m)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        struct member *member = m->order[i];
+        if (!member->gone) {
+            m->order[kept++] = member;
+            continue;
+        }
+        if (members_find(m, member->process.entity.pid) == member)
+            map_remove(&m->by_pid, (uint32_t)member->process.entity.pid);
+        m->spare[m->spare_count++] = member;
+    }
+    m->count = kept;
+}

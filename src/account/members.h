@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * The processes of a target, parents before children: a child that is reaped between two readings
+ * is then missed for a moment, never counted twice. */
+#pragma once
+
+#include "base/map.h"
+#include "metric/process.h"
+
+struct member {
+    struct process process;
+    bool is_main;
+    bool gone;      /* found to have left; removed at the end of the walk */
+    bool was_seen;  /* read at least once, so it counts as started */
+    uint32_t slot;
+    uint64_t parent_cpu_ns; /* what its parent had inherited when it was first seen */
+    uint64_t rate_cpu_ns;   /* where the last rate was measured from */
+    uint64_t rate_at_ns;
+    uint64_t slow_pass;     /* the last round of slow reads that came by */
+    _Alignas(max_align_t) char payload[]; /* belongs to whoever made the table */
+};
+
+struct members {
+    struct member **order; /* owned; in order of discovery, which puts parents first */
+    size_t count;
+    size_t capacity;
+    struct member **slots; /* owned; slot -> member, NULL when free */
+    uint32_t slot_count;
+    struct member **spare; /* owned; members to be used again */
+    size_t spare_count;
+    struct map by_pid;
+    size_t payload_bytes;
+};
+
+void members_init(struct members *m, size_t payload_bytes);
+void members_done(struct members *m);
+
+/* The member with that pid that has not left, or NULL. */
+struct member *members_find(const struct members *m, pid_t pid);
+
+/* A new member at the end, or NULL when there is no memory. Its payload is zeroed. */
+struct member *members_add(struct members *m, pid_t pid);
+
+/* Forget those marked as gone. */
+void members_sweep(struct members *m);

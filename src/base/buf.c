@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/buf.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+void buf_done(struct buf *b)
+{
+    free(b->data);
+    *b = (struct buf){0};
+}
+
+void buf_clear(struct buf *b)
+{
+    b->length = 0;
+    b->failed = false;
+    if (b->data)
+        b->data[0] = '\0';
+}
+
+bool buf_failed(const struct buf *b)
+{
+    return b->failed;
+}
+
+/* Room for `more` bytes and a terminating zero. */
+static bool reserve(struct buf *b, size_t more)
+{
+    if (b->failed)
+        return false;
+    if (b->capacity - b->length > more)
+        return true;
+    size_t wanted = b->capacity ? b->capacity : 256;
+    while (wanted - b->length <= more)
+        wanted *= 2;
+    char *data = realloc(b->data, wanted);
+    if (!data) {
+        b->failed = true;
+        return false;
+    }
+    b->data = data;
+    b->capacity = wanted;
+    return true;
+}
+
+void buf_add(struct buf *b, const char *text, size_t length)
+{
+    if (!reserve(b, length))
+        return;
+    memcpy(b->data + b->length, text, length);
+    b->length += length;
+    b->data[b->length] = '\0';
+}
+
+void buf_puts(struct buf *b, const char *text)
+{
+    buf_add(b, text, strlen(text));
+}
+
+void buf_putc(struct buf *b, char c)
+{
+    buf_add(b, &c, 1);
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    if (length >= 0 && reserve(b, (size_t)length)) {
+        vsnprintf(b->data + b->length, (size_t)length + 1, format, again);
+        b->length += (size_t)length;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+/* Writes the digits of value in front of `end` and returns where they begin. */
+static char *digits_before(char *end, uint64_t value)
+{
+    do
+        *--end = (char)('0' + value % 10);
+    while (value /= 10);
+    return end;
+}
+
+void buf_u64(struct buf *b, uint64_t value)
+{
+    char digits[20];
+    char *end = digits + sizeof digits;
+    char *first = digits_before(end, value);
+    buf_add(b, first, (size_t)(end - first));
+}
+
+static uint64_t power_of_ten(unsigned exponent)
+{
+    uint64_t power = 1;
+    while (exponent--)
+        power *= 10;
+    return power;
+}
+
+void buf_fixed(struct buf *b, uint64_t value, unsigned decimals)
+{
+    uint64_t scale = power_of_ten(decimals);
+    buf_u64(b, value / scale);
+    if (!decimals)
+        return;
+    char digits[20];
+    char *end = digits + sizeof digits;
+    char *first = digits_before(end, value % scale);
+    while (end - first < (ptrdiff_t)decimals)
+        *--first = '0';
+    buf_putc(b, '.');
+    buf_add(b, first, (size_t)(end - first));
+}
+
+static void cut_zeros(struct buf *b)
+{
+    if (b->failed)
+        return;
+    while (b->data[b->length - 1] == '0')
+        b->length--;
+    if (b->data[b->length - 1] == '.')
+        b->length--;
+    b->data[b->length] = '\0';
+}
+
+void buf_seconds(struct buf *b, uint64_t ns)
+{
+    buf_fixed(b, ns, 9);
+    cut_zeros(b);
+}
+
+void buf_double_fixed(struct buf *b, double value, unsigned decimals)
+{
+    double scaled = fabs(value) * (double)power_of_ten(decimals) + 0.5;
+    if (!isfinite(value) || scaled >= 1.8e19) {
+        buf_puts(b, "null");
+        return;
+    }
+    if (value < 0 && scaled >= 1)
+        buf_putc(b, '-');
+    buf_fixed(b, (uint64_t)scaled, decimals);
+}
+
+void buf_double(struct buf *b, double value, unsigned decimals)
+{
+    size_t start = b->length;
+    buf_double_fixed(b, value, decimals);
+    if (!b->failed && decimals && b->data[start] != 'n')
+        cut_zeros(b);
+}
+
+void buf_utc(struct buf *b, uint64_t real_ns)
+{
+    time_t seconds = (time_t)(real_ns / NS_PER_SECOND);
+    struct tm tm;
+    if (!gmtime_r(&seconds, &tm)) {
+        buf_puts(b, "1970-01-01T00:00:00.000Z");
+        return;
+    }
+    buf_printf(b, "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ", tm.tm_year + 1900, tm.tm_mon + 1,
+               tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+               (unsigned)(real_ns % NS_PER_SECOND / NS_PER_MS));
+}
+
+static unsigned columns_since(const struct buf *b, size_t start)
+{
+    unsigned columns = 0;
+    for (size_t i = start; i < b->length; i++)
+        columns += ((unsigned char)b->data[i] & 0xC0) != 0x80;
+    return columns;
+}
+
+void buf_pad(struct buf *b, size_t start, unsigned width)
+{
+    for (unsigned have = columns_since(b, start); have < width; have++)
+        buf_putc(b, ' ');
+}
+
+void buf_pad_left(struct buf *b, size_t start, unsigned width)
+{
+    unsigned have = columns_since(b, start);
+    if (have >= width)
+        return;
+    size_t spaces = width - have;
+    if (!reserve(b, spaces))
+        return;
+    memmove(b->data + start + spaces, b->data + start, b->length - start);
+    memset(b->data + start, ' ', spaces);
+    b->length += spaces;
+    b->data[b->length] = '\0';
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * The only growing text buffer. A failed allocation is remembered and tested once at the end
+ * (buf_failed), so that the lines that build text stay plain. Numbers never know the locale. */
+#pragma once
+
+#include "base/util.h"
+
+struct buf {
+    char *data;
+    size_t length;
+    size_t capacity;
+    bool failed;
+};
+
+void buf_done(struct buf *b);
+
+/* Forget the text, keep the memory. */
+void buf_clear(struct buf *b);
+bool buf_failed(const struct buf *b);
+
+void buf_add(struct buf *b, const char *text, size_t length);
+void buf_puts(struct buf *b, const char *text);
+void buf_putc(struct buf *b, char c);
+
+/* For text and integers only: floating point formats follow the locale of the host program. */
+void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
+
+void buf_u64(struct buf *b, uint64_t value);
+
+/* value / 10^decimals, all decimals shown: 1234567, 6 -> 1.234567 */
+void buf_fixed(struct buf *b, uint64_t value, unsigned decimals);
+
+/* Nanoseconds as seconds, trailing zeros cut: 1500000000 -> 1.5 */
+void buf_seconds(struct buf *b, uint64_t ns);
+
+/* A double with that many decimals at most, trailing zeros cut; "null" when it is not finite or
+ * too large (1.8e19 / 10^decimals). */
+void buf_double(struct buf *b, double value, unsigned decimals);
+
+/* As the text, but always with that many decimals: for people. */
+void buf_double_fixed(struct buf *b, double value, unsigned decimals);
+
+/* 2026-11-15T09:30:00.123Z */
+void buf_utc(struct buf *b, uint64_t real_ns);
+
+/* Spaces until the text that began at `start` is `width` columns wide (UTF-8 aware). */
+void buf_pad(struct buf *b, size_t start, unsigned width);
+
+/* Spaces in front of what was added since `start`, so that it is `width` columns wide. */
+void buf_pad_left(struct buf *b, size_t start, unsigned width);

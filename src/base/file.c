@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/file.h"
+
+#include "base/util.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdalign.h>
+
+ssize_t file_reread(int fd, char *buf, size_t capacity)
+{
+    ssize_t n;
+    do
+        n = pread(fd, buf, capacity, 0);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+ssize_t file_read_at(int dir, const char *path, char *buf, size_t capacity)
+{
+    CLEANUP_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : file_reread(fd, buf, capacity);
+}
+
+int file_write_all(int fd, const char *data, size_t length)
+{
+    while (length) {
+        ssize_t n = write(fd, data, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        data += n;
+        length -= (size_t)n;
+    }
+    return 0;
+}
+
+int file_each_entry(int dir, void (*visit)(void *arg, const char *name), void *arg)
+{
+    alignas(struct dirent64) char entries[4096];
+    if (lseek(dir, 0, SEEK_SET) < 0)
+        return -errno;
+    ssize_t n;
+    while ((n = getdents64(dir, entries, sizeof entries)) > 0) {
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent64 *d = (const struct dirent64 *)(entries + at);
+            if (d->d_name[0] != '.')
+                visit(arg, d->d_name);
+            at += d->d_reclen;
+        }
+    }
+    return n < 0 ? -errno : 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * Reading kernel files: whole, in one call, through a descriptor that may be kept. */
+#pragma once
+
+#include "base/scan.h"
+
+#include <sys/types.h>
+
+/* Read from the start of fd into buf. Length read, or -errno. A kept descriptor of a process that
+ * is gone answers -ESRCH. */
+ssize_t file_reread(int fd, char *buf, size_t capacity);
+
+/* Open, read, close. A missing file is -ENOENT. */
+ssize_t file_read_at(int dir, const char *path, char *buf, size_t capacity);
+
+/* Write all of it, whatever the number of calls. 0 or -errno. */
+int file_write_all(int fd, const char *data, size_t length);
+
+/* Calls visit with every entry of a directory but . and .., without allocating. 0 or -errno. */
+int file_each_entry(int dir, void (*visit)(void *arg, const char *name), void *arg);

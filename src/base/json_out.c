@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/json_out.h"
+
+#include <string.h>
+
+void json_begin(struct json_out *j, struct buf *b, unsigned indent)
+{
+    *j = (struct json_out){.buf = b, .indent = indent, .empty = true};
+}
+
+static void new_line(struct json_out *j)
+{
+    if (!j->indent)
+        return;
+    buf_putc(j->buf, '\n');
+    for (unsigned i = 0; i < j->depth * j->indent; i++)
+        buf_putc(j->buf, ' ');
+}
+
+/* What stands in front of any value or key. */
+static void lead(struct json_out *j)
+{
+    if (j->after_key) {
+        j->after_key = false;
+        return;
+    }
+    if (!j->empty)
+        buf_putc(j->buf, ',');
+    if (j->depth)
+        new_line(j);
+    j->empty = false;
+}
+
+static void open_with(struct json_out *j, char bracket)
+{
+    lead(j);
+    buf_putc(j->buf, bracket);
+    j->depth++;
+    j->empty = true;
+}
+
+static void close_with(struct json_out *j, char bracket)
+{
+    j->depth--;
+    if (!j->empty)
+        new_line(j);
+    buf_putc(j->buf, bracket);
+    j->empty = false;
+}
+
+void json_object(struct json_out *j)
+{
+    open_with(j, '{');
+}
+
+void json_object_end(struct json_out *j)
+{
+    close_with(j, '}');
+}
+
+void json_array(struct json_out *j)
+{
+    open_with(j, '[');
+}
+
+void json_array_end(struct json_out *j)
+{
+    close_with(j, ']');
+}
+
+/* Length of the well-formed UTF-8 sequence at text, or 0. */
+static size_t utf8_length(const unsigned char *text, size_t left)
+{
+    static const struct {
+        unsigned char mask, lead, length;
+        unsigned least;
+    } forms[] = {{0xE0, 0xC0, 2, 0x80}, {0xF0, 0xE0, 3, 0x800}, {0xF8, 0xF0, 4, 0x10000}};
+
+    for (size_t f = 0; f < ARRAY_LEN(forms); f++) {
+        if ((text[0] & forms[f].mask) != forms[f].lead || left < forms[f].length)
+            continue;
+        unsigned point = text[0] & (unsigned char)~forms[f].mask;
+        for (size_t i = 1; i < forms[f].length; i++) {
+            if ((text[i] & 0xC0) != 0x80)
+                return 0;
+            point = point << 6 | (text[i] & 0x3F);
+        }
+        bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+        return point < forms[f].least || point > 0x10FFFF || surrogate ? 0 : forms[f].length;
+    }
+    return 0;
+}
+
+static void escape(struct buf *b, unsigned char c)
+{
+    static const char names[] = "\"\\\b\f\n\r\t";
+    static const char letters[] = "\"\\bfnrt";
+    const char *known = c ? strchr(names, c) : NULL;
+    if (known) {
+        buf_putc(b, '\\');
+        buf_putc(b, letters[known - names]);
+    } else {
+        buf_printf(b, "\\u%04x", c);
+    }
+}
+
+void json_string_n(struct json_out *j, const char *text, size_t length)
+{
+    lead(j);
+    buf_putc(j->buf, '"');
+    const unsigned char *at = (const unsigned char *)text;
+    const unsigned char *end = at + length;
+    while (at < end) {
+        bool plain = *at >= 0x20 && *at < 0x7F && *at != '"' && *at != '\\';
+        size_t taken = plain ? 1 : *at >= 0x80 ? utf8_length(at, (size_t)(end - at)) : 0;
+        if (taken) {
+            buf_add(j->buf, (const char *)at, taken);
+            at += taken;
+        } else {
+            escape(j->buf, *at++);
+        }
+    }
+    buf_putc(j->buf, '"');
+}
+
+void json_string(struct json_out *j, const char *text)
+{
+    json_string_n(j, text, strlen(text));
+}
+
+void json_key(struct json_out *j, const char *key)
+{
+    json_string(j, key);
+    buf_puts(j->buf, j->indent ? ": " : ":");
+    j->after_key = true;
+}
+
+void json_u64(struct json_out *j, uint64_t value)
+{
+    lead(j);
+    buf_u64(j->buf, value);
+}
+
+void json_i64(struct json_out *j, int64_t value)
+{
+    lead(j);
+    if (value < 0)
+        buf_putc(j->buf, '-');
+    buf_u64(j->buf, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+void json_bool(struct json_out *j, bool value)
+{
+    lead(j);
+    buf_puts(j->buf, value ? "true" : "false");
+}
+
+void json_null(struct json_out *j)
+{
+    lead(j);
+    buf_puts(j->buf, "null");
+}
+
+void json_double(struct json_out *j, double value, unsigned decimals)
+{
+    lead(j);
+    buf_double(j->buf, value, decimals);
+}
+
+void json_seconds(struct json_out *j, uint64_t ns)
+{
+    lead(j);
+    buf_seconds(j->buf, ns);
+}
+
+void json_utc(struct json_out *j, uint64_t real_ns)
+{
+    lead(j);
+    buf_putc(j->buf, '"');
+    buf_utc(j->buf, real_ns);
+    buf_putc(j->buf, '"');
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/scan.h"
+
+#include "base/util.h"
+
+#include <string.h>
+
+struct scan scan_text(const char *text, size_t length)
+{
+    return (struct scan){.at = text, .end = text + length};
+}
+
+struct scan scan_string(const char *text)
+{
+    return scan_text(text, strlen(text));
+}
+
+bool scan_done(const struct scan *s)
+{
+    return s->at == s->end;
+}
+
+void scan_blanks(struct scan *s)
+{
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t'))
+        s->at++;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+bool scan_u64(struct scan *s, uint64_t *ret)
+{
+    struct scan t = *s;
+    scan_blanks(&t);
+    const char *first = t.at;
+    uint64_t value = 0;
+    for (; t.at < t.end && is_digit(*t.at); t.at++) {
+        unsigned digit = (unsigned)(*t.at - '0');
+        if (value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    if (t.at == first)
+        return false;
+    *s = t;
+    *ret = value;
+    return true;
+}
+
+bool scan_i64(struct scan *s, int64_t *ret)
+{
+    struct scan t = *s;
+    scan_blanks(&t);
+    bool negative = t.at < t.end && *t.at == '-';
+    if (negative)
+        t.at++;
+    if (t.at == t.end || !is_digit(*t.at))
+        return false;
+    uint64_t magnitude;
+    if (!scan_u64(&t, &magnitude) || magnitude > (uint64_t)INT64_MAX + (negative ? 1 : 0))
+        return false;
+    *s = t;
+    *ret = (int64_t)(negative ? 0 - magnitude : magnitude);
+    return true;
+}
+
+static int hex_digit(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+bool scan_hex(struct scan *s, uint64_t *ret)
+{
+    struct scan t = *s;
+    scan_blanks(&t);
+    const char *first = t.at;
+    uint64_t value = 0;
+    for (; t.at < t.end && hex_digit(*t.at) >= 0; t.at++) {
+        if (value >> 60)
+            return false;
+        value = value << 4 | (unsigned)hex_digit(*t.at);
+    }
+    if (t.at == first)
+        return false;
+    *s = t;
+    *ret = value;
+    return true;
+}
+
+bool scan_decimal(struct scan *s, double *ret)
+{
+    struct scan t = *s;
+    scan_blanks(&t);
+    uint64_t whole = 0;
+    bool has_whole = scan_u64(&t, &whole);
+    double value = (double)whole;
+    bool has_fraction = false;
+    if (t.at < t.end && *t.at == '.') {
+        double place = 0.1;
+        for (t.at++; t.at < t.end && is_digit(*t.at); t.at++, place /= 10) {
+            value += place * (*t.at - '0');
+            has_fraction = true;
+        }
+    }
+    if (!has_whole && !has_fraction)
+        return false;
+    *s = t;
+    *ret = value;
+    return true;
+}
+
+bool scan_skip_fields(struct scan *s, unsigned n)
+{
+    struct scan t = *s;
+    for (; n; n--) {
+        scan_blanks(&t);
+        if (t.at == t.end || *t.at == '\n')
+            return false;
+        while (t.at < t.end && *t.at != ' ' && *t.at != '\t' && *t.at != '\n')
+            t.at++;
+    }
+    *s = t;
+    return true;
+}
+
+bool scan_word(struct scan *s, const char *word)
+{
+    size_t length = strlen(word);
+    if ((size_t)(s->end - s->at) < length || memcmp(s->at, word, length) != 0)
+        return false;
+    s->at += length;
+    return true;
+}
+
+bool scan_line(struct scan *s, struct scan *ret_line)
+{
+    if (s->at == s->end)
+        return false;
+    const char *newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
+    const char *stop = newline ? newline : s->end;
+    *ret_line = (struct scan){.at = s->at, .end = stop};
+    s->at = newline ? newline + 1 : s->end;
+    return true;
+}
+
+int scan_duration(const char *text, uint64_t *ret_ns)
+{
+    static const struct {
+        const char *suffix;
+        uint64_t ns;
+    } units[] = {
+        {"ns", 1},
+        {"us", NS_PER_US},
+        {"ms", NS_PER_MS},
+        {"s", NS_PER_SECOND},
+        {"m", 60 * NS_PER_SECOND},
+        {"min", 60 * NS_PER_SECOND},
+        {"h", 3600 * NS_PER_SECOND},
+        {"d", 86400 * NS_PER_SECOND},
+        {"", NS_PER_SECOND},
+    };
+    struct scan s = scan_string(text);
+    double number;
+    if (!scan_decimal(&s, &number))
+        return -EINVAL;
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        if (strcmp(s.at, units[i].suffix) != 0)
+            continue;
+        double ns = number * (double)units[i].ns;
+        if (ns > 1e18)
+            return -EINVAL;
+        *ret_ns = (uint64_t)(ns + 0.5);
+        return 0;
+    }
+    return -EINVAL;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * The only number parser. A struct scan is a window on text that shrinks from the left as it is
+ * read; nothing here needs a terminating zero, knows the locale, or reads past the end. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct scan {
+    const char *at;
+    const char *end;
+};
+
+struct scan scan_text(const char *text, size_t length);
+struct scan scan_string(const char *text);
+
+bool scan_done(const struct scan *s);
+
+/* Skip blanks and tabs, never a newline. */
+void scan_blanks(struct scan *s);
+
+/* Read one unsigned decimal after optional blanks. False, and nothing consumed, when there is no
+ * digit or the number does not fit. */
+bool scan_u64(struct scan *s, uint64_t *ret);
+
+/* The same with an optional minus; the value is stored as two's complement. */
+bool scan_i64(struct scan *s, int64_t *ret);
+
+/* Hexadecimal without 0x, as in SigIgn. */
+bool scan_hex(struct scan *s, uint64_t *ret);
+
+/* A decimal number with an optional fraction, 1.25 or .5. */
+bool scan_decimal(struct scan *s, double *ret);
+
+/* Skip n blank-separated fields; false when the line ends first. */
+bool scan_skip_fields(struct scan *s, unsigned n);
+
+/* Consume the word when it is what comes next. */
+bool scan_word(struct scan *s, const char *word);
+
+/* Cut the next line off and hand it out without its newline; false at the end of the text. */
+bool scan_line(struct scan *s, struct scan *ret_line);
+
+/* What people write: 250ms, 1.5s, 2m, 1h, 100us; a bare number is seconds.
+ * 0, or -EINVAL. */
+int scan_duration(const char *text, uint64_t *ret_ns);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ * Small words used everywhere: array length, cleanup on scope exit, visible hand-over. */
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define BIT(n)       (UINT64_C(1) << (n))
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+#define NS_PER_MS     UINT64_C(1000000)
+#define NS_PER_US     UINT64_C(1000)
+
+#define PRINTF_LIKE(at, args) __attribute__((format(printf, at, args)))
+
+static inline void free_p(void *p)
+{
+    free(*(void **)p);
+}
+
+static inline void close_p(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+#define CLEANUP_FREE  __attribute__((cleanup(free_p)))
+#define CLEANUP_CLOSE __attribute__((cleanup(close_p)))
+
+/* Hands a descriptor over: the variable no longer owns it. */
+static inline int take_fd(int *fd)
+{
+    int taken = *fd;
+    *fd = -1;
+    return taken;
+}
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What is left of a after b was taken, never below nothing. */
+static inline uint64_t left_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}

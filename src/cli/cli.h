@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * The command: one file for each subcommand, on top of the public library. */
+#pragma once
+
+#include "toll.h"
+
+/* What toll exits with when it could not do its part. */
+enum { EXIT_TOLL = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };
+
+struct subcommand {
+    const char *name;
+    const char *arguments; /* as in a synopsis */
+    const char *help;      /* one line */
+    int (*main)(int argc, char **argv); /* argv[0] is the subcommand */
+    bool hidden;
+};
+
+/* THE list of subcommands; ends with a row whose name is NULL. */
+extern const struct subcommand subcommands[];
+
+int run_main(int argc, char **argv);
+int replay_main(int argc, char **argv);
+int metrics_main(int argc, char **argv);
+int completion_main(int argc, char **argv);
+int help_main(int argc, char **argv);
+
+/* "toll: sentence" on stderr; returns 125. */
+int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

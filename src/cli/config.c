@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ *
+ *   # options as on the command line, without the dashes
+ *   [run]
+ *   interval = 250ms
+ *   label = team=blue
+ */
+#include "base/file.h"
+#include "cli/options.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CONFIG_BYTES = 65536 };
+
+static char *trim(char *text)
+{
+    text += strspn(text, " \t\r");
+    size_t length = strlen(text);
+    while (length && strchr(" \t\r", text[length - 1]))
+        text[--length] = '\0';
+    return text;
+}
+
+static int take_line(struct settings *s, char *line, const char *where, struct toll_error *e)
+{
+    line = trim(line);
+    if (!*line || *line == '#' || *line == ';')
+        return 0;
+    if (*line == '[')
+        return strcmp(line, "[run]") == 0
+                   ? 0
+                   : err_set(e, -EINVAL, "%s: '%s' is not a section; there is [run]", where, line);
+    char *equals = strchr(line, '=');
+    if (!equals)
+        return err_set(e, -EINVAL, "%s: '%s' is not of the form 'option = value'", where, line);
+    *equals = '\0';
+    const char *name = trim(line);
+    const struct option *o = option_by_name(name);
+    if (!o || o->command_line_only)
+        return err_set(e, -EINVAL, "%s: there is no option '%s'; 'toll help run' lists them", where,
+                       name);
+    return options_apply(s, o, trim(equals + 1), where, e);
+}
+
+int config_read(struct settings *s, const char *path, struct toll_error *e)
+{
+    char **kept = calloc(2, sizeof *kept);
+    char *text = malloc(CONFIG_BYTES);
+    if (!kept || !text) {
+        free(kept);
+        free(text);
+        return err_set(e, -ENOMEM, "no memory for the configuration file");
+    }
+    kept[0] = text; /* the settings point into it */
+    s->kept = kept;
+    ssize_t n = file_read_at(AT_FDCWD, path, text, CONFIG_BYTES - 1);
+    if (n < 0)
+        return err_set(e, -EINVAL, "cannot read the configuration file '%s': %s", path,
+                       strerror((int)-n));
+    if (n == CONFIG_BYTES - 1)
+        return err_set(e, -EINVAL, "the configuration file '%s' is larger than 64 KiB", path);
+    text[n] = '\0';
+    unsigned number = 1;
+    for (char *line = text, *next; line; line = next, number++) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        char where[256];
+        snprintf(where, sizeof where, "%s, line %u", path, number);
+        int r = take_line(s, line, where, e);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ * toll help: made from the tables of subcommands and options. */
+#include "cli/help.h"
+
+#include "base/buf.h"
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMN = 30, WIDTH = 92 };
+
+static bool takes_options(const char *subcommand)
+{
+    return strcmp(subcommand, "run") == 0 || strcmp(subcommand, "replay") == 0;
+}
+
+/* Words from the column on, broken before the width. */
+static void add_wrapped(struct buf *b, const char *text)
+{
+    size_t at = COLUMN;
+    while (*text) {
+        size_t word = strcspn(text, " ");
+        if (at + word > WIDTH) {
+            buf_putc(b, '\n');
+            size_t start = b->length;
+            buf_pad(b, start, COLUMN);
+            at = COLUMN;
+        }
+        buf_add(b, text, word);
+        buf_putc(b, ' ');
+        at += word + 1;
+        text += word;
+        text += strspn(text, " ");
+    }
+    buf_putc(b, '\n');
+}
+
+static void add_accepted(struct buf *b, const struct option *o)
+{
+    buf_puts(b, o->help);
+    if (!o->choices)
+        return;
+    buf_puts(b, ": ");
+    for (const char *c = o->choices; *c; c++)
+        buf_puts(b, *c == ' ' ? " | " : (char[]){*c, '\0'});
+}
+
+static void add_option(struct buf *b, const struct option *o)
+{
+    size_t start = b->length;
+    if (o->letter)
+        buf_printf(b, "  -%c, --%s", o->letter, o->name);
+    else
+        buf_printf(b, "      --%s", o->name);
+    if (o->value)
+        buf_printf(b, " %s", o->value);
+    buf_puts(b, "  ");
+    buf_pad(b, start, COLUMN);
+    struct buf text = {0};
+    add_accepted(&text, o);
+    if (text.data)
+        add_wrapped(b, text.data);
+    buf_done(&text);
+}
+
+static const struct subcommand *find(const char *name)
+{
+    for (const struct subcommand *s = subcommands; s->name; s++)
+        if (strcmp(s->name, name) == 0)
+            return s;
+    return NULL;
+}
+
+static int print(struct buf *b)
+{
+    bool written = !buf_failed(b) && fwrite(b->data, 1, b->length, stdout) == b->length &&
+                   fflush(stdout) == 0;
+    buf_done(b);
+    return written ? 0 : complain("cannot write the help");
+}
+
+int help_subcommand(const char *name)
+{
+    const struct subcommand *s = find(name);
+    if (!s)
+        return complain("'%s' is not a subcommand; 'toll help' lists them", name);
+    struct buf b = {0};
+    buf_printf(&b, "usage: toll %s %s\n\n%s\n", s->name, s->arguments, s->help);
+    if (takes_options(s->name)) {
+        buf_puts(&b, "\n");
+        for (const struct option *o = options; o->name; o++)
+            add_option(&b, o);
+        buf_puts(&b, "\nAn option may also be given as a variable (TOLL_INTERVAL=1s) or in a "
+                     "configuration file\n(interval = 1s); the command line wins over the "
+                     "variable, the variable over the file.\n");
+    }
+    return print(&b);
+}
+
+static int overview(void)
+{
+    struct buf b = {0};
+    buf_puts(&b, "toll tells what a job cost.\n\n");
+    for (const struct subcommand *s = subcommands; s->name; s++) {
+        if (s->hidden)
+            continue;
+        size_t start = b.length;
+        buf_printf(&b, "  toll %s %s  ", s->name, s->arguments);
+        buf_pad(&b, start, 48);
+        buf_printf(&b, "%s\n", s->help);
+    }
+    buf_puts(&b, "\n  toll run -- make -j4                 what did it use?\n"
+                 "  toll run -o run.csv -- ./train.sh    with a curve\n\n"
+                 "'toll help run' lists the options; the manual is toll(1).\n");
+    return print(&b);
+}
+
+/* ---- The options for the man page ------------------------------------------------------------- */
+
+static void add_roff(struct buf *b, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '-')
+            buf_puts(b, "\\-");
+        else if (*text == '\\')
+            buf_puts(b, "\\e");
+        else
+            buf_putc(b, *text);
+}
+
+static int options_for_man(void)
+{
+    struct buf b = {0};
+    for (const struct option *o = options; o->name; o++) {
+        buf_puts(&b, ".TP\n");
+        buf_puts(&b, "\\fB");
+        if (o->letter)
+            buf_printf(&b, "\\-%c\\fR, \\fB", o->letter);
+        buf_puts(&b, "\\-\\-");
+        add_roff(&b, o->name);
+        buf_puts(&b, "\\fR");
+        if (o->value) {
+            buf_puts(&b, " \\fI");
+            add_roff(&b, o->value);
+            buf_puts(&b, "\\fR");
+        }
+        buf_putc(&b, '\n');
+        struct buf text = {0};
+        add_accepted(&text, o);
+        if (text.data)
+            add_roff(&b, text.data);
+        buf_done(&text);
+        if (!o->command_line_only) {
+            char variable[64];
+            option_variable(o, variable, sizeof variable);
+            buf_printf(&b, " (%s)", variable);
+        }
+        if (o->repeats)
+            buf_puts(&b, ". May be repeated");
+        buf_puts(&b, ".\n");
+    }
+    return print(&b);
+}
+
+int help_main(int argc, char **argv)
+{
+    if (argc > 2)
+        return complain("toll help takes one subcommand, or nothing");
+    if (argc == 2 && strcmp(argv[1], "--man") == 0)
+        return options_for_man();
+    return argc == 2 ? help_subcommand(argv[1]) : overview();
+}

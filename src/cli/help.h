@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The page of a subcommand, on stdout. */
+int help_subcommand(const char *name);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ * Options as data: parsing, --help, the man page, completions, environment and configuration file
+ * are all made from one table. */
+#pragma once
+
+#include "base/err.h"
+#include "cli/cli.h"
+
+enum summary_format { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_NONE };
+
+/* Everything `toll run` can be told. Strings are borrowed from the command line or the
+ * environment, or owned by `kept`. */
+struct settings {
+    struct toll_options tracker;
+    const char **outputs; /* owned array, NULL behind the last */
+    const char **labels;  /* owned array, NULL behind the last */
+    enum summary_format summary;
+    const char *summary_to; /* a path, or a number; NULL = stderr */
+    const char *config;
+    bool quiet;
+    bool verbose;
+    bool help;
+    char **kept; /* owned strings from the configuration file, NULL behind the last */
+};
+
+struct option {
+    const char *name;
+    char letter;         /* 0 = none */
+    const char *value;   /* NULL: a switch */
+    const char *choices; /* accepted words with blanks between, or NULL */
+    bool repeats;
+    bool command_line_only;
+    const char *help;
+    int (*set)(struct settings *s, const char *value, struct toll_error *e);
+};
+
+/* THE table; ends with a row whose name is NULL. */
+extern const struct option options[];
+
+void settings_done(struct settings *s);
+
+/* Read file, environment and command line in that order: each overrides the one before. *ret_rest
+ * is the index of the first word that is no option. 0 or -EINVAL. */
+int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struct toll_error *e);
+
+/* One value from a named source; name is as on the command line. */
+int options_apply(struct settings *s, const struct option *o, const char *value,
+                  const char *source, struct toll_error *e);
+
+const struct option *option_by_name(const char *name);
+
+/* TOLL_SUMMARY_TO for summary-to. */
+void option_variable(const struct option *o, char *ret, size_t capacity);
+
+/* The configuration file: "name = value" lines, optional [run] heading, # comments. */
+int config_read(struct settings *s, const char *path, struct toll_error *e);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ * toll replay: the same figures and outputs from a recorded run, for tests and bug reports. */
+#include "cli/session.h"
+
+int replay_main(int argc, char **argv)
+{
+    struct session s;
+    int status;
+    if (session_open(&s, argc, argv, &status) != 0) {
+        session_close(&s);
+        return status;
+    }
+    struct toll_error e = {0};
+    struct toll_end end = {0};
+    status = 0;
+    if (s.first_word != argc - 1)
+        status = complain("toll replay takes the directory of one recorded run");
+    else if (toll_tracker_replay(s.tracker, argv[s.first_word], &e) < 0)
+        status = complain("%s", e.message);
+    if (status == 0) {
+        int r;
+        while ((r = toll_tracker_step(s.tracker)) > 0)
+            ;
+        session_finish(&s, &end);
+        if (r < 0)
+            status = complain("the script of '%s' is not as expected", argv[s.first_word]);
+    }
+    session_close(&s);
+    return status;
+}

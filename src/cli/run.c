@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ * toll run: start a command, measure it, be gone when it is. */
+#include "cli/session.h"
+#include "cli/signals.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static int status_of(const struct toll_end *end)
+{
+    return end->signaled ? EXIT_SIGNAL + end->status : end->status;
+}
+
+static int failed_launch(const struct toll_launch *launch, const struct toll_error *e)
+{
+    complain("%s", e->message);
+    if (!launch->exec_errno)
+        return EXIT_TOLL;
+    return launch->exec_errno == ENOENT || launch->exec_errno == ENOTDIR ? EXIT_NOT_FOUND
+                                                                         : EXIT_NOT_EXECUTABLE;
+}
+
+/* toll cannot measure, but the command runs: see it to its end. */
+static int just_wait(struct session *s, struct signals *signals)
+{
+    pid_t command = toll_tracker_pid(s->tracker);
+    int status;
+    while (waitpid(command, &status, WNOHANG) == 0) {
+        struct pollfd fd = {.fd = signals->fd, .events = POLLIN};
+        poll(&fd, 1, 1000);
+        signals_forward(signals, s->tracker, false);
+    }
+    return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Until the target has ended, or the wait for what the command left behind is cut short. */
+static void measure(struct session *s, struct signals *signals)
+{
+    struct pollfd fds[] = {
+        {.fd = signals->fd, .events = POLLIN},
+        {.fd = toll_tracker_fd(s->tracker), .events = POLLIN},
+    };
+    while (toll_tracker_step(s->tracker) > 0) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            break;
+        bool command_has_ended = kill(toll_tracker_pid(s->tracker), 0) < 0;
+        if ((fds[0].revents & POLLIN) && signals_forward(signals, s->tracker, command_has_ended))
+            break;
+    }
+}
+
+static int run(struct session *s, char **command)
+{
+    struct signals signals;
+    if (signals_open(&signals) < 0)
+        return complain("cannot watch for signals: %s", strerror(errno));
+    struct toll_launch launch = {
+        .size = sizeof launch,
+        .signal_mask = &signals.mask,
+        .ignore_sigchld = signals.ignore_sigchld,
+    };
+    struct toll_error e = {0};
+    int r = toll_tracker_launch(s->tracker, command, &launch, &e);
+    if (r < 0 && toll_tracker_pid(s->tracker)) {
+        complain("%s", e.message);
+        return just_wait(s, &signals);
+    }
+    if (r < 0)
+        return failed_launch(&launch, &e);
+    measure(s, &signals);
+    struct toll_end end;
+    session_finish(s, &end);
+    return status_of(&end);
+}
+
+int run_main(int argc, char **argv)
+{
+    struct session s;
+    int status;
+    if (session_open(&s, argc, argv, &status) == 0) {
+        if (s.first_word >= argc)
+            status = complain("there is no command to run; toll run [options] [--] COMMAND…");
+        else
+            status = run(&s, argv + s.first_word);
+    }
+    session_close(&s);
+    return status;
+}

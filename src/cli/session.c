@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/session.h"
+
+#include "base/scan.h"
+#include "cli/help.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+/* Said at once, but not twice on the same screen. */
+static void say(void *arg, const char *sentence)
+{
+    const struct session *s = arg;
+    bool summary_says_it = s->settings.summary != SUMMARY_NONE && !s->settings.summary_to;
+    if (!s->settings.quiet && !(s->finishing && summary_says_it))
+        complain("%s", sentence);
+}
+
+static bool wants_color(int fd)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    return isatty(fd) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+/* A number is a descriptor, anything else a file. */
+static int descriptor(const char *text)
+{
+    struct scan s = scan_string(text);
+    uint64_t number;
+    return scan_u64(&s, &number) && scan_done(&s) && number < 65536 ? (int)number : -1;
+}
+
+static int add_summary(struct session *s, struct toll_error *e)
+{
+    const struct settings *set = &s->settings;
+    if (set->quiet || set->summary == SUMMARY_NONE)
+        return 0;
+    struct toll_output out = {
+        .size = sizeof out,
+        .fd = STDERR_FILENO,
+        .format = set->summary == SUMMARY_JSON ? "json" : "text",
+        .flags = set->verbose ? TOLL_OUTPUT_VERBOSE : 0,
+    };
+    if (set->summary_to) {
+        out.fd = descriptor(set->summary_to);
+        if (out.fd < 0)
+            out.destination = set->summary_to;
+        else if (fcntl(out.fd, F_GETFD) < 0)
+            return err_set(e, -EINVAL, "--summary-to: descriptor %d is not open", out.fd);
+    }
+    if (!out.destination && wants_color(out.fd))
+        out.flags |= TOLL_OUTPUT_COLOR;
+    return toll_tracker_add_output(s->tracker, &out, e);
+}
+
+static int add_outputs(struct session *s, struct toll_error *e)
+{
+    for (const char **file = s->settings.outputs; file && *file; file++) {
+        struct toll_output out = {
+            .size = sizeof out,
+            .destination = *file,
+            .flags = s->settings.verbose ? TOLL_OUTPUT_VERBOSE : 0,
+        };
+        int r = toll_tracker_add_output(s->tracker, &out, e);
+        if (r < 0)
+            return err_wrap(e, r, "--output");
+    }
+    return add_summary(s, e);
+}
+
+int session_open(struct session *s, int argc, char **argv, int *ret_status)
+{
+    struct toll_error e = {0};
+    *s = (struct session){0};
+    int r = options_read(&s->settings, argc, argv, &s->first_word, &e);
+    if (r == 0 && s->settings.help) {
+        *ret_status = help_subcommand(argv[0]);
+        return 1;
+    }
+    s->settings.tracker.note = say;
+    s->settings.tracker.note_arg = s;
+    if (r == 0)
+        r = toll_tracker_new(&s->tracker, &s->settings.tracker, &e);
+    if (r == 0)
+        r = add_outputs(s, &e);
+    if (r < 0)
+        *ret_status = complain("%s", e.message);
+    return r < 0;
+}
+
+void session_close(struct session *s)
+{
+    toll_tracker_free(s->tracker);
+    settings_done(&s->settings);
+}
+
+void session_finish(struct session *s, struct toll_end *ret_end)
+{
+    s->finishing = true;
+    toll_tracker_finish(s->tracker, ret_end);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * What `toll run` and `toll replay` have in common: a tracker made from the settings, with its
+ * outputs and its summary. */
+#pragma once
+
+#include "cli/options.h"
+
+struct session {
+    struct settings settings;
+    struct toll_tracker *tracker;
+    int first_word; /* index of the first word behind the options */
+    bool finishing; /* the summary will repeat what is noted from now on */
+};
+
+/* Reads the options and opens the outputs. 0 to go on; otherwise the exit status is in
+ * *ret_status. */
+int session_open(struct session *s, int argc, char **argv, int *ret_status);
+void session_close(struct session *s);
+
+/* Last sample and summary. */
+void session_finish(struct session *s, struct toll_end *ret_end);

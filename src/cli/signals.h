@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * Signals of a command that must not notice that somebody stands before it: what is sent to toll
+ * reaches the command, and a command that stops at the terminal stops toll with it. */
+#pragma once
+
+#include "toll.h"
+
+struct signals {
+    int fd;              /* readable when a signal has come */
+    sigset_t mask;       /* as toll found it, for the command */
+    bool ignore_sigchld; /* likewise */
+};
+
+/* From here on no signal interrupts or ends toll. 0 or -errno. */
+int signals_open(struct signals *s);
+
+/* Pass on what has come. True when the wait for processes the command left behind should end. */
+bool signals_forward(struct signals *s, struct toll_tracker *t, bool command_has_ended);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ * Who belongs to whom: the children of a process, and all processes of the machine. */
+#include "base/file.h"
+#include "collect/process_visit.h"
+#include "parse/pid_stat.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+struct family {
+    struct process_reader *r;
+    pid_t pid;
+    void (*meet)(void *arg, pid_t pid);
+    void *arg;
+    int result;
+};
+
+/* "1235 1240 1311 ", a piece at a time when there are many. */
+static int meet_listed(struct family *f, int fd)
+{
+    char *text = f->r->text;
+    size_t carried = 0; /* digits of a number that the last piece cut */
+    off_t at = 0;
+    for (;;) {
+        ssize_t n = pread(fd, text + carried, PROCESS_TEXT_BYTES - carried, at);
+        if (n < 0)
+            return -errno;
+        at += n;
+        struct scan s = scan_text(text, carried + (size_t)n);
+        const char *rest = s.at;
+        for (uint64_t child; scan_u64(&s, &child); rest = s.at) {
+            if (scan_done(&s) && n > 0)
+                break;
+            f->meet(f->arg, (pid_t)child);
+        }
+        if (n == 0)
+            return 0;
+        carried = (size_t)(s.end - rest);
+        if (carried >= PROCESS_TEXT_BYTES / 2)
+            return -EBADMSG;
+        memmove(text, rest, carried);
+    }
+}
+
+bool process_lists_children(struct process_reader *r, pid_t pid)
+{
+    char path[PROCESS_PATH_BYTES];
+    snprintf(path, sizeof path, "%d/task/%d/children", (int)pid, (int)pid);
+    return faccessat(r->root->proc, path, R_OK, 0) == 0;
+}
+
+pid_t process_parent(struct process_reader *r, pid_t pid)
+{
+    struct pid_stat st;
+    ssize_t n = process_read_once(r, pid, "stat");
+    int e = n < 0 ? (int)n : parse_pid_stat(scan_text(r->text, (size_t)n), &st);
+    return e < 0 ? e : st.parent;
+}
+
+static void meet_of_thread(void *arg, pid_t thread)
+{
+    struct family *f = arg;
+    char name[PROCESS_PATH_BYTES];
+    snprintf(name, sizeof name, "task/%d/children", (int)thread);
+    CLEANUP_CLOSE int fd = process_open(f->r, f->pid, name, 0);
+    f->result = fd < 0 ? fd : meet_listed(f, fd);
+}
+
+static int meet_of_only_thread(struct family *f, struct process_source *s)
+{
+    if (s->kept.fds[KEPT_CHILDREN] >= 0)
+        return meet_listed(f, s->kept.fds[KEPT_CHILDREN]);
+    char name[PROCESS_PATH_BYTES];
+    snprintf(name, sizeof name, "task/%d/children", (int)f->pid);
+    CLEANUP_CLOSE int fd = process_open(f->r, f->pid, name, 0);
+    if (fd < 0)
+        return fd;
+    int e = meet_listed(f, fd);
+    if (e == 0 && fd_cache_admits(&f->r->cache, &s->kept, true))
+        fd_cache_keep(&f->r->cache, &s->kept, KEPT_CHILDREN, take_fd(&fd));
+    return e;
+}
+
+int process_children(struct process_reader *r, struct process_source *s, pid_t pid,
+                     void (*meet)(void *arg, pid_t child), void *arg)
+{
+    struct family f = {.r = r, .pid = pid, .meet = meet, .arg = arg};
+    if (s->threads <= 1)
+        return meet_of_only_thread(&f, s);
+    int e = process_each_thread(r, pid, meet_of_thread, &f);
+    return e < 0 ? e : f.result;
+}
+
+static void meet_if_number(void *arg, const char *name)
+{
+    const struct family *f = arg;
+    struct scan s = scan_string(name);
+    uint64_t pid;
+    if (scan_u64(&s, &pid) && scan_done(&s))
+        f->meet(f->arg, (pid_t)pid);
+}
+
+int process_scan(struct process_reader *r, void (*meet)(void *arg, pid_t pid), void *arg)
+{
+    struct family f = {.r = r, .meet = meet, .arg = arg};
+    return file_each_entry(r->root->proc, meet_if_number, &f);
+}

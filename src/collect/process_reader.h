@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * The files of processes under /proc, opened once and read again.
+ *
+ * A descriptor of /proc/PID/… is bound to the process as a pidfd is: after its end it answers
+ * ESRCH, also when the pid is in use again. */
+#pragma once
+
+#include "base/sysroot.h"
+#include "collect/fd_cache.h"
+#include "metric/process.h"
+
+/* The bit of a process metric in a mask. */
+#define PROCESS_BIT(name) BIT(process_##name)
+
+/* Shared by all processes of a tracker. */
+struct process_reader {
+    const struct sysroot *root; /* borrowed */
+    struct fd_cache cache;
+    uint64_t wanted;      /* bits of process metrics somebody asked for */
+    uint64_t ns_per_tick; /* of the CPU times in stat */
+    uint64_t page_bytes;
+    bool has_clock;       /* the pid CPU clock can be used */
+    bool fd_dir_has_size; /* stat of /proc/PID/fd counts its entries (Linux 6.2) */
+    bool no_rollup;       /* smaps_rollup does not exist here */
+    bool no_children;     /* task/TID/children does not exist here */
+    char *text;           /* owned, PROCESS_TEXT_BYTES */
+};
+
+/* What the reader keeps of one process. */
+struct process_source {
+    struct kept_fds kept;
+    uint64_t clock_ns; /* CPU clock at the last probe */
+    uint64_t threads;  /* at the last reading */
+    uint64_t children_after_ns; /* many threads: not to be asked for children before */
+};
+
+enum { PROCESS_TEXT_BYTES = 8192, PROCESS_PATH_BYTES = 64 };
+
+int process_reader_init(struct process_reader *r, const struct sysroot *root, uint64_t wanted);
+void process_reader_done(struct process_reader *r);
+
+void process_source_init(struct process_source *s);
+void process_source_done(struct process_source *s, struct process_reader *r);
+
+/* A descriptor of /proc/PID/name for the caller to close, or -errno. */
+int process_open(struct process_reader *r, pid_t pid, const char *name, int flags);
+
+/* Open, read into r->text, close. The length, or -errno. */
+ssize_t process_read_once(struct process_reader *r, pid_t pid, const char *name);
+
+/* Read into r->text through the kept descriptor, or through one that is kept from now on if there
+ * is room; a process that changed makes room. */
+ssize_t process_read_kept(struct process_reader *r, struct process_source *s, pid_t pid,
+                          enum kept_file file, const char *name, bool changed);
+
+/* Calls visit with every thread of the process. 0 or -errno. */
+int process_each_thread(struct process_reader *r, pid_t pid, void (*visit)(void *arg, pid_t thread),
+                        void *arg);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/process_visit.h"
+
+#include "base/clock.h"
+
+int process_probe(struct process_reader *r, struct process_source *s, struct process *p)
+{
+    if (!r->has_clock)
+        return 1;
+    uint64_t now_ns;
+    if (clock_process_cpu(p->entity.pid, &now_ns) < 0)
+        return -ESRCH;
+    if (now_ns == s->clock_ns && p->state)
+        return 0;
+    s->clock_ns = now_ns;
+    return 1;
+}
+
+static void read_file(const struct process_file *f, struct process_reader *r,
+                      struct process_source *s, struct process *p, enum process_depth depth)
+{
+    int e = f->read(r, s, p, depth);
+    if (e == -EACCES || e == -EPERM)
+        p->denied |= f->gives & ~p->own.present;
+    if (e < 0)
+        return;
+    p->denied &= ~f->gives;
+    p->fresh |= f->gives;
+}
+
+int process_visit(struct process_reader *r, struct process_source *s, struct process *p,
+                  enum process_depth depth)
+{
+    int e = process_read_stat(r, s, p, depth);
+    if (e < 0)
+        return e;
+    if (r->has_clock)
+        row_put_u64(&p->own, process_cpu_seconds, s->clock_ns);
+    p->fresh = process_files[0].gives;
+    enum metric_cost dearest = depth == DEPTH_REFRESH ? COST_REFRESH : COST_CHEAP;
+    for (const struct process_file *f = process_files + 1; f->name; f++) {
+        bool there = f->of_zombies || !process_is_zombie(p);
+        if (there && f->cost <= dearest && (f->gives & r->wanted))
+            read_file(f, r, s, p, depth);
+    }
+    if (depth == DEPTH_CHANGE)
+        fd_cache_touch(&r->cache, &s->kept);
+    return 0;
+}
+
+int process_visit_slow(struct process_reader *r, struct process_source *s, struct process *p)
+{
+    for (const struct process_file *f = process_files; f->name; f++)
+        if (f->cost == COST_SLOW && (f->gives & r->wanted))
+            read_file(f, r, s, p, DEPTH_REFRESH);
+    return r->no_rollup ? -ENOENT : 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * One look at one process.
+ *
+ * A process is probed first: its CPU clock costs a quarter of a microsecond and tells whether it
+ * did anything at all since the last look. Only those that did have their files read; everybody
+ * has about once a second. */
+#pragma once
+
+#include "collect/process_files.h"
+
+/* Has the process run since the last probe? 1 or 0, or -ESRCH. Without a clock it is always 1. */
+int process_probe(struct process_reader *r, struct process_source *s, struct process *p);
+
+/* Read the files of that depth. 0; -ESRCH when the process is gone or its pid is somebody else's;
+ * another error only when stat itself cannot be read. */
+int process_visit(struct process_reader *r, struct process_source *s, struct process *p,
+                  enum process_depth depth);
+
+/* Memory with its sharing resolved, for the budget to decide when. 0 or -errno. */
+int process_visit_slow(struct process_reader *r, struct process_source *s, struct process *p);
+
+/* Whether the kernel lists children at all (CONFIG_PROC_CHILDREN), asked of a process that is there. */
+bool process_lists_children(struct process_reader *r, pid_t pid);
+
+/* The parent of a process, as the kernel says now, or -errno. */
+pid_t process_parent(struct process_reader *r, pid_t pid);
+
+/* Calls meet for every child of a process, whichever of its threads made it. 0, or -ENOENT when
+ * the kernel does not tell (CONFIG_PROC_CHILDREN). meet must not read through r. */
+int process_children(struct process_reader *r, struct process_source *s, pid_t pid,
+                     void (*meet)(void *arg, pid_t child), void *arg);
+
+/* Calls meet for every process of the machine. */
+int process_scan(struct process_reader *r, void (*meet)(void *arg, pid_t pid), void *arg);

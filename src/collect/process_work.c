@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ * The files that move with every bit of work a process does: stat and io. */
+#include "collect/process_files.h"
+#include "parse/pid_io.h"
+#include "parse/pid_stat.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- stat --------------------------------------------------------------------------------- */
+
+static void put_cpu(struct process_reader *r, struct process *p, const struct pid_stat *st)
+{
+    uint64_t user = st->user_ticks * r->ns_per_tick;
+    uint64_t system = st->system_ticks * r->ns_per_tick;
+    row_put_u64(&p->own, process_cpu_user_seconds, user);
+    row_put_u64(&p->own, process_cpu_system_seconds, system);
+    if (!r->has_clock)
+        row_put_u64(&p->own, process_cpu_seconds, user + system);
+
+    uint64_t children_user = st->children_user_ticks * r->ns_per_tick;
+    uint64_t children_system = st->children_system_ticks * r->ns_per_tick;
+    row_put_u64(&p->inherited, process_cpu_user_seconds, children_user);
+    row_put_u64(&p->inherited, process_cpu_system_seconds, children_system);
+    row_put_u64(&p->inherited, process_cpu_seconds, children_user + children_system);
+}
+
+static void put_identity(struct process *p, const struct pid_stat *st)
+{
+    size_t length = min_u64(st->name_length, ENTITY_NAME_BYTES - 1);
+    memcpy(p->entity.name, st->name, length);
+    p->entity.name[length] = '\0';
+    p->entity.start_ticks = st->start_ticks;
+    p->entity.parent = st->parent;
+    p->state = st->state;
+}
+
+/* A zombie has no memory and no files any more; its times stay until it is reaped. */
+static void empty_zombie(struct process *p)
+{
+    static const enum metric_id ended[] = {
+        process_memory_pss_bytes,  process_memory_uss_bytes, process_memory_shared_bytes,
+        process_memory_swap_bytes, process_open_files_count, process_threads_count,
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ended); i++)
+        if (row_has(&p->own, ended[i]))
+            row_put_u64(&p->own, ended[i], 0);
+}
+
+int process_read_stat(struct process_reader *r, struct process_source *s, struct process *p,
+                      enum process_depth depth)
+{
+    ssize_t n = process_read_kept(r, s, p->entity.pid, KEPT_STAT, "stat", depth == DEPTH_CHANGE);
+    if (n < 0)
+        return n == -ENOENT ? -ESRCH : (int)n;
+    struct pid_stat st;
+    int e = parse_pid_stat(scan_text(r->text, (size_t)n), &st);
+    if (e < 0)
+        return e;
+    if (p->state && st.start_ticks != p->entity.start_ticks)
+        return -ESRCH; /* the pid is somebody else's now */
+
+    put_identity(p, &st);
+    put_cpu(r, p, &st);
+    row_put_u64(&p->own, process_faults_minor_count, st.faults_minor);
+    row_put_u64(&p->own, process_faults_major_count, st.faults_major);
+    row_put_u64(&p->inherited, process_faults_minor_count, st.children_faults_minor);
+    row_put_u64(&p->inherited, process_faults_major_count, st.children_faults_major);
+    row_put_u64(&p->own, process_memory_rss_bytes, st.rss_pages * r->page_bytes);
+    row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_bytes);
+    row_put_u64(&p->own, process_threads_count, st.threads);
+    s->threads = st.threads;
+    if (process_is_zombie(p))
+        empty_zombie(p);
+    return 0;
+}
+
+/* ---- io ----------------------------------------------------------------------------------- */
+
+static void put_io(struct row *row, const struct pid_io *io)
+{
+    row_put_u64(row, process_storage_read_bytes, io->storage_read_bytes);
+    row_put_u64(row, process_storage_written_bytes, io->storage_written_bytes);
+    row_put_u64(row, process_storage_cancelled_bytes, io->storage_cancelled_bytes);
+    row_put_u64(row, process_io_read_bytes, io->read_bytes);
+    row_put_u64(row, process_io_written_bytes, io->written_bytes);
+    row_put_u64(row, process_io_read_calls_count, io->read_calls);
+    row_put_u64(row, process_io_write_calls_count, io->write_calls);
+}
+
+struct thread_io {
+    struct process_reader *r;
+    pid_t pid;
+    struct row sum;
+};
+
+static void add_thread_io(void *arg, pid_t thread)
+{
+    struct thread_io *t = arg;
+    char name[PROCESS_PATH_BYTES];
+    struct pid_io io;
+    snprintf(name, sizeof name, "task/%d/io", (int)thread);
+    ssize_t n = process_read_once(t->r, t->pid, name);
+    if (n < 0 || parse_pid_io(scan_text(t->r->text, (size_t)n), &io) < 0)
+        return;
+    struct row one;
+    row_init(&one, ENTITY_PROCESS);
+    put_io(&one, &io);
+    for (unsigned id = 0; id < PROCESS_METRICS; id++)
+        if (row_has(&one, id))
+            row_put_u64(&t->sum, id, row_u64(&t->sum, id) + row_u64(&one, id));
+}
+
+/* The kernel adds the I/O of reaped children to that of the process; the files of its threads have
+ * only their own. The rest was inherited, or done by threads that have ended. */
+static void split_io(struct process_reader *r, struct process_source *s, struct process *p,
+                     const struct row *whole, enum process_depth depth)
+{
+    struct thread_io t = {.r = r, .pid = p->entity.pid};
+    row_init(&t.sum, ENTITY_PROCESS);
+    if (s->threads <= 1)
+        add_thread_io(&t, p->entity.pid);
+    else if (depth == DEPTH_REFRESH)
+        process_each_thread(r, p->entity.pid, add_thread_io, &t);
+    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
+        if (!row_has(whole, id))
+            continue;
+        uint64_t own = max_u64(row_u64(&t.sum, id), row_u64(&p->own, id));
+        row_put_u64(&p->own, id, min_u64(own, row_u64(whole, id)));
+        row_put_u64(&p->inherited, id, left_u64(row_u64(whole, id), own));
+    }
+}
+
+/* What permissions hide is remembered as such. What was read before stays: an ordinary user may
+ * not read the io file of a zombie. */
+int process_read_io(struct process_reader *r, struct process_source *s, struct process *p,
+                    enum process_depth depth)
+{
+    struct pid_io io;
+    ssize_t n = process_read_kept(r, s, p->entity.pid, KEPT_IO, "io", depth == DEPTH_CHANGE);
+    if (n < 0)
+        return (int)n;
+    int e = parse_pid_io(scan_text(r->text, (size_t)n), &io);
+    if (e < 0)
+        return e;
+    if (!p->splits_io) {
+        put_io(&p->own, &io);
+        return 0;
+    }
+    struct row whole;
+    row_init(&whole, ENTITY_PROCESS);
+    put_io(&whole, &io);
+    split_io(r, s, p, &whole, depth);
+    return 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/finish.h"
+
+#include "engine/outputs.h"
+#include "engine/tick.h"
+
+#include <string.h>
+
+static struct evidence gather(const struct toll_tracker *t)
+{
+    return (struct evidence){
+        .all_reaped = !t->members.count && t->reaper.main_reaped,
+        .auto_reaping = t->ledger.auto_reaping,
+        .peak_is_exact = t->reaper.peak_is_exact,
+        .denied = t->ledger.denied,
+        .main_at_end = t->ledger.main_fresh,
+    };
+}
+
+/* A gauge may be unknown at the end, when nobody is left to have it: it is known when it ever was.
+ */
+static struct row known_figures(const struct toll_tracker *t, enum part part)
+{
+    struct row row = t->parts[part];
+    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
+        const struct series *s = &t->summary.target[part][id];
+        if (s->observed_ns && !row_has(&row, id))
+            row_put_u64(&row, id, s->last.u);
+    }
+    return row;
+}
+
+static void judge(struct toll_tracker *t)
+{
+    struct evidence e = gather(t);
+    struct summary *s = &t->summary;
+    for (unsigned part = 0; part < PARTS; part++) {
+        struct row row = known_figures(t, part);
+        struct rung rungs[LADDER_RUNGS];
+        size_t count = ladder_build(rungs, part, t->run.no_children, &row, &e);
+        for (unsigned id = 0; id < PROCESS_METRICS; id++) {
+            union value value;
+            struct verdict v = ladder_pick(rungs, count, id, &value);
+            bool difference = part == PART_DESCENDANTS && v.quality != QUALITY_UNKNOWN &&
+                              metric_of(id)->kind == METRIC_COUNTER;
+            s->verdicts[part][id] =
+                difference ? ladder_worse(s->verdicts[PART_COMBINED][id], s->verdicts[PART_MAIN][id])
+                           : v;
+        }
+    }
+}
+
+static void list_survivors(struct toll_tracker *t)
+{
+    struct summary *s = &t->summary;
+    for (size_t i = 0; i < t->members.count; i++) {
+        const struct process *p = &t->members.order[i]->process;
+        if (process_is_zombie(p))
+            continue;
+        if (s->survivor_count < SUMMARY_STILL_RUNNING) {
+            struct survivor *one = &s->survivors[s->survivor_count];
+            one->pid = p->entity.pid;
+            memcpy(one->name, p->entity.name, sizeof one->name);
+            one->cpu_ns = row_u64(&p->own, process_cpu_seconds);
+            one->rss_bytes = row_u64(&p->own, process_memory_rss_bytes);
+        }
+        s->survivor_count++;
+    }
+}
+
+static void note_what_is_missing(struct toll_tracker *t)
+{
+    if (t->ledger.denied & t->reader.wanted & BIT(process_storage_read_bytes))
+        outputs_note(t, "the I/O of a process of another user could not be read; it counts once "
+                        "the process is reaped");
+    if (t->summary.denied & t->reader.wanted & BIT(process_memory_pss_bytes))
+        outputs_note(t, "PSS of a process of another user could not be read: PSS and USS leave it "
+                        "out");
+    if (t->ledger.auto_reaping)
+        outputs_note(t, "a process of the job ignores SIGCHLD: children that nobody waits for may "
+                        "be missing in the totals");
+}
+
+int finish(struct toll_tracker *t)
+{
+    tick(t, true);
+    uint64_t end_ns = t->reaper.main_reaped && t->members.count ? t->reaper.end_ns : t->frame.mono_ns;
+    if (t->options.wait == TOLL_WAIT_MAIN && t->reaper.main_reaped)
+        end_ns = t->reaper.end_ns;
+    summary_end(&t->summary, left_u64(end_ns, t->start_ns));
+    t->summary.end = t->reaper.end;
+    list_survivors(t);
+    note_what_is_missing(t);
+    judge(t);
+    return outputs_summary(t);
+}

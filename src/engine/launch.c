@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/launch.h"
+
+#include "base/err.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* What the child tells before it becomes the command, through shared memory: a write would count
+ * as the command's. */
+struct message {
+    long floor_kib; /* its memory before exec */
+    int exec_errno; /* why exec failed, or 0 */
+};
+
+/* A fork, not a vfork: the kernel's high-water mark survives exec, and a forked child begins with
+ * the few pages it touches, a vforked one with all of ours. */
+static _Noreturn void become(char *const argv[], const struct toll_launch *options,
+                             volatile struct message *m)
+{
+    struct rusage usage = {0};
+    getrusage(RUSAGE_SELF, &usage);
+    m->floor_kib = usage.ru_maxrss;
+    if (options && options->ignore_sigchld)
+        signal(SIGCHLD, SIG_IGN);
+    if (options && options->signal_mask)
+        sigprocmask(SIG_SETMASK, options->signal_mask, NULL);
+    execvp(argv[0], argv);
+    m->exec_errno = errno;
+    _exit(127);
+}
+
+/* The pipe closes when the child has executed the command, or ended. */
+static void wait_for_exec(int pipe)
+{
+    char nothing;
+    while (read(pipe, &nothing, 1) < 0 && errno == EINTR)
+        ;
+}
+
+/* Forks; the child is the command, or has left the reason in *m, when this returns. */
+static pid_t start(char *const argv[], const struct toll_launch *options,
+                   volatile struct message *m)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    pid_t pid = fork();
+    if (pid == 0)
+        become(argv, options, m);
+    int fork_errno = errno;
+    close(ends[1]);
+    if (pid > 0)
+        wait_for_exec(ends[0]);
+    close(ends[0]);
+    return pid < 0 ? -fork_errno : pid;
+}
+
+int launch(struct launched *ret, char *const argv[], struct toll_launch *options,
+           struct toll_error *e)
+{
+    if (!argv || !argv[0] || !*argv[0])
+        return err_set(e, -EINVAL, "there is no command to run");
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        return err_set(e, -errno, "cannot become a subreaper: %s", strerror(errno));
+    struct message *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return err_set(e, -errno, "no memory to start a process: %s", strerror(errno));
+    pid_t pid = start(argv, options, shared);
+    struct message m = *shared;
+    munmap(shared, sizeof *shared);
+    if (pid < 0)
+        return err_set(e, pid, "cannot start a process: %s", strerror(-pid));
+    if (m.exec_errno) {
+        waitpid(pid, NULL, 0);
+        if (options)
+            options->exec_errno = m.exec_errno;
+        return err_set(e, -m.exec_errno, "cannot run '%s': %s", argv[0], strerror(m.exec_errno));
+    }
+    *ret = (struct launched){
+        .pid = pid,
+        .pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
+        .floor_rss_bytes = (uint64_t)m.floor_kib * 1024,
+    };
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/outputs.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void outputs_note(struct toll_tracker *t, const char *format, ...)
+{
+    char sentence[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    if (!summary_note(&t->summary, sentence))
+        return;
+    if (t->options.note)
+        t->options.note(t->options.note_arg, sentence);
+    uint64_t elapsed = left_u64(clock_mono(t->scripted), t->start_ns);
+    for (size_t i = 0; i < t->sink_count; i++)
+        sink_note(t->sinks[i], elapsed, sentence);
+}
+
+/* A failure is told once; what was dropped is told at the end. */
+static void check(struct toll_tracker *t, struct sink *s, int result)
+{
+    if (result < 0 && s->dropped == 1)
+        outputs_note(t, "cannot write to '%s': %s; the job goes on", s->name, strerror(-result));
+}
+
+void outputs_begin(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->sink_count; i++)
+        check(t, t->sinks[i], sink_begin(t->sinks[i], &t->run));
+}
+
+void outputs_frame(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->sink_count; i++)
+        check(t, t->sinks[i], sink_frame(t->sinks[i], &t->frame));
+}
+
+void outputs_process_end(struct toll_tracker *t, const struct process_end *e)
+{
+    for (size_t i = 0; i < t->sink_count; i++)
+        check(t, t->sinks[i], sink_process_end(t->sinks[i], e));
+}
+
+int outputs_summary(struct toll_tracker *t)
+{
+    int first = 0;
+    for (size_t i = 0; i < t->sink_count; i++) {
+        struct sink *s = t->sinks[i];
+        if (s->dropped)
+            outputs_note(t, "%llu of %llu pieces for '%s' could not be written: %s",
+                         (unsigned long long)s->dropped,
+                         (unsigned long long)(s->dropped + s->pieces), s->name,
+                         strerror(-s->failure));
+    }
+    for (size_t i = 0; i < t->sink_count; i++) {
+        int r = sink_summary(t->sinks[i], &t->summary);
+        check(t, t->sinks[i], r);
+        if (!first && t->sinks[i]->failure)
+            first = t->sinks[i]->failure;
+    }
+    return first;
+}
+
+void outputs_close(struct toll_tracker *t, bool discard)
+{
+    for (size_t i = 0; i < t->sink_count; i++)
+        sink_close(t->sinks[i], discard);
+    free(t->sinks);
+    t->sinks = NULL;
+    t->sink_count = 0;
+}

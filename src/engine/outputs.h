@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * Handing things to every output. One that fails never disturbs another, nor the run. */
+#pragma once
+
+#include "engine/tracker.h"
+
+void outputs_begin(struct toll_tracker *t);
+void outputs_frame(struct toll_tracker *t);
+void outputs_process_end(struct toll_tracker *t, const struct process_end *e);
+
+/* 0, or the first failure. */
+int outputs_summary(struct toll_tracker *t);
+void outputs_close(struct toll_tracker *t, bool discard);
+
+/* Tell something that is not as it should be: once to the caller and the record, again in the
+ * summary. */
+void outputs_note(struct toll_tracker *t, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/reap.h"
+
+#include "base/file.h"
+#include "engine/walk.h"
+
+#include <sys/wait.h>
+
+/* Bytes read, or 0 when there is nothing to be had. */
+static uint64_t read_io(struct toll_tracker *t, const char *path, struct pid_io *ret)
+{
+    char text[512];
+    ssize_t n = file_read_at(t->root.proc, path, text, sizeof text);
+    return n > 0 && parse_pid_io(scan_text(text, (size_t)n), ret) == 0 ? (uint64_t)n : 0;
+}
+
+static struct pid_io io_difference(const struct pid_io *a, const struct pid_io *b)
+{
+    return (struct pid_io){
+        .read_bytes = left_u64(a->read_bytes, b->read_bytes),
+        .written_bytes = left_u64(a->written_bytes, b->written_bytes),
+        .read_calls = left_u64(a->read_calls, b->read_calls),
+        .write_calls = left_u64(a->write_calls, b->write_calls),
+        .storage_read_bytes = left_u64(a->storage_read_bytes, b->storage_read_bytes),
+        .storage_written_bytes = left_u64(a->storage_written_bytes, b->storage_written_bytes),
+        .storage_cancelled_bytes = left_u64(a->storage_cancelled_bytes, b->storage_cancelled_bytes),
+    };
+}
+
+/* The process's file has the thread's own I/O and that of reaped children; the thread's file has
+ * its own alone: the difference was reaped. Reading the first file is itself a read of the thread,
+ * which the second one shows. */
+static bool reaped_io(struct toll_tracker *t, struct pid_io *ret)
+{
+    struct pid_io process, thread;
+    uint64_t reading = read_io(t, "self/io", &process);
+    if (!reading || !read_io(t, "thread-self/io", &thread))
+        return false;
+    thread.read_bytes -= reading;
+    thread.read_calls -= 1;
+    *ret = io_difference(&process, &thread);
+    return true;
+}
+
+void reap_begin(struct toll_tracker *t)
+{
+    struct reaper *r = &t->reaper;
+    *r = (struct reaper){.peak_is_exact = true};
+    getrusage(RUSAGE_CHILDREN, &r->usage_base);
+    r->has_io = reaped_io(t, &r->io_base);
+}
+
+static uint64_t to_ns(struct timeval tv)
+{
+    return (uint64_t)tv.tv_sec * NS_PER_SECOND + (uint64_t)tv.tv_usec * NS_PER_US;
+}
+
+void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct pid_io *io)
+{
+    struct row *books = &t->ledger.reaped;
+    const struct rusage *base = &t->reaper.usage_base;
+    uint64_t user = left_u64(to_ns(usage->ru_utime), to_ns(base->ru_utime));
+    uint64_t system = left_u64(to_ns(usage->ru_stime), to_ns(base->ru_stime));
+    row_put_u64(books, process_cpu_user_seconds, user);
+    row_put_u64(books, process_cpu_system_seconds, system);
+    row_put_u64(books, process_cpu_seconds, user + system);
+    row_put_u64(books, process_faults_minor_count, (uint64_t)(usage->ru_minflt - base->ru_minflt));
+    row_put_u64(books, process_faults_major_count, (uint64_t)(usage->ru_majflt - base->ru_majflt));
+    row_put_u64(books, process_switches_voluntary_count,
+                (uint64_t)(usage->ru_nvcsw - base->ru_nvcsw));
+    row_put_u64(books, process_switches_involuntary_count,
+                (uint64_t)(usage->ru_nivcsw - base->ru_nivcsw));
+    if (!io)
+        return;
+    struct pid_io grown = io_difference(io, &t->reaper.io_base);
+    row_put_u64(books, process_storage_read_bytes, grown.storage_read_bytes);
+    row_put_u64(books, process_storage_written_bytes, grown.storage_written_bytes);
+    row_put_u64(books, process_storage_cancelled_bytes, grown.storage_cancelled_bytes);
+    row_put_u64(books, process_io_read_bytes, grown.read_bytes);
+    row_put_u64(books, process_io_written_bytes, grown.written_bytes);
+    row_put_u64(books, process_io_read_calls_count, grown.read_calls);
+    row_put_u64(books, process_io_write_calls_count, grown.write_calls);
+}
+
+/* The kernel's high-water mark begins with the memory the child had before exec. Below that it says
+ * nothing of the job: then only what was seen counts. */
+static void book_peak(struct toll_tracker *t, uint64_t peak_bytes)
+{
+    if (peak_bytes <= t->launched.floor_rss_bytes) {
+        if (!row_has(&t->ledger.reaped, process_memory_peak_bytes))
+            t->reaper.peak_is_exact = false;
+        return;
+    }
+    t->reaper.peak_is_exact = true;
+    row_put_u64(&t->ledger.reaped, process_memory_peak_bytes,
+                max_u64(peak_bytes, row_u64(&t->ledger.reaped, process_memory_peak_bytes)));
+}
+
+/* A process that reaped nobody has all of rusage for itself, to the microsecond; its stat file knows
+ * user and system time only in ticks. */
+static void sharpen(struct process *p, const struct rusage *usage)
+{
+    if (row_u64(&p->inherited, process_cpu_seconds) ||
+        row_u64(&p->inherited, process_faults_minor_count))
+        return;
+    row_put_u64(&p->own, process_cpu_user_seconds, to_ns(usage->ru_utime));
+    row_put_u64(&p->own, process_cpu_system_seconds, to_ns(usage->ru_stime));
+    row_put_u64(&p->own, process_switches_voluntary_count, (uint64_t)usage->ru_nvcsw);
+    row_put_u64(&p->own, process_switches_involuntary_count, (uint64_t)usage->ru_nivcsw);
+    p->fresh |= BIT(process_switches_voluntary_count) | BIT(process_switches_involuntary_count);
+}
+
+static struct toll_end end_of(int status)
+{
+    bool signaled = WIFSIGNALED(status);
+    return (struct toll_end){
+        .ended = true,
+        .signaled = signaled,
+        .core_dumped = signaled && WCOREDUMP(status),
+        .status = signaled ? WTERMSIG(status) : WEXITSTATUS(status),
+    };
+}
+
+static bool reap_one(struct toll_tracker *t, pid_t pid)
+{
+    uint64_t now_ns = clock_mono(NULL);
+    struct member *m = walk_last_look(t, pid, now_ns);
+    struct rusage usage;
+    int status;
+    if (wait4(pid, &status, WNOHANG, &usage) != pid)
+        return false;
+    struct toll_end end = end_of(status);
+    if (pid == t->launched.pid) {
+        t->reaper.main_reaped = true;
+        t->reaper.end = end;
+        t->reaper.end_ns = now_ns;
+    }
+    book_peak(t, (uint64_t)usage.ru_maxrss * 1024);
+    if (m) {
+        sharpen(&m->process, &usage);
+        walk_reaped(t, m, &end, now_ns);
+    }
+    return true;
+}
+
+void reap(struct toll_tracker *t)
+{
+    bool reaped = false;
+    for (;;) {
+        siginfo_t info = {0};
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
+            t->reaper.no_children_left = errno == ECHILD;
+            break;
+        }
+        if (!info.si_pid || !reap_one(t, info.si_pid))
+            break;
+        reaped = true;
+    }
+    if (!reaped)
+        return;
+    members_sweep(&t->members);
+    struct rusage usage;
+    struct pid_io io;
+    getrusage(RUSAGE_CHILDREN, &usage);
+    bool has_io = t->reaper.has_io && reaped_io(t, &io);
+    reap_book(t, &usage, has_io ? &io : NULL);
+}

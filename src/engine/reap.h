@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Reaping what ends as a child of the tracker: the command, and orphans of the job that come home
+ * because the tracker is a subreaper. What they used, with all that they had reaped themselves, is
+ * then in the tracker's own accounts, to the microsecond and the byte. */
+#pragma once
+
+#include "engine/tracker.h"
+
+/* Remember what was in those accounts before. */
+void reap_begin(struct toll_tracker *t);
+
+/* Reap everything that has ended; never waits. */
+void reap(struct toll_tracker *t);
+
+/* Put what was reaped so far into the books; usage and io count from the launch on. */
+void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct pid_io *io);

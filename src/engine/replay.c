@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The script is DIRECTORY/script, a word and its values on each line:
+ *
+ *   start 1731000000.000      real time of the launch, seconds
+ *   host old-box              kernel 4.9.0    cpus 64
+ *   command make -j2          words, split at blanks
+ *   tracker 999               pid that orphans come to
+ *   main 1000                 pid of the command
+ *   tick 0.010 t000           at 0.010 s the machine looked like DIRECTORY/t000/proc
+ *   reaped 1000 exit 0        (or: signal 9) the tracker reaped this process …
+ *   usage 0.5 0.1 900 2 30 4 20480     … which brought all reaped so far to: user and system
+ *                             seconds, minor and major faults, voluntary and involuntary switches,
+ *                             largest RSS in KiB
+ *   io 4096 8192 10 20 0 4096 0        … and to: read and written bytes, read and write calls,
+ *                             storage read, written, cancelled bytes
+ */
+#include "engine/replay.h"
+
+#include "base/err.h"
+#include "base/file.h"
+#include "engine/reap.h"
+#include "engine/tick.h"
+#include "engine/walk.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SCRIPT_BYTES = 65536, NAME_BYTES = 128 };
+
+struct replay {
+    int directory;
+    char *text; /* owned */
+    struct scan rest;
+    struct clock clock;
+    struct rusage usage;
+    struct pid_io io;
+    bool has_io;
+};
+
+/* ---- One line ------------------------------------------------------------------------------ */
+
+static bool take_word(struct scan *line, char *ret, size_t capacity)
+{
+    scan_blanks(line);
+    size_t length = 0;
+    while (line->at < line->end && *line->at != ' ' && length + 1 < capacity)
+        ret[length++] = *line->at++;
+    ret[length] = '\0';
+    return length > 0;
+}
+
+static bool take_seconds(struct scan *line, uint64_t *ret_ns)
+{
+    double seconds;
+    if (!scan_decimal(line, &seconds))
+        return false;
+    *ret_ns = (uint64_t)(seconds * 1e9 + 0.5);
+    return true;
+}
+
+static int take_command(struct toll_tracker *t, struct scan *line)
+{
+    char words[16][NAME_BYTES];
+    char *argv[17] = {0};
+    for (size_t n = 0; n < 16 && take_word(line, words[n], NAME_BYTES); n++)
+        argv[n] = words[n];
+    return argv[0] ? run_set_command(&t->run, argv) : -EBADMSG;
+}
+
+static int take_tick(struct toll_tracker *t, struct scan *line)
+{
+    char name[NAME_BYTES];
+    char path[NAME_BYTES + 8];
+    uint64_t elapsed;
+    if (!take_seconds(line, &elapsed) || !take_word(line, name, sizeof name))
+        return -EBADMSG;
+    snprintf(path, sizeof path, "%s/proc", name);
+    int proc = openat(t->replay->directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0)
+        return -errno;
+    if (t->root.proc >= 0)
+        close(t->root.proc);
+    t->root.proc = proc;
+    t->reader.no_children = !process_lists_children(&t->reader, t->launched.pid);
+    t->replay->clock.mono_ns = t->start_ns + elapsed;
+    t->replay->clock.real_ns = t->run.start_real_ns + elapsed;
+    return 0;
+}
+
+static int take_reaped(struct toll_tracker *t, struct scan *line)
+{
+    char how[NAME_BYTES];
+    uint64_t pid, status;
+    if (!scan_u64(line, &pid) || !take_word(line, how, sizeof how) || !scan_u64(line, &status))
+        return -EBADMSG;
+    struct toll_end end = {
+        .ended = true, .signaled = strcmp(how, "signal") == 0, .status = (int)status};
+    struct member *m = walk_last_look(t, (pid_t)pid, t->replay->clock.mono_ns);
+    if ((pid_t)pid == t->launched.pid) {
+        t->reaper.main_reaped = true;
+        t->reaper.end = end;
+        t->reaper.end_ns = t->replay->clock.mono_ns;
+    }
+    if (m)
+        walk_reaped(t, m, &end, t->replay->clock.mono_ns);
+    members_sweep(&t->members);
+    return 0;
+}
+
+static int take_usage(struct toll_tracker *t, struct scan *line)
+{
+    struct rusage *u = &t->replay->usage;
+    uint64_t user, system, counts[5];
+    if (!take_seconds(line, &user) || !take_seconds(line, &system))
+        return -EBADMSG;
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        if (!scan_u64(line, &counts[i]))
+            return -EBADMSG;
+    u->ru_utime = (struct timeval){(time_t)(user / NS_PER_SECOND),
+                                   (suseconds_t)(user % NS_PER_SECOND / NS_PER_US)};
+    u->ru_stime = (struct timeval){(time_t)(system / NS_PER_SECOND),
+                                   (suseconds_t)(system % NS_PER_SECOND / NS_PER_US)};
+    u->ru_minflt = (long)counts[0];
+    u->ru_majflt = (long)counts[1];
+    u->ru_nvcsw = (long)counts[2];
+    u->ru_nivcsw = (long)counts[3];
+    reap_book(t, u, t->replay->has_io ? &t->replay->io : NULL);
+    row_put_u64(&t->ledger.reaped, process_memory_peak_bytes, counts[4] * 1024);
+    return 0;
+}
+
+static int take_io(struct toll_tracker *t, struct scan *line)
+{
+    struct pid_io *io = &t->replay->io;
+    uint64_t *fields[] = {&io->read_bytes,         &io->written_bytes,
+                          &io->read_calls,         &io->write_calls,
+                          &io->storage_read_bytes, &io->storage_written_bytes,
+                          &io->storage_cancelled_bytes};
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (!scan_u64(line, fields[i]))
+            return -EBADMSG;
+    t->replay->has_io = true;
+    reap_book(t, &t->replay->usage, io);
+    return 0;
+}
+
+static int take_fact(struct toll_tracker *t, const char *word, struct scan *line)
+{
+    struct run *run = &t->run;
+    uint64_t number;
+    if (strcmp(word, "start") == 0)
+        return take_seconds(line, &run->start_real_ns) ? 0 : -EBADMSG;
+    if (strcmp(word, "host") == 0)
+        return take_word(line, run->host, sizeof run->host) ? 0 : -EBADMSG;
+    if (strcmp(word, "kernel") == 0)
+        return take_word(line, run->kernel, sizeof run->kernel) ? 0 : -EBADMSG;
+    if (strcmp(word, "command") == 0)
+        return take_command(t, line);
+    if (!scan_u64(line, &number))
+        return -EBADMSG;
+    if (strcmp(word, "cpus") == 0)
+        run->cpus = (unsigned)number;
+    else if (strcmp(word, "tracker") == 0)
+        t->discovery.tracker_pid = (pid_t)number;
+    else if (strcmp(word, "main") == 0)
+        t->launched.pid = run->pid = (pid_t)number;
+    else
+        return -EBADMSG;
+    return 0;
+}
+
+/* 1 when the line was a sample. */
+static int take_line(struct toll_tracker *t, struct scan line)
+{
+    char word[NAME_BYTES];
+    if (!take_word(&line, word, sizeof word) || word[0] == '#')
+        return 0;
+    if (strcmp(word, "tick") == 0) {
+        int r = take_tick(t, &line);
+        return r < 0 ? r : 1;
+    }
+    if (strcmp(word, "reaped") == 0)
+        return take_reaped(t, &line);
+    if (strcmp(word, "usage") == 0)
+        return take_usage(t, &line);
+    if (strcmp(word, "io") == 0)
+        return take_io(t, &line);
+    return take_fact(t, word, &line);
+}
+
+/* ---- The whole ------------------------------------------------------------------------------ */
+
+int replay_step(struct toll_tracker *t)
+{
+    struct scan line;
+    while (scan_line(&t->replay->rest, &line)) {
+        int r = take_line(t, line);
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+/* The facts stand before the first sample, which is taken with them. */
+static int read_head(struct toll_tracker *t)
+{
+    struct scan line, ahead = t->replay->rest;
+    while (scan_line(&ahead, &line)) {
+        struct scan probe = line;
+        if (scan_word(&probe, "tick"))
+            return t->launched.pid ? 0 : -EBADMSG;
+        int r = take_line(t, line);
+        if (r < 0)
+            return r;
+        t->replay->rest = ahead;
+    }
+    return -EBADMSG;
+}
+
+int replay_open(struct toll_tracker *t, const char *directory, struct toll_error *e)
+{
+    struct replay *r = calloc(1, sizeof *r);
+    if (!r)
+        return err_set(e, -ENOMEM, "no memory for a replay");
+    t->replay = r;
+    r->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (r->directory < 0)
+        return err_set(e, -errno, "cannot open the recorded run '%s': %s", directory,
+                       strerror(errno));
+    r->text = malloc(SCRIPT_BYTES);
+    ssize_t n = r->text ? file_read_at(r->directory, "script", r->text, SCRIPT_BYTES) : -ENOMEM;
+    if (n < 0)
+        return err_set(e, (int)n, "cannot read '%s/script': %s", directory, strerror((int)-n));
+    r->rest = scan_text(r->text, (size_t)n);
+    r->clock.mono_ns = NS_PER_SECOND;
+    t->scripted = &r->clock;
+    t->start_ns = r->clock.mono_ns;
+    t->root = (struct sysroot){.proc = -1, .live = false};
+    if (read_head(t) < 0)
+        return err_set(e, -EBADMSG,
+                       "'%s/script' must name the main process and have a tick", directory);
+    return 0;
+}
+
+void replay_close(struct toll_tracker *t)
+{
+    if (!t->replay)
+        return;
+    if (t->replay->directory >= 0)
+        close(t->replay->directory);
+    free(t->replay->text);
+    free(t->replay);
+    t->replay = NULL;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/walk.h"
+
+#include "base/file.h"
+#include "engine/outputs.h"
+#include "parse/loadavg.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define REFRESH_NS NS_PER_SECOND
+
+int walk_init(struct toll_tracker *t, pid_t tracker_pid)
+{
+    members_init(&t->members, sizeof(struct process_source));
+    t->discovery = (struct discovery){.tracker_pid = tracker_pid, .loadavg = -1};
+    process_source_init(&t->discovery.tracker);
+    if (t->root.live)
+        t->discovery.loadavg = openat(t->root.proc, "loadavg", O_RDONLY | O_CLOEXEC);
+    return 0;
+}
+
+void walk_done(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->members.count; i++)
+        process_source_done(source_of(t->members.order[i]), &t->reader);
+    process_source_done(&t->discovery.tracker, &t->reader);
+    if (t->discovery.loadavg >= 0)
+        close(t->discovery.loadavg);
+    map_done(&t->discovery.outsiders);
+    members_done(&t->members);
+}
+
+/* ---- Coming -------------------------------------------------------------------------------- */
+
+static struct member *add_member(struct toll_tracker *t, pid_t pid)
+{
+    struct member *m = members_add(&t->members, pid);
+    if (!m) {
+        outputs_note(t, "no memory for another process: what it uses is seen when it is reaped");
+        return NULL;
+    }
+    process_source_init(source_of(m));
+    return m;
+}
+
+int walk_begin(struct toll_tracker *t, pid_t main)
+{
+    struct member *m = add_member(t, main);
+    if (!m)
+        return -ENOMEM;
+    m->is_main = true;
+    m->process.splits_io = true;
+    return 0;
+}
+
+static bool is_member(const struct toll_tracker *t, pid_t pid)
+{
+    const struct member *m = members_find(&t->members, pid);
+    return m && !m->gone;
+}
+
+/* Members are added at the end and are visited in this same walk. */
+static void meet(void *arg, pid_t pid)
+{
+    struct toll_tracker *t = arg;
+    if (!is_member(t, pid))
+        add_member(t, pid);
+}
+
+static bool is_family(const struct toll_tracker *t, const struct process *p)
+{
+    return p->entity.parent == t->discovery.tracker_pid || is_member(t, p->entity.parent);
+}
+
+/* Seen for the first time: all it used so far counts, it was born after the run began. */
+static void welcome(struct toll_tracker *t, struct member *m, uint64_t now_ns)
+{
+    m->was_seen = true;
+    m->process.first_seen_ns = now_ns;
+    t->ledger.started++;
+    const struct member *parent = members_find(&t->members, m->process.entity.parent);
+    if (parent)
+        m->parent_cpu_ns = row_u64(&parent->process.inherited, process_cpu_seconds);
+}
+
+/* ---- Leaving ------------------------------------------------------------------------------- */
+
+static void forget(struct toll_tracker *t, struct member *m)
+{
+    m->gone = true;
+    process_source_done(source_of(m), &t->reader);
+}
+
+static void leave(struct toll_tracker *t, struct member *m, enum departure how,
+                  const struct toll_end *end, uint64_t now_ns)
+{
+    forget(t, m);
+    if (!m->was_seen)
+        return;
+    ledger_leave(&t->ledger, m, how == LEFT_LOST);
+    struct process_end e = {
+        .process = &m->process,
+        .how = how,
+        .has_status = end != NULL,
+        .end = end ? *end : (struct toll_end){0},
+        .elapsed_ns = left_u64(now_ns, t->start_ns),
+    };
+    outputs_process_end(t, &e);
+}
+
+/* The parent as it is now, to be compared with what the child had. Its figures in the books stay
+ * those of its own turn in the walk: newer ones could count a sibling twice that was read before
+ * and reaped since. */
+static bool was_lost(struct toll_tracker *t, const struct member *m)
+{
+    struct member *parent = members_find(&t->members, m->process.entity.parent);
+    if (!parent || parent->gone)
+        return false;
+    struct process booked = parent->process;
+    bool lost = process_visit(&t->reader, source_of(parent), &parent->process, DEPTH_REFRESH) == 0 &&
+                ledger_was_lost(&t->members, m, t->reader.ns_per_tick);
+    booked.ignores_sigchld = parent->process.ignores_sigchld;
+    parent->process = booked;
+    if (lost)
+        outputs_note(t, "process %d (%s) does not wait for its children: what they used is known "
+                        "only as far as it was seen",
+                     (int)parent->process.entity.pid, parent->process.entity.name);
+    return lost;
+}
+
+static void find_gone(struct toll_tracker *t, struct member *m, uint64_t now_ns)
+{
+    bool lost = m->was_seen && was_lost(t, m);
+    leave(t, m, lost ? LEFT_LOST : LEFT_INSIDE, NULL, now_ns);
+}
+
+/* ---- Looking ------------------------------------------------------------------------------- */
+
+/* Spread over the second by pid, so that a large tree is not refreshed all at once. */
+static bool is_due(const struct process *p, uint64_t now_ns)
+{
+    return !p->state || now_ns - p->refreshed_ns >= REFRESH_NS;
+}
+
+static uint64_t first_refresh(const struct process *p, uint64_t now_ns)
+{
+    uint64_t early = (uint64_t)(unsigned)p->entity.pid * 2654435761U % 64 * (REFRESH_NS / 64);
+    return left_u64(now_ns, early);
+}
+
+/* Children of every thread; with many threads that is dear, so it is spaced out by its cost. */
+static void ask_for_children(struct toll_tracker *t, struct member *m, uint64_t now_ns)
+{
+    struct process_source *s = source_of(m);
+    if (t->reader.no_children || process_is_zombie(&m->process) || now_ns < s->children_after_ns)
+        return;
+    uint64_t began = s->threads > 1 ? clock_mono(t->scripted) : 0;
+    process_children(&t->reader, s, m->process.entity.pid, meet, t);
+    if (s->threads > 1)
+        s->children_after_ns = now_ns + 100 * left_u64(clock_mono(t->scripted), began);
+}
+
+static void look_at(struct toll_tracker *t, struct member *m, bool find_children, uint64_t now_ns)
+{
+    struct process *p = &m->process;
+    int moved = process_probe(&t->reader, source_of(m), p);
+    bool refresh = is_due(p, now_ns);
+    if (moved == 0 && !refresh)
+        return;
+    int r = moved < 0 ? moved
+                      : process_visit(&t->reader, source_of(m), p,
+                                      refresh ? DEPTH_REFRESH : DEPTH_CHANGE);
+    if (r == -ESRCH) {
+        bool reused = moved >= 0;
+        find_gone(t, m, now_ns);
+        if (reused)
+            meet(t, p->entity.pid);
+        return;
+    }
+    if (r < 0 && m->was_seen)
+        return; /* it keeps its last figures */
+    if (r < 0) {
+        forget(t, m); /* it will be met again */
+        return;
+    }
+    if (!m->was_seen) {
+        if (!m->is_main && !is_family(t, p)) {
+            forget(t, m);
+            map_put(&t->discovery.outsiders, (uint32_t)p->entity.pid, 1);
+            return;
+        }
+        welcome(t, m, now_ns);
+        p->refreshed_ns = first_refresh(p, now_ns);
+    } else if (refresh) {
+        p->refreshed_ns = now_ns;
+    }
+    if (find_children)
+        ask_for_children(t, m, now_ns);
+}
+
+/* ---- Finding new ones ------------------------------------------------------------------------ */
+
+/* No process was made on this machine since the last walk: then there is nobody to find. */
+static bool pids_moved(struct toll_tracker *t)
+{
+    char text[128];
+    uint64_t last_pid;
+    if (t->discovery.loadavg < 0)
+        return true;
+    ssize_t n = file_reread(t->discovery.loadavg, text, sizeof text);
+    if (n <= 0 || parse_loadavg_last_pid(scan_text(text, (size_t)n), &last_pid) < 0)
+        return true;
+    bool moved = last_pid != t->discovery.last_pid;
+    t->discovery.last_pid = last_pid;
+    return moved;
+}
+
+static void meet_unknown(void *arg, pid_t pid)
+{
+    struct toll_tracker *t = arg;
+    uint32_t known;
+    if (pid != t->discovery.tracker_pid &&
+        !map_get(&t->discovery.outsiders, (uint32_t)pid, &known))
+        meet(t, pid);
+}
+
+/* For kernels that list no children: look at every process of the machine that is not known yet.
+ * A child may stand before its parent, so those that were turned away are asked again as long as
+ * somebody new was found. */
+static void scan_machine(struct toll_tracker *t, uint64_t now_ns)
+{
+    size_t before;
+    do {
+        before = t->members.count;
+        process_scan(&t->reader, meet_unknown, t);
+        for (size_t i = before; i < t->members.count; i++)
+            look_at(t, t->members.order[i], false, now_ns);
+        members_sweep(&t->members);
+        if (t->members.count > before)
+            map_clear(&t->discovery.outsiders);
+    } while (t->members.count > before);
+}
+
+void walk(struct toll_tracker *t, uint64_t now_ns)
+{
+    struct discovery *d = &t->discovery;
+    bool all = now_ns >= d->all_after_ns;
+    if (all)
+        d->all_after_ns = now_ns + REFRESH_NS;
+    bool find_children = !t->run.no_children && (pids_moved(t) || all);
+    bool by_lists = find_children && !t->reader.no_children;
+    if (by_lists)
+        process_children(&t->reader, &d->tracker, d->tracker_pid, meet, t);
+    for (size_t i = 0; i < t->members.count; i++)
+        if (!t->members.order[i]->gone)
+            look_at(t, t->members.order[i], by_lists, now_ns);
+    members_sweep(&t->members);
+    if (find_children && !by_lists) {
+        if (all)
+            map_clear(&d->outsiders);
+        scan_machine(t, now_ns);
+    }
+}
+
+/* ---- Those the tracker reaps ------------------------------------------------------------------ */
+
+struct member *walk_last_look(struct toll_tracker *t, pid_t pid, uint64_t now_ns)
+{
+    struct member *m = members_find(&t->members, pid);
+    if (!m && !t->run.no_children)
+        m = add_member(t, pid);
+    if (!m)
+        return NULL;
+    process_probe(&t->reader, source_of(m), &m->process);
+    if (process_visit(&t->reader, source_of(m), &m->process, DEPTH_REFRESH) == 0 && !m->was_seen)
+        welcome(t, m, now_ns);
+    return m;
+}
+
+void walk_reaped(struct toll_tracker *t, struct member *m, const struct toll_end *end,
+                 uint64_t now_ns)
+{
+    leave(t, m, LEFT_REAPED, end, now_ns);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * What figures are of. */
+#pragma once
+
+#include "metric/metric.h"
+
+/* The parts of a target. */
+enum part { PART_COMBINED, PART_MAIN, PART_DESCENDANTS, PARTS };
+
+/* "combined", "main", "descendants": keys inside a target. */
+const char *part_name(enum part part);
+
+/* "target", "main", "descendants": prefixes of flat column names. */
+const char *part_prefix(enum part part);
+
+enum { ENTITY_NAME_BYTES = 64 }; /* the kernel's limit on a process name, escapes included */
+
+/* A process is known by pid and start time together: a pid alone may be reused. */
+struct entity {
+    enum entity_kind kind;
+    enum part part;         /* of a target */
+    pid_t pid;              /* of a process */
+    pid_t parent;
+    uint64_t start_ticks;
+    char name[ENTITY_NAME_BYTES];
+};

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "metric/metric.h"
+
+#include "base/err.h"
+#include "metric/entity.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <string.h>
+
+#define UNIT_SUFFIX_seconds "_seconds"
+#define UNIT_SUFFIX_bytes   "_bytes"
+#define UNIT_SUFFIX_cores   "_cores"
+#define UNIT_SUFFIX_ratio   "_ratio"
+#define UNIT_SUFFIX_count   ""
+
+#define KIND_WORD_COUNTER   "counter"
+#define KIND_WORD_GAUGE     "gauge"
+#define FOLD_WORD_SUM       "sum"
+#define FOLD_WORD_MAX       "max"
+#define FOLD_WORD_CONSERVED "conserved"
+#define FOLD_WORD_KEPT      "kept"
+#define FOLD_WORD_NONE      "none"
+#define COST_WORD_CHEAP     "cheap"
+#define COST_WORD_REFRESH   "refresh"
+#define COST_WORD_SLOW      "slow"
+
+static const struct metric metrics[METRIC_COUNT] = {
+#define METRIC(entity_, stem, kind_, unit_, fold_, cost_, source_, otel_, title_, help_)           \
+    [entity_##_##stem##_##unit_] = {                                                               \
+        .kind = METRIC_##kind_,                                                                    \
+        .unit = UNIT_##unit_,                                                                      \
+        .fold = FOLD_##fold_,                                                                      \
+        .cost = COST_##cost_,                                                                      \
+        .facts = {.entity = #entity_,                                                              \
+                  .name = #stem UNIT_SUFFIX_##unit_,                                               \
+                  .title = title_,                                                                 \
+                  .kind = KIND_WORD_##kind_,                                                       \
+                  .unit = &UNIT_SUFFIX_##unit_[sizeof UNIT_SUFFIX_##unit_ > 1],                    \
+                  .fold = FOLD_WORD_##fold_,                                                       \
+                  .cost = COST_WORD_##cost_,                                                       \
+                  .source = source_,                                                               \
+                  .otel = otel_,                                                                   \
+                  .help = help_},                                                                  \
+    },
+#include "metric/metrics.def"
+};
+
+_Static_assert(PROCESS_METRICS <= METRICS_PER_ENTITY, "a presence mask has 64 bits");
+
+const struct metric *metric_of(enum metric_id id)
+{
+    return &metrics[id];
+}
+
+uint64_t metric_fold_mask(enum metric_fold fold)
+{
+    uint64_t mask = 0;
+    for (unsigned id = 0; id < PROCESS_METRICS; id++)
+        if (metrics[id].fold == fold)
+            mask |= BIT(id);
+    return mask;
+}
+
+enum metric_id metric_first(enum entity_kind entity)
+{
+    return entity == ENTITY_SELF ? (enum metric_id)PROCESS_METRICS : (enum metric_id)0;
+}
+
+unsigned metric_count(enum entity_kind entity)
+{
+    return entity == ENTITY_SELF ? SELF_METRICS : PROCESS_METRICS;
+}
+
+double metric_number(const struct metric *m, union value v)
+{
+    if (metric_is_double(m))
+        return v.d;
+    return m->unit == UNIT_seconds ? (double)v.u / 1e9 : (double)v.u;
+}
+
+void metric_write(struct buf *b, const struct metric *m, union value v)
+{
+    if (metric_is_double(m))
+        buf_double(b, v.d, 6);
+    else if (m->unit == UNIT_seconds)
+        buf_seconds(b, v.u);
+    else
+        buf_u64(b, v.u);
+}
+
+enum { NAME_MAX_LENGTH = 96 };
+
+/* Cuts the next glob off the list; false at its end. */
+static bool next_glob(const char **globs, char ret[NAME_MAX_LENGTH])
+{
+    while (**globs == ',' || **globs == ' ')
+        (*globs)++;
+    size_t length = strcspn(*globs, ", ");
+    if (!length)
+        return false;
+    size_t kept = length < NAME_MAX_LENGTH - 1 ? length : NAME_MAX_LENGTH - 1;
+    memcpy(ret, *globs, kept);
+    ret[kept] = '\0';
+    *globs += length;
+    return true;
+}
+
+static bool glob_matches(const char *glob, const char *prefix, const struct metric *m)
+{
+    char name[NAME_MAX_LENGTH];
+    size_t lead = strlen(prefix);
+    size_t tail = strlen(m->facts.name);
+    if (lead + 1 + tail >= sizeof name)
+        return false;
+    memcpy(name, prefix, lead);
+    name[lead] = '_';
+    memcpy(name + lead + 1, m->facts.name, tail + 1);
+    return fnmatch(glob, name, 0) == 0 || fnmatch(glob, name + lead + 1, 0) == 0;
+}
+
+bool metric_matches(const char *globs, const char *prefix, const struct metric *m)
+{
+    if (!globs)
+        return true;
+    char glob[NAME_MAX_LENGTH];
+    while (next_glob(&globs, glob))
+        if (glob_matches(glob, prefix, m))
+            return true;
+    return false;
+}
+
+static bool matches_any(const char *glob)
+{
+    for (unsigned id = 0; id < METRIC_COUNT; id++) {
+        const struct metric *m = &metrics[id];
+        if (glob_matches(glob, m->facts.entity, m))
+            return true;
+        for (unsigned part = 0; id < PROCESS_METRICS && part < PARTS; part++)
+            if (glob_matches(glob, part_prefix(part), m))
+                return true;
+    }
+    return false;
+}
+
+int metric_check_globs(const char *globs, struct toll_error *e)
+{
+    char glob[NAME_MAX_LENGTH];
+    unsigned seen = 0;
+    while (globs && next_glob(&globs, glob)) {
+        seen++;
+        if (!matches_any(glob))
+            return err_set(e, -EINVAL,
+                           "no metric is called '%s'; 'toll metrics' lists them all, and * and ? "
+                           "stand for any letters",
+                           glob);
+    }
+    if (globs && !seen)
+        return err_set(e, -EINVAL, "the list of metrics is empty; 'toll metrics' lists them all");
+    return 0;
+}

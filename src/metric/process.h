@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ * What is known of one process: collectors fill it in, the accounts read it. */
+#pragma once
+
+#include "metric/frame.h"
+
+struct process {
+    struct entity entity;
+    struct row own;       /* the process itself; I/O with what it reaped, where the kernel mixes it */
+    struct row inherited; /* what it took over from children it reaped, where that is told apart */
+    uint64_t denied;      /* bits of own that permissions hide */
+    uint64_t fresh;       /* bits of own that were read at the last visit */
+    char state;           /* as in /proc/PID/stat; 0 = not read yet */
+    bool ignores_sigchld; /* its children vanish without being counted anywhere */
+    bool splits_io;       /* keep its own I/O apart from what it reaped: one more file */
+    uint64_t first_seen_ns;
+    uint64_t refreshed_ns;
+};
+
+static inline bool process_is_zombie(const struct process *p)
+{
+    return p->state == 'Z' || p->state == 'X';
+}

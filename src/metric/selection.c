@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "metric/selection.h"
+
+static uint64_t matching(const char *globs, const char *prefix, enum entity_kind kind)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < metric_count(kind); i++)
+        if (metric_matches(globs, prefix, metric_of(metric_first(kind) + i)))
+            bits |= BIT(i);
+    return bits;
+}
+
+int selection_parse(struct selection *ret, const char *globs, struct toll_error *e)
+{
+    int r = metric_check_globs(globs, e);
+    if (r < 0)
+        return r;
+    for (unsigned part = 0; part < PARTS; part++)
+        ret->parts[part] = matching(globs, part_prefix(part), ENTITY_TARGET);
+    ret->process = matching(globs, "process", ENTITY_PROCESS);
+    ret->self = matching(globs, "self", ENTITY_SELF);
+    return 0;
+}
+
+uint64_t selection_wanted(const struct selection *s)
+{
+    uint64_t wanted = s->process;
+    for (unsigned part = 0; part < PARTS; part++)
+        wanted |= s->parts[part];
+    return wanted;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * Which metrics of which entity somebody asked for, as bits. */
+#pragma once
+
+#include "metric/entity.h"
+
+struct selection {
+    uint64_t parts[PARTS];
+    uint64_t process;
+    uint64_t self;
+};
+
+/* globs NULL selects everything. -EINVAL and a sentence when a glob matches nothing. */
+int selection_parse(struct selection *ret, const char *globs, struct toll_error *e);
+
+/* Process metrics that anybody needs to have read. */
+uint64_t selection_wanted(const struct selection *s);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rchar: 323934931
+ * wchar: 323929600
+ * syscr: 632687
+ * syscw: 632675
+ * read_bytes: 0
+ * write_bytes: 323932160
+ * cancelled_write_bytes: 0
+ */
+#include "parse/pid_io.h"
+
+#include "parse/keyed.h"
+
+enum { RCHAR, WCHAR, SYSCR, SYSCW, READ, WRITE, CANCELLED, KEYS };
+
+static const struct keyed keys[KEYS] = {
+    [RCHAR] = {"rchar:", scan_u64},
+    [WCHAR] = {"wchar:", scan_u64},
+    [SYSCR] = {"syscr:", scan_u64},
+    [SYSCW] = {"syscw:", scan_u64},
+    [READ] = {"read_bytes:", scan_u64},
+    [WRITE] = {"write_bytes:", scan_u64},
+    [CANCELLED] = {"cancelled_write_bytes:", scan_u64},
+};
+
+int parse_pid_io(struct scan text, struct pid_io *ret)
+{
+    if (scan_done(&text))
+        return -ESRCH;
+    uint64_t values[KEYS];
+    if (keyed_read(text, keys, KEYS, values) != BIT(KEYS) - 1)
+        return -EBADMSG;
+    *ret = (struct pid_io){
+        .read_bytes = values[RCHAR],
+        .written_bytes = values[WCHAR],
+        .read_calls = values[SYSCR],
+        .write_calls = values[SYSCW],
+        .storage_read_bytes = values[READ],
+        .storage_written_bytes = values[WRITE],
+        .storage_cancelled_bytes = values[CANCELLED],
+    };
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * 1234 (a b) R 1) S 1200 1234 1200 34816 1234 4194304 101 5 0 0 12 3 40 2 20 0 1 0 54223
+ * 3133440 397 …
+ *  pid name state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime
+ *  cutime cstime priority nice threads itrealvalue starttime vsize rss …
+ *
+ * The name may hold blanks and parentheses, so the fields are counted from the last ')'. A kernel
+ * may add fields at the end, never in between.
+ */
+#include "parse/pid_stat.h"
+
+#include "base/util.h"
+
+#include <limits.h>
+#include <string.h>
+
+static const char *last_parenthesis(struct scan text)
+{
+    return memrchr(text.at, ')', (size_t)(text.end - text.at));
+}
+
+int parse_pid_stat(struct scan text, struct pid_stat *ret)
+{
+    if (scan_done(&text))
+        return -ESRCH;
+    struct pid_stat st = {0};
+    uint64_t pid;
+    int64_t parent;
+    if (!scan_u64(&text, &pid) || !scan_word(&text, " ("))
+        return -EBADMSG;
+    const char *close = last_parenthesis(text);
+    if (!close)
+        return -EBADMSG;
+    st.name = text.at;
+    st.name_length = (size_t)(close - text.at);
+
+    struct scan s = {.at = close + 1, .end = text.end};
+    scan_blanks(&s);
+    if (scan_done(&s))
+        return -EBADMSG;
+    st.state = *s.at++;
+    bool whole = scan_i64(&s, &parent) && scan_skip_fields(&s, 5) &&
+                 scan_u64(&s, &st.faults_minor) && scan_u64(&s, &st.children_faults_minor) &&
+                 scan_u64(&s, &st.faults_major) && scan_u64(&s, &st.children_faults_major) &&
+                 scan_u64(&s, &st.user_ticks) && scan_u64(&s, &st.system_ticks) &&
+                 scan_u64(&s, &st.children_user_ticks) && scan_u64(&s, &st.children_system_ticks) &&
+                 scan_skip_fields(&s, 2) && scan_u64(&s, &st.threads) && scan_skip_fields(&s, 1) &&
+                 scan_u64(&s, &st.start_ticks) && scan_u64(&s, &st.virtual_bytes) &&
+                 scan_u64(&s, &st.rss_pages) && !scan_done(&s); /* else rss may be cut short */
+    if (!whole || pid > INT_MAX || parent < 0 || parent > INT_MAX)
+        return -EBADMSG;
+    st.pid = (pid_t)pid;
+    st.parent = (pid_t)parent;
+    *ret = st;
+    return 0;
+}

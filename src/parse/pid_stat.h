@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * /proc/PID/stat: the short facts of a process, on one line. */
+#pragma once
+
+#include "base/scan.h"
+
+#include <sys/types.h>
+
+struct pid_stat {
+    pid_t pid;
+    pid_t parent;
+    char state;             /* R S D Z T … */
+    const char *name;       /* inside the text that was parsed, not terminated */
+    size_t name_length;
+    uint64_t faults_minor, children_faults_minor; /* children: those that were reaped */
+    uint64_t faults_major, children_faults_major;
+    uint64_t user_ticks, children_user_ticks;
+    uint64_t system_ticks, children_system_ticks;
+    uint64_t threads;
+    uint64_t start_ticks; /* since boot */
+    uint64_t virtual_bytes;
+    uint64_t rss_pages;
+};
+
+/* 0, -EBADMSG when the text is not as expected, -ESRCH when there is none. */
+int parse_pid_stat(struct scan text, struct pid_stat *ret);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/human.h"
+
+/* As many decimals as make three digits. */
+static void three_digits(struct buf *b, double value)
+{
+    buf_double_fixed(b, value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+}
+
+void human_bytes(struct buf *b, double bytes)
+{
+    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB"};
+    unsigned unit = 0;
+    while (bytes >= 1023.5 && unit + 1 < ARRAY_LEN(units)) {
+        bytes /= 1024;
+        unit++;
+    }
+    if (unit == 0)
+        buf_u64(b, (uint64_t)(bytes + 0.5));
+    else
+        three_digits(b, bytes);
+    buf_puts(b, units[unit]);
+}
+
+void human_seconds(struct buf *b, double seconds)
+{
+    if (seconds >= 3600) {
+        uint64_t minutes = (uint64_t)(seconds / 60 + 0.5);
+        buf_printf(b, "%llu h %02llu min", (unsigned long long)(minutes / 60),
+                   (unsigned long long)(minutes % 60));
+    } else if (seconds >= 600) {
+        uint64_t whole = (uint64_t)(seconds + 0.5);
+        buf_printf(b, "%llu min %02llu s", (unsigned long long)(whole / 60),
+                   (unsigned long long)(whole % 60));
+    } else if (seconds >= 0.9995) {
+        three_digits(b, seconds);
+        buf_puts(b, " s");
+    } else if (seconds >= 0.0009995) {
+        three_digits(b, seconds * 1e3);
+        buf_puts(b, " ms");
+    } else if (seconds > 0) {
+        three_digits(b, seconds * 1e6);
+        buf_puts(b, " µs");
+    } else {
+        buf_puts(b, "0 s");
+    }
+}
+
+void human_count(struct buf *b, double count)
+{
+    uint64_t whole = (uint64_t)(count + 0.5);
+    char digits[32];
+    char *at = digits + sizeof digits;
+    unsigned n = 0;
+    do {
+        if (n && n % 3 == 0)
+            *--at = ',';
+        *--at = (char)('0' + whole % 10);
+        n++;
+    } while (whole /= 10);
+    buf_add(b, at, (size_t)(digits + sizeof digits - at));
+}
+
+void human_number(struct buf *b, const struct metric *m, double number)
+{
+    switch (m->unit) {
+    case UNIT_seconds: human_seconds(b, number); break;
+    case UNIT_bytes: human_bytes(b, number); break;
+    case UNIT_count:
+        if (m->kind == METRIC_GAUGE && number != (double)(uint64_t)number && number < 1000)
+            three_digits(b, number);
+        else
+            human_count(b, number);
+        break;
+    case UNIT_cores: buf_double_fixed(b, number, 2); break;
+    case UNIT_ratio:
+        three_digits(b, number * 100);
+        buf_puts(b, " %");
+        break;
+    }
+}
+
+void human_rate(struct buf *b, const struct metric *m, double number)
+{
+    if (m->unit == UNIT_seconds)
+        return;
+    if (m->unit == UNIT_count && number < 1000)
+        three_digits(b, number);
+    else
+        human_number(b, m, number);
+    buf_puts(b, "/s");
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ * The record of a run: one JSON object a line, written as it happens. docs/formats.md describes
+ * it.
+ *
+ *   {"type":"run","schema":"toll.record/1",…}
+ *   {"type":"sample","tick":0,"time":"2026-11-15T21:27:53.120Z","elapsed":0.01,…}
+ *   {"type":"process",…}   {"type":"event",…}
+ *   {"type":"summary",…}
+ */
+#include "sink/record_json.h"
+#include "sink/sinks.h"
+
+static void line_begin(struct json_out *j, struct sink *s, const char *type)
+{
+    json_begin(j, &s->text, 0);
+    json_object(j);
+    json_key(j, "type");
+    json_string(j, type);
+}
+
+static void line_end(struct json_out *j, struct sink *s)
+{
+    json_object_end(j);
+    buf_putc(&s->text, '\n');
+}
+
+static void jsonl_begin(struct sink *s, const struct run *run)
+{
+    struct json_out j;
+    line_begin(&j, s, "run");
+    json_key(&j, "schema");
+    json_string(&j, "toll.record/1");
+    record_json_run(&j, run);
+    line_end(&j, s);
+}
+
+/* Counting processes makes no sense of one. */
+static const uint64_t of_targets_only =
+    BIT(process_processes_count) | BIT(process_processes_started_count);
+
+static void add_process(struct json_out *j, struct sink *s, const struct entity *e,
+                        const struct row *row)
+{
+    json_key(j, "pid");
+    json_i64(j, e->pid);
+    json_key(j, "parent");
+    json_i64(j, e->parent);
+    json_key(j, "start_ticks");
+    json_u64(j, e->start_ticks);
+    json_key(j, "name");
+    json_string(j, e->name);
+    record_json_row(j, row, s->selection.process & ~of_targets_only);
+}
+
+static void jsonl_frame(struct sink *s, const struct frame *f)
+{
+    struct json_out j;
+    line_begin(&j, s, "sample");
+    json_key(&j, "tick");
+    json_u64(&j, f->tick);
+    json_key(&j, "time");
+    json_utc(&j, f->real_ns);
+    json_key(&j, "elapsed");
+    json_seconds(&j, f->elapsed_ns);
+    json_key(&j, "interval");
+    json_seconds(&j, f->interval_ns);
+    json_key(&j, "target");
+    json_object(&j);
+    for (unsigned part = 0; part < PARTS; part++) {
+        if (!f->target[part].row)
+            continue;
+        json_key(&j, part_name(part));
+        json_object(&j);
+        record_json_row(&j, f->target[part].row, s->selection.parts[part]);
+        json_object_end(&j);
+    }
+    json_object_end(&j);
+    json_key(&j, "self");
+    json_object(&j);
+    record_json_row(&j, f->self.row, s->selection.self);
+    json_object_end(&j);
+    if (f->process_count) {
+        json_key(&j, "processes");
+        json_array(&j);
+        for (size_t i = 0; i < f->process_count; i++) {
+            json_object(&j);
+            add_process(&j, s, f->processes[i].entity, f->processes[i].row);
+            json_object_end(&j);
+        }
+        json_array_end(&j);
+    }
+    line_end(&j, s);
+}
+
+static void jsonl_process_end(struct sink *s, const struct process_end *e)
+{
+    static const char *const how[] = {
+        [LEFT_REAPED] = "reaped by toll",
+        [LEFT_INSIDE] = "reaped inside",
+        [LEFT_LOST] = "reaped by nobody",
+    };
+    struct json_out j;
+    line_begin(&j, s, "process");
+    json_key(&j, "elapsed");
+    json_seconds(&j, e->elapsed_ns);
+    json_key(&j, "left");
+    json_string(&j, how[e->how]);
+    json_key(&j, "end");
+    if (e->has_status)
+        record_json_end(&j, &e->end);
+    else
+        json_null(&j);
+    add_process(&j, s, &e->process->entity, &e->process->own);
+    line_end(&j, s);
+}
+
+static void jsonl_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
+{
+    struct json_out j;
+    line_begin(&j, s, "event");
+    json_key(&j, "elapsed");
+    json_seconds(&j, elapsed_ns);
+    json_key(&j, "name");
+    json_string(&j, "note");
+    json_key(&j, "text");
+    json_string(&j, sentence);
+    line_end(&j, s);
+}
+
+static void jsonl_summary(struct sink *s, const struct summary *summary)
+{
+    struct json_out j;
+    line_begin(&j, s, "summary");
+    json_key(&j, "schema");
+    json_string(&j, "toll.summary/1");
+    record_json_summary(&j, summary, &s->selection);
+    line_end(&j, s);
+}
+
+const struct sink_kind sink_jsonl = {
+    .format = {"jsonl", ".jsonl", "the record: a JSON object on each line, as it happens"},
+    .begin = jsonl_begin,
+    .frame = jsonl_frame,
+    .process_end = jsonl_process_end,
+    .note = jsonl_note,
+    .summary = jsonl_summary,
+};

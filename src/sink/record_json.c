@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/record_json.h"
+
+#include <string.h>
+
+static void add_labels(struct json_out *j, char **labels)
+{
+    json_key(j, "labels");
+    json_object(j);
+    for (char **l = labels; l && *l; l++) {
+        const char *equals = strchr(*l, '=');
+        if (!equals)
+            continue;
+        char *key = strndup(*l, (size_t)(equals - *l));
+        json_key(j, key ? key : "");
+        json_string(j, equals + 1);
+        free(key);
+    }
+    json_object_end(j);
+}
+
+void record_json_run(struct json_out *j, const struct run *run)
+{
+    json_key(j, "toll");
+    json_string(j, TOLL_VERSION);
+    json_key(j, "name");
+    json_string(j, run->name ? run->name : "");
+    json_key(j, "command");
+    json_array(j);
+    for (char **arg = run->command; arg && *arg; arg++)
+        json_string(j, *arg);
+    json_array_end(j);
+    add_labels(j, run->labels);
+    json_key(j, "host");
+    json_string(j, run->host);
+    json_key(j, "kernel");
+    json_string(j, run->kernel);
+    json_key(j, "cpus");
+    json_u64(j, run->cpus);
+    json_key(j, "pid");
+    json_i64(j, run->pid);
+    json_key(j, "start");
+    json_utc(j, run->start_real_ns);
+    json_key(j, "interval_seconds");
+    if (run->interval_ns)
+        json_seconds(j, run->interval_ns);
+    else
+        json_null(j);
+    json_key(j, "children");
+    json_bool(j, !run->no_children);
+}
+
+static void add_value(struct json_out *j, const struct metric *m, union value v)
+{
+    if (metric_is_double(m))
+        json_double(j, v.d, 6);
+    else if (m->unit == UNIT_seconds)
+        json_seconds(j, v.u);
+    else
+        json_u64(j, v.u);
+}
+
+void record_json_row(struct json_out *j, const struct row *row, uint64_t selected)
+{
+    FOR_EACH_BIT (i, selected) {
+        enum metric_id id = row->first + i;
+        json_key(j, metric_of(id)->facts.name);
+        if (row_has(row, id))
+            add_value(j, metric_of(id), row_value(row, id));
+        else
+            json_null(j);
+    }
+}
+
+void record_json_end(struct json_out *j, const struct toll_end *end)
+{
+    json_object(j);
+    json_key(j, "status");
+    json_string(j, !end->ended ? "running" : end->signaled ? "signaled" : "exited");
+    json_key(j, "code");
+    if (end->ended && !end->signaled)
+        json_i64(j, end->status);
+    else
+        json_null(j);
+    json_key(j, "signal");
+    if (end->ended && end->signaled)
+        json_i64(j, end->status);
+    else
+        json_null(j);
+    json_key(j, "core_dumped");
+    json_bool(j, end->core_dumped);
+    json_object_end(j);
+}
+
+/* ---- Summary --------------------------------------------------------------------------------- */
+
+static void add_number(struct json_out *j, const char *key, double number)
+{
+    json_key(j, key);
+    json_double(j, number, 9);
+}
+
+static void add_counter(struct json_out *j, const struct series *s, const struct metric *m)
+{
+    json_key(j, "total");
+    add_value(j, m, s->last);
+    add_number(j, "rate_mean", series_mean(s, m));
+    if (s->count) {
+        add_number(j, "rate_max", s->max);
+        json_key(j, "rate_max_at");
+        json_seconds(j, s->max_at_ns);
+    }
+}
+
+static void add_gauge(struct json_out *j, const struct series *s, const struct metric *m)
+{
+    static const struct {
+        const char *key;
+        double share;
+    } quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
+
+    add_number(j, "mean", series_mean(s, m));
+    if (!s->count)
+        return;
+    add_number(j, "min", s->min);
+    add_number(j, "max", s->max);
+    json_key(j, "max_at");
+    json_seconds(j, s->max_at_ns);
+    json_key(j, "last");
+    add_value(j, m, s->last);
+    for (size_t i = 0; i < ARRAY_LEN(quantiles); i++) {
+        double value;
+        if (series_quantile(s, m, quantiles[i].share, &value))
+            add_number(j, quantiles[i].key, value);
+    }
+}
+
+static void add_series(struct json_out *j, const struct series *s, const struct metric *m,
+                       const struct verdict *verdict)
+{
+    json_key(j, m->facts.name);
+    json_object(j);
+    bool known = !verdict || verdict->quality != QUALITY_UNKNOWN;
+    if (known && m->kind == METRIC_COUNTER)
+        add_counter(j, s, m);
+    else if (known)
+        add_gauge(j, s, m);
+    if (verdict) {
+        json_key(j, "quality");
+        json_string(j, quality_word(verdict->quality));
+        json_key(j, "from");
+        json_string(j, verdict->rung);
+    }
+    json_object_end(j);
+}
+
+static void add_part(struct json_out *j, const struct summary *s, enum part part,
+                     uint64_t selected)
+{
+    json_key(j, part_name(part));
+    json_object(j);
+    FOR_EACH_BIT (id, selected)
+        add_series(j, &s->target[part][id], metric_of(id), &s->verdicts[part][id]);
+    json_object_end(j);
+}
+
+static void add_survivors(struct json_out *j, const struct summary *s)
+{
+    json_key(j, "still_running_count");
+    json_u64(j, s->survivor_count);
+    json_key(j, "still_running");
+    json_array(j);
+    for (size_t i = 0; i < s->survivor_count && i < SUMMARY_STILL_RUNNING; i++) {
+        json_object(j);
+        json_key(j, "pid");
+        json_i64(j, s->survivors[i].pid);
+        json_key(j, "name");
+        json_string(j, s->survivors[i].name);
+        json_key(j, "cpu_seconds");
+        json_seconds(j, s->survivors[i].cpu_ns);
+        json_key(j, "memory_rss_bytes");
+        json_u64(j, s->survivors[i].rss_bytes);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+void record_json_summary(struct json_out *j, const struct summary *s,
+                         const struct selection *selection)
+{
+    record_json_run(j, s->run);
+    json_key(j, "wall_seconds");
+    json_seconds(j, s->elapsed_ns);
+    json_key(j, "end");
+    record_json_end(j, &s->end);
+    json_key(j, "target");
+    json_object(j);
+    for (unsigned part = 0; part < PARTS; part++)
+        if (part == PART_COMBINED || !s->run->no_children)
+            add_part(j, s, part, selection->parts[part]);
+    json_object_end(j);
+    json_key(j, "self");
+    json_object(j);
+    FOR_EACH_BIT (i, selection->self)
+        add_series(j, &s->self[i], metric_of(metric_first(ENTITY_SELF) + i), NULL);
+    json_object_end(j);
+    add_survivors(j, s);
+    json_key(j, "notes");
+    json_array(j);
+    for (size_t i = 0; i < s->note_count && i < SUMMARY_NOTES; i++)
+        json_string(j, s->notes[i]);
+    json_array_end(j);
+}

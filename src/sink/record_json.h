@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * The pieces of JSON that the record and the summary share. */
+#pragma once
+
+#include "sink/sink.h"
+
+/* "name":…, "command":…, … of a run, as members of the object that is open. */
+void record_json_run(struct json_out *j, const struct run *run);
+
+/* The selected metrics of a row as members of the object that is open; unknown is null. */
+void record_json_row(struct json_out *j, const struct row *row, uint64_t selected);
+
+/* "status", "code", "signal", "core_dumped" as an object. */
+void record_json_end(struct json_out *j, const struct toll_end *end);
+
+/* Everything of a summary as members of the object that is open. */
+void record_json_summary(struct json_out *j, const struct summary *s,
+                         const struct selection *selection);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ * Where figures go. A format is one file with a struct sink_kind, and one line in sinks.c.
+ *
+ * A kind only builds text in sink->text; writing is done here, a whole piece at a time, so that
+ * what stands in a file is always a valid prefix of it. A sink that cannot write loses that piece,
+ * counts it, and tries again with the next. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/json_out.h"
+#include "metric/process.h"
+#include "metric/selection.h"
+#include "summary/summary.h"
+
+struct sink;
+
+/* How a process left the target. */
+enum departure { LEFT_REAPED, LEFT_INSIDE, LEFT_LOST };
+
+struct process_end {
+    const struct process *process; /* borrowed */
+    enum departure how;
+    bool has_status;               /* reaped by the tracker, which was told how it ended */
+    struct toll_end end;
+    uint64_t elapsed_ns;
+};
+
+struct sink_kind {
+    struct toll_format format;
+    /* All optional, all add to sink->text. */
+    void (*begin)(struct sink *s, const struct run *run);
+    void (*frame)(struct sink *s, const struct frame *f);
+    void (*process_end)(struct sink *s, const struct process_end *e);
+    void (*note)(struct sink *s, uint64_t elapsed_ns, const char *sentence);
+    void (*summary)(struct sink *s, const struct summary *summary);
+};
+
+struct sink {
+    const struct sink_kind *kind;
+    char *name;       /* owned: the path, or what the descriptor is called */
+    int fd;
+    bool owns_fd;
+    bool made_file;   /* the file was not there before */
+    unsigned flags;   /* TOLL_OUTPUT_… */
+    struct selection selection;
+    struct buf text;
+    uint64_t pieces;  /* written */
+    uint64_t dropped; /* pieces that could not be written */
+    int failure;      /* the last one, negative errno, or 0 */
+};
+
+/* THE list of formats, NULL behind the last. */
+extern const struct sink_kind *const sink_kinds[];
+
+/* The kind for a format's name, or for the suffix of a path when the name is NULL. -EINVAL and a
+ * sentence with what is accepted. */
+int sink_choose(const char *format, const char *path, const struct sink_kind **ret,
+                struct toll_error *e);
+
+/* Opens the destination. */
+int sink_open(struct sink **ret, const struct toll_output *output,
+              const struct selection *selection, struct toll_error *e);
+
+/* Accepts NULL. discard: remove a file that was made for nothing. */
+void sink_close(struct sink *s, bool discard);
+
+/* Each hands one thing to the sink: 0, or the -errno of writing it. */
+int sink_begin(struct sink *s, const struct run *run);
+int sink_frame(struct sink *s, const struct frame *f);
+int sink_process_end(struct sink *s, const struct process_end *e);
+int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence);
+int sink_summary(struct sink *s, const struct summary *summary);

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/sinks.h"
+
+const struct sink_kind *const sink_kinds[] = {
+    &sink_csv, &sink_jsonl, &sink_json, &sink_text, NULL,
+};

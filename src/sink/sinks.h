@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT
+ * The formats by name; only sinks.c needs them. */
+#pragma once
+
+#include "sink/sink.h"
+
+extern const struct sink_kind sink_csv;
+extern const struct sink_kind sink_jsonl;
+extern const struct sink_kind sink_json;
+extern const struct sink_kind sink_text;

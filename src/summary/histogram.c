@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "summary/histogram.h"
+
+enum { SUB = 1 << HISTOGRAM_BITS };
+
+/* The top bit chooses the octave, the five below it the bucket in it. */
+static unsigned bucket_of(uint64_t value)
+{
+    if (value < SUB)
+        return (unsigned)value;
+    unsigned shift = 63 - (unsigned)__builtin_clzll(value) - HISTOGRAM_BITS;
+    return ((shift + 1) << HISTOGRAM_BITS) + (unsigned)((value >> shift) - SUB);
+}
+
+static uint64_t middle_of(unsigned bucket)
+{
+    if (bucket < SUB)
+        return bucket;
+    unsigned shift = (bucket >> HISTOGRAM_BITS) - 1;
+    uint64_t low = (uint64_t)(SUB + (bucket & (SUB - 1))) << shift;
+    return low + (BIT(shift) - 1) / 2;
+}
+
+void histogram_add(struct histogram *h, uint64_t value, uint64_t weight)
+{
+    h->weights[bucket_of(value)] += weight;
+}
+
+void histogram_merge(struct histogram *into, const struct histogram *h)
+{
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+        into->weights[i] += h->weights[i];
+}
+
+bool histogram_quantile(const struct histogram *h, double share, uint64_t *ret)
+{
+    uint64_t total = 0;
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+        total += h->weights[i];
+    if (!total)
+        return false;
+    uint64_t below = (uint64_t)(share * (double)total);
+    uint64_t seen = 0;
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        seen += h->weights[i];
+        if (h->weights[i] && seen >= below) {
+            *ret = middle_of(i);
+            return true;
+        }
+    }
+    return false;
+}

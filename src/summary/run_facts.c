@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "summary/run_facts.h"
+
+#include "base/util.h"
+
+#include <string.h>
+
+static void free_strings(char **strings)
+{
+    for (char **s = strings; s && *s; s++)
+        free(*s);
+    free(strings);
+}
+
+static char **copy_strings(const char *const strings[])
+{
+    size_t count = 0;
+    while (strings[count])
+        count++;
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = strdup(strings[i]);
+        if (!copy[i]) {
+            free_strings(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+int run_set_command(struct run *r, char *const argv[])
+{
+    free_strings(r->command);
+    r->command = copy_strings((const char *const *)argv);
+    if (!r->command)
+        return -ENOMEM;
+    if (!r->name) {
+        const char *slash = strrchr(argv[0], '/');
+        r->name = strdup(slash && slash[1] ? slash + 1 : argv[0]);
+    }
+    return r->name ? 0 : -ENOMEM;
+}
+
+int run_set_labels(struct run *r, const char *const labels[])
+{
+    r->labels = copy_strings(labels);
+    return r->labels ? 0 : -ENOMEM;
+}
+
+void run_done(struct run *r)
+{
+    free(r->name);
+    free(r->metrics);
+    free_strings(r->command);
+    free_strings(r->labels);
+    *r = (struct run){0};
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "summary/series.h"
+
+#define SHORTEST_WINDOW_NS (100 * NS_PER_MS)
+
+/* Histograms count in whole numbers: nanoseconds, millionths of a core, bytes. */
+static double histogram_scale(const struct metric *m)
+{
+    if (metric_is_double(m))
+        return 1e6;
+    return m->unit == UNIT_seconds ? 1e9 : 1;
+}
+
+static bool is_windowed(const struct metric *m)
+{
+    return m->kind == METRIC_COUNTER || m->unit == UNIT_cores;
+}
+
+static void observe(struct series *s, const struct metric *m, double value, uint64_t weight_ns,
+                    uint64_t elapsed_ns)
+{
+    if (!s->count || value > s->max) {
+        s->max = value;
+        s->max_at_ns = elapsed_ns;
+    }
+    if (!s->count || value < s->min)
+        s->min = value;
+    s->count++;
+    if (s->histogram)
+        histogram_add(s->histogram, (uint64_t)(value * histogram_scale(m) + 0.5), weight_ns);
+}
+
+static void close_window(struct series *s, const struct metric *m, uint64_t elapsed_ns)
+{
+    observe(s, m, s->window / ((double)s->window_ns / 1e9), s->window_ns, elapsed_ns);
+    s->window = 0;
+    s->window_ns = 0;
+}
+
+void series_put(struct series *s, const struct metric *m, union value value, uint64_t elapsed_ns)
+{
+    uint64_t interval_ns = left_u64(elapsed_ns, s->observed_ns);
+    double seconds = (double)interval_ns / 1e9;
+    double amount = metric_number(m, value); /* over the interval */
+    if (m->kind == METRIC_COUNTER) {
+        /* A counter of the run begins at zero. */
+        union value grown = {.u = value.u - s->last.u};
+        amount = metric_number(m, grown);
+    } else {
+        amount *= seconds;
+    }
+    s->last = value;
+    s->observed_ns = elapsed_ns;
+    s->weighted += amount;
+    if (!is_windowed(m)) {
+        observe(s, m, metric_number(m, value), max_u64(interval_ns, 1), elapsed_ns);
+        return;
+    }
+    s->window += amount;
+    s->window_ns += interval_ns;
+    if (s->window_ns >= SHORTEST_WINDOW_NS)
+        close_window(s, m, elapsed_ns);
+}
+
+void series_end(struct series *s, const struct metric *m, uint64_t elapsed_ns)
+{
+    /* A short rest says little, unless it is all there is. */
+    if (s->window_ns && (!s->count || s->window_ns >= SHORTEST_WINDOW_NS / 2))
+        close_window(s, m, elapsed_ns);
+}
+
+double series_mean(const struct series *s, const struct metric *m)
+{
+    if (!s->observed_ns)
+        return metric_number(m, s->last);
+    return s->weighted / ((double)s->observed_ns / 1e9);
+}
+
+bool series_quantile(const struct series *s, const struct metric *m, double share, double *ret)
+{
+    uint64_t value;
+    if (!s->histogram || !histogram_quantile(s->histogram, share, &value))
+        return false;
+    *ret = (double)value / histogram_scale(m);
+    return true;
+}

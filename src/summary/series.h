@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ * Running statistics of one metric of one entity.
+ *
+ * A gauge is a momentary value. A counter, and a gauge that is itself an average over its interval
+ * (cores in use), are looked at through windows of at least a tenth of a second: the kernel hands
+ * the times of reaped children on in steps of ten milliseconds, which a shorter window would show
+ * as bursts that never were. */
+#pragma once
+
+#include "metric/metric.h"
+#include "summary/histogram.h"
+
+struct series {
+    uint64_t count;
+    uint64_t observed_ns;   /* since the start of the run, the time of the last value */
+    double weighted;        /* sum of value times time; for counters of the growth */
+    double min, max;        /* momentary values, or rates over windows */
+    uint64_t max_at_ns;     /* since the start of the run */
+    union value last;
+    double window;          /* collected in the window that is open */
+    uint64_t window_ns;
+    struct histogram *histogram; /* borrowed; NULL: no quantiles */
+};
+
+/* The value at elapsed_ns stands for the time since the value before. */
+void series_put(struct series *s, const struct metric *m, union value value, uint64_t elapsed_ns);
+
+/* Close the open window: the run is over. */
+void series_end(struct series *s, const struct metric *m, uint64_t elapsed_ns);
+
+/* Time-weighted mean of a gauge; of a counter, its growth per second. */
+double series_mean(const struct series *s, const struct metric *m);
+
+/* In the metric's unit (per second for a counter). False when not known. */
+bool series_quantile(const struct series *s, const struct metric *m, double share, double *ret);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#include "parse/loadavg.h"
+
+#include "fuzz.h"
+
+/* What was read, written as the kernel does, reads the same. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint64_t pid, again;
+    fuzz_fill(&pid, sizeof pid);
+    int r = parse_loadavg_last_pid(fuzz_text(data, size), &pid);
+    if (r < 0) {
+        CHECK_FAILURE(r, -ENODATA, size, &pid);
+        return 0;
+    }
+    char text[64];
+    int length = snprintf(text, sizeof text, "0.27 0.06 0.02 1/81 %ju\n", pid);
+    CHECK(parse_loadavg_last_pid(scan_text(text, (size_t)length), &again) == 0);
+    CHECK(pid == again);
+    return 0;
+}

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""How tools/run-tests counts."""
+
+import collections
+import importlib.machinery
+import importlib.util
+import pathlib
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+def load(path):
+    loader = importlib.machinery.SourceFileLoader("run_tests", str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", loader))
+    loader.exec_module(module)
+    return module
+
+
+run_tests = load(TOP / "tools/run-tests")
+
+
+def count(**test):
+    return collections.Counter(run_tests.cases({"command": ["test"], "stdout": "", **test}))
+
+
+@pytest.mark.parametrize(
+    "result, verdict",
+    [
+        ("OK", "passed"),
+        ("EXPECTEDFAIL", "passed"),
+        ("SKIP", "skipped"),
+        ("FAIL", "failed"),
+        ("ERROR", "failed"),
+        ("TIMEOUT", "failed"),
+        ("INTERRUPT", "failed"),
+        ("UNEXPECTEDPASS", "failed"),
+    ],
+)
+def test_a_plain_test_is_one_case(result, verdict):
+    assert count(result=result) == {verdict: 1}
+
+
+def test_every_line_of_tap_is_a_case():
+    text = "1..5\nok 1 - a\nok - b\n# ok, a remark\nnot ok 3 - c\nok 4 # SKIP no GPU\nokay\nok 5\n"
+    assert count(result="FAIL", stdout=text) == {"passed": 3, "failed": 1, "skipped": 1}
+
+
+def test_a_crash_behind_good_cases_counts():
+    assert count(result="ERROR", stdout="1..1\nok 1\n") == {"passed": 1, "failed": 1}
+
+
+def test_cases_of_pytest(tmp_path):
+    log = tmp_path / "log.xml"
+    log.write_text(
+        '<testsuites><testsuite><testcase name="a"/><testcase name="b"><failure/></testcase>'
+        '<testcase name="c"><skipped/></testcase><testcase name="d"><error/></testcase>'
+        "</testsuite></testsuites>"
+    )
+    command = ["python3", "-m", "pytest", "--junitxml", str(log), "x.py"]
+    assert count(result="FAIL", command=command) == {"passed": 1, "failed": 2, "skipped": 1}
+
+
+def test_pytest_that_wrote_nothing(tmp_path):
+    command = ["python3", "-m", "pytest", "--junitxml", str(tmp_path / "none.xml"), "x.py"]
+    # What a test prints is no protocol here.
+    assert count(result="ERROR", command=command, stdout="ok 1\n") == {"failed": 1}
+
+
+def test_closing_line():
+    line = run_tests.closing_line
+    assert line(collections.Counter()) == "0 passed, 0 failed"
+    assert line(collections.Counter(passed=12, failed=1)) == "12 passed, 1 failed"
+    assert line(collections.Counter(passed=2, skipped=3)) == "2 passed, 0 failed, 3 skipped"

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/scan.h"
+
+#include "base/util.h"
+#include "unit.h"
+
+#include <math.h>
+
+/* Reads a number from an exact copy and tells how much of it was consumed; -1 = refused, and then
+ * nothing may be consumed or written. */
+#define NUMBER_READER(type, function)                                                              \
+    static int read_##type(const char *text, size_t length, type##_t *ret)                         \
+    {                                                                                              \
+        char *copy = exact_copy(text, length);                                                     \
+        struct scan s = scan_text(copy, length);                                                   \
+        memset(ret, UNTOUCHED, sizeof *ret);                                                       \
+        bool ok = function(&s, ret);                                                               \
+        int used = (int)(s.at - copy);                                                             \
+        free(copy);                                                                                \
+        assert_true(ok || (used == 0 && is_untouched(ret, sizeof *ret)));                          \
+        return ok ? used : -1;                                                                     \
+    }
+
+typedef uint64_t hex_t;
+typedef double decimal_t;
+
+NUMBER_READER(uint64, scan_u64)
+NUMBER_READER(int64, scan_i64)
+NUMBER_READER(hex, scan_hex)
+NUMBER_READER(decimal, scan_decimal)
+
+static void test_u64(void **state)
+{
+    static const struct {
+        const char *text;
+        int used;
+        uint64_t value;
+    } cases[] = {
+        {"0", 1, 0},
+        {"42", 2, 42},
+        {" \t 42 7", 5, 42},
+        {"007x", 3, 7},
+        {"18446744073709551615", 20, UINT64_MAX},
+        {"00000000000000000000000000000001", 32, 1},
+        {"", -1, 0},
+        {"   ", -1, 0},
+        {"x", -1, 0},
+        {"-1", -1, 0},
+        {"+1", -1, 0},
+        {"\n1", -1, 0},
+        {"18446744073709551616", -1, 0},
+        {"18446744073709551620", -1, 0},
+        {"99999999999999999999", -1, 0},
+        {"184467440737095516150", -1, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t value;
+        assert_int_equal(read_uint64(cases[i].text, strlen(cases[i].text), &value), cases[i].used);
+        assert_true(cases[i].used < 0 || value == cases[i].value);
+    }
+}
+
+static void test_i64(void **state)
+{
+    static const struct {
+        const char *text;
+        int used;
+        int64_t value;
+    } cases[] = {
+        {"0", 1, 0},
+        {"-0", 2, 0},
+        {" -1 ", 3, -1},
+        {"9223372036854775807", 19, INT64_MAX},
+        {"-9223372036854775808", 20, INT64_MIN},
+        {"9223372036854775808", -1, 0},
+        {"-9223372036854775809", -1, 0},
+        {"-18446744073709551616", -1, 0},
+        {"", -1, 0},
+        {"-", -1, 0},
+        {"- 1", -1, 0},
+        {"--1", -1, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int64_t value;
+        assert_int_equal(read_int64(cases[i].text, strlen(cases[i].text), &value), cases[i].used);
+        assert_true(cases[i].used < 0 || value == cases[i].value);
+    }
+}
+
+static void test_hex(void **state)
+{
+    static const struct {
+        const char *text;
+        int used;
+        uint64_t value;
+    } cases[] = {
+        {"\t0000000000011000\n", 17, 0x11000},
+        {"ffffffffffffffff", 16, UINT64_MAX},
+        {"FFff", 4, 0xFFFF},
+        {"00000000000000000000001", 23, 1},
+        {"0x10", 1, 0},
+        {"10000000000000000", -1, 0},
+        {"", -1, 0},
+        {"g", -1, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t value;
+        assert_int_equal(read_hex(cases[i].text, strlen(cases[i].text), &value), cases[i].used);
+        assert_true(cases[i].used < 0 || value == cases[i].value);
+    }
+}
+
+static void test_decimal(void **state)
+{
+    static const struct {
+        const char *text;
+        int used;
+        double value;
+    } cases[] = {
+        {"0", 1, 0},
+        {"1.25", 4, 1.25},
+        {" .5", 3, 0.5},
+        {"3.", 2, 3},
+        {"10.0625s", 7, 10.0625},
+        {"0.001", 5, 0.001},
+        {"1,5", 1, 1},
+        {"1e5", 1, 1},
+        {"1.2.3", 3, 1.2},
+        {"18446744073709551615", 20, 18446744073709551615.0},
+        {"0.00000000000000000000000000000000000000000000000000000000000001", 64, 1e-62},
+        {"18446744073709551616", -1, 0},
+        {"99999999999999999999.5", -1, 0},
+        {"", -1, 0},
+        {".", -1, 0},
+        {"-1", -1, 0},
+        {"nan", -1, 0},
+        {"inf", -1, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        double value;
+        assert_int_equal(read_decimal(cases[i].text, strlen(cases[i].text), &value), cases[i].used);
+        assert_true(cases[i].used < 0 || fabs(value - cases[i].value) <= 1e-13 * value);
+    }
+}
+
+/* Numbers that touch the end of their block. */
+static void test_cut_short(void **state)
+{
+    static const char text[] = " \t-123.4567890abcdef";
+    for (size_t length = 0; length < sizeof text; length++) {
+        for (size_t from = 0; from <= length; from++) {
+            uint64_t u;
+            int64_t i;
+            double d;
+            read_uint64(text + from, length - from, &u);
+            read_int64(text + from, length - from, &i);
+            read_hex(text + from, length - from, &u);
+            read_decimal(text + from, length - from, &d);
+        }
+    }
+}
+
+static void test_blanks(void **state)
+{
+    struct scan s = scan_string(" \t \nx");
+    scan_blanks(&s);
+    assert_int_equal(*s.at, '\n');
+    s = scan_string("  ");
+    scan_blanks(&s);
+    assert_true(scan_done(&s));
+}
+
+static void test_skip_fields(void **state)
+{
+    struct scan s = scan_string("one two\tthree  four\nfive");
+    const char *start = s.at;
+    assert_true(scan_skip_fields(&s, 0));
+    assert_ptr_equal(s.at, start);
+    assert_true(scan_skip_fields(&s, 2));
+    assert_true(scan_word(&s, "\tthree"));
+    const char *before = s.at;
+    assert_false(scan_skip_fields(&s, 2)); /* never into the next line */
+    assert_ptr_equal(s.at, before);
+    assert_true(scan_skip_fields(&s, 1));
+    assert_int_equal(*s.at, '\n');
+    assert_false(scan_skip_fields(&s, 1));
+}
+
+static void test_word(void **state)
+{
+    struct scan s = scan_string("Pss_Dirty:");
+    assert_false(scan_word(&s, "Pss:"));
+    assert_true(scan_word(&s, "Pss"));
+    assert_false(scan_word(&s, "_Dirty: and more"));
+    assert_true(scan_word(&s, "_Dirty:"));
+    assert_true(scan_done(&s));
+    assert_true(scan_word(&s, ""));
+    assert_false(scan_word(&s, "x"));
+}
+
+static void expect_line(struct scan *s, const char *text)
+{
+    struct scan line;
+    assert_true(scan_line(s, &line));
+    assert_int_equal(line.end - line.at, strlen(text));
+    assert_memory_equal(line.at, text, strlen(text));
+}
+
+static void test_line(void **state)
+{
+    struct scan line;
+    struct scan s = scan_string("one\n\ntwo");
+    expect_line(&s, "one");
+    expect_line(&s, "");
+    expect_line(&s, "two");
+    assert_false(scan_line(&s, &line));
+
+    s = scan_string("one\n");
+    expect_line(&s, "one");
+    assert_false(scan_line(&s, &line));
+
+    s = scan_string("");
+    assert_false(scan_line(&s, &line));
+}
+
+static void test_duration(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t ns;
+    } good[] = {
+        {"0", 0},
+        {"1", NS_PER_SECOND},
+        {"1.5", 1500 * NS_PER_MS},
+        {".5s", 500 * NS_PER_MS},
+        {"1.5s", 1500 * NS_PER_MS},
+        {"250ms", 250 * NS_PER_MS},
+        {"100us", 100 * NS_PER_US},
+        {"7ns", 7},
+        {"0.4ns", 0},
+        {"0.1", 100 * NS_PER_MS},
+        {"1.000000001s", NS_PER_SECOND + 1},
+        {"2m", 120 * NS_PER_SECOND},
+        {"2min", 120 * NS_PER_SECOND},
+        {"1h", 3600 * NS_PER_SECOND},
+        {"1.25d", 108000 * NS_PER_SECOND},
+        {"1000000000s", UINT64_C(1000000000) * NS_PER_SECOND},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        uint64_t ns = 77;
+        assert_int_equal(scan_duration(good[i].text, &ns), 0);
+        assert_int_equal(ns, good[i].ns);
+    }
+
+    static const char *const bad[] = {
+        "",
+        "s",
+        "ms",
+        "-1",
+        "-1s",
+        "1 s",
+        "1s ",
+        "1x",
+        "1ss",
+        "1msx",
+        "1,5s",
+        "1e3",
+        "nan",
+        "inf",
+        "1000000001s",
+        "99999d",
+        ".",
+        ".s",
+        "0x10",
+        "1.2.3",
+        "1S",
+        "10 0",
+        "18446744073709551615",
+        "18446744073709551616ns",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        uint64_t ns = 77;
+        assert_int_equal(scan_duration(bad[i], &ns), -EINVAL);
+        assert_int_equal(ns, 77);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_u64),         cmocka_unit_test(test_i64),
+        cmocka_unit_test(test_hex),         cmocka_unit_test(test_decimal),
+        cmocka_unit_test(test_cut_short),   cmocka_unit_test(test_blanks),
+        cmocka_unit_test(test_skip_fields), cmocka_unit_test(test_word),
+        cmocka_unit_test(test_line),        cmocka_unit_test(test_duration),
+    };
+    return RUN("scan", tests);
+}

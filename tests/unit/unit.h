@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ * What the unit tests share. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The text in a block of exactly its size, so that a read past its end is found by ASan.
+ * The caller frees. */
+static inline char *exact_copy(const char *text, size_t length)
+{
+    char *copy = malloc(length ? length : 1);
+    assert_non_null(copy);
+    memcpy(copy, text, length);
+    return copy;
+}
+
+/* Whether nothing was written to an output that had been filled with UNTOUCHED. */
+enum { UNTOUCHED = 0xA5 };
+
+static inline bool is_untouched(const void *output, size_t size)
+{
+    const unsigned char *bytes = output;
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != UNTOUCHED)
+            return false;
+    return true;
+}
+
+/* Defines `parse`, which hands an exact copy to the parser and insists that a failure leaves the
+ * output alone; and `check_cuts`: a text cut anywhere gives an error or the values of the whole,
+ * never others. `same` compares two results. */
+#define PARSER_HARNESS(function, type, same)                                                       \
+    static int parse_n(const char *text, size_t length, type *ret)                                 \
+    {                                                                                              \
+        char *copy = exact_copy(text, length);                                                     \
+        memset(ret, UNTOUCHED, sizeof *ret);                                                       \
+        int r = function(scan_text(copy, length), ret);                                            \
+        free(copy);                                                                                \
+        assert_true(r == 0 || is_untouched(ret, sizeof *ret));                                     \
+        return r;                                                                                  \
+    }                                                                                              \
+                                                                                                   \
+    static int parse(const char *text, type *ret)                                                  \
+    {                                                                                              \
+        return parse_n(text, strlen(text), ret);                                                   \
+    }                                                                                              \
+                                                                                                   \
+    static void check_cuts(const char *text, int when_empty)                                       \
+    {                                                                                              \
+        type whole, cut;                                                                           \
+        assert_int_equal(parse(text, &whole), 0);                                                  \
+        assert_int_equal(parse_n(text, 0, &cut), when_empty);                                      \
+        for (size_t length = 1; length < strlen(text); length++) {                                 \
+            int r = parse_n(text, length, &cut);                                                   \
+            if (r == 0)                                                                            \
+                assert_true(same(&whole, &cut));                                                   \
+            else                                                                                   \
+                assert_int_equal(r, -EBADMSG);                                                     \
+        }                                                                                          \
+    }
+
+/* For results without padding. */
+#define SAME_BYTES(a, b) (memcmp(a, b, sizeof *(a)) == 0)
+
+#define RUN(group, tests) cmocka_run_group_tests_name(group, tests, NULL, NULL)
