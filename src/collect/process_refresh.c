@@ -29,9 +29,10 @@ int process_read_status(struct process_reader *r, struct process_source *s, stru
         row_put_u64(&p->own, process_memory_peak_bytes, st.high_water_bytes);
         row_put_u64(&p->own, process_memory_rss_bytes, st.rss_bytes);
     }
-    if (st.has_shared)
+    /* Without memory it is about to end: then it has none of these either. */
+    if (st.has_shared || !st.has_memory)
         row_put_u64(&p->own, process_memory_shared_bytes, st.shared_bytes);
-    if (st.has_swap)
+    if (st.has_swap || !st.has_memory)
         row_put_u64(&p->own, process_memory_swap_bytes, st.swap_bytes);
     return 0;
 }
