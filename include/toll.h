@@ -161,7 +161,7 @@ int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_
 /* Measure a recorded run instead (see docs/testing.md): for tests and for bug reports. */
 int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct toll_error *e);
 
-/* The pid of the command. */
+/* The pid of the command; 0 before the launch and after it was reaped. */
 pid_t toll_tracker_pid(const struct toll_tracker *t);
 
 /* Whether a process is the command or one of its descendants, asked of the kernel now. */

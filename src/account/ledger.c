@@ -44,36 +44,24 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost)
     }
 }
 
-bool ledger_was_lost(const struct members *members, const struct member *m, uint64_t ns_per_tick)
+bool ledger_was_lost(struct member *parent, const struct member *child, uint64_t ns_per_tick)
 {
-    const struct member *parent = members_find(members, m->process.entity.parent);
-    if (!parent || parent->gone)
-        return false;
-    if (parent->process.ignores_sigchld)
-        return true;
-    /* SA_NOCLDWAIT does the same and shows nowhere but here. User and system time are rounded down
-     * to ticks, each on its own. */
-    uint64_t cpu = row_u64(&m->process.own, process_cpu_seconds) +
-                   row_u64(&m->process.inherited, process_cpu_seconds);
+    parent->vanished_ns += row_u64(&child->process.own, process_cpu_seconds) +
+                           row_u64(&child->process.inherited, process_cpu_seconds);
+    /* SA_NOCLDWAIT does what ignoring SIGCHLD does and shows nowhere but here. User and system time
+     * are rounded down to ticks, each on its own. */
     uint64_t inherited = left_u64(row_u64(&parent->process.inherited, process_cpu_seconds),
-                                  m->parent_cpu_ns);
-    return inherited + 3 * ns_per_tick < cpu;
+                                  parent->inherited_base_ns);
+    if (parent->process.ignores_sigchld || inherited + 3 * ns_per_tick < parent->vanished_ns)
+        parent->loses_children = true;
+    return parent->loses_children;
 }
 
 /* ---- Summing up ------------------------------------------------------------------------------ */
 
-/* Sums over the live members, one set for all and one without the main process. */
-struct sums {
-    struct row all;       /* own, and inherited where the fold says so */
-    struct row others;
-    uint64_t unread;      /* bits that some live member has not shown yet */
-    uint64_t unread_others;
-    uint64_t live;
-    uint64_t live_others;
-};
-
-static void add_member(struct ledger *l, struct sums *s, const struct member *m)
+static void add_member(struct ledger *l, const struct member *m)
 {
+    struct ledger_sums *s = &l->sums;
     const struct process *p = &m->process;
     bool zombie = process_is_zombie(p);
     s->live += !zombie;
@@ -96,7 +84,7 @@ static void add_member(struct ledger *l, struct sums *s, const struct member *m)
 }
 
 /* What the target has of one metric, in words of the fold (see the head of ledger.h). */
-static bool combine(const struct ledger *l, const struct sums *s, enum metric_id id, uint64_t *ret)
+static bool combine(const struct ledger *l, const struct ledger_sums *s, enum metric_id id, uint64_t *ret)
 {
     bool alive = row_has(&s->all, id);
     uint64_t value = row_u64(&s->all, id);
@@ -155,7 +143,7 @@ static void fold_main(struct ledger *l, const struct members *members, struct ro
     row_put_u64(out, process_processes_started_count, 1);
 }
 
-static void fold_descendants(struct ledger *l, const struct sums *s, const struct row *combined,
+static void fold_descendants(struct ledger *l, const struct ledger_sums *s, const struct row *combined,
                              const struct row *main, struct row *out)
 {
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
@@ -183,28 +171,34 @@ static void fold_descendants(struct ledger *l, const struct sums *s, const struc
     row_put_u64(out, process_processes_started_count, left_u64(l->started, 1));
 }
 
-void ledger_fold(struct ledger *l, const struct members *members, struct row parts[PARTS])
+static void sum_up(struct ledger *l, const struct members *members)
 {
-    struct sums s = {0};
-    row_init(&s.all, ENTITY_PROCESS);
-    row_init(&s.others, ENTITY_PROCESS);
-    for (unsigned part = 0; part < PARTS; part++)
-        row_init(&parts[part], ENTITY_PROCESS);
+    l->sums = (struct ledger_sums){0};
+    row_init(&l->sums.all, ENTITY_PROCESS);
+    row_init(&l->sums.others, ENTITY_PROCESS);
     l->denied = 0;
     for (size_t i = 0; i < members->count; i++)
         if (members->order[i]->was_seen && !members->order[i]->gone)
-            add_member(l, &s, members->order[i]);
+            add_member(l, members->order[i]);
+}
 
+void ledger_fold(struct ledger *l, const struct members *members, bool changed,
+                 struct row parts[PARTS])
+{
+    const struct ledger_sums *s = &l->sums;
+    if (changed)
+        sum_up(l, members);
+    for (unsigned part = 0; part < PARTS; part++)
+        row_init(&parts[part], ENTITY_PROCESS);
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
         uint64_t value;
-        if (combine(l, &s, id, &value))
+        if (combine(l, s, id, &value))
             publish(l, &parts[PART_COMBINED], PART_COMBINED, id, value);
     }
-    if (s.live)
-        row_put_u64(&parts[PART_COMBINED], process_processes_count, s.live);
+    if (s->live)
+        row_put_u64(&parts[PART_COMBINED], process_processes_count, s->live);
     row_put_u64(&parts[PART_COMBINED], process_processes_started_count, l->started);
     fold_main(l, members, &parts[PART_MAIN]);
     if (!l->own_only)
-        fold_descendants(l, &s, &parts[PART_COMBINED], &parts[PART_MAIN],
-                         &parts[PART_DESCENDANTS]);
+        fold_descendants(l, s, &parts[PART_COMBINED], &parts[PART_MAIN], &parts[PART_DESCENDANTS]);
 }

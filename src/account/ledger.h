@@ -17,7 +17,18 @@
 #include "account/members.h"
 #include "metric/quality.h"
 
+/* Sums over the live members, one set for all and one without the main process. */
+struct ledger_sums {
+    struct row all;         /* own, and inherited where the fold says so */
+    struct row others;
+    uint64_t unread;        /* bits that some live member has not shown yet */
+    uint64_t unread_others;
+    uint64_t live;
+    uint64_t live_others;
+};
+
 struct ledger {
+    struct ledger_sums sums; /* as of the last change */
     uint64_t folds[FOLD_NONE]; /* bits of the metrics of each fold */
     bool own_only;         /* the target is one process without its children */
     struct row reaped;     /* by the tracker itself, with all they had inherited */
@@ -37,9 +48,11 @@ void ledger_init(struct ledger *l, bool own_only);
 /* A member left. lost: nobody reaped it, so its figures went with it. */
 void ledger_leave(struct ledger *l, const struct member *m, bool lost);
 
-/* Sum up into the rows of the parts; PART_DESCENDANTS stays unknown with own_only. */
-void ledger_fold(struct ledger *l, const struct members *members, struct row parts[PARTS]);
+/* Sum up into the rows of the parts; PART_DESCENDANTS stays unknown with own_only. changed: a member
+ * came, left or was read since the last time. */
+void ledger_fold(struct ledger *l, const struct members *members, bool changed,
+                 struct row parts[PARTS]);
 
-/* Whether a member that left was certainly reaped by nobody: its parent, still a member, ignores
- * SIGCHLD, or has not inherited the CPU time that the child was seen to have. */
-bool ledger_was_lost(const struct members *members, const struct member *m, uint64_t ns_per_tick);
+/* Whether a child that left was reaped by nobody: its parent, with its figures of now, ignores
+ * SIGCHLD, or has inherited less CPU time than its children that left were seen to have. */
+bool ledger_was_lost(struct member *parent, const struct member *child, uint64_t ns_per_tick);

@@ -12,7 +12,9 @@ struct member {
     bool gone;      /* found to have left; removed at the end of the walk */
     bool was_seen;  /* read at least once, so it counts as started */
     uint32_t slot;
-    uint64_t parent_cpu_ns; /* what its parent had inherited when it was first seen */
+    bool loses_children;    /* its children vanish without being counted anywhere */
+    uint64_t inherited_base_ns; /* CPU time it had inherited when it was first seen … */
+    uint64_t vanished_ns;       /* … and CPU time of its children that have left since */
     uint64_t rate_cpu_ns;   /* where the last rate was measured from */
     uint64_t rate_at_ns;
     uint64_t slow_pass;     /* the last round of slow reads that came by */

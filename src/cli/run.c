@@ -29,7 +29,7 @@ static int just_wait(struct session *s, struct signals *signals)
     while (waitpid(command, &status, WNOHANG) == 0) {
         struct pollfd fd = {.fd = signals->fd, .events = POLLIN};
         poll(&fd, 1, 1000);
-        signals_forward(signals, s->tracker, false);
+        signals_forward(signals, s->tracker);
     }
     return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -44,8 +44,7 @@ static void measure(struct session *s, struct signals *signals)
     while (toll_tracker_step(s->tracker) > 0) {
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             break;
-        bool command_has_ended = kill(toll_tracker_pid(s->tracker), 0) < 0;
-        if ((fds[0].revents & POLLIN) && signals_forward(signals, s->tracker, command_has_ended))
+        if ((fds[0].revents & POLLIN) && signals_forward(signals, s->tracker))
             break;
     }
 }

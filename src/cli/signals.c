@@ -55,15 +55,15 @@ static bool means_end(int number)
     return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
 }
 
-bool signals_forward(struct signals *s, struct toll_tracker *t, bool command_has_ended)
+bool signals_forward(struct signals *s, struct toll_tracker *t)
 {
     struct signalfd_siginfo info;
     pid_t command = toll_tracker_pid(t);
     while (read(s->fd, &info, sizeof info) == (ssize_t)sizeof info) {
         int number = (int)info.ssi_signo;
-        if (command_has_ended && means_end(number))
+        if (!command && means_end(number))
             return true;
-        if (command_has_ended)
+        if (!command)
             continue;
         if (number == SIGCHLD)
             follow_stop(command);

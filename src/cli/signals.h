@@ -15,4 +15,4 @@ struct signals {
 int signals_open(struct signals *s);
 
 /* Pass on what has come. True when the wait for processes the command left behind should end. */
-bool signals_forward(struct signals *s, struct toll_tracker *t, bool command_has_ended);
+bool signals_forward(struct signals *s, struct toll_tracker *t);

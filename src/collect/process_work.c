@@ -27,8 +27,10 @@ static void put_cpu(struct process_reader *r, struct process *p, const struct pi
 
 static void put_identity(struct process *p, const struct pid_stat *st)
 {
+    /* The name is the process's own choice: nothing in it may move a terminal's cursor. */
     size_t length = min_u64(st->name_length, ENTITY_NAME_BYTES - 1);
-    memcpy(p->entity.name, st->name, length);
+    for (size_t i = 0; i < length; i++)
+        p->entity.name[i] = (unsigned char)st->name[i] < 0x20 || st->name[i] == 0x7F ? '?' : st->name[i];
     p->entity.name[length] = '\0';
     p->entity.start_ticks = st->start_ticks;
     p->entity.parent = st->parent;

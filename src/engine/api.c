@@ -257,7 +257,7 @@ int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct to
 
 pid_t toll_tracker_pid(const struct toll_tracker *t)
 {
-    return t->launched.pid;
+    return t->reaper.main_reaped ? 0 : t->launched.pid;
 }
 
 bool toll_tracker_contains(struct toll_tracker *t, pid_t pid)

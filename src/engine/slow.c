@@ -43,6 +43,7 @@ static bool go_on(struct toll_tracker *t, uint64_t began_ns)
         if (m->slow_pass == t->slow.pass || !m->was_seen || process_is_zombie(&m->process))
             continue;
         m->slow_pass = t->slow.pass;
+        t->members_changed = true;
         if (process_visit_slow(&t->reader, source_of(m), &m->process) == -ENOENT) {
             t->slow.unavailable = true;
             return true;

@@ -24,7 +24,8 @@ static void stamp(struct toll_tracker *t, struct frame *f, bool last)
 /* The parts of the target: sums, then rates; figures that are read rarely only when they are new. */
 static void fold(struct toll_tracker *t, bool slow_is_fresh)
 {
-    ledger_fold(&t->ledger, &t->members, t->parts);
+    ledger_fold(&t->ledger, &t->members, t->members_changed, t->parts);
+    t->members_changed = false;
     for (unsigned part = 0; part < PARTS; part++) {
         struct row *row = &t->parts[part];
         row_put_u64(row, process_wall_seconds, t->frame.elapsed_ns);

@@ -61,6 +61,7 @@ struct toll_tracker {
     struct discovery discovery;
     struct process_reader reader;
     struct members members; /* payload: struct process_source */
+    bool members_changed;   /* since they were last summed up */
     struct ledger ledger;
     struct rates rates;
     struct slow_reads slow;

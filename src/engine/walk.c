@@ -79,9 +79,7 @@ static void welcome(struct toll_tracker *t, struct member *m, uint64_t now_ns)
     m->was_seen = true;
     m->process.first_seen_ns = now_ns;
     t->ledger.started++;
-    const struct member *parent = members_find(&t->members, m->process.entity.parent);
-    if (parent)
-        m->parent_cpu_ns = row_u64(&parent->process.inherited, process_cpu_seconds);
+    m->inherited_base_ns = row_u64(&m->process.inherited, process_cpu_seconds);
 }
 
 /* ---- Leaving ------------------------------------------------------------------------------- */
@@ -89,6 +87,7 @@ static void welcome(struct toll_tracker *t, struct member *m, uint64_t now_ns)
 static void forget(struct toll_tracker *t, struct member *m)
 {
     m->gone = true;
+    t->members_changed = true;
     process_source_done(source_of(m), &t->reader);
 }
 
@@ -118,11 +117,12 @@ static bool was_lost(struct toll_tracker *t, const struct member *m)
     if (!parent || parent->gone)
         return false;
     struct process booked = parent->process;
+    bool known = parent->loses_children;
     bool lost = process_visit(&t->reader, source_of(parent), &parent->process, DEPTH_REFRESH) == 0 &&
-                ledger_was_lost(&t->members, m, t->reader.ns_per_tick);
+                ledger_was_lost(parent, m, t->reader.ns_per_tick);
     booked.ignores_sigchld = parent->process.ignores_sigchld;
     parent->process = booked;
-    if (lost)
+    if (lost && !known)
         outputs_note(t, "process %d (%s) does not wait for its children: what they used is known "
                         "only as far as it was seen",
                      (int)parent->process.entity.pid, parent->process.entity.name);
@@ -168,6 +168,7 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
     bool refresh = is_due(p, now_ns);
     if (moved == 0 && !refresh)
         return;
+    t->members_changed = true;
     int r = moved < 0 ? moved
                       : process_visit(&t->reader, source_of(m), p,
                                       refresh ? DEPTH_REFRESH : DEPTH_CHANGE);
@@ -187,7 +188,8 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
     if (!m->was_seen) {
         if (!m->is_main && !is_family(t, p)) {
             forget(t, m);
-            map_put(&t->discovery.outsiders, (uint32_t)p->entity.pid, 1);
+            if (t->reader.no_children)
+                map_put(&t->discovery.outsiders, (uint32_t)p->entity.pid, 1);
             return;
         }
         welcome(t, m, now_ns);

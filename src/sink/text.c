@@ -253,6 +253,8 @@ static void text_summary(struct sink *s, const struct summary *summary)
     add_survivors(s, summary);
     for (size_t i = 0; i < summary->note_count && i < SUMMARY_NOTES; i++)
         buf_printf(&s->text, "note: %s\n", summary->notes[i]);
+    if (summary->note_count > SUMMARY_NOTES)
+        buf_printf(&s->text, "note: and %zu more\n", summary->note_count - SUMMARY_NOTES);
     style(s, DIM);
     if (has_quality(s, summary, QUALITY_EXACT_IF_REAPED))
         buf_puts(&s->text, "* counted by the kernel; only a child that nobody waits for could be "

@@ -52,12 +52,12 @@ bool summary_note(struct summary *s, const char *sentence)
     for (size_t i = 0; i < kept; i++)
         if (strcmp(s->notes[i], sentence) == 0)
             return false;
-    if (kept < SUMMARY_NOTES) {
-        s->notes[kept] = strdup(sentence);
-        if (!s->notes[kept])
-            return true;
-    }
     s->note_count++;
+    if (kept == SUMMARY_NOTES)
+        return false; /* enough is enough */
+    s->notes[kept] = strdup(sentence);
+    if (!s->notes[kept])
+        s->note_count--;
     return true;
 }
 

@@ -38,7 +38,7 @@ void summary_done(struct summary *s);
 
 void summary_frame(struct summary *s, const struct frame *f);
 
-/* Keep a sentence once. True when it is new. */
+/* Keep a sentence once. True when it is new and there was room. */
 bool summary_note(struct summary *s, const char *sentence);
 
 /* The run is over. */
