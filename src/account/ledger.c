@@ -35,7 +35,7 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost)
     if (lost) {
         add(&l->lost, &p->own, l->folds[FOLD_CONSERVED]);
         add(&l->lost, &p->inherited, l->folds[FOLD_CONSERVED]);
-        l->auto_reaping = true;
+        l->losing = true;
     }
     if (m->is_main) {
         l->main_left = p->own;
@@ -67,7 +67,7 @@ static void add_member(struct ledger *l, const struct member *m)
     s->live += !zombie;
     s->live_others += !zombie && !m->is_main;
     l->denied |= p->denied;
-    l->auto_reaping |= p->ignores_sigchld;
+    l->ignoring |= p->ignores_sigchld;
     if (!zombie) {
         uint64_t unread = ~(p->own.present | p->denied);
         s->unread |= unread;

@@ -40,7 +40,8 @@ struct ledger {
     struct row held[PARTS]; /* the counters as published */
     uint64_t started;
     uint64_t denied;       /* bits that permissions hide for some member now */
-    bool auto_reaping;     /* a member was seen whose children vanish uncounted */
+    bool ignoring;         /* a member ignores SIGCHLD: its children vanish uncounted, if it has any */
+    bool losing;           /* members were seen to vanish so */
 };
 
 void ledger_init(struct ledger *l, bool own_only);

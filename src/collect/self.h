@@ -5,13 +5,6 @@
 #include "base/sysroot.h"
 #include "metric/frame.h"
 
-struct self_source {
-    int statm; /* kept descriptor, -1 when not open */
-    bool live;
-};
-
-void self_open(struct self_source *s, const struct sysroot *root);
-void self_close(struct self_source *s);
-
-/* CPU and memory of the calling process. refresh: the memory too. */
-void self_collect(struct self_source *s, struct row *row, bool refresh);
+/* CPU and memory of the calling process; nothing of a replay, where the cost means nothing.
+ * refresh: the memory too. */
+void self_collect(const struct sysroot *root, struct row *row, bool refresh);

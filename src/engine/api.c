@@ -96,7 +96,7 @@ int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *optio
     if (!t)
         return err_set(e, -ENOMEM, "no memory for a tracker");
     t->options = o;
-    t->timer = t->epoll = t->root.proc = t->launched.pidfd = t->self.statm = -1;
+    t->timer = t->epoll = t->root.proc = t->launched.pidfd = -1;
     t->discovery.loadavg = -1;
     r = selection_parse(&t->selection, o.metrics, e);
     if (r == 0 && (copy_settings(t, &o) < 0 || summary_init(&t->summary, &t->run) < 0))
@@ -128,7 +128,6 @@ void toll_tracker_free(struct toll_tracker *t)
     outputs_close(t, !t->started);
     walk_done(t);
     process_reader_done(&t->reader);
-    self_close(&t->self);
     replay_close(t);
     sysroot_close(&t->root);
     close_fd(&t->launched.pidfd);
@@ -209,7 +208,6 @@ static int begin(struct toll_tracker *t)
         return r;
     if (!t->replay)
         t->reader.no_children = !process_lists_children(&t->reader, t->launched.pid);
-    self_open(&t->self, &t->root);
     r = walk_begin(t, t->launched.pid);
     if (r < 0)
         return r;

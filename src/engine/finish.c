@@ -10,7 +10,7 @@ static struct evidence gather(const struct toll_tracker *t)
 {
     return (struct evidence){
         .all_reaped = !t->members.count && t->reaper.main_reaped,
-        .auto_reaping = t->ledger.auto_reaping,
+        .auto_reaping = t->ledger.losing || t->ledger.ignoring,
         .peak_is_exact = t->reaper.peak_is_exact,
         .denied = t->ledger.denied,
         .main_at_end = t->ledger.main_fresh,
@@ -76,7 +76,7 @@ static void note_what_is_missing(struct toll_tracker *t)
     if (t->summary.denied & t->reader.wanted & BIT(process_memory_pss_bytes))
         outputs_note(t, "PSS of a process of another user could not be read: PSS and USS leave it "
                         "out");
-    if (t->ledger.auto_reaping)
+    if (t->ledger.ignoring && !t->ledger.losing)
         outputs_note(t, "a process of the job ignores SIGCHLD: children that nobody waits for may "
                         "be missing in the totals");
 }

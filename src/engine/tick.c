@@ -101,7 +101,7 @@ static void measure_self(struct toll_tracker *t)
     uint64_t now_ns = t->frame.mono_ns;
     bool refresh = t->frame.last || !t->refreshed_ns || now_ns - t->refreshed_ns >= REFRESH_SELF_NS;
     row_init(row, ENTITY_SELF);
-    self_collect(&t->self, row, refresh);
+    self_collect(&t->root, row, refresh);
     if (refresh)
         t->refreshed_ns = now_ns;
     row_put_u64(row, self_ticks_count, t->frame.tick + 1);

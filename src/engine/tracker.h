@@ -65,7 +65,6 @@ struct toll_tracker {
     struct ledger ledger;
     struct rates rates;
     struct slow_reads slow;
-    struct self_source self;
 
     struct schedule schedule;
     int timer;

@@ -15,8 +15,6 @@ int walk_init(struct toll_tracker *t, pid_t tracker_pid)
     members_init(&t->members, sizeof(struct process_source));
     t->discovery = (struct discovery){.tracker_pid = tracker_pid, .loadavg = -1};
     process_source_init(&t->discovery.tracker);
-    if (t->root.live)
-        t->discovery.loadavg = openat(t->root.proc, "loadavg", O_RDONLY | O_CLOEXEC);
     return 0;
 }
 
@@ -208,6 +206,8 @@ static bool pids_moved(struct toll_tracker *t)
 {
     char text[128];
     uint64_t last_pid;
+    if (t->discovery.loadavg < 0 && t->reader.cache.limit)
+        t->discovery.loadavg = openat(t->root.proc, "loadavg", O_RDONLY | O_CLOEXEC);
     if (t->discovery.loadavg < 0)
         return true;
     ssize_t n = file_reread(t->discovery.loadavg, text, sizeof text);
