@@ -96,13 +96,29 @@ static void book_peak(struct toll_tracker *t, uint64_t peak_bytes)
                 max_u64(peak_bytes, row_u64(&t->ledger.reaped, process_memory_peak_bytes)));
 }
 
-/* A process that reaped nobody has all of rusage for itself, to the microsecond; its stat file knows
- * user and system time only in ticks. */
+/* Of a process that reaped somebody, user and system time are known in ticks only, their sum to the
+ * nanosecond. What the ticks leave over is shared out as the two stand to each other in rusage. */
+static void share_out_rest(struct process *p, const struct rusage *usage)
+{
+    double user = (double)to_ns(usage->ru_utime);
+    double both = user + (double)to_ns(usage->ru_stime);
+    uint64_t user_ticks = row_u64(&p->own, process_cpu_user_seconds);
+    uint64_t system_ticks = row_u64(&p->own, process_cpu_system_seconds);
+    uint64_t rest = left_u64(row_u64(&p->own, process_cpu_seconds), user_ticks + system_ticks);
+    uint64_t to_user = both > 0 ? (uint64_t)((double)rest * user / both) : 0;
+    row_put_u64(&p->own, process_cpu_user_seconds, user_ticks + to_user);
+    row_put_u64(&p->own, process_cpu_system_seconds, system_ticks + rest - to_user);
+    p->fresh &= ~(BIT(process_cpu_user_seconds) | BIT(process_cpu_system_seconds));
+}
+
+/* A process that reaped nobody has all of rusage for itself, to the microsecond. */
 static void sharpen(struct process *p, const struct rusage *usage)
 {
     if (row_u64(&p->inherited, process_cpu_seconds) ||
-        row_u64(&p->inherited, process_faults_minor_count))
+        row_u64(&p->inherited, process_faults_minor_count)) {
+        share_out_rest(p, usage);
         return;
+    }
     row_put_u64(&p->own, process_cpu_user_seconds, to_ns(usage->ru_utime));
     row_put_u64(&p->own, process_cpu_system_seconds, to_ns(usage->ru_stime));
     row_put_u64(&p->own, process_switches_voluntary_count, (uint64_t)usage->ru_nvcsw);
