@@ -50,8 +50,7 @@ bool ledger_was_lost(struct member *parent, const struct member *child, uint64_t
                            row_u64(&child->process.inherited, process_cpu_seconds);
     /* SA_NOCLDWAIT does what ignoring SIGCHLD does and shows nowhere but here. User and system time
      * are rounded down to ticks, each on its own. */
-    uint64_t inherited = left_u64(row_u64(&parent->process.inherited, process_cpu_seconds),
-                                  parent->inherited_base_ns);
+    uint64_t inherited = left_u64(parent->inherited_now_ns, parent->inherited_base_ns);
     if (parent->process.ignores_sigchld || inherited + 3 * ns_per_tick < parent->vanished_ns)
         parent->loses_children = true;
     return parent->loses_children;

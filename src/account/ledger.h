@@ -54,6 +54,6 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost);
 void ledger_fold(struct ledger *l, const struct members *members, bool changed,
                  struct row parts[PARTS]);
 
-/* Whether a child that left was reaped by nobody: its parent, with its figures of now, ignores
- * SIGCHLD, or has inherited less CPU time than its children that left were seen to have. */
+/* Whether a child that left was reaped by nobody: its parent, judged since, ignores SIGCHLD, or has
+ * inherited less CPU time than its children that left were seen to have. */
 bool ledger_was_lost(struct member *parent, const struct member *child, uint64_t ns_per_tick);

@@ -27,8 +27,9 @@ static void add_wrapped(struct buf *b, const char *text)
             buf_pad(b, start, COLUMN);
             at = COLUMN;
         }
+        if (at > COLUMN)
+            buf_putc(b, ' ');
         buf_add(b, text, word);
-        buf_putc(b, ' ');
         at += word + 1;
         text += word;
         text += strspn(text, " ");
@@ -42,8 +43,13 @@ static void add_accepted(struct buf *b, const struct option *o)
     if (!o->choices)
         return;
     buf_puts(b, ": ");
-    for (const char *c = o->choices; *c; c++)
+    bool first = true;
+    for (const char *c = o->choices; *c; c++) {
+        if (*c == ' ' && first)
+            buf_puts(b, " (the default)");
+        first &= *c != ' ';
         buf_puts(b, *c == ' ' ? " | " : (char[]){*c, '\0'});
+    }
 }
 
 static void add_option(struct buf *b, const struct option *o)

@@ -93,6 +93,7 @@ static void leave(struct toll_tracker *t, struct member *m, enum departure how,
                   const struct toll_end *end, uint64_t now_ns)
 {
     forget(t, m);
+    m->in_books = true;
     if (!m->was_seen)
         return;
     ledger_leave(&t->ledger, m, how == LEFT_LOST);
@@ -106,20 +107,31 @@ static void leave(struct toll_tracker *t, struct member *m, enum departure how,
     outputs_process_end(t, &e);
 }
 
-/* The parent as it is now, to be compared with what the child had. Its figures in the books stay
- * those of its own turn in the walk: newer ones could count a sibling twice that was read before
- * and reaped since. */
-static bool was_lost(struct toll_tracker *t, const struct member *m)
+/* What a parent has inherited by now, to be compared with what its children had. Its figures in the
+ * books stay those of its own turn in the walk: newer ones could count a child twice that was read
+ * before and reaped since. */
+static void judge(struct toll_tracker *t, struct member *parent, uint64_t now_ns)
 {
-    struct member *parent = members_find(&t->members, m->process.entity.parent);
-    if (!parent || parent->gone)
-        return false;
+    if (parent->judged_at_ns == now_ns)
+        return;
+    parent->judged_at_ns = now_ns;
     struct process booked = parent->process;
-    bool known = parent->loses_children;
-    bool lost = process_visit(&t->reader, source_of(parent), &parent->process, DEPTH_REFRESH) == 0 &&
-                ledger_was_lost(parent, m, t->reader.ns_per_tick);
+    if (process_visit(&t->reader, source_of(parent), &parent->process, DEPTH_REFRESH) < 0)
+        parent->inherited_now_ns = UINT64_MAX; /* on its way out: nothing can be said */
+    else
+        parent->inherited_now_ns = row_u64(&parent->process.inherited, process_cpu_seconds);
     booked.ignores_sigchld = parent->process.ignores_sigchld;
     parent->process = booked;
+}
+
+static bool was_lost(struct toll_tracker *t, const struct member *m, uint64_t now_ns)
+{
+    struct member *parent = members_find(&t->members, m->process.entity.parent);
+    if (!m->was_seen || !parent || parent->gone)
+        return false;
+    judge(t, parent, now_ns);
+    bool known = parent->loses_children;
+    bool lost = ledger_was_lost(parent, m, t->reader.ns_per_tick);
     if (lost && !known)
         outputs_note(t, "process %d (%s) does not wait for its children: what they used is known "
                         "only as far as it was seen",
@@ -127,10 +139,15 @@ static bool was_lost(struct toll_tracker *t, const struct member *m)
     return lost;
 }
 
-static void find_gone(struct toll_tracker *t, struct member *m, uint64_t now_ns)
+/* After the walk, so that a parent is asked once for all its children that left. */
+static void book_departures(struct toll_tracker *t, uint64_t now_ns)
 {
-    bool lost = m->was_seen && was_lost(t, m);
-    leave(t, m, lost ? LEFT_LOST : LEFT_INSIDE, NULL, now_ns);
+    for (size_t i = 0; i < t->members.count; i++) {
+        struct member *m = t->members.order[i];
+        if (m->gone && !m->in_books)
+            leave(t, m, was_lost(t, m, now_ns) ? LEFT_LOST : LEFT_INSIDE, NULL, now_ns);
+    }
+    members_sweep(&t->members);
 }
 
 /* ---- Looking ------------------------------------------------------------------------------- */
@@ -171,10 +188,9 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
                       : process_visit(&t->reader, source_of(m), p,
                                       refresh ? DEPTH_REFRESH : DEPTH_CHANGE);
     if (r == -ESRCH) {
-        bool reused = moved >= 0;
-        find_gone(t, m, now_ns);
-        if (reused)
-            meet(t, p->entity.pid);
+        forget(t, m);
+        if (moved >= 0)
+            meet(t, p->entity.pid); /* the pid is in use again */
         return;
     }
     if (r < 0 && m->was_seen)
@@ -238,7 +254,7 @@ static void scan_machine(struct toll_tracker *t, uint64_t now_ns)
         process_scan(&t->reader, meet_unknown, t);
         for (size_t i = before; i < t->members.count; i++)
             look_at(t, t->members.order[i], false, now_ns);
-        members_sweep(&t->members);
+        book_departures(t, now_ns);
         if (t->members.count > before)
             map_clear(&t->discovery.outsiders);
     } while (t->members.count > before);
@@ -257,7 +273,7 @@ void walk(struct toll_tracker *t, uint64_t now_ns)
     for (size_t i = 0; i < t->members.count; i++)
         if (!t->members.order[i]->gone)
             look_at(t, t->members.order[i], by_lists, now_ns);
-    members_sweep(&t->members);
+    book_departures(t, now_ns);
     if (find_children && !by_lists) {
         if (all)
             map_clear(&d->outsiders);

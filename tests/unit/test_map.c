@@ -52,14 +52,13 @@ static void check_all(const struct map *m, const struct model *model, uint32_t s
     }
 }
 
-static uint32_t next_random(uint32_t *state)
+static uint32_t pick(uint64_t *seed, uint32_t limit)
 {
-    *state = *state * 1664525 + 1013904223;
-    return *state >> 8;
+    return (uint32_t)random_below(seed, limit);
 }
 
 /* Grows, shrinks and wavers: each round prefers to put or to remove. */
-static void run_random(uint32_t stride, uint32_t seed)
+static void run_random(uint32_t stride, uint64_t seed)
 {
     struct map m = {0};
     struct model model = {0};
@@ -67,8 +66,8 @@ static void run_random(uint32_t stride, uint32_t seed)
         uint32_t removals = round % 3 == 2 ? 75 : round % 3 == 1 ? 50 : 20;
         uint32_t range = round % 2 ? KEYS : 100;
         for (uint32_t i = 0; i < 4000; i++) {
-            uint32_t k = next_random(&seed) % range + 1;
-            if (next_random(&seed) % 100 < removals) {
+            uint32_t k = pick(&seed, range) + 1;
+            if (pick(&seed, 100) < removals) {
                 map_remove(&m, k * stride);
                 model.count -= model.values[k] != 0;
                 model.values[k] = 0;

@@ -22,6 +22,27 @@ static inline char *exact_copy(const char *text, size_t length)
     return copy;
 }
 
+/* The next number of a sequence that is the same in every run. */
+static inline uint64_t next_random(uint64_t *seed)
+{
+    *seed += UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t z = *seed;
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+static inline uint64_t random_below(uint64_t *seed, uint64_t limit)
+{
+    return next_random(seed) % limit;
+}
+
+/* Of every magnitude: as many numbers of 3 bits as of 60. */
+static inline uint64_t random_magnitude(uint64_t *seed, unsigned bits)
+{
+    return next_random(seed) >> (64 - random_below(seed, bits) - 1);
+}
+
 /* Whether nothing was written to an output that had been filled with UNTOUCHED. */
 enum { UNTOUCHED = 0xA5 };
 
