@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+"""What the live tests share: running toll as somebody, reading its figures, knowing the truth."""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+SANITIZED = os.environ.get("TOLL_SANITIZED") == "1"
+IS_ROOT = os.geteuid() == 0
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGESIZE")
+GUARD = 120  # seconds after which a test hangs; no statement about speed
+
+needs_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
+not_sanitized = pytest.mark.skipif(
+    SANITIZED, reason="sanitizers change what toll costs or the memory it needs")
+
+
+class Result:
+    """One ended `toll run`: its status, its streams and its figures."""
+
+    def __init__(self, status, out, err, summary_path):
+        self.status, self.out, self.err = status, out, err
+        self._path = summary_path
+
+    @property
+    def summary(self):
+        return json.loads(self._path.read_text())
+
+    def figure(self, metric, part="combined"):
+        return self.summary["target"][part][metric]
+
+    def total(self, metric, part="combined"):
+        return self.figure(metric, part)["total"]
+
+    def largest(self, metric, part="combined"):
+        return self.figure(metric, part)["max"]
+
+    def quality(self, metric, part="combined"):
+        return self.figure(metric, part)["quality"]
+
+    @property
+    def notes(self):
+        return self.summary["notes"]
+
+
+class Place:
+    """A user, a directory that is his, and the programs he may run."""
+
+    def __init__(self, user, toll, helpers, directory):
+        self.user, self.toll, self.directory = user, str(toll), directory
+        self._helpers = helpers
+        self.prefix = []
+        if user == "nobody" and IS_ROOT:
+            self.prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+            os.chown(directory, 65534, 65534)
+
+    @property
+    def privileged(self):
+        return self.user == "root"
+
+    def helper(self, name):
+        return str(self._helpers / name)
+
+    def path(self, name):
+        return self.directory / name
+
+    def popen(self, command, **kw):
+        """Start a command as this user; setpriv becomes it, so the pid is the command's."""
+        kw.setdefault("cwd", self.directory)
+        return subprocess.Popen(self.prefix + [str(c) for c in command], **kw)
+
+    def call(self, command, **kw):
+        """Run to the end; streams are bytes."""
+        kw.setdefault("stdin", subprocess.DEVNULL)
+        kw.setdefault("stdout", subprocess.PIPE)
+        kw.setdefault("stderr", subprocess.PIPE)
+        given = kw.pop("input", None)
+        if given is not None:
+            kw["stdin"] = subprocess.PIPE
+        with self.popen(command, **kw) as p:
+            try:
+                out, err = p.communicate(given, timeout=GUARD)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                raise
+        return p.returncode, out, err
+
+    def shell(self, script, **kw):
+        """A script in which $TOLL and $HELPERS are set."""
+        environment = dict(kw.pop("env", os.environ))
+        environment.update(TOLL=self.toll, HELPERS=str(self._helpers))
+        return self.call(["sh", "-c", script], env=environment, **kw)
+
+    def run(self, command, options=(), **kw):
+        """`toll run`, with the figures of its summary."""
+        with tempfile.NamedTemporaryFile(dir=self.directory, suffix=".json", delete=False) as f:
+            path = pathlib.Path(f.name)
+        path.chmod(0o666)
+        status, out, err = self.call(
+            [self.toll, "run", "--summary", "json", "--summary-to", path, *options, "--", *command],
+            **kw)
+        return Result(status, out, err, path)
+
+
+def records(path, kind=None):
+    """The lines of a .jsonl, all of them whole."""
+    text = pathlib.Path(path).read_text()
+    assert text == "" or text.endswith("\n"), "the last line is cut"
+    lines = [json.loads(line) for line in text.splitlines()]
+    return [line for line in lines if kind is None or line["type"] == kind]
+
+
+def until(condition, what):
+    """Wait for something that is bound to happen; the time it takes is not judged."""
+    end = time.monotonic() + GUARD
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.005)
+    raise AssertionError(f"never happened: {what}")
+
+
+def exists(pid):
+    """A zombie does not count: nobody may be there to reap an orphan."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def children_of(pid):
+    """Pids of the children of a single-threaded process."""
+    try:
+        return [int(p) for p in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def started(path):
+    """The pid a helper wrote, once it is there."""
+    def read():
+        text = path.read_text() if path.exists() else ""
+        return int(text) if text.endswith("\n") else 0
+    return until(read, f"a pid in {path}")
+
+
+@contextlib.contextmanager
+def cpu_cgroup():
+    """A fresh cgroup whose CPU time is the truth: yields (file to join by, function to read)."""
+    for mount, group in _cgroup_mounts():
+        directory = mount / f"toll-live-{os.getpid()}-{time.monotonic_ns()}"
+        try:
+            directory.mkdir()
+        except OSError:
+            continue
+        try:
+            yield directory / "cgroup.procs", lambda: _cgroup_seconds(directory, group)
+        finally:
+            until(lambda: not (directory / "cgroup.procs").read_text(), "an empty cgroup")
+            directory.rmdir()
+        return
+    pytest.skip("no cgroup can be made here")
+
+
+def _cgroup_mounts():
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        left, right = line.split(" - ")
+        kind, _, options = right.split(" ", 2)
+        mount = pathlib.Path(left.split()[4])
+        if kind == "cgroup" and "cpuacct" in options.split(","):
+            yield mount, 1
+        elif kind == "cgroup2" and (mount / "cpu.stat").exists():
+            yield mount, 2
+
+
+def _cgroup_seconds(directory, version):
+    if version == 1:
+        return int((directory / "cpuacct.usage").read_text()) / 1e9
+    return int(re.search(r"usage_usec (\d+)", (directory / "cpu.stat").read_text())[1]) / 1e6
+
+
+def in_cgroup(procs, command):
+    """The command, joining a cgroup before it begins; toll itself stays outside."""
+    return ["sh", "-c", f'echo $$ > {procs}; exec "$@"', "sh", *map(str, command)]
+
+
+def signal_number(name):
+    return int(getattr(signal, name))
+
+
+def compile_helpers(directory):
+    source = pathlib.Path(__file__).parent / "helpers"
+    for c in sorted(source.glob("*.c")):
+        subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-D_GNU_SOURCE", "-pthread", "-o",
+                        directory / c.stem, c], check=True)
+
+
+def install_toll(directory):
+    toll = pathlib.Path(shutil.copy(os.environ["TOLL"], directory / "toll"))
+    toll.chmod(0o755)
+    return toll

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""CPU time and I/O against a truth taken in the same run.
+
+CPU: root asks a cgroup of the job's own, which toll is outside of; anybody else asks wait4 of a
+wrapper between toll and the load. The tolerance is 1 %, or two ticks of 10 ms for short loads:
+toll's total is the sum of what wait4 says, exact to the microsecond, but the start of the job (the
+fork, and the program that joins the cgroup or becomes the wrapper) is inside it and outside of the
+truth, and that is a few milliseconds of a cold cache.
+"""
+import json
+
+import pytest
+from livelib import PAGE, TICK, cpu_cgroup, in_cgroup, not_sanitized
+
+INTERVALS = ["1s", "100ms", "10ms"]
+FORKS = 3000
+FORK_LOOP = ["sh", "-c", f"i=0; while [ $i -lt {FORKS} ]; do /bin/true; i=$((i+1)); done"]
+
+
+def near(measured, truth):
+    return abs(measured - truth) <= max(truth * 0.01, 2 * TICK)
+
+
+def with_truth(place, load, options, **kw):
+    """The result, and the seconds of CPU time that the load really used."""
+    if place.privileged:
+        with cpu_cgroup() as (procs, seconds):
+            result = place.run(in_cgroup(procs, load), options, **kw)
+            return result, seconds()
+    file = place.path("truth.json")
+    result = place.run([place.helper("truth"), file, *load], options, **kw)
+    truth = json.loads(file.read_text())
+    return result, truth["child"]["cpu"] + truth["self"]["cpu"]
+
+
+@pytest.mark.parametrize("interval", INTERVALS)
+def test_cpu_of_3000_short_processes(place, interval):
+    result, truth = with_truth(place, FORK_LOOP, ["-i", interval])
+    assert result.status == 0
+    assert near(result.total("cpu_seconds"), truth)
+    assert result.quality("cpu_seconds") == "exact if reaped"
+    # Most of them live shorter than any interval: what was seen is a lower bound, and says so.
+    assert result.quality("processes_started") == "lower bound"
+    assert 1 <= result.total("processes_started") <= FORKS + 2
+
+
+@pytest.fixture
+def makefile(place):
+    for i in range(200):
+        place.path(f"f{i}.c").write_text(f"int f{i}(int x) {{ return x * {i}; }}\n")
+    place.path("Makefile").write_text(
+        "objects = $(patsubst %.c,%.o,$(wildcard *.c))\nall: $(objects)\n"
+        "%.o: %.c\n\t@cc -c -o $@ $<\n")
+    return place
+
+
+@not_sanitized
+@pytest.mark.parametrize("interval", INTERVALS)
+def test_cpu_of_a_build(makefile, interval):
+    result, truth = with_truth(makefile, ["make", "-s", "-j2"], ["-i", interval])
+    assert result.status == 0, result.err
+    assert near(result.total("cpu_seconds"), truth)
+    user, system = result.total("cpu_user_seconds"), result.total("cpu_system_seconds")
+    assert user + system == pytest.approx(result.total("cpu_seconds"), abs=1e-6)
+
+
+def test_cpu_of_threads_that_exit(place):
+    """80 threads of 10 ms: none is there any more when the process ends."""
+    result, truth = with_truth(place, [place.helper("burn"), "10", "80"], ["-i", "1s"])
+    assert truth >= 0.8
+    assert near(result.total("cpu_seconds"), truth)
+
+
+def test_main_and_descendants(place):
+    """Each part has its own CPU time: 300 ms in the command, 200 ms in a child of it."""
+    burn = place.helper("burn")
+    result = place.run(["sh", "-c", f"{burn} 200; exec {burn} 300"], ["-i", "100ms"])
+    # 2 ticks: what main has of its own is told in ticks of 10 ms until it is reaped; the start of
+    # two programs and of a shell adds a few milliseconds.
+    assert result.total("cpu_seconds", "main") == pytest.approx(0.3, abs=2 * TICK)
+    assert result.total("cpu_seconds", "descendants") == pytest.approx(0.2, abs=2 * TICK)
+
+
+BYTES = 100 << 20
+
+
+def test_bytes_written_by_a_grandchild(place):
+    """Call bytes to the byte: dd writes 100 MiB and nothing else, the shells write nothing."""
+    write = f"dd if=/dev/zero of=data bs=1M count={BYTES >> 20} conv=fsync status=none"
+    result = place.run(["sh", "-c", f"sh -c '{write}; :'; :"], ["-i", "10ms"])
+    assert result.status == 0, result.err
+    assert result.total("io_written_bytes") == BYTES
+    assert result.quality("io_written_bytes") == "exact if reaped"
+    # The kernel counts a page when it is made dirty, whole pages, each once; metadata of the file
+    # (its extent tree, its inode) is dirtied by the same process: at most 64 pages for one file
+    # of one or a few extents. Counted twice it would be 200 MiB.
+    assert BYTES <= result.total("storage_written_bytes") <= BYTES + 64 * PAGE
+
+
+def test_direct_writes_of_a_grandchild(place):
+    """O_DIRECT bytes go to storage as they are, past the cache."""
+    write = f"dd if=/dev/zero of=data bs=1M count={BYTES >> 20} oflag=direct status=none"
+    if place.call(["sh", "-c", write])[0] != 0:
+        pytest.skip("the filesystem of the temporary directory has no O_DIRECT")
+    result = place.run(["sh", "-c", f"sh -c '{write} conv=notrunc; :'; :"], ["-i", "10ms"])
+    assert BYTES <= result.total("storage_written_bytes") <= BYTES + 64 * PAGE
+
+
+def test_removed_before_it_was_written_is_cancelled(place):
+    write = f"dd if=/dev/zero of=data bs=1M count=20 status=none; rm data"
+    result = place.run(["sh", "-c", f"sh -c '{write}'; :"])
+    written = result.total("storage_written_bytes")
+    assert 20 << 20 <= written <= (20 << 20) + 64 * PAGE
+    # What writeback took to storage before the file was removed is not cancelled; the rest is.
+    assert result.total("storage_cancelled_bytes") <= written
+
+
+def test_bytes_read_through_a_pipe(place):
+    """Calls count whatever they read; a pipe is no storage."""
+    count = 5_000_000
+    result = place.run(["sh", "-c", f"head -c {count} /dev/zero | cat >/dev/null"])
+    bare = place.run(["sh", "-c", "head -c 0 /dev/zero | cat >/dev/null"])
+    # head and cat each read the bytes once and write them once; what the loader reads is in both.
+    assert result.total("io_written_bytes") == 2 * count
+    extra = result.total("io_read_bytes") - bare.total("io_read_bytes")
+    assert 2 * count <= extra <= 2 * count + 8192  # head reads its last block whole
+    assert result.total("storage_written_bytes") == 0
+
+
+def test_only_the_command_with_no_children(place):
+    burn = place.helper("burn")
+    result = place.run(["sh", "-c", f"{burn} 300; dd if=/dev/zero of=x bs=1M count=5 status=none"],
+                       ["--no-children", "-i", "10ms"])
+    assert result.status == 0
+    # The shell forks twice and reads a line: some milliseconds.
+    assert result.total("cpu_seconds") < 0.05
+    assert result.total("io_written_bytes") == 0
+    assert result.total("processes_started") == 1
+    assert result.summary["children"] is False
+
+
+@not_sanitized
+def test_toll_is_never_counted(place):
+    """At 1 ms toll works hard while the job sleeps: all of it is toll's."""
+    result = place.run(["sleep", "1"], ["-i", "1ms", "-o", "x.jsonl", "--processes", "all"])
+    own = result.summary["self"]["cpu_seconds"]["total"]
+    # sleep costs what starting a program costs, 1 to 3 ms on a slow day; toll ticks 1000 times and
+    # writes two megabytes.
+    assert result.total("cpu_seconds") < 0.01 < own
+    assert result.total("io_written_bytes") == 0
+    assert result.total("processes_started") == 1
+
+
+def test_children_reaped_before_toll_do_not_count(place):
+    """A shell that becomes toll brings what it reaped along, in rusage and in io."""
+    file = place.path("s.json")
+    status, _, err = place.shell(
+        "$HELPERS/burn 400; dd if=/dev/zero of=x bs=1M count=5 status=none; "
+        f"exec $TOLL run --summary json --summary-to {file} -- true")
+    assert status == 0, err
+    combined = json.loads(file.read_text())["target"]["combined"]
+    assert combined["cpu_seconds"]["total"] < 0.05
+    assert combined["io_written_bytes"]["total"] == 0
+    assert combined["storage_written_bytes"]["total"] == 0

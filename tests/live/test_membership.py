@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""Who belongs to the job, however strangely it was started, and what is said when somebody is lost."""
+import json
+import pathlib
+import shutil
+
+import pytest
+from livelib import (IS_ROOT, TICK, cpu_cgroup, exists, in_cgroup, needs_root, records, started,
+                     until)
+
+NAME = "a b) R 1"
+
+
+def rows_of(path):
+    """Every process that had a row in some sample: pid -> its last row."""
+    rows = {}
+    for sample in records(path, "sample"):
+        for row in sample.get("processes", []):
+            rows[row["pid"]] = row
+    return rows
+
+
+# ---- Daemons ---------------------------------------------------------------------------------------
+
+def test_daemon_is_told_with_wait_main(place):
+    """toll ends with the command, says who still runs and what he had used, and lets him be."""
+    pidfile = place.path("pid")
+    script = (f"{place.helper('daemonize')} pid {place.helper('burn')} 200 0 60000; "
+              f"{place.helper('burn')} 400")
+    result = place.run(["sh", "-c", script], ["--wait", "main", "-i", "10ms"])
+    daemon = started(pidfile)
+    try:
+        assert result.status == 0
+        assert exists(daemon), "the daemon outlives toll"
+        left = result.summary["still_running"]
+        assert [p["pid"] for p in left] == [daemon]
+        assert left[0]["name"] == "burn"
+        # He and the command's own load may share a core: something between nothing and all.
+        assert 0 < left[0]["cpu_seconds"] <= 0.2 + 2 * TICK
+        assert result.total("cpu_seconds") >= 0.4 + left[0]["cpu_seconds"] - 2 * TICK
+    finally:
+        place.call(["kill", "-9", str(daemon)])
+
+
+def test_daemon_is_waited_for_with_wait_all(place):
+    """The total has all of the daemon, from whoever reaps it: toll."""
+    script = f"{place.helper('daemonize')} pid {place.helper('burn')} 300 0 200; exit 3"
+    result = place.run(["sh", "-c", script], ["--wait", "all", "-i", "1s"])
+    assert result.status == 3, "the status is the command's, not the daemon's"
+    assert not exists(started(place.path("pid")))
+    assert result.summary["still_running"] == []
+    # 300 ms of known work; the start of four programs adds a few milliseconds.
+    assert 0.3 <= result.total("cpu_seconds") <= 0.3 + 3 * TICK
+    assert result.quality("cpu_seconds") == "exact if reaped"
+
+
+def test_daemon_that_ends_in_time_counts(place):
+    """Orphans come home to toll also without --wait all."""
+    script = f"{place.helper('daemonize')} pid {place.helper('burn')} 200; sleep 0.8"
+    result = place.run(["sh", "-c", script], ["-i", "1s"])
+    assert 0.2 <= result.total("cpu_seconds") <= 0.2 + 3 * TICK
+    assert result.summary["still_running_count"] == 0
+
+
+# ---- Threads ---------------------------------------------------------------------------------------
+
+def test_child_of_a_worker_thread(place):
+    """/proc/PID/task/PID/children does not list it; another thread's file does."""
+    burn = place.helper("burn")
+    result = place.run([place.helper("threads"), "fork", burn, "200", "0", "300"],
+                       ["-i", "10ms", "-o", "x.jsonl", "--processes", "all"])
+    names = {row["name"] for row in rows_of(place.path("x.jsonl")).values()}
+    assert names == {"threads", "burn"}
+    assert result.largest("processes") == 2
+    assert 0.2 <= result.total("cpu_seconds", "descendants") <= 0.2 + 3 * TICK
+
+
+def test_leader_that_has_ended(place):
+    """The main thread is gone and looks like a zombie; the process is not and has a child."""
+    burn = place.helper("burn")
+    result = place.run([place.helper("threads"), "leader", burn, "200", "0", "400"],
+                       ["-i", "10ms", "-o", "x.jsonl", "--processes", "all"])
+    assert result.status == 7
+    assert 0.2 <= result.total("cpu_seconds") <= 0.2 + 3 * TICK
+    samples = records(place.path("x.jsonl"), "sample")
+    with_child = [s for s in samples if any(p["name"] == "burn" for p in s["processes"])]
+    # 600 ms at 10 ms are 60 samples; a busy machine may lose many of them.
+    assert len(with_child) >= 10
+
+
+# ---- Names -----------------------------------------------------------------------------------------
+
+def test_a_name_with_everything_in_it(place):
+    strange = place.path(NAME)
+    shutil.copy(place.helper("burn"), strange)
+    strange.chmod(0o755)
+    result = place.run(["sh", "-c", f"'{strange}' 200; :"],
+                       ["-i", "10ms", "-o", "x.jsonl", "--processes", "all"])
+    rows = [r for r in rows_of(place.path("x.jsonl")).values() if r["name"] == NAME]
+    assert len(rows) == 1
+    assert rows[0]["cpu_seconds"] > 0
+    assert 0.2 <= result.total("cpu_seconds", "descendants") <= 0.2 + 3 * TICK
+
+
+# ---- Somebody else's processes ---------------------------------------------------------------------
+
+@pytest.fixture
+def setuid_program(nobody):
+    if not IS_ROOT:
+        pytest.skip("only root can make a program setuid")
+    directory = pathlib.Path(nobody.toll).parent
+    program = directory / "other-setuid"
+    shutil.copy(nobody.helper("other"), program)
+    program.chmod(0o4755)
+    if nobody.call([program, "probe", "0", "0", "0"])[0] != 0:
+        pytest.skip("the temporary directory is mounted nosuid")
+    yield program
+    program.unlink()
+
+
+def test_io_of_a_setuid_child(nobody, setuid_program):
+    """/proc/PID/io is closed to an ordinary user while it lives; reaped, all of it counts."""
+    count = 5_000_000
+    command = ["sh", "-c", f"{setuid_program} out {count} 500 0; :"]
+    result = nobody.run(command, ["-i", "10ms", "-o", "x.jsonl"])
+    assert result.status == 0
+    assert result.total("io_written_bytes") == count
+    assert result.quality("io_written_bytes") == "exact if reaped"
+    assert 0.05 <= result.total("cpu_seconds") <= 0.05 + 3 * TICK
+
+
+def test_io_of_a_setuid_process_that_stays(nobody, setuid_program):
+    """Not reaped at the end: the figure is a lower bound, and a note says why."""
+    script = f"{nobody.helper('daemonize')} pid {setuid_program} out 5000000 60000 0; sleep 0.5"
+    result = nobody.run(["sh", "-c", script], ["-i", "10ms"])
+    pid = started(nobody.path("pid"))
+    try:
+        assert result.quality("io_written_bytes") == "lower bound"
+        assert any("another user" in note for note in result.notes)
+        assert [p["pid"] for p in result.summary["still_running"]] == [pid]
+    finally:
+        import os
+        os.kill(pid, 9)
+
+
+# ---- Children that nobody waits for ----------------------------------------------------------------
+
+@pytest.mark.parametrize("how", ["ignore", "nocldwait"])
+def test_children_nobody_waits_for(place, how):
+    """The kernel drops their CPU time: what samples saw counts, and it is called a lower bound."""
+    result = place.run([place.helper("nowait"), how, "truth", "10", "100"], ["-i", "10ms"])
+    truth = float(place.path("truth").read_text())
+    measured = result.total("cpu_seconds")
+    # At most the truth: 1 ms for the start of the program, before its clock and ours agree.
+    assert measured <= truth + 0.005
+    # Each child of 100 ms is read every 10 ms, so at most about 20 ms of each are not seen when
+    # the machine is busy; a third is a failure of sampling altogether.
+    assert measured >= truth * 2 / 3
+    assert result.quality("cpu_seconds") == "lower bound"
+    assert result.quality("cpu_seconds", "descendants") == "lower bound"
+    assert result.notes
+
+
+@pytest.mark.parametrize("how", ["ignore", "nocldwait"])
+def test_children_nobody_waits_for_are_not_invented(place, how):
+    """Seen by no sample: next to nothing is known, and the figure must not pretend otherwise."""
+    result = place.run([place.helper("nowait"), how, "truth", "3", "50"], ["-i", "10s"])
+    truth = float(place.path("truth").read_text())
+    assert result.total("cpu_seconds") <= truth + 0.005
+    if how == "ignore":
+        # SA_NOCLDWAIT shows in no file; children that nobody saw leave no trace at all.
+        assert result.quality("cpu_seconds") == "lower bound"
+        assert any("SIGCHLD" in note for note in result.notes)
+
+
+def test_sigchld_ignored_by_a_shell(place):
+    """The usual way it happens: `trap '' CHLD`, inherited by everybody below."""
+    burn = place.helper("burn")
+    result = place.run(["sh", "-c", f"trap '' CHLD; {burn} 200 0 100; :"], ["-i", "10ms"])
+    assert result.status == 0
+    assert result.quality("cpu_seconds") == "lower bound"
+
+
+# ---- A pid that is used again ----------------------------------------------------------------------
+
+@needs_root
+def test_reused_pid(here):
+    """Two processes, one pid: both count, each under its own start."""
+    script = here.path("job")
+    script.write_text(
+        f"{here.helper('burn')} 150 & first=$!; wait $first\n"
+        # The shell's own fork takes the next number.
+        "echo $((first - 1)) > /proc/sys/kernel/ns_last_pid\n"
+        f"{here.helper('burn')} 250 & second=$!; wait $second\n"
+        "echo $first $second > pids\n")
+    status, _, err = here.call(
+        ["unshare", "-pf", "--mount-proc", "--", here.toll, "run", "-i", "10ms", "-o", "x.jsonl",
+         "-o", "x.json", "--", "sh", "job"])
+    if not here.path("pids").exists():
+        pytest.skip(f"no pid namespace here: {err.decode()}")
+    assert status == 0, err
+    first, second = here.path("pids").read_text().split()
+    if first != second:
+        pytest.skip("the pid was not used again")
+    combined = json.loads(here.path("x.json").read_text())["target"]["combined"]
+    assert 0.4 <= combined["cpu_seconds"]["total"] <= 0.4 + 3 * TICK
+    ended = [r for r in records(here.path("x.jsonl"), "process") if r["pid"] == int(first)]
+    assert len({r["start_ticks"] for r in ended}) == 2
+
+
+# ---- Large trees -----------------------------------------------------------------------------------
+
+def test_5000_processes_with_64_descriptors(place):
+    """More processes than descriptors could be kept for: everybody is seen and counted."""
+    branches, leaves = 50, 100
+    tree = [place.helper("tree"), str(branches), str(leaves), "3000"]
+    if place.privileged:
+        with cpu_cgroup() as (procs, seconds):
+            result = place.run(limited(in_cgroup(procs, tree)), ["-i", "200ms"])
+            truth = seconds()
+    else:
+        result = place.run(limited([place.helper("truth"), "truth.json", *tree]), ["-i", "200ms"])
+        told = json.loads(place.path("truth.json").read_text())
+        truth = told["child"]["cpu"] + told["self"]["cpu"]
+    assert result.status == 0
+    assert result.err == b""
+    assert result.notes == []
+    # All of them stand still together for a while; the wrapper is one more.
+    everybody = 1 + branches + branches * leaves + (not place.privileged)
+    assert result.largest("processes") == everybody
+    assert result.total("processes_started") == everybody
+    assert result.total("cpu_seconds") == pytest.approx(truth, rel=0.01, abs=2 * TICK)
+
+
+def limited(command):
+    return command
+
+
+@pytest.fixture(autouse=True)
+def few_descriptors(request, monkeypatch):
+    """`ulimit -n 64`, hard too, for toll and the job of the test that asks for it by its name."""
+    if "64_descriptors" not in request.node.name:
+        return
+    place = request.getfixturevalue("place")
+    monkeypatch.setattr(place, "prefix", [*place.prefix, "prlimit", "--nofile=64:64", "--"])
+
+
+def test_until_helper_sees_zombies_as_ended():
+    assert until(lambda: True, "nothing")
