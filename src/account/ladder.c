@@ -5,7 +5,7 @@
 
 /* In struct rusage, so wait4 tells them of everything that was reaped. */
 static const uint64_t in_rusage = M(cpu_seconds) | M(cpu_user_seconds) | M(cpu_system_seconds) |
-                                  M(cpu_cores) | M(faults_minor_count) | M(faults_major_count) |
+                                  M(faults_minor_count) | M(faults_major_count) |
                                   M(switches_voluntary_count) | M(switches_involuntary_count) |
                                   M(memory_peak_bytes);
 
@@ -59,6 +59,8 @@ size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_on
             (struct rung){"wait4", row, in_rusage, QUALITY_EXACT_IF_REAPED, lost | peak};
         rungs[n++] = (struct rung){"wait4, io", row, in_own_io, QUALITY_EXACT_IF_REAPED, lost};
     }
+    if (one_process)
+        rungs[n++] = (struct rung){"identity", row, M(processes_started_count), QUALITY_EXACT, 0};
     rungs[n++] = (struct rung){"samples", row, ~UINT64_C(0), QUALITY_SAMPLED,
                                e->denied | at_least | (vanished & (in_rusage | in_own_io))};
     return n;

@@ -40,7 +40,7 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost)
     if (m->is_main) {
         l->main_left = p->own;
         l->main_has_left = true;
-        l->main_fresh = process_is_zombie(p) ? p->fresh : 0;
+        l->main_fresh = p->has_ended ? p->fresh : 0;
     }
 }
 
@@ -62,7 +62,7 @@ static void add_member(struct ledger *l, const struct member *m)
 {
     struct ledger_sums *s = &l->sums;
     const struct process *p = &m->process;
-    bool zombie = process_is_zombie(p);
+    bool zombie = p->has_ended;
     s->live += !zombie;
     s->live_others += !zombie && !m->is_main;
     l->denied |= p->denied;
@@ -138,7 +138,7 @@ static void fold_main(struct ledger *l, const struct members *members, struct ro
             publish(l, out, PART_MAIN, id, row_u64(own, id));
     }
     if (p)
-        row_put_u64(out, process_processes_count, !process_is_zombie(p));
+        row_put_u64(out, process_processes_count, !p->has_ended);
     row_put_u64(out, process_processes_started_count, 1);
 }
 

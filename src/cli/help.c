@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMN = 30, WIDTH = 92 };
+enum { COLUMN = 30, WIDTH = 79 };
 
 static bool takes_options(const char *subcommand)
 {

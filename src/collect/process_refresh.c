@@ -29,11 +29,12 @@ int process_read_status(struct process_reader *r, struct process_source *s, stru
         row_put_u64(&p->own, process_memory_peak_bytes, st.high_water_bytes);
         row_put_u64(&p->own, process_memory_rss_bytes, st.rss_bytes);
     }
-    /* Without memory it is about to end: then it has none of these either. */
-    if (st.has_shared || !st.has_memory)
+    if (st.has_shared)
         row_put_u64(&p->own, process_memory_shared_bytes, st.shared_bytes);
-    if (st.has_swap || !st.has_memory)
+    if (st.has_swap)
         row_put_u64(&p->own, process_memory_swap_bytes, st.swap_bytes);
+    if (!st.has_memory)
+        p->has_ended = true; /* between the two files */
     return 0;
 }
 

@@ -39,7 +39,7 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
     p->fresh = process_files[0].gives;
     enum metric_cost dearest = depth == DEPTH_REFRESH ? COST_REFRESH : COST_CHEAP;
     for (const struct process_file *f = process_files + 1; f->name; f++) {
-        bool there = f->of_zombies || !process_is_zombie(p);
+        bool there = f->of_zombies || !p->has_ended;
         if (there && f->cost <= dearest && (f->gives & r->wanted))
             read_file(f, r, s, p, depth);
     }

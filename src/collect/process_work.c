@@ -37,16 +37,12 @@ static void put_identity(struct process *p, const struct pid_stat *st)
     p->state = st->state;
 }
 
-/* A zombie has no memory and no files any more; its times stay until it is reaped. */
-static void empty_zombie(struct process *p)
+/* What has ended uses no memory, threads and files any more; what was never seen to is unknown. Its
+ * counters stay until it is reaped. */
+static void empty_gauges(struct process *p)
 {
-    static const enum metric_id ended[] = {
-        process_memory_pss_bytes,  process_memory_uss_bytes, process_memory_shared_bytes,
-        process_memory_swap_bytes, process_open_files_count, process_threads_count,
-    };
-    for (size_t i = 0; i < ARRAY_LEN(ended); i++)
-        if (row_has(&p->own, ended[i]))
-            row_put_u64(&p->own, ended[i], 0);
+    FOR_EACH_BIT (id, metric_fold_mask(FOLD_SUM) & p->own.present)
+        row_put_u64(&p->own, id, 0);
 }
 
 int process_read_stat(struct process_reader *r, struct process_source *s, struct process *p,
@@ -68,12 +64,15 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     row_put_u64(&p->own, process_faults_major_count, st.faults_major);
     row_put_u64(&p->inherited, process_faults_minor_count, st.children_faults_minor);
     row_put_u64(&p->inherited, process_faults_major_count, st.children_faults_major);
+    s->threads = st.threads;
+    p->has_ended = st.state == 'Z' || st.state == 'X' || !st.virtual_bytes;
+    if (p->has_ended) {
+        empty_gauges(p);
+        return 0;
+    }
     row_put_u64(&p->own, process_memory_rss_bytes, st.rss_pages * r->page_bytes);
     row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_bytes);
     row_put_u64(&p->own, process_threads_count, st.threads);
-    s->threads = st.threads;
-    if (process_is_zombie(p))
-        empty_zombie(p);
     return 0;
 }
 

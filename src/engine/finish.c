@@ -50,12 +50,27 @@ static void judge(struct toll_tracker *t)
     }
 }
 
+/* All processes together once had at least what the largest of them had: for a short job the kernel's
+ * high-water mark says more than the samples. */
+static void raise_peak(struct toll_tracker *t)
+{
+    struct series *series = t->summary.target[PART_COMBINED];
+    struct verdict *verdicts = t->summary.verdicts[PART_COMBINED];
+    if (!series[process_memory_peak_bytes].observed_ns)
+        return;
+    series_at_least(&series[process_memory_rss_bytes],
+                    (double)series[process_memory_peak_bytes].last.u);
+    if (verdicts[process_memory_rss_bytes].quality == QUALITY_UNKNOWN)
+        verdicts[process_memory_rss_bytes] = (struct verdict){
+            QUALITY_LOWER_BOUND, verdicts[process_memory_peak_bytes].rung};
+}
+
 static void list_survivors(struct toll_tracker *t)
 {
     struct summary *s = &t->summary;
     for (size_t i = 0; i < t->members.count; i++) {
         const struct process *p = &t->members.order[i]->process;
-        if (process_is_zombie(p))
+        if (p->has_ended)
             continue;
         if (s->survivor_count < SUMMARY_STILL_RUNNING) {
             struct survivor *one = &s->survivors[s->survivor_count];
@@ -92,5 +107,6 @@ int finish(struct toll_tracker *t)
     list_survivors(t);
     note_what_is_missing(t);
     judge(t);
+    raise_peak(t);
     return outputs_summary(t);
 }

@@ -21,11 +21,15 @@ void outputs_note(struct toll_tracker *t, const char *format, ...)
         sink_note(t->sinks[i], elapsed, sentence);
 }
 
-/* A failure is told once; what was dropped is told at the end. */
+/* A failure is told at once; the summary tells at the end what was dropped. */
 static void check(struct toll_tracker *t, struct sink *s, int result)
 {
-    if (result < 0 && s->dropped == 1)
-        outputs_note(t, "cannot write to '%s': %s; the job goes on", s->name, strerror(-result));
+    if (result == 0 || s->dropped != 1 || !t->options.note)
+        return;
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "cannot write to '%s': %s; the job goes on", s->name,
+             strerror(-result));
+    t->options.note(t->options.note_arg, sentence);
 }
 
 void outputs_begin(struct toll_tracker *t)

@@ -112,7 +112,7 @@ static void share_out_rest(struct process *p, const struct rusage *usage)
 }
 
 /* A process that reaped nobody has all of rusage for itself, to the microsecond. */
-static void sharpen(struct process *p, const struct rusage *usage)
+static void sharpen(struct process *p, const struct rusage *usage, uint64_t floor_rss_bytes)
 {
     if (row_u64(&p->inherited, process_cpu_seconds) ||
         row_u64(&p->inherited, process_faults_minor_count)) {
@@ -124,6 +124,11 @@ static void sharpen(struct process *p, const struct rusage *usage)
     row_put_u64(&p->own, process_switches_voluntary_count, (uint64_t)usage->ru_nvcsw);
     row_put_u64(&p->own, process_switches_involuntary_count, (uint64_t)usage->ru_nivcsw);
     p->fresh |= BIT(process_switches_voluntary_count) | BIT(process_switches_involuntary_count);
+    uint64_t peak = (uint64_t)usage->ru_maxrss * 1024;
+    if (peak <= floor_rss_bytes)
+        return;
+    row_put_u64(&p->own, process_memory_peak_bytes, peak);
+    p->fresh |= BIT(process_memory_peak_bytes);
 }
 
 static struct toll_end end_of(int status)
@@ -153,7 +158,7 @@ static bool reap_one(struct toll_tracker *t, pid_t pid)
     }
     book_peak(t, (uint64_t)usage.ru_maxrss * 1024);
     if (m) {
-        sharpen(&m->process, &usage);
+        sharpen(&m->process, &usage, t->launched.floor_rss_bytes);
         walk_reaped(t, m, &end, now_ns);
     }
     return true;

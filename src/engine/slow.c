@@ -40,7 +40,7 @@ static bool go_on(struct toll_tracker *t, uint64_t began_ns)
     uint64_t slice = max_u64(t->schedule.fixed_ns / 4, SHORTEST_SLICE_NS);
     for (size_t i = 0; i < t->members.count; i++) {
         struct member *m = t->members.order[i];
-        if (m->slow_pass == t->slow.pass || !m->was_seen || process_is_zombie(&m->process))
+        if (m->slow_pass == t->slow.pass || !m->was_seen || m->process.has_ended)
             continue;
         m->slow_pass = t->slow.pass;
         t->members_changed = true;

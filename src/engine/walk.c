@@ -168,7 +168,7 @@ static uint64_t first_refresh(const struct process *p, uint64_t now_ns)
 static void ask_for_children(struct toll_tracker *t, struct member *m, uint64_t now_ns)
 {
     struct process_source *s = source_of(m);
-    if (t->reader.no_children || process_is_zombie(&m->process) || now_ns < s->children_after_ns)
+    if (t->reader.no_children || m->process.has_ended || now_ns < s->children_after_ns)
         return;
     uint64_t began = s->threads > 1 ? clock_mono(t->scripted) : 0;
     process_children(&t->reader, s, m->process.entity.pid, meet, t);
@@ -293,6 +293,8 @@ struct member *walk_last_look(struct toll_tracker *t, pid_t pid, uint64_t now_ns
     process_probe(&t->reader, source_of(m), &m->process);
     if (process_visit(&t->reader, source_of(m), &m->process, DEPTH_REFRESH) == 0 && !m->was_seen)
         welcome(t, m, now_ns);
+    /* Of the other counters the end shows only what the main thread did. */
+    m->process.fresh &= t->ledger.folds[FOLD_CONSERVED];
     return m;
 }
 

@@ -26,12 +26,13 @@
 #define COST_WORD_SLOW      "slow"
 
 static const struct metric metrics[METRIC_COUNT] = {
-#define METRIC(entity_, stem, kind_, unit_, fold_, cost_, source_, otel_, title_, help_)           \
+#define METRIC(entity_, stem, kind_, unit_, fold_, cost_, show_, source_, otel_, title_, help_)    \
     [entity_##_##stem##_##unit_] = {                                                               \
         .kind = METRIC_##kind_,                                                                    \
         .unit = UNIT_##unit_,                                                                      \
         .fold = FOLD_##fold_,                                                                      \
         .cost = COST_##cost_,                                                                      \
+        .show = SHOW_##show_,                                                                      \
         .facts = {.entity = #entity_,                                                              \
                   .name = #stem UNIT_SUFFIX_##unit_,                                               \
                   .title = title_,                                                                 \

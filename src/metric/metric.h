@@ -28,6 +28,7 @@ enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 enum metric_unit { UNIT_seconds, UNIT_bytes, UNIT_cores, UNIT_ratio, UNIT_count };
 enum metric_fold { FOLD_SUM, FOLD_MAX, FOLD_CONSERVED, FOLD_KEPT, FOLD_NONE };
 enum metric_cost { COST_CHEAP, COST_REFRESH, COST_SLOW };
+enum metric_show { SHOW_HEAD, SHOW_TABLE, SHOW_MORE, SHOW_NEVER };
 
 /* What a value is: see the head of this file. */
 union value {
@@ -40,6 +41,7 @@ struct metric {
     enum metric_unit unit;
     enum metric_fold fold;
     enum metric_cost cost;
+    enum metric_show show;
     struct toll_metric facts; /* the same and the texts, for the world outside */
 };
 

@@ -11,13 +11,9 @@ struct process {
     uint64_t denied;      /* bits of own that permissions hide */
     uint64_t fresh;       /* bits of own that were read at the last visit */
     char state;           /* as in /proc/PID/stat; 0 = not read yet */
+    bool has_ended;       /* a zombie, or so far on its way out that it has no memory any more */
     bool ignores_sigchld; /* its children vanish without being counted anywhere */
     bool splits_io;       /* keep its own I/O apart from what it reaped: one more file */
     uint64_t first_seen_ns;
     uint64_t refreshed_ns;
 };
-
-static inline bool process_is_zombie(const struct process *p)
-{
-    return p->state == 'Z' || p->state == 'X';
-}

@@ -119,7 +119,11 @@ static void add_gauge(struct json_out *j, const struct series *s, const struct m
         double share;
     } quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
 
-    add_number(j, "mean", series_mean(s, m));
+    json_key(j, "mean");
+    if (s->observed_ns)
+        json_double(j, series_mean(s, m), 9);
+    else
+        json_null(j);
     if (!s->count)
         return;
     add_number(j, "min", s->min);
@@ -127,7 +131,10 @@ static void add_gauge(struct json_out *j, const struct series *s, const struct m
     json_key(j, "max_at");
     json_seconds(j, s->max_at_ns);
     json_key(j, "last");
-    add_value(j, m, s->last);
+    if (s->observed_ns)
+        add_value(j, m, s->last);
+    else
+        json_null(j);
     for (size_t i = 0; i < ARRAY_LEN(quantiles); i++) {
         double value;
         if (series_quantile(s, m, quantiles[i].share, &value))

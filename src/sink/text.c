@@ -6,7 +6,16 @@
 
 #include <string.h>
 
-enum { TITLE_WIDTH = 31, FIGURE_WIDTH = 13 };
+/* Eighty columns: a title, four figures, a word on how they were obtained. */
+enum { TITLE = 25, FIGURE = 12, MEAN = 11, MAIN = 11, DESCENDANTS = 12, LINE = 80 };
+
+/* A rate over less than this says nothing. */
+#define SHORTEST_FOR_RATES NS_PER_SECOND
+
+#define BOLD  "\033[1m"
+#define RED   "\033[1;31m"
+#define DIM   "\033[2m"
+#define PLAIN "\033[0m"
 
 static void style(struct sink *s, const char *sequence)
 {
@@ -14,9 +23,77 @@ static void style(struct sink *s, const char *sequence)
         buf_puts(&s->text, sequence);
 }
 
-#define BOLD  "\033[1m"
-#define DIM   "\033[2m"
-#define PLAIN "\033[0m"
+/* Text with a lead, broken at words, the further lines hanging below the first. */
+static void add_paragraph(struct sink *s, const char *lead, const char *text)
+{
+    size_t at = strlen(lead);
+    size_t indent = at;
+    buf_puts(&s->text, lead);
+    while (*text) {
+        size_t word = strcspn(text, " ");
+        if (at > indent && at + 1 + word > LINE) {
+            buf_putc(&s->text, '\n');
+            size_t start = s->text.length;
+            buf_pad(&s->text, start, (unsigned)indent);
+            at = indent;
+        } else if (at > indent) {
+            buf_putc(&s->text, ' ');
+            at++;
+        }
+        buf_add(&s->text, text, word);
+        at += word;
+        text += word;
+        text += strspn(text, " ");
+    }
+    buf_putc(&s->text, '\n');
+}
+
+/* ---- What stands for a series ------------------------------------------------------------------ */
+
+/* The total of a counter, the peak of a gauge. */
+static double figure(const struct series *s, const struct metric *m)
+{
+    return m->kind == METRIC_COUNTER ? metric_number(m, s->last) : s->max;
+}
+
+static bool is_zero(const struct summary *summary, enum metric_id id)
+{
+    return figure(&summary->target[PART_COMBINED][id], metric_of(id)) == 0;
+}
+
+/* At least nothing is not known. */
+static bool is_known(const struct summary *summary, enum metric_id id)
+{
+    enum quality q = summary->verdicts[PART_COMBINED][id].quality;
+    return q != QUALITY_UNKNOWN && !(q == QUALITY_LOWER_BOUND && is_zero(summary, id));
+}
+
+static bool is_shown(const struct sink *s, enum metric_id id)
+{
+    bool verbose = s->flags & TOLL_OUTPUT_VERBOSE;
+    return (s->selection.parts[PART_COMBINED] >> id & 1) &&
+           metric_of(id)->show <= (verbose ? SHOW_MORE : SHOW_TABLE);
+}
+
+/* Unless all is asked for, what is zero and what is unknown get one line together. */
+static bool has_line(const struct sink *s, const struct summary *summary, enum metric_id id)
+{
+    return is_shown(s, id) &&
+           ((s->flags & TOLL_OUTPUT_VERBOSE) ||
+            (is_known(summary, id) && !is_zero(summary, id)));
+}
+
+/* The parts say something only when there is more than one of them. */
+static bool has_parts(const struct summary *summary)
+{
+    for (unsigned id = 0; id < PROCESS_METRICS; id++)
+        if (summary_knows(summary, PART_DESCENDANTS, id) &&
+            metric_of(id)->kind == METRIC_COUNTER &&
+            metric_of(id)->fold == FOLD_CONSERVED &&
+            figure(&summary->target[PART_DESCENDANTS][id], metric_of(id)) > 0)
+            return true;
+    return false;
+}
 
 /* ---- Head ------------------------------------------------------------------------------------ */
 
@@ -28,17 +105,20 @@ static bool needs_quotes(const char *word)
 /* As one could type it; what could confuse a terminal is left out. */
 static void add_command(struct sink *s, char *const *command)
 {
+    enum { LONGEST = 300 };
     size_t start = s->text.length;
-    for (char *const *arg = command; arg && *arg && s->text.length - start < 300; arg++) {
-        bool quoted = needs_quotes(*arg);
+    for (char *const *arg = command; arg && *arg && s->text.length - start < LONGEST; arg++) {
+        const char *quote = needs_quotes(*arg) ? "'" : "";
         buf_puts(&s->text, arg == command ? "" : " ");
-        buf_puts(&s->text, quoted ? "'" : "");
+        buf_puts(&s->text, quote);
         for (const char *c = *arg; *c; c++)
             buf_putc(&s->text, (unsigned char)*c < 0x20 || *c == 0x7F ? '?' : *c);
-        buf_puts(&s->text, quoted ? "'" : "");
+        buf_puts(&s->text, quote);
     }
-    if (s->text.length - start > 300 && !buf_failed(&s->text)) {
-        s->text.length = start + 300;
+    if (s->text.length - start > LONGEST && !buf_failed(&s->text)) {
+        s->text.length = start + LONGEST;
+        while ((s->text.data[s->text.length] & 0xC0) == 0x80)
+            s->text.length--; /* not in the middle of a letter */
         buf_puts(&s->text, "…");
     }
 }
@@ -46,152 +126,157 @@ static void add_command(struct sink *s, char *const *command)
 static void add_end(struct sink *s, const struct summary *summary)
 {
     const struct toll_end *end = &summary->end;
+    const char *name = end->signaled ? sigabbrev_np(end->status) : NULL;
     if (!end->ended)
         buf_puts(&s->text, "still running");
+    else if (name)
+        buf_printf(&s->text, "killed by SIG%s", name);
     else if (end->signaled)
-        buf_printf(&s->text, "killed by signal %d (%s)%s", end->status, strsignal(end->status),
-                   end->core_dumped ? ", core dumped" : "");
+        buf_printf(&s->text, "killed by signal %d", end->status);
     else
         buf_printf(&s->text, "exit %d", end->status);
+    if (end->core_dumped)
+        buf_puts(&s->text, ", core dumped,");
     buf_puts(&s->text, " after ");
     human_seconds(&s->text, (double)summary->elapsed_ns / 1e9);
 }
 
+/* The answer in a line or two; an average tells more of a rate than its peak. */
+static void add_answer(struct sink *s, const struct summary *summary)
+{
+    struct buf answer = {0};
+    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
+        const struct metric *m = metric_of(id);
+        const struct series *series = &summary->target[PART_COMBINED][id];
+        if (m->show != SHOW_HEAD || !has_line(s, summary, id))
+            continue;
+        buf_puts(&answer, answer.length ? ", " : "");
+        human_number(&answer, m,
+                     m->unit == UNIT_cores ? series_mean(series, m) : figure(series, m));
+        buf_printf(&answer, " %s", m->facts.title);
+    }
+    if (answer.length && !buf_failed(&answer))
+        add_paragraph(s, "", answer.data);
+    buf_done(&answer);
+}
+
 static void add_head(struct sink *s, const struct summary *summary)
 {
+    bool failed = summary->end.signaled || summary->end.status;
     style(s, BOLD);
     buf_puts(&s->text, "toll: ");
     add_command(s, summary->run->command);
-    style(s, PLAIN);
-    buf_puts(&s->text, "\n      ");
+    buf_putc(&s->text, '\n');
+    style(s, failed ? RED : BOLD);
     add_end(s, summary);
-    buf_puts(&s->text, "\n\n");
+    style(s, PLAIN);
+    buf_putc(&s->text, '\n');
+    add_answer(s, summary);
+    buf_putc(&s->text, '\n');
 }
 
 /* ---- Table ----------------------------------------------------------------------------------- */
 
-static const char *quality_for_people(enum quality q)
+static const char *word_for(enum quality q)
 {
     switch (q) {
-    case QUALITY_LOWER_BOUND: return "at least";
-    case QUALITY_EXACT_IF_REAPED: return "exact *";
-    default: return quality_word(q);
+    case QUALITY_LOWER_BOUND: return " at least";
+    case QUALITY_SAMPLED: return " sampled";
+    case QUALITY_UNKNOWN: return " unknown";
+    default: return "";
     }
-}
-
-/* What stands for a series in the columns of parts: the total, or the peak. */
-static double figure(const struct series *s, const struct metric *m)
-{
-    return m->kind == METRIC_COUNTER ? metric_number(m, s->last) : s->max;
 }
 
 static void add_figure(struct sink *s, const struct summary *summary, enum part part,
-                       enum metric_id id)
+                       enum metric_id id, unsigned width)
 {
     size_t start = s->text.length;
-    if (summary_knows(summary, part, id))
+    enum quality q = summary->verdicts[part][id].quality;
+    if (q == QUALITY_LOWER_BOUND && part != PART_COMBINED)
+        buf_puts(&s->text, "≥ ");
+    if (q != QUALITY_UNKNOWN)
         human_number(&s->text, metric_of(id), figure(&summary->target[part][id], metric_of(id)));
     else
         buf_puts(&s->text, "?");
-    buf_pad_left(&s->text, start, FIGURE_WIDTH);
+    buf_pad_left(&s->text, start, width);
 }
 
-static void add_mean(struct sink *s, const struct series *series, const struct metric *m)
-{
-    size_t start = s->text.length;
-    double mean = series_mean(series, m);
-    if (m->kind == METRIC_COUNTER)
-        human_rate(&s->text, m, mean);
-    else if (m->fold != FOLD_MAX)
-        human_number(&s->text, m, mean);
-    buf_pad_left(&s->text, start, FIGURE_WIDTH);
-}
-
-static void add_line(struct sink *s, const struct summary *summary, enum metric_id id)
+/* The mean of a gauge; of bytes, how many a second. */
+static void add_mean(struct sink *s, const struct summary *summary, enum metric_id id)
 {
     const struct metric *m = metric_of(id);
+    const struct series *series = &summary->target[PART_COMBINED][id];
+    bool rate = m->kind == METRIC_COUNTER;
+    bool says_something = rate ? m->unit == UNIT_bytes && summary->elapsed_ns >= SHORTEST_FOR_RATES
+                               : m->fold != FOLD_MAX;
     size_t start = s->text.length;
-    buf_puts(&s->text, m->facts.title);
-    buf_pad(&s->text, start, TITLE_WIDTH);
-    style(s, BOLD);
-    add_figure(s, summary, PART_COMBINED, id);
-    style(s, PLAIN);
-    add_mean(s, &summary->target[PART_COMBINED][id], m);
-    if (!summary->run->no_children) {
-        add_figure(s, summary, PART_MAIN, id);
-        add_figure(s, summary, PART_DESCENDANTS, id);
+    if (says_something && series->observed_ns) {
+        human_number(&s->text, m, series_mean(series, m));
+        buf_puts(&s->text, rate ? "/s" : "");
     }
-    style(s, DIM);
-    buf_printf(&s->text, "  %s", quality_for_people(summary->verdicts[PART_COMBINED][id].quality));
-    style(s, PLAIN);
+    buf_pad_left(&s->text, start, MEAN);
+}
+
+/* The last column; without a word the line ends with its last figure. */
+static void add_word(struct sink *s, const char *word)
+{
+    while (!*word && s->text.length && s->text.data[s->text.length - 1] == ' ')
+        s->text.length--;
+    style(s, *word ? DIM : "");
+    buf_puts(&s->text, word);
+    style(s, *word ? PLAIN : "");
     buf_putc(&s->text, '\n');
 }
 
-static void add_heading(struct sink *s, const struct summary *summary, enum metric_kind kind)
+static void add_line(struct sink *s, const struct summary *summary, enum metric_id id, bool parts)
 {
-    static const char *const names[][2] = {
-        [METRIC_COUNTER] = {"total", "mean rate"},
-        [METRIC_GAUGE] = {"peak", "mean"},
+    size_t start = s->text.length;
+    buf_puts(&s->text, metric_of(id)->facts.title);
+    buf_pad(&s->text, start, TITLE);
+    style(s, BOLD);
+    add_figure(s, summary, PART_COMBINED, id, FIGURE);
+    style(s, PLAIN);
+    add_mean(s, summary, id);
+    if (parts) {
+        add_figure(s, summary, PART_MAIN, id, MAIN);
+        add_figure(s, summary, PART_DESCENDANTS, id, DESCENDANTS);
+    }
+    add_word(s, word_for(summary->verdicts[PART_COMBINED][id].quality));
+}
+
+static void add_heading(struct sink *s, bool parts)
+{
+    const struct {
+        const char *name;
+        unsigned width;
+    } columns[] = {
+        {"", TITLE},
+        {"total, peak", FIGURE},
+        {"mean", MEAN},
+        {part_name(PART_MAIN), MAIN},
+        {part_name(PART_DESCENDANTS), DESCENDANTS},
     };
     style(s, DIM);
-    size_t start = s->text.length;
-    buf_pad(&s->text, start, TITLE_WIDTH);
-    const char *columns[] = {names[kind][0], names[kind][1], part_name(PART_MAIN),
-                             part_name(PART_DESCENDANTS)};
-    for (size_t i = 0; i < (summary->run->no_children ? 2 : ARRAY_LEN(columns)); i++) {
-        start = s->text.length;
-        buf_puts(&s->text, columns[i]);
-        buf_pad_left(&s->text, start, FIGURE_WIDTH);
+    for (size_t i = 0; i < (parts ? ARRAY_LEN(columns) : 3); i++) {
+        size_t start = s->text.length;
+        buf_puts(&s->text, columns[i].name);
+        buf_pad_left(&s->text, start, columns[i].width);
     }
     style(s, PLAIN);
     buf_putc(&s->text, '\n');
 }
 
-/* The wall time stands in the head. */
-static bool in_table(const struct sink *s, enum metric_id id, enum metric_kind kind)
+static void add_table(struct sink *s, const struct summary *summary)
 {
-    return metric_of(id)->kind == kind && id != process_wall_seconds &&
-           (s->selection.parts[PART_COMBINED] >> id & 1);
-}
-
-static bool is_zero(const struct summary *summary, enum metric_id id)
-{
-    return figure(&summary->target[PART_COMBINED][id], metric_of(id)) == 0;
-}
-
-/* Unless everything is asked for, what is zero and what is unknown get one line together. */
-static bool has_line(const struct sink *s, const struct summary *summary, enum metric_id id)
-{
-    return (s->flags & TOLL_OUTPUT_VERBOSE) ||
-           (summary_knows(summary, PART_COMBINED, id) && !is_zero(summary, id));
-}
-
-static void add_table(struct sink *s, const struct summary *summary, enum metric_kind kind)
-{
+    bool parts = has_parts(summary);
     bool any = false;
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
-        if (!in_table(s, id, kind) || !has_line(s, summary, id))
+        if (!has_line(s, summary, id))
             continue;
         if (!any)
-            add_heading(s, summary, kind);
+            add_heading(s, parts);
         any = true;
-        add_line(s, summary, id);
-    }
-    if (any)
-        buf_putc(&s->text, '\n');
-}
-
-static void add_rest(struct sink *s, const struct summary *summary, bool known)
-{
-    bool any = false;
-    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
-        bool listed = in_table(s, id, METRIC_COUNTER) || in_table(s, id, METRIC_GAUGE);
-        if (!listed || has_line(s, summary, id) ||
-            summary_knows(summary, PART_COMBINED, id) != known)
-            continue;
-        buf_puts(&s->text, any ? "; " : known ? "zero:    " : "unknown: ");
-        buf_puts(&s->text, metric_of(id)->facts.title);
-        any = true;
+        add_line(s, summary, id, parts);
     }
     if (any)
         buf_putc(&s->text, '\n');
@@ -199,22 +284,29 @@ static void add_rest(struct sink *s, const struct summary *summary, bool known)
 
 /* ---- Foot ------------------------------------------------------------------------------------ */
 
-static bool has_quality(const struct sink *s, const struct summary *summary, enum quality q)
+/* The titles of what is known to be zero, or not known. */
+static void add_rest(struct sink *s, const struct summary *summary, bool known)
 {
-    for (unsigned id = 0; id < PROCESS_METRICS; id++)
-        if ((s->selection.parts[PART_COMBINED] >> id & 1) &&
-            summary->verdicts[PART_COMBINED][id].quality == q)
-            return true;
-    return false;
+    struct buf titles = {0};
+    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
+        if (!is_shown(s, id) || has_line(s, summary, id) ||
+            is_known(summary, id) != known)
+            continue;
+        buf_printf(&titles, "%s%s", titles.length ? "; " : "", metric_of(id)->facts.title);
+    }
+    if (titles.length && !buf_failed(&titles))
+        add_paragraph(s, known ? "zero: " : "unknown: ", titles.data);
+    buf_done(&titles);
 }
 
 static void add_survivors(struct sink *s, const struct summary *summary)
 {
-    if (!summary->survivor_count)
+    size_t count = summary->survivor_count;
+    if (!count)
         return;
-    buf_printf(&s->text, "still running: %zu %s of the job, counted up to now\n",
-               summary->survivor_count, summary->survivor_count == 1 ? "process" : "processes");
-    for (size_t i = 0; i < summary->survivor_count && i < SUMMARY_STILL_RUNNING; i++) {
+    buf_printf(&s->text, "still running, counted up to now (--wait all waits for %s):\n",
+               count == 1 ? "it" : "them");
+    for (size_t i = 0; i < count && i < SUMMARY_STILL_RUNNING; i++) {
         const struct survivor *p = &summary->survivors[i];
         buf_printf(&s->text, "  %d %s: ", (int)p->pid, p->name);
         human_seconds(&s->text, (double)p->cpu_ns / 1e9);
@@ -222,43 +314,72 @@ static void add_survivors(struct sink *s, const struct summary *summary)
         human_bytes(&s->text, (double)p->rss_bytes);
         buf_putc(&s->text, '\n');
     }
+    if (count > SUMMARY_STILL_RUNNING)
+        buf_printf(&s->text, "  and %zu more\n", count - SUMMARY_STILL_RUNNING);
+}
+
+static void add_notes(struct sink *s, const struct summary *summary)
+{
+    for (size_t i = 0; i < summary->note_count && i < SUMMARY_NOTES; i++)
+        add_paragraph(s, "note: ", summary->notes[i]);
+    if (summary->note_count > SUMMARY_NOTES)
+        buf_printf(&s->text, "note: and %zu more\n", summary->note_count - SUMMARY_NOTES);
+}
+
+static bool has_quality(const struct sink *s, const struct summary *summary, enum quality q)
+{
+    for (unsigned id = 0; id < PROCESS_METRICS; id++)
+        if (has_line(s, summary, id) && summary->verdicts[PART_COMBINED][id].quality == q)
+            return true;
+    return false;
+}
+
+static void add_self_figure(struct buf *b, const struct metric *m, double number, double elapsed)
+{
+    buf_puts(b, b->length ? ", " : "");
+    human_number(b, m, number);
+    size_t title = strlen(m->facts.title);
+    bool one = m->unit == UNIT_count && number == 1 && m->facts.title[title - 1] == 's';
+    buf_putc(b, ' ');
+    buf_add(b, m->facts.title, title - one);
+    if (m->kind == METRIC_COUNTER && m->unit == UNIT_seconds && elapsed > 0) {
+        buf_puts(b, " (");
+        buf_double_fixed(b, number / elapsed * 100, number / elapsed < 0.01 ? 3 : 1);
+        buf_puts(b, " % of one core)");
+    }
 }
 
 static void add_self(struct sink *s, const struct summary *summary)
 {
-    buf_puts(&s->text, "measuring cost:");
-    const char *between = " ";
+    struct buf figures = {0};
+    double elapsed = (double)summary->elapsed_ns / 1e9;
     for (unsigned i = 0; i < SELF_METRICS; i++) {
         const struct metric *m = metric_of(metric_first(ENTITY_SELF) + i);
         const struct series *series = &summary->self[i];
         double number = m->kind == METRIC_COUNTER ? metric_number(m, series->last)
                                                   : series_mean(series, m);
-        if (number == 0)
-            continue;
-        buf_puts(&s->text, between);
-        human_number(&s->text, m, number);
-        buf_printf(&s->text, " %s", m->facts.title);
-        between = ", ";
+        bool shown = m->show == SHOW_HEAD || (s->flags & TOLL_OUTPUT_VERBOSE);
+        if (number > 0 && shown)
+            add_self_figure(&figures, m, number, elapsed);
     }
-    buf_putc(&s->text, '\n');
+    if (figures.length && !buf_failed(&figures))
+        add_paragraph(s, "measuring took ", figures.data);
+    buf_done(&figures);
 }
 
 static void text_summary(struct sink *s, const struct summary *summary)
 {
     add_head(s, summary);
-    add_table(s, summary, METRIC_COUNTER);
-    add_table(s, summary, METRIC_GAUGE);
+    add_table(s, summary);
     add_rest(s, summary, true);
     add_rest(s, summary, false);
     add_survivors(s, summary);
-    for (size_t i = 0; i < summary->note_count && i < SUMMARY_NOTES; i++)
-        buf_printf(&s->text, "note: %s\n", summary->notes[i]);
-    if (summary->note_count > SUMMARY_NOTES)
-        buf_printf(&s->text, "note: and %zu more\n", summary->note_count - SUMMARY_NOTES);
+    add_notes(s, summary);
     style(s, DIM);
     if (has_quality(s, summary, QUALITY_EXACT_IF_REAPED))
-        buf_puts(&s->text, "* counted by the kernel; only a child that nobody waits for could be "
-                           "missing, and none was seen\n");
+        add_paragraph(s, "no word: ",
+                      "exact, counted by the kernel; only a child that nobody waits for could be "
+                      "missing, and none was seen");
     add_self(s, summary);
     style(s, PLAIN);
 }

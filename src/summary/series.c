@@ -62,6 +62,15 @@ void series_put(struct series *s, const struct metric *m, union value value, uin
         close_window(s, m, elapsed_ns);
 }
 
+void series_at_least(struct series *s, double value)
+{
+    if (s->count && value <= s->max)
+        return;
+    s->max = value;
+    if (!s->count++)
+        s->min = value;
+}
+
 void series_end(struct series *s, const struct metric *m, uint64_t elapsed_ns)
 {
     /* A short rest says little, unless it is all there is. */

@@ -25,6 +25,9 @@ struct series {
 /* The value at elapsed_ns stands for the time since the value before. */
 void series_put(struct series *s, const struct metric *m, union value value, uint64_t elapsed_ns);
 
+/* It is known from elsewhere that the value was once as large as this. */
+void series_at_least(struct series *s, double value);
+
 /* Close the open window: the run is over. */
 void series_end(struct series *s, const struct metric *m, uint64_t elapsed_ns);
 
