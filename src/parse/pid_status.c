@@ -51,12 +51,13 @@ int parse_pid_status(struct scan text, struct pid_status *ret)
     bool has_shared = has(seen, BIT(FILES) | BIT(SHMEM));
     if (has_shared && values[FILES] > UINT64_MAX - values[SHMEM])
         return -EBADMSG;
+    bool has_memory = has(seen, BIT(HIGH_WATER) | BIT(RSS));
     *ret = (struct pid_status){
-        .has_memory = has(seen, BIT(HIGH_WATER) | BIT(RSS)),
+        .has_memory = has_memory,
         .has_shared = has_shared,
         .has_swap = has(seen, BIT(SWAP)),
-        .high_water_bytes = values[HIGH_WATER],
-        .rss_bytes = values[RSS],
+        .high_water_bytes = has_memory ? values[HIGH_WATER] : 0,
+        .rss_bytes = has_memory ? values[RSS] : 0,
         .shared_bytes = has_shared ? values[FILES] + values[SHMEM] : 0,
         .swap_bytes = values[SWAP],
         .ignored_signals = values[IGNORED],
