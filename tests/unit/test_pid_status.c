@@ -81,7 +81,7 @@ static void test_old_kernel(void **state)
 static void test_new_kernel(void **state)
 {
     struct pid_status st;
-    assert_int_equal(parse("Name:\tcat\nKthread:\t0\nVmHWM:\t1 kB\nVmHWM_max:\t9 kB\n"
+    assert_int_equal(parse("Name:\tcat\nKthread:\t0\nVmHWM:\t1 kB\nVmRSS:\t1 kB\nVmHWM_max:\t9 kB\n"
                            "RssFile:\t2 kB\nRssFileDirty:\t9 kB\nRssShmem:\t3 kB\n"
                            "VmSwap:\t4 kB\nVmSwapped:\tnone\nuntag_mask:\t0xffffffffffffffff\n"
                            "Seccomp_filters:\t0\n" TAIL "x86_Thread_features:\tshstk\n",
@@ -151,7 +151,7 @@ static void test_garbage(void **state)
 static void test_huge(void **state)
 {
     struct pid_status st;
-    assert_int_equal(parse("VmHWM:\t18014398509481983 kB\n" TAIL, &st), 0);
+    assert_int_equal(parse("VmHWM:\t18014398509481983 kB\nVmRSS:\t1 kB\n" TAIL, &st), 0);
     assert_true(st.high_water_bytes == UINT64_MAX - 1023);
     assert_int_equal(parse("VmHWM:\t18014398509481984 kB\n" TAIL, &st), -EBADMSG);
     assert_int_equal(parse("VmHWM:\t99999999999999999999 kB\n" TAIL, &st), -EBADMSG);
