@@ -42,7 +42,7 @@ struct thread_waits {
     struct process_reader *r;
     pid_t pid;
     uint64_t wait_ns;
-    int result; /* of the last file read */
+    int result; /* 0 when any thread was read: the others have ended meanwhile */
 };
 
 static void add_thread_wait(void *arg, pid_t thread)
@@ -52,9 +52,11 @@ static void add_thread_wait(void *arg, pid_t thread)
     struct schedstat st;
     snprintf(name, sizeof name, "task/%d/schedstat", (int)thread);
     ssize_t n = process_read_once(w->r, w->pid, name);
-    w->result = n < 0 ? (int)n : parse_schedstat(scan_text(w->r->text, (size_t)n), &st);
-    if (w->result == 0)
+    int e = n < 0 ? (int)n : parse_schedstat(scan_text(w->r->text, (size_t)n), &st);
+    if (e == 0)
         w->wait_ns += st.wait_ns;
+    if (w->result < 0)
+        w->result = e;
 }
 
 /* The file of a process has only its main thread's times, so those of all threads are read.
