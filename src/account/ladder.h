@@ -12,7 +12,7 @@ struct rung {
     const struct row *row; /* borrowed */
     uint64_t answers;      /* bits of the metrics this rung answers for */
     enum quality quality;
-    uint64_t incomplete;   /* bits for which something was seen to be missing: lower bounds */
+    uint64_t incomplete; /* bits for which something was seen to be missing: lower bounds */
 };
 
 /* The best figure of a metric. The value is written unless the quality is unknown. */

@@ -17,14 +17,14 @@ void ledger_init(struct ledger *l, bool own_only)
 /* sum += r, for the metrics of the mask that r knows. */
 static void add(struct row *sum, const struct row *r, uint64_t mask)
 {
-    FOR_EACH_BIT (id, mask & r->present)
-        row_put_u64(sum, id, row_u64(sum, id) + r->values[id].u);
+    FOR_EACH_BIT(id, mask & r->present)
+    row_put_u64(sum, id, row_u64(sum, id) + r->values[id].u);
 }
 
 static void take_larger(struct row *most, const struct row *r, uint64_t mask)
 {
-    FOR_EACH_BIT (id, mask & r->present)
-        row_put_u64(most, id, max_u64(row_u64(most, id), r->values[id].u));
+    FOR_EACH_BIT(id, mask & r->present)
+    row_put_u64(most, id, max_u64(row_u64(most, id), r->values[id].u));
 }
 
 void ledger_leave(struct ledger *l, const struct member *m, bool lost)
@@ -83,7 +83,8 @@ static void add_member(struct ledger *l, const struct member *m)
 }
 
 /* What the target has of one metric, in words of the fold (see the head of ledger.h). */
-static bool combine(const struct ledger *l, const struct ledger_sums *s, enum metric_id id, uint64_t *ret)
+static bool combine(const struct ledger *l, const struct ledger_sums *s, enum metric_id id,
+                    uint64_t *ret)
 {
     bool alive = row_has(&s->all, id);
     uint64_t value = row_u64(&s->all, id);
@@ -95,15 +96,15 @@ static bool combine(const struct ledger *l, const struct ledger_sums *s, enum me
             *ret = value + row_u64(&l->reaped, id) + row_u64(&l->lost, id);
         return alive || row_has(l->own_only ? &l->main_left : &l->reaped, id);
     case FOLD_KEPT:
-        *ret = value + max_u64(l->own_only ? 0 : row_u64(&l->reaped, id), row_u64(&l->departed, id));
+        *ret = value +
+               max_u64(l->own_only ? 0 : row_u64(&l->reaped, id), row_u64(&l->departed, id));
         return alive || row_has(&l->departed, id) || (!l->own_only && row_has(&l->reaped, id));
     case FOLD_MAX:
         value = max_u64(value, row_u64(&l->departed, id));
         *ret = max_u64(value, l->own_only ? 0 : row_u64(&l->reaped, id));
         return alive || row_has(&l->departed, id) || (!l->own_only && row_has(&l->reaped, id));
-    case FOLD_SUM:
-        *ret = value;
-        return s->live && alive && !(s->unread >> id & 1);
+    case FOLD_SUM: *ret = value; return s->live && alive && !(s->unread >> id & 1);
+    case FOLD_COUNT:
     case FOLD_NONE: break;
     }
     return false;
@@ -134,7 +135,7 @@ static void fold_main(struct ledger *l, const struct members *members, struct ro
     const struct row *own = p ? &p->own : &l->main_left;
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
         bool ended_gauge = !p && metric_of(id)->fold == FOLD_SUM;
-        if (row_has(own, id) && metric_of(id)->fold != FOLD_NONE && !ended_gauge)
+        if (row_has(own, id) && metric_of(id)->fold < FOLD_COUNT && !ended_gauge)
             publish(l, out, PART_MAIN, id, row_u64(own, id));
     }
     if (p)
@@ -142,8 +143,8 @@ static void fold_main(struct ledger *l, const struct members *members, struct ro
     row_put_u64(out, process_processes_started_count, 1);
 }
 
-static void fold_descendants(struct ledger *l, const struct ledger_sums *s, const struct row *combined,
-                             const struct row *main, struct row *out)
+static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
+                             const struct row *combined, const struct row *main, struct row *out)
 {
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
         switch (metric_of(id)->fold) {
@@ -162,7 +163,8 @@ static void fold_descendants(struct ledger *l, const struct ledger_sums *s, cons
             if (row_has(&s->others, id))
                 row_put_u64(out, id, row_u64(&s->others, id));
             break;
-        case FOLD_NONE: break;
+        case FOLD_COUNT:
+    case FOLD_NONE: break;
         }
     }
     if (s->live)

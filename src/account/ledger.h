@@ -19,29 +19,29 @@
 
 /* Sums over the live members, one set for all and one without the main process. */
 struct ledger_sums {
-    struct row all;         /* own, and inherited where the fold says so */
+    struct row all; /* own, and inherited where the fold says so */
     struct row others;
-    uint64_t unread;        /* bits that some live member has not shown yet */
+    uint64_t unread; /* bits that some live member has not shown yet */
     uint64_t unread_others;
     uint64_t live;
     uint64_t live_others;
 };
 
 struct ledger {
-    struct ledger_sums sums; /* as of the last change */
+    struct ledger_sums sums;   /* as of the last change */
     uint64_t folds[FOLD_NONE]; /* bits of the metrics of each fold */
-    bool own_only;         /* the target is one process without its children */
-    struct row reaped;     /* by the tracker itself, with all they had inherited */
-    struct row lost;       /* last seen of members nobody reaped */
-    struct row departed;   /* last seen of every member that left, for what is not handed on */
-    struct row main_left;  /* the main process as it ended */
+    bool own_only;             /* the target is one process without its children */
+    struct row reaped;         /* by the tracker itself, with all they had inherited */
+    struct row lost;           /* last seen of members nobody reaped */
+    struct row departed;       /* last seen of every member that left, for what is not handed on */
+    struct row main_left;      /* the main process as it ended */
     bool main_has_left;
-    uint64_t main_fresh;   /* bits of it that were read after it had ended */
+    uint64_t main_fresh;    /* bits of it that were read after it had ended */
     struct row held[PARTS]; /* the counters as published */
     uint64_t started;
-    uint64_t denied;       /* bits that permissions hide for some member now */
-    bool ignoring;         /* a member ignores SIGCHLD: its children vanish uncounted, if it has any */
-    bool losing;           /* members were seen to vanish so */
+    uint64_t denied; /* bits that permissions hide for some member now */
+    bool ignoring;   /* a member ignores SIGCHLD: its children vanish uncounted, if it has any */
+    bool losing;     /* members were seen to vanish so */
 };
 
 void ledger_init(struct ledger *l, bool own_only);
@@ -49,8 +49,8 @@ void ledger_init(struct ledger *l, bool own_only);
 /* A member left. lost: nobody reaped it, so its figures went with it. */
 void ledger_leave(struct ledger *l, const struct member *m, bool lost);
 
-/* Sum up into the rows of the parts; PART_DESCENDANTS stays unknown with own_only. changed: a member
- * came, left or was read since the last time. */
+/* Sum up into the rows of the parts; PART_DESCENDANTS stays unknown with own_only. changed: a
+ * member came, left or was read since the last time. */
 void ledger_fold(struct ledger *l, const struct members *members, bool changed,
                  struct row parts[PARTS]);
 

@@ -9,18 +9,18 @@
 struct member {
     struct process process;
     bool is_main;
-    bool gone;      /* found to have left; removed at the end of the walk */
-    bool in_books;  /* … and its leaving is booked already */
-    bool was_seen;  /* read at least once, so it counts as started */
+    bool gone;     /* found to have left; removed at the end of the walk */
+    bool in_books; /* … and its leaving is booked already */
+    bool was_seen; /* read at least once, so it counts as started */
     uint32_t slot;
-    bool loses_children;    /* its children vanish without being counted anywhere */
+    bool loses_children;        /* its children vanish without being counted anywhere */
     uint64_t inherited_base_ns; /* CPU time it had inherited when it was first seen … */
     uint64_t inherited_now_ns;  /* … and when its children that left were last judged, … */
     uint64_t judged_at_ns;      /* … which was then */
-    uint64_t vanished_ns;       /* CPU time of its children that have left since it was first seen */
-    uint64_t rate_cpu_ns;   /* where the last rate was measured from */
+    uint64_t vanished_ns; /* CPU time of its children that have left since it was first seen */
+    uint64_t rate_cpu_ns; /* where the last rate was measured from */
     uint64_t rate_at_ns;
-    uint64_t slow_pass;     /* the last round of slow reads that came by */
+    uint64_t slow_pass;                   /* the last round of slow reads that came by */
     _Alignas(max_align_t) char payload[]; /* belongs to whoever made the table */
 };
 

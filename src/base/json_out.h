@@ -6,10 +6,10 @@
 #include "base/buf.h"
 
 struct json_out {
-    struct buf *buf;  /* borrowed */
-    unsigned indent;  /* spaces per level; 0 = everything on one line */
+    struct buf *buf; /* borrowed */
+    unsigned indent; /* spaces per level; 0 = everything on one line */
     unsigned depth;
-    bool empty;       /* nothing in the innermost container yet */
+    bool empty; /* nothing in the innermost container yet */
     bool after_key;
 };
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 struct sysroot {
-    int proc; /* directory descriptor of …/proc, owned */
+    int proc;  /* directory descriptor of …/proc, owned */
     bool live; /* false for a recorded tree: its pids are not this machine's */
 };
 

@@ -9,8 +9,8 @@ enum { EXIT_TOLL = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SI
 
 struct subcommand {
     const char *name;
-    const char *arguments; /* as in a synopsis */
-    const char *help;      /* one line */
+    const char *arguments;              /* as in a synopsis */
+    const char *help;                   /* one line */
     int (*main)(int argc, char **argv); /* argv[0] is the subcommand */
     bool hidden;
 };

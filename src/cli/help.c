@@ -122,7 +122,7 @@ static int overview(void)
     return print(&b);
 }
 
-/* ---- The options for the man page ------------------------------------------------------------- */
+/* ---- The options for the man page ------------------------------------------------------------ */
 
 static void add_roff(struct buf *b, const char *text)
 {

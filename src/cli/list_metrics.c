@@ -36,8 +36,8 @@ static void as_json(struct buf *b)
     const struct toll_metric *m;
     for (size_t i = 0; (m = toll_metric_at(i)); i++) {
         const char *fields[][2] = {
-            {"entity", m->entity}, {"name", m->name}, {"title", m->title},   {"kind", m->kind},
-            {"unit", m->unit},     {"fold", m->fold}, {"cost", m->cost},     {"source", m->source},
+            {"entity", m->entity}, {"name", m->name}, {"title", m->title}, {"kind", m->kind},
+            {"unit", m->unit},     {"fold", m->fold}, {"cost", m->cost},   {"source", m->source},
             {"otel", m->otel},     {"help", m->help},
         };
         json_object(&j);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Setters ------------------------------------------------------------------------------- */
+/* ---- Setters --------------------------------------------------------------------------------- */
 
 /* The index of a word among choices with blanks between, or -1. */
 static int choose(const char *choices, const char *word)
@@ -164,7 +164,7 @@ static int set_help(struct settings *s, const char *value, struct toll_error *e)
     return 0;
 }
 
-/* ---- The table ------------------------------------------------------------------------------ */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 const struct option options[] = {
     {"interval", 'i', "auto|TIME", NULL, false, false,
@@ -254,8 +254,8 @@ static void list_choices(char *ret, size_t capacity, const char *choices)
     ret[n] = '\0';
 }
 
-int options_apply(struct settings *s, const struct option *o, const char *value,
-                  const char *source, struct toll_error *e)
+int options_apply(struct settings *s, const struct option *o, const char *value, const char *source,
+                  struct toll_error *e)
 {
     char accepted[128] = "";
     const char *given = value;
@@ -334,7 +334,7 @@ static int read_environment(struct settings *s, struct toll_error *e)
     return 0;
 }
 
-/* ---- The command line -------------------------------------------------------------------------- */
+/* ---- The command line ------------------------------------------------------------------------ */
 
 struct walk_of_arguments {
     int argc;

@@ -44,8 +44,8 @@ void settings_done(struct settings *s);
 int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struct toll_error *e);
 
 /* One value from a named source; name is as on the command line. */
-int options_apply(struct settings *s, const struct option *o, const char *value,
-                  const char *source, struct toll_error *e);
+int options_apply(struct settings *s, const struct option *o, const char *value, const char *source,
+                  struct toll_error *e);
 
 const struct option *option_by_name(const char *name);
 

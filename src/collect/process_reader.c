@@ -32,8 +32,8 @@ int process_reader_init(struct process_reader *r, const struct sysroot *root, ui
         .ns_per_tick = NS_PER_SECOND / (uint64_t)(ticks > 0 ? ticks : 100),
         .page_bytes = (uint64_t)(page > 0 ? page : 4096),
         .has_clock = root->live && clock_process_cpu(getpid(), &own_cpu) == 0,
-        .fd_dir_has_size =
-            root->live && fstatat(root->proc, "self/fd", &fd_dir, 0) == 0 && fd_dir.st_size > 0,
+        .fd_dir_has_size = root->live && fstatat(root->proc, "self/fd", &fd_dir, 0) == 0 &&
+                           fd_dir.st_size > 0,
         .text = malloc(PROCESS_TEXT_BYTES),
     };
     fd_cache_init(&r->cache, fds_to_keep());

@@ -29,8 +29,8 @@ struct process_reader {
 /* What the reader keeps of one process. */
 struct process_source {
     struct kept_fds kept;
-    uint64_t clock_ns; /* CPU clock at the last probe */
-    uint64_t threads;  /* at the last reading */
+    uint64_t clock_ns;          /* CPU clock at the last probe */
+    uint64_t threads;           /* at the last reading */
     uint64_t children_after_ns; /* many threads: not to be asked for children before */
 };
 

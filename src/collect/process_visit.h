@@ -19,7 +19,8 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
 /* Memory with its sharing resolved, for the budget to decide when. 0 or -errno. */
 int process_visit_slow(struct process_reader *r, struct process_source *s, struct process *p);
 
-/* Whether the kernel lists children at all (CONFIG_PROC_CHILDREN), asked of a process that is there. */
+/* Whether the kernel lists children at all (CONFIG_PROC_CHILDREN), asked of a process that is
+ * there. */
 bool process_lists_children(struct process_reader *r, pid_t pid);
 
 /* The parent of a process, as the kernel says now, or -errno. */

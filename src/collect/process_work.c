@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- stat --------------------------------------------------------------------------------- */
+/* ---- stat ------------------------------------------------------------------------------------ */
 
 static void put_cpu(struct process_reader *r, struct process *p, const struct pid_stat *st)
 {
@@ -30,7 +30,8 @@ static void put_identity(struct process *p, const struct pid_stat *st)
     /* The name is the process's own choice: nothing in it may move a terminal's cursor. */
     size_t length = min_u64(st->name_length, ENTITY_NAME_BYTES - 1);
     for (size_t i = 0; i < length; i++)
-        p->entity.name[i] = (unsigned char)st->name[i] < 0x20 || st->name[i] == 0x7F ? '?' : st->name[i];
+        p->entity.name[i] = (unsigned char)st->name[i] < 0x20 || st->name[i] == 0x7F ? '?'
+                                                                                     : st->name[i];
     p->entity.name[length] = '\0';
     p->entity.start_ticks = st->start_ticks;
     p->entity.parent = st->parent;
@@ -41,8 +42,8 @@ static void put_identity(struct process *p, const struct pid_stat *st)
  * counters stay until it is reaped. */
 static void empty_gauges(struct process *p)
 {
-    FOR_EACH_BIT (id, metric_fold_mask(FOLD_SUM) & p->own.present)
-        row_put_u64(&p->own, id, 0);
+    FOR_EACH_BIT(id, metric_fold_mask(FOLD_SUM) & p->own.present)
+    row_put_u64(&p->own, id, 0);
 }
 
 int process_read_stat(struct process_reader *r, struct process_source *s, struct process *p,
@@ -76,7 +77,7 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     return 0;
 }
 
-/* ---- io ----------------------------------------------------------------------------------- */
+/* ---- io -------------------------------------------------------------------------------------- */
 
 static void put_io(struct row *row, const struct pid_io *io)
 {

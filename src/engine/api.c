@@ -158,7 +158,7 @@ int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *ou
     return 0;
 }
 
-/* ---- The start -------------------------------------------------------------------------------- */
+/* ---- The start ------------------------------------------------------------------------------- */
 
 static int watch(struct toll_tracker *t, int fd)
 {
@@ -251,7 +251,7 @@ int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct to
     return r;
 }
 
-/* ---- The run ------------------------------------------------------------------------------- */
+/* ---- The run --------------------------------------------------------------------------------- */
 
 pid_t toll_tracker_pid(const struct toll_tracker *t)
 {

@@ -35,6 +35,17 @@ static _Noreturn void become(char *const argv[], const struct toll_launch *optio
     _exit(127);
 }
 
+/* -1 where the kernel, or its headers, are older than Linux 5.3. */
+static int open_pidfd(pid_t pid)
+{
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+    (void)pid;
+    return -1;
+#endif
+}
+
 /* The pipe closes when the child has executed the command, or ended. */
 static void wait_for_exec(int pipe)
 {
@@ -85,7 +96,7 @@ int launch(struct launched *ret, char *const argv[], struct toll_launch *options
     }
     *ret = (struct launched){
         .pid = pid,
-        .pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
+        .pidfd = open_pidfd(pid),
         .floor_rss_bytes = (uint64_t)m.floor_kib * 1024,
     };
     return 0;

@@ -39,7 +39,7 @@ struct replay {
     bool has_io;
 };
 
-/* ---- One line ------------------------------------------------------------------------------ */
+/* ---- One line -------------------------------------------------------------------------------- */
 
 static bool take_word(struct scan *line, char *ret, size_t capacity)
 {
@@ -134,9 +134,12 @@ static int take_usage(struct toll_tracker *t, struct scan *line)
 static int take_io(struct toll_tracker *t, struct scan *line)
 {
     struct pid_io *io = &t->replay->io;
-    uint64_t *fields[] = {&io->read_bytes,         &io->written_bytes,
-                          &io->read_calls,         &io->write_calls,
-                          &io->storage_read_bytes, &io->storage_written_bytes,
+    uint64_t *fields[] = {&io->read_bytes,
+                          &io->written_bytes,
+                          &io->read_calls,
+                          &io->write_calls,
+                          &io->storage_read_bytes,
+                          &io->storage_written_bytes,
                           &io->storage_cancelled_bytes};
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         if (!scan_u64(line, fields[i]))
@@ -190,7 +193,7 @@ static int take_line(struct toll_tracker *t, struct scan line)
     return take_fact(t, word, &line);
 }
 
-/* ---- The whole ------------------------------------------------------------------------------ */
+/* ---- The whole ------------------------------------------------------------------------------- */
 
 int replay_step(struct toll_tracker *t)
 {
@@ -239,8 +242,8 @@ int replay_open(struct toll_tracker *t, const char *directory, struct toll_error
     t->start_ns = r->clock.mono_ns;
     t->root = (struct sysroot){.proc = -1, .live = false};
     if (read_head(t) < 0)
-        return err_set(e, -EBADMSG,
-                       "'%s/script' must name the main process and have a tick", directory);
+        return err_set(e, -EBADMSG, "'%s/script' must name the main process and have a tick",
+                       directory);
     return 0;
 }
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 struct schedule {
-    uint64_t fixed_ns;    /* 0 = auto */
-    double budget;        /* share of one core that auto may use */
+    uint64_t fixed_ns; /* 0 = auto */
+    double budget;     /* share of one core that auto may use */
     uint64_t start_ns;
     uint64_t deadline_ns; /* of the next sample */
     uint64_t cost_ns;     /* of a sample, smoothed */

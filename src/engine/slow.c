@@ -31,7 +31,8 @@ static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
     if (t->slow.pass)
         return now_ns >= t->slow.next_ns;
     return t->options.memory == TOLL_MEMORY_PSS ||
-           now_ns - t->start_ns >= (uint64_t)((double)guess_cost(t) * 100 / t->options.budget_percent);
+           now_ns - t->start_ns >=
+               (uint64_t)((double)guess_cost(t) * 100 / t->options.budget_percent);
 }
 
 /* The next members until the slice is used up. True when none is left. */

@@ -7,8 +7,8 @@
 
 enum { TOP_PROCESSES = 20 };
 
-#define ROWS_EVERY_NS    NS_PER_SECOND
-#define REFRESH_SELF_NS  NS_PER_SECOND
+#define ROWS_EVERY_NS   NS_PER_SECOND
+#define REFRESH_SELF_NS NS_PER_SECOND
 
 static void stamp(struct toll_tracker *t, struct frame *f, bool last)
 {
@@ -21,7 +21,8 @@ static void stamp(struct toll_tracker *t, struct frame *f, bool last)
     f->last = last;
 }
 
-/* The parts of the target: sums, then rates; figures that are read rarely only when they are new. */
+/* The parts of the target: sums, then rates; figures that are read rarely only when they are new.
+ */
 static void fold(struct toll_tracker *t, bool slow_is_fresh)
 {
     ledger_fold(&t->ledger, &t->members, t->members_changed, t->parts);
@@ -93,7 +94,7 @@ static void pick_processes(struct toll_tracker *t)
             publish_member(t, picked[i]);
 }
 
-/* ---- The cost of it ---------------------------------------------------------------------------- */
+/* ---- The cost of it -------------------------------------------------------------------------- */
 
 static void measure_self(struct toll_tracker *t)
 {

@@ -23,7 +23,7 @@ struct reaper {
     bool main_reaped;
     bool no_children_left;
     bool peak_is_exact;
-    struct toll_end end;      /* of the main process */
+    struct toll_end end; /* of the main process */
     uint64_t end_ns;
 };
 
@@ -39,10 +39,10 @@ struct discovery {
 
 /* The reads that are dear, on their budget. */
 struct slow_reads {
-    uint64_t pass;     /* the round that is being made */
+    uint64_t pass; /* the round that is being made */
     bool in_pass;
-    uint64_t cost_ns;  /* of this round so far */
-    uint64_t next_ns;  /* not before */
+    uint64_t cost_ns; /* of this round so far */
+    uint64_t next_ns; /* not before */
     bool unavailable;
 };
 

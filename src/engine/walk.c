@@ -29,7 +29,7 @@ void walk_done(struct toll_tracker *t)
     members_done(&t->members);
 }
 
-/* ---- Coming -------------------------------------------------------------------------------- */
+/* ---- Coming ---------------------------------------------------------------------------------- */
 
 static struct member *add_member(struct toll_tracker *t, pid_t pid)
 {
@@ -80,7 +80,7 @@ static void welcome(struct toll_tracker *t, struct member *m, uint64_t now_ns)
     m->inherited_base_ns = row_u64(&m->process.inherited, process_cpu_seconds);
 }
 
-/* ---- Leaving ------------------------------------------------------------------------------- */
+/* ---- Leaving --------------------------------------------------------------------------------- */
 
 static void forget(struct toll_tracker *t, struct member *m)
 {
@@ -133,8 +133,9 @@ static bool was_lost(struct toll_tracker *t, const struct member *m, uint64_t no
     bool known = parent->loses_children;
     bool lost = ledger_was_lost(parent, m, t->reader.ns_per_tick);
     if (lost && !known)
-        outputs_note(t, "process %d (%s) does not wait for its children: what they used is known "
-                        "only as far as it was seen",
+        outputs_note(t,
+                     "process %d (%s) does not wait for its children: what they used is known "
+                     "only as far as it was seen",
                      (int)parent->process.entity.pid, parent->process.entity.name);
     return lost;
 }
@@ -150,7 +151,7 @@ static void book_departures(struct toll_tracker *t, uint64_t now_ns)
     members_sweep(&t->members);
 }
 
-/* ---- Looking ------------------------------------------------------------------------------- */
+/* ---- Looking --------------------------------------------------------------------------------- */
 
 /* Spread over the second by pid, so that a large tree is not refreshed all at once. */
 static bool is_due(const struct process *p, uint64_t now_ns)
@@ -238,8 +239,7 @@ static void meet_unknown(void *arg, pid_t pid)
 {
     struct toll_tracker *t = arg;
     uint32_t known;
-    if (pid != t->discovery.tracker_pid &&
-        !map_get(&t->discovery.outsiders, (uint32_t)pid, &known))
+    if (pid != t->discovery.tracker_pid && !map_get(&t->discovery.outsiders, (uint32_t)pid, &known))
         meet(t, pid);
 }
 
@@ -281,7 +281,7 @@ void walk(struct toll_tracker *t, uint64_t now_ns)
     }
 }
 
-/* ---- Those the tracker reaps ------------------------------------------------------------------ */
+/* ---- Those the tracker reaps ----------------------------------------------------------------- */
 
 struct member *walk_last_look(struct toll_tracker *t, pid_t pid, uint64_t now_ns)
 {

@@ -18,8 +18,8 @@ enum { ENTITY_NAME_BYTES = 64 }; /* the kernel's limit on a process name, escape
 /* A process is known by pid and start time together: a pid alone may be reused. */
 struct entity {
     enum entity_kind kind;
-    enum part part;         /* of a target */
-    pid_t pid;              /* of a process */
+    enum part part; /* of a target */
+    pid_t pid;      /* of a process */
     pid_t parent;
     uint64_t start_ticks;
     char name[ENTITY_NAME_BYTES];

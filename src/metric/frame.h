@@ -53,8 +53,8 @@ struct frame_row {
 };
 
 struct frame {
-    uint64_t tick;        /* counts from 0 */
-    uint64_t mono_ns;     /* when it was taken */
+    uint64_t tick;    /* counts from 0 */
+    uint64_t mono_ns; /* when it was taken */
     uint64_t real_ns;
     uint64_t elapsed_ns;  /* since the start of the run */
     uint64_t interval_ns; /* since the frame before, really */

@@ -20,6 +20,7 @@
 #define FOLD_WORD_MAX       "max"
 #define FOLD_WORD_CONSERVED "conserved"
 #define FOLD_WORD_KEPT      "kept"
+#define FOLD_WORD_COUNT     "count"
 #define FOLD_WORD_NONE      "none"
 #define COST_WORD_CHEAP     "cheap"
 #define COST_WORD_REFRESH   "refresh"

@@ -26,7 +26,7 @@ enum {
 
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 enum metric_unit { UNIT_seconds, UNIT_bytes, UNIT_cores, UNIT_ratio, UNIT_count };
-enum metric_fold { FOLD_SUM, FOLD_MAX, FOLD_CONSERVED, FOLD_KEPT, FOLD_NONE };
+enum metric_fold { FOLD_SUM, FOLD_MAX, FOLD_CONSERVED, FOLD_KEPT, FOLD_COUNT, FOLD_NONE };
 enum metric_cost { COST_CHEAP, COST_REFRESH, COST_SLOW };
 enum metric_show { SHOW_HEAD, SHOW_TABLE, SHOW_MORE, SHOW_NEVER };
 

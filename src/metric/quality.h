@@ -4,10 +4,11 @@
 
 enum quality {
     QUALITY_UNKNOWN,
-    QUALITY_LOWER_BOUND,      /* at least this: something was seen to be missing */
-    QUALITY_SAMPLED,          /* read at moments; what lies between was not seen */
-    QUALITY_EXACT_IF_REAPED,  /* a kernel counter; misses children nobody waits for, none were seen */
-    QUALITY_EXACT,            /* a kernel counter that cannot miss a member */
+    QUALITY_LOWER_BOUND,     /* at least this: something was seen to be missing */
+    QUALITY_SAMPLED,         /* read at moments; what lies between was not seen */
+    QUALITY_EXACT_IF_REAPED, /* a kernel counter; misses children nobody waits for, none were seen
+                              */
+    QUALITY_EXACT,           /* a kernel counter that cannot miss a member */
     QUALITIES
 };
 

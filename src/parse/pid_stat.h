@@ -9,8 +9,8 @@
 struct pid_stat {
     pid_t pid;
     pid_t parent;
-    char state;             /* R S D Z T … */
-    const char *name;       /* inside the text that was parsed, not terminated */
+    char state;       /* R S D Z T … */
+    const char *name; /* inside the text that was parsed, not terminated */
     size_t name_length;
     uint64_t faults_minor, children_faults_minor; /* children: those that were reaped */
     uint64_t faults_major, children_faults_major;

@@ -6,14 +6,14 @@
 #include "base/util.h"
 
 struct pid_status {
-    bool has_memory; /* false for a zombie and a kernel thread: they have none */
-    bool has_shared; /* RssFile and RssShmem, since Linux 4.5 */
-    bool has_swap;   /* VmSwap; absent without CONFIG_SWAP */
+    bool has_memory;           /* false for a zombie and a kernel thread: they have none */
+    bool has_shared;           /* RssFile and RssShmem, since Linux 4.5 */
+    bool has_swap;             /* VmSwap; absent without CONFIG_SWAP */
     uint64_t high_water_bytes; /* VmHWM */
     uint64_t rss_bytes;        /* VmRSS; since Linux 6.16 more exact than in stat */
     uint64_t shared_bytes;     /* RssFile + RssShmem */
     uint64_t swap_bytes;
-    uint64_t ignored_signals;  /* SigIgn: bit n-1 is signal n */
+    uint64_t ignored_signals;    /* SigIgn: bit n-1 is signal n */
     uint64_t switches_voluntary; /* of the main thread */
     uint64_t switches_involuntary;
 };

@@ -8,8 +8,8 @@
 
 static void add_names(struct sink *s, const char *prefix, enum entity_kind kind, uint64_t columns)
 {
-    FOR_EACH_BIT (i, columns)
-        buf_printf(&s->text, ",%s_%s", prefix, metric_of(metric_first(kind) + i)->facts.name);
+    FOR_EACH_BIT(i, columns)
+    buf_printf(&s->text, ",%s_%s", prefix, metric_of(metric_first(kind) + i)->facts.name);
 }
 
 static void csv_begin(struct sink *s, const struct run *run)
@@ -23,7 +23,8 @@ static void csv_begin(struct sink *s, const struct run *run)
 
 static void add_values(struct sink *s, const struct row *row, uint64_t columns)
 {
-    FOR_EACH_BIT (i, columns) {
+    FOR_EACH_BIT(i, columns)
+    {
         enum metric_id id = row->first + i;
         buf_putc(&s->text, ',');
         if (row_has(row, id))

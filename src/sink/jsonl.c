@@ -34,10 +34,6 @@ static void jsonl_begin(struct sink *s, const struct run *run)
     line_end(&j, s);
 }
 
-/* Counting processes makes no sense of one. */
-static const uint64_t of_targets_only =
-    BIT(process_processes_count) | BIT(process_processes_started_count);
-
 static void add_process(struct json_out *j, struct sink *s, const struct entity *e,
                         const struct row *row)
 {
@@ -49,7 +45,7 @@ static void add_process(struct json_out *j, struct sink *s, const struct entity 
     json_u64(j, e->start_ticks);
     json_key(j, "name");
     json_string(j, e->name);
-    record_json_row(j, row, s->selection.process & ~of_targets_only);
+    record_json_row(j, row, s->selection.process & ~metric_fold_mask(FOLD_COUNT));
 }
 
 static void jsonl_frame(struct sink *s, const struct frame *f)

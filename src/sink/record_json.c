@@ -62,7 +62,8 @@ static void add_value(struct json_out *j, const struct metric *m, union value v)
 
 void record_json_row(struct json_out *j, const struct row *row, uint64_t selected)
 {
-    FOR_EACH_BIT (i, selected) {
+    FOR_EACH_BIT(i, selected)
+    {
         enum metric_id id = row->first + i;
         json_key(j, metric_of(id)->facts.name);
         if (row_has(row, id))
@@ -161,13 +162,12 @@ static void add_series(struct json_out *j, const struct series *s, const struct 
     json_object_end(j);
 }
 
-static void add_part(struct json_out *j, const struct summary *s, enum part part,
-                     uint64_t selected)
+static void add_part(struct json_out *j, const struct summary *s, enum part part, uint64_t selected)
 {
     json_key(j, part_name(part));
     json_object(j);
-    FOR_EACH_BIT (id, selected)
-        add_series(j, &s->target[part][id], metric_of(id), &s->verdicts[part][id]);
+    FOR_EACH_BIT(id, selected)
+    add_series(j, &s->target[part][id], metric_of(id), &s->verdicts[part][id]);
     json_object_end(j);
 }
 
@@ -208,8 +208,8 @@ void record_json_summary(struct json_out *j, const struct summary *s,
     json_object_end(j);
     json_key(j, "self");
     json_object(j);
-    FOR_EACH_BIT (i, selection->self)
-        add_series(j, &s->self[i], metric_of(metric_first(ENTITY_SELF) + i), NULL);
+    FOR_EACH_BIT(i, selection->self)
+    add_series(j, &s->self[i], metric_of(metric_first(ENTITY_SELF) + i), NULL);
     json_object_end(j);
     add_survivors(j, s);
     json_key(j, "notes");

@@ -20,7 +20,7 @@ enum departure { LEFT_REAPED, LEFT_INSIDE, LEFT_LOST };
 struct process_end {
     const struct process *process; /* borrowed */
     enum departure how;
-    bool has_status;               /* reaped by the tracker, which was told how it ended */
+    bool has_status; /* reaped by the tracker, which was told how it ended */
     struct toll_end end;
     uint64_t elapsed_ns;
 };
@@ -37,11 +37,11 @@ struct sink_kind {
 
 struct sink {
     const struct sink_kind *kind;
-    char *name;       /* owned: the path, or what the descriptor is called */
+    char *name; /* owned: the path, or what the descriptor is called */
     int fd;
     bool owns_fd;
-    bool made_file;   /* the file was not there before */
-    unsigned flags;   /* TOLL_OUTPUT_… */
+    bool made_file; /* the file was not there before */
+    unsigned flags; /* TOLL_OUTPUT_… */
     struct selection selection;
     struct buf text;
     uint64_t pieces;  /* written */

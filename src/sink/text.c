@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The summary for a person at a terminal: what the job used, how each figure was obtained, what
  * could not be read, and what measuring cost. */
+#include "base/signal_name.h"
 #include "sink/human.h"
 #include "sink/sinks.h"
 
@@ -48,7 +49,7 @@ static void add_paragraph(struct sink *s, const char *lead, const char *text)
     buf_putc(&s->text, '\n');
 }
 
-/* ---- What stands for a series ------------------------------------------------------------------ */
+/* ---- What stands for a series ---------------------------------------------------------------- */
 
 /* The total of a counter, the peak of a gauge. */
 static double figure(const struct series *s, const struct metric *m)
@@ -79,16 +80,14 @@ static bool is_shown(const struct sink *s, enum metric_id id)
 static bool has_line(const struct sink *s, const struct summary *summary, enum metric_id id)
 {
     return is_shown(s, id) &&
-           ((s->flags & TOLL_OUTPUT_VERBOSE) ||
-            (is_known(summary, id) && !is_zero(summary, id)));
+           ((s->flags & TOLL_OUTPUT_VERBOSE) || (is_known(summary, id) && !is_zero(summary, id)));
 }
 
 /* The parts say something only when there is more than one of them. */
 static bool has_parts(const struct summary *summary)
 {
     for (unsigned id = 0; id < PROCESS_METRICS; id++)
-        if (summary_knows(summary, PART_DESCENDANTS, id) &&
-            metric_of(id)->kind == METRIC_COUNTER &&
+        if (summary_knows(summary, PART_DESCENDANTS, id) && metric_of(id)->kind == METRIC_COUNTER &&
             metric_of(id)->fold == FOLD_CONSERVED &&
             figure(&summary->target[PART_DESCENDANTS][id], metric_of(id)) > 0)
             return true;
@@ -126,7 +125,7 @@ static void add_command(struct sink *s, char *const *command)
 static void add_end(struct sink *s, const struct summary *summary)
 {
     const struct toll_end *end = &summary->end;
-    const char *name = end->signaled ? sigabbrev_np(end->status) : NULL;
+    const char *name = end->signaled ? signal_name(end->status) : NULL;
     if (!end->ended)
         buf_puts(&s->text, "still running");
     else if (name)
@@ -289,8 +288,7 @@ static void add_rest(struct sink *s, const struct summary *summary, bool known)
 {
     struct buf titles = {0};
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
-        if (!is_shown(s, id) || has_line(s, summary, id) ||
-            is_known(summary, id) != known)
+        if (!is_shown(s, id) || has_line(s, summary, id) || is_known(summary, id) != known)
             continue;
         buf_printf(&titles, "%s%s", titles.length ? "; " : "", metric_of(id)->facts.title);
     }

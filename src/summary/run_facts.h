@@ -5,16 +5,16 @@
 #include "toll.h"
 
 struct run {
-    char *name;                /* owned */
-    char **command;            /* owned, NULL behind the last; NULL when there is none */
-    char **labels;             /* owned "key=value", NULL behind the last; or NULL */
-    char *metrics;             /* owned globs; NULL = all */
+    char *name;     /* owned */
+    char **command; /* owned, NULL behind the last; NULL when there is none */
+    char **labels;  /* owned "key=value", NULL behind the last; or NULL */
+    char *metrics;  /* owned globs; NULL = all */
     char host[65];
     char kernel[65];
-    unsigned cpus;             /* that may be used */
-    pid_t pid;                 /* of the main process */
+    unsigned cpus; /* that may be used */
+    pid_t pid;     /* of the main process */
     uint64_t start_real_ns;
-    uint64_t interval_ns;      /* 0 = auto */
+    uint64_t interval_ns; /* 0 = auto */
     bool no_children;
 };
 

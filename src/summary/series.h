@@ -12,12 +12,12 @@
 
 struct series {
     uint64_t count;
-    uint64_t observed_ns;   /* since the start of the run, the time of the last value */
-    double weighted;        /* sum of value times time; for counters of the growth */
-    double min, max;        /* momentary values, or rates over windows */
-    uint64_t max_at_ns;     /* since the start of the run */
+    uint64_t observed_ns; /* since the start of the run, the time of the last value */
+    double weighted;      /* sum of value times time; for counters of the growth */
+    double min, max;      /* momentary values, or rates over windows */
+    uint64_t max_at_ns;   /* since the start of the run */
     union value last;
-    double window;          /* collected in the window that is open */
+    double window; /* collected in the window that is open */
     uint64_t window_ns;
     struct histogram *histogram; /* borrowed; NULL: no quantiles */
 };

@@ -33,7 +33,8 @@ static void put_row(struct series *series, const struct row *row, uint64_t elaps
 {
     if (!row)
         return;
-    FOR_EACH_BIT (i, row->present) {
+    FOR_EACH_BIT(i, row->present)
+    {
         enum metric_id id = row->first + (enum metric_id)i;
         series_put(&series[i], metric_of(id), row_value(row, id), elapsed_ns);
     }

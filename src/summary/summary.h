@@ -25,11 +25,11 @@ struct summary {
     struct series target[PARTS][PROCESS_METRICS];
     struct verdict verdicts[PARTS][PROCESS_METRICS];
     struct series self[SELF_METRICS];
-    uint64_t denied;       /* bits that permissions hid for some process at some time */
+    uint64_t denied; /* bits that permissions hid for some process at some time */
     struct survivor survivors[SUMMARY_STILL_RUNNING];
-    size_t survivor_count; /* may exceed what the array holds */
-    char *notes[SUMMARY_NOTES]; /* owned sentences */
-    size_t note_count;     /* may exceed what the array holds */
+    size_t survivor_count;        /* may exceed what the array holds */
+    char *notes[SUMMARY_NOTES];   /* owned sentences */
+    size_t note_count;            /* may exceed what the array holds */
     struct histogram *histograms; /* owned */
 };
 
