@@ -51,7 +51,8 @@ bool ledger_was_lost(struct member *parent, const struct member *child, uint64_t
     /* SA_NOCLDWAIT does what ignoring SIGCHLD does and shows nowhere but here. User and system time
      * are rounded down to ticks, each on its own. */
     uint64_t inherited = left_u64(parent->inherited_now_ns, parent->inherited_base_ns);
-    if (parent->process.ignores_sigchld || inherited + 3 * ns_per_tick < parent->vanished_ns)
+    if (parent->process.ignores_sigchld ||
+        left_u64(parent->vanished_ns, inherited) > 3 * ns_per_tick)
         parent->loses_children = true;
     return parent->loses_children;
 }
@@ -164,7 +165,7 @@ static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
                 row_put_u64(out, id, row_u64(&s->others, id));
             break;
         case FOLD_COUNT:
-    case FOLD_NONE: break;
+        case FOLD_NONE: break;
         }
     }
     if (s->live)
