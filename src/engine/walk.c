@@ -190,8 +190,8 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
                                       refresh ? DEPTH_REFRESH : DEPTH_CHANGE);
     if (r == -ESRCH) {
         forget(t, m);
-        if (moved >= 0)
-            meet(t, p->entity.pid); /* the pid is in use again */
+        if (moved >= 0 && m->was_seen)
+            meet(t, p->entity.pid); /* the pid may be in use again */
         return;
     }
     if (r < 0 && m->was_seen)
