@@ -7,7 +7,9 @@
  *   command make -j2          words, split at blanks
  *   tracker 999               pid that orphans come to
  *   main 1000                 pid of the command
- *   tick 0.010 t000           at 0.010 s the machine looked like DIRECTORY/t000/proc
+ *   tick 0.010 t000           at 0.010 s the machine looked like DIRECTORY/t000/proc: a sample
+ *   look 0.020 t001           the same without a sample: how it looked when a process was reaped,
+ *                             or at the very end, where the last sample is taken anyway
  *   reaped 1000 exit 0        (or: signal 9) the tracker reaped this process …
  *   usage 0.5 0.1 900 2 30 4 20480     … which brought all reaped so far to: user and system
  *                             seconds, minor and major faults, voluntary and involuntary switches,
@@ -19,20 +21,25 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "engine/outputs.h"
 #include "engine/reap.h"
 #include "engine/tick.h"
 #include "engine/walk.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SCRIPT_BYTES = 65536, NAME_BYTES = 128 };
+enum { SCRIPT_BYTES = 1 << 20, NAME_BYTES = 128 };
+
+#define MOST_SECONDS 1e10
 
 struct replay {
     int directory;
     char *text; /* owned */
     struct scan rest;
+    unsigned line; /* its number, from 1 */
     struct clock clock;
     struct rusage usage;
     struct pid_io io;
@@ -54,7 +61,7 @@ static bool take_word(struct scan *line, char *ret, size_t capacity)
 static bool take_seconds(struct scan *line, uint64_t *ret_ns)
 {
     double seconds;
-    if (!scan_decimal(line, &seconds))
+    if (!scan_decimal(line, &seconds) || seconds > MOST_SECONDS)
         return false;
     *ret_ns = (uint64_t)(seconds * 1e9 + 0.5);
     return true;
@@ -69,13 +76,15 @@ static int take_command(struct toll_tracker *t, struct scan *line)
     return argv[0] ? run_set_command(&t->run, argv) : -EBADMSG;
 }
 
-static int take_tick(struct toll_tracker *t, struct scan *line)
+static int take_look(struct toll_tracker *t, struct scan *line)
 {
     char name[NAME_BYTES];
     char path[NAME_BYTES + 8];
     uint64_t elapsed;
     if (!take_seconds(line, &elapsed) || !take_word(line, name, sizeof name))
         return -EBADMSG;
+    if (t->start_ns + elapsed < t->replay->clock.mono_ns)
+        return -EBADMSG; /* time runs forward */
     snprintf(path, sizeof path, "%s/proc", name);
     int proc = openat(t->replay->directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0)
@@ -83,7 +92,8 @@ static int take_tick(struct toll_tracker *t, struct scan *line)
     if (t->root.proc >= 0)
         close(t->root.proc);
     t->root.proc = proc;
-    t->reader.no_children = !process_lists_children(&t->reader, t->launched.pid);
+    t->reader.no_children = !process_lists_children(&t->reader, t->launched.pid) &&
+                            !process_lists_children(&t->reader, t->discovery.tracker_pid);
     t->replay->clock.mono_ns = t->start_ns + elapsed;
     t->replay->clock.real_ns = t->run.start_real_ns + elapsed;
     return 0;
@@ -93,7 +103,8 @@ static int take_reaped(struct toll_tracker *t, struct scan *line)
 {
     char how[NAME_BYTES];
     uint64_t pid, status;
-    if (!scan_u64(line, &pid) || !take_word(line, how, sizeof how) || !scan_u64(line, &status))
+    if (!scan_u64(line, &pid) || !take_word(line, how, sizeof how) || !scan_u64(line, &status) ||
+        pid > INT_MAX || status > INT_MAX)
         return -EBADMSG;
     struct toll_end end = {
         .ended = true, .signaled = strcmp(how, "signal") == 0, .status = (int)status};
@@ -161,7 +172,7 @@ static int take_fact(struct toll_tracker *t, const char *word, struct scan *line
         return take_word(line, run->kernel, sizeof run->kernel) ? 0 : -EBADMSG;
     if (strcmp(word, "command") == 0)
         return take_command(t, line);
-    if (!scan_u64(line, &number))
+    if (!scan_u64(line, &number) || number > INT_MAX)
         return -EBADMSG;
     if (strcmp(word, "cpus") == 0)
         run->cpus = (unsigned)number;
@@ -174,16 +185,26 @@ static int take_fact(struct toll_tracker *t, const char *word, struct scan *line
     return 0;
 }
 
+/* Empty when the line says nothing. */
+static void take_first_word(struct scan *line, char ret[NAME_BYTES])
+{
+    if (!take_word(line, ret, NAME_BYTES) || ret[0] == '#')
+        ret[0] = '\0';
+}
+
 /* 1 when the line was a sample. */
 static int take_line(struct toll_tracker *t, struct scan line)
 {
     char word[NAME_BYTES];
-    if (!take_word(&line, word, sizeof word) || word[0] == '#')
+    take_first_word(&line, word);
+    if (!*word)
         return 0;
     if (strcmp(word, "tick") == 0) {
-        int r = take_tick(t, &line);
+        int r = take_look(t, &line);
         return r < 0 ? r : 1;
     }
+    if (strcmp(word, "look") == 0)
+        return take_look(t, &line);
     if (strcmp(word, "reaped") == 0)
         return take_reaped(t, &line);
     if (strcmp(word, "usage") == 0)
@@ -197,13 +218,22 @@ static int take_line(struct toll_tracker *t, struct scan line)
 
 int replay_step(struct toll_tracker *t)
 {
+    struct replay *replay = t->replay;
     struct scan line;
-    while (scan_line(&t->replay->rest, &line)) {
+    while (scan_line(&replay->rest, &line)) {
+        replay->line++;
         int r = take_line(t, line);
+        if (r < 0)
+            outputs_note(t, "line %u of the script cannot be used (%s): %.*s", replay->line,
+                         r == -EBADMSG ? "not as expected" : strerror(-r),
+                         (int)min_u64((uint64_t)(line.end - line.at), NAME_BYTES), line.at);
         if (r != 0)
             return r;
     }
-    return 0;
+    if (t->ledger.started)
+        return 0;
+    outputs_note(t, "no process of the recorded run could be read");
+    return -EBADMSG;
 }
 
 /* The facts stand before the first sample, which is taken with them. */
@@ -211,13 +241,15 @@ static int read_head(struct toll_tracker *t)
 {
     struct scan line, ahead = t->replay->rest;
     while (scan_line(&ahead, &line)) {
-        struct scan probe = line;
-        if (scan_word(&probe, "tick"))
-            return t->launched.pid ? 0 : -EBADMSG;
-        int r = take_line(t, line);
+        char word[NAME_BYTES];
+        take_first_word(&line, word);
+        if (strcmp(word, "tick") == 0)
+            return t->launched.pid > 0 ? 0 : -EBADMSG;
+        int r = *word ? take_fact(t, word, &line) : 0;
         if (r < 0)
             return r;
         t->replay->rest = ahead;
+        t->replay->line++;
     }
     return -EBADMSG;
 }
@@ -236,6 +268,8 @@ int replay_open(struct toll_tracker *t, const char *directory, struct toll_error
     ssize_t n = r->text ? file_read_at(r->directory, "script", r->text, SCRIPT_BYTES) : -ENOMEM;
     if (n < 0)
         return err_set(e, (int)n, "cannot read '%s/script': %s", directory, strerror((int)-n));
+    if (n == SCRIPT_BYTES)
+        return err_set(e, -EFBIG, "'%s/script' is too long", directory);
     r->rest = scan_text(r->text, (size_t)n);
     r->clock.mono_ns = NS_PER_SECOND;
     t->scripted = &r->clock;
