@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Who belongs to the job, however strangely it was started, and what is said when somebody is lost."""
 import json
+import os
 import pathlib
 import shutil
 
 import pytest
-from livelib import (IS_ROOT, TICK, cpu_cgroup, exists, in_cgroup, needs_root, records, started,
-                     until)
+from livelib import (IS_ROOT, TICK, cpu_cgroup, exists, in_cgroup, needs_root, records, started)
 
 NAME = "a b) R 1"
 
@@ -83,7 +83,7 @@ def test_leader_that_has_ended(place):
     assert result.status == 7
     assert 0.2 <= result.total("cpu_seconds") <= 0.2 + 3 * TICK
     samples = records(place.path("x.jsonl"), "sample")
-    with_child = [s for s in samples if any(p["name"] == "burn" for p in s["processes"])]
+    with_child = [s for s in samples if any(p["name"] == "burn" for p in s.get("processes", []))]
     # 600 ms at 10 ms are 60 samples; a busy machine may lose many of them.
     assert len(with_child) >= 10
 
@@ -139,7 +139,6 @@ def test_io_of_a_setuid_process_that_stays(nobody, setuid_program):
         assert any("another user" in note for note in result.notes)
         assert [p["pid"] for p in result.summary["still_running"]] == [pid]
     finally:
-        import os
         os.kill(pid, 9)
 
 
@@ -173,10 +172,11 @@ def test_children_nobody_waits_for_are_not_invented(place, how):
         assert any("SIGCHLD" in note for note in result.notes)
 
 
-def test_sigchld_ignored_by_a_shell(place):
-    """The usual way it happens: `trap '' CHLD`, inherited by everybody below."""
+def test_sigchld_ignored_by_a_script(place):
+    """The usual way it happens: whoever starts the job ignores it, and so does everybody below."""
     burn = place.helper("burn")
-    result = place.run(["sh", "-c", f"trap '' CHLD; {burn} 200 0 100; :"], ["-i", "10ms"])
+    starter = "$SIG{CHLD} = 'IGNORE'; system(@ARGV)"
+    result = place.run(["perl", "-e", starter, burn, "200", "0", "100"], ["-i", "10ms"])
     assert result.status == 0
     assert result.quality("cpu_seconds") == "lower bound"
 
@@ -213,13 +213,13 @@ def test_reused_pid(here):
 def test_5000_processes_with_64_descriptors(place):
     """More processes than descriptors could be kept for: everybody is seen and counted."""
     branches, leaves = 50, 100
-    tree = [place.helper("tree"), str(branches), str(leaves), "3000"]
+    tree = [place.helper("tree"), str(branches), str(leaves), "1000"]
     if place.privileged:
         with cpu_cgroup() as (procs, seconds):
-            result = place.run(limited(in_cgroup(procs, tree)), ["-i", "200ms"])
+            result = place.run(in_cgroup(procs, tree), ["-i", "200ms"])
             truth = seconds()
     else:
-        result = place.run(limited([place.helper("truth"), "truth.json", *tree]), ["-i", "200ms"])
+        result = place.run([place.helper("truth"), "truth.json", *tree], ["-i", "200ms"])
         told = json.loads(place.path("truth.json").read_text())
         truth = told["child"]["cpu"] + told["self"]["cpu"]
     assert result.status == 0
@@ -232,10 +232,6 @@ def test_5000_processes_with_64_descriptors(place):
     assert result.total("cpu_seconds") == pytest.approx(truth, rel=0.01, abs=2 * TICK)
 
 
-def limited(command):
-    return command
-
-
 @pytest.fixture(autouse=True)
 def few_descriptors(request, monkeypatch):
     """`ulimit -n 64`, hard too, for toll and the job of the test that asks for it by its name."""
@@ -243,7 +239,3 @@ def few_descriptors(request, monkeypatch):
         return
     place = request.getfixturevalue("place")
     monkeypatch.setattr(place, "prefix", [*place.prefix, "prlimit", "--nofile=64:64", "--"])
-
-
-def test_until_helper_sees_zombies_as_ended():
-    assert until(lambda: True, "nothing")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * tree BRANCHES LEAVES MS: BRANCHES children with LEAVES children each, all alive together for MS,
- * each using about 1 ms of CPU time. Ends when all were waited for. */
+ * tree BRANCHES LEAVES MS: BRANCHES children with LEAVES children each, each leaf using 1 ms of CPU
+ * time. When all have done so, all stay together for MS. Ends when all were waited for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -25,8 +25,8 @@ static void stay(int pipe)
 
 int main(int argc, char **argv)
 {
-    int hold[2];
-    if (argc < 4 || pipe(hold) < 0)
+    int hold[2], done[2];
+    if (argc < 4 || pipe(hold) < 0 || pipe(done) < 0)
         return 2;
     for (int b = 0; b < atoi(argv[1]); b++) {
         pid_t branch = fork();
@@ -41,6 +41,8 @@ int main(int argc, char **argv)
                 break;
             if (leaf == 0) {
                 work();
+                if (write(done[1], "", 1) != 1)
+                    _exit(1);
                 stay(hold[0]);
                 _exit(0);
             }
@@ -51,6 +53,10 @@ int main(int argc, char **argv)
         _exit(0);
     }
     close(hold[0]);
+    close(done[1]);
+    char c;
+    for (long n = atol(argv[1]) * atol(argv[2]); n && read(done[0], &c, 1) == 1; n--)
+        ;
     usleep((useconds_t)atol(argv[3]) * 1000);
     close(hold[1]);
     while (wait(NULL) > 0)
