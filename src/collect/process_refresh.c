@@ -33,7 +33,7 @@ int process_read_status(struct process_reader *r, struct process_source *s, stru
         row_put_u64(&p->own, process_memory_shared_bytes, st.shared_bytes);
     if (st.has_swap)
         row_put_u64(&p->own, process_memory_swap_bytes, st.swap_bytes);
-    if (!st.has_memory)
+    if (!st.has_memory && s->threads <= 1)
         p->has_ended = true; /* between the two files */
     return 0;
 }

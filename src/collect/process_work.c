@@ -66,14 +66,19 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     row_put_u64(&p->inherited, process_faults_minor_count, st.children_faults_minor);
     row_put_u64(&p->inherited, process_faults_major_count, st.children_faults_major);
     s->threads = st.threads;
-    p->has_ended = st.state == 'Z' || st.state == 'X' || !st.virtual_bytes;
+    /* A main thread that left the others behind looks like a zombie too. The memory they use stands
+     * in their files only: it keeps what was last seen. */
+    bool shows_no_memory = st.state == 'Z' || st.state == 'X' || !st.virtual_bytes;
+    p->has_ended = shows_no_memory && st.threads <= 1;
     if (p->has_ended) {
         empty_gauges(p);
         return 0;
     }
+    row_put_u64(&p->own, process_threads_count, st.threads);
+    if (shows_no_memory)
+        return 0;
     row_put_u64(&p->own, process_memory_rss_bytes, st.rss_pages * r->page_bytes);
     row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_bytes);
-    row_put_u64(&p->own, process_threads_count, st.threads);
     return 0;
 }
 
