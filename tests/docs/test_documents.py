@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Man page, completions and documents: well-formed, and in step with the command."""
 
+import csv
+import importlib.machinery
+import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -13,12 +17,44 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["TOLL_BUILD"])
 TOLL = os.environ["TOLL"]
 
+
+def load(path):
+    """A script without a suffix as a module."""
+    loader = importlib.machinery.SourceFileLoader(path.name.replace("-", "_"), str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+refresh = load(TOP / "tools/refresh-docs")
+
 MAN_PAGE = BUILD / "man/toll.1"
 DOCUMENTS = [
     path
     for path in [*sorted(TOP.glob("*.md")), *sorted((TOP / "docs").rglob("*.md"))]
     if path.is_file()
 ]
+
+
+BLOCKS = [
+    (f"{path.name}: {match['command']}", match)
+    for path in refresh.documents()
+    for match in refresh.BLOCK.finditer(path.read_text(encoding="utf-8"))
+]
+FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def marked(mark):
+    return [pytest.param(match, id=name) for name, match in BLOCKS if match["mark"] == mark]
+
+
+def fenced(language):
+    return [
+        pytest.param(text, id=f"{path.name}: {text[:40]}")
+        for path in refresh.documents()
+        for found, text in FENCED.findall(path.read_text(encoding="utf-8"))
+        if found == language
+    ]
 
 
 def output(*command):
@@ -70,3 +106,170 @@ def test_every_dependency_has_its_reason():
     text = (TOP / "docs/dependencies.md").read_text(encoding="utf-8")
     explained = re.findall(r"^\| `([^`]+)` \|", text, flags=re.MULTILINE)
     assert sorted(explained) == sorted(packages)
+
+
+# ---- Options ------------------------------------------------------------------------------------
+
+
+def options():
+    """(letter or None, long name) of every option in the help."""
+    text = output(TOLL, "help", "run")
+    found = re.findall(r"^ +(?:-(\w), )?--([a-z-]+)", text, flags=re.MULTILINE)
+    assert len(found) > 10
+    return found
+
+
+def test_man_page_has_every_option():
+    text = MAN_PAGE.read_text(encoding="utf-8").replace("\\-", "-")
+    for letter, name in options():
+        assert f"--{name}\\fR" in text
+        assert not letter or f"\\fB-{letter}\\fR, \\fB--{name}" in text
+
+
+@pytest.mark.parametrize("file", ["toll", "_toll", "toll.fish"])
+def test_completion_has_every_option(file):
+    text = (BUILD / "completions" / file).read_text(encoding="utf-8")
+    for letter, name in options():
+        if file == "toll.fish":
+            assert re.search(rf"-l {name}\b", text), name
+            assert not letter or re.search(rf"-s {letter}\b", text), letter
+        else:
+            assert re.search(rf"--{name}\b", text), name
+            # bash offers long names only, as is usual there
+            assert not letter or file == "toll" or re.search(rf"-{letter}\b", text), letter
+
+
+def test_man_page_and_readme_name_real_options_only():
+    known = {name for _, name in options()} | {"version", "json", "markdown"}
+    template = (TOP / "man/toll.1.in").read_text(encoding="utf-8").replace("\\-", "-")
+    template = template.replace("--name", "").replace("--epochs", "")  # of an example
+    text = template + (TOP / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", text)) <= known
+
+
+# ---- What documents show of the program -----------------------------------------------------------
+
+
+def test_metrics_are_up_to_date():
+    shown = refresh.METRICS.read_text(encoding="utf-8")
+    assert shown == refresh.printed("toll metrics --markdown", BUILD), "run tools/refresh-docs"
+
+
+@pytest.mark.parametrize("block", marked("output") or [pytest.param(None, id="none")])
+def test_output_is_as_shown(block):
+    if not block:
+        pytest.skip("no document shows anything that is always the same")
+    assert block["text"] == refresh.printed(block["command"], BUILD), "run tools/refresh-docs"
+
+
+def titles():
+    """What a line of the table may begin with."""
+    return {metric["title"] for metric in json.loads(output(TOLL, "metrics", "--json"))}
+
+
+def test_summaries_shown_have_the_titles_of_today():
+    known = titles()
+    rows = re.compile(r"^(\S[^\n]*?) {2,}(?:≥ )?[\d.,?]+ ?\S* ", re.MULTILINE)
+    for _, block in BLOCKS:
+        if "\ntoll: " in f"\n{block['text']}":
+            shown = set(rows.findall(block["text"]))
+            assert shown and shown <= known, "run tools/refresh-docs"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """What the command writes today, in every format, of a job that has something of everything."""
+    directory = tmp_path_factory.mktemp("written")
+    (directory / "full.csv").symlink_to("/dev/full")
+    command = [TOLL, "run", "-q", "--processes=all", "-o", "full.csv"]
+    for name in ("run.csv", "run.jsonl", "run.json"):
+        command += ["-o", name]
+    job = "sleep 1 & (sleep 0.05); sleep 0.2; exit 3"
+    done = subprocess.run([*command, "--", "sh", "-c", job], cwd=directory, check=False)
+    assert done.returncode == 3
+    return directory
+
+
+def keys(value):
+    """Every key at any depth; those of labels are the user's."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            if key != "labels":
+                yield from keys(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys(inner)
+
+
+def documents_in(text):
+    """One JSON document, or one on each line."""
+    return [json.loads(text)] if text.startswith("{\n") else map(json.loads, text.splitlines())
+
+
+@pytest.mark.parametrize("text", fenced("json"))
+def test_json_shown_has_the_keys_of_today(text, written):
+    record = (written / "run.jsonl").read_text(encoding="utf-8")
+    known = {key for line in documents_in(record) for key in keys(line)}
+    shown = {key for document in documents_in(text) for key in keys(document)}
+    assert shown and shown <= known
+
+
+@pytest.mark.parametrize("text", fenced("csv"))
+def test_csv_shown_has_the_columns_of_today(text, written):
+    with open(written / "run.csv", encoding="utf-8", newline="") as file:
+        known = next(csv.reader(file))
+    rows = list(csv.reader(text.splitlines()))
+    assert set(rows[0]) <= set(known)
+    assert {len(row) for row in rows} == {len(rows[0])}
+
+
+def test_formats_describes_every_key(written):
+    """Keys of the record and the summary that are not metrics stand in docs/formats.md."""
+    metrics = {metric["name"] for metric in json.loads(output(TOLL, "metrics", "--json"))}
+    record = (written / "run.jsonl").read_text(encoding="utf-8")
+    found = {key for line in documents_in(record) for key in keys(line)} - metrics
+    text = (TOP / "docs/formats.md").read_text(encoding="utf-8")
+    assert [key for key in sorted(found) if f"`{key}`" not in text and f'"{key}"' not in text] == []
+
+
+def runnable():
+    text = (TOP / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"<!-- runnable -->\n```sh\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert blocks
+    return blocks
+
+
+@pytest.mark.parametrize("script", runnable())
+def test_readme_runs(script, tmp_path):
+    subprocess.run(
+        ["sh", "-eu", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+
+
+# ---- The repository stands alone ------------------------------------------------------------------
+
+
+def repository_files():
+    if not shutil.which("git") or not (TOP / ".git").exists():
+        pytest.skip("not a checkout")
+    names = output("git", "-C", str(TOP), "ls-files", "-z", "--cached").split("\0")
+    return [TOP / name for name in names if name and (TOP / name).is_file()]
+
+
+def test_no_file_leans_on_what_readers_do_not_have():
+    # Put together, so that this file does not have them itself.
+    words = ["../" + "shared", "SEE" + "DS", "FACTS" + ".md", "issue" + " #"]
+    found = [
+        f"{path.relative_to(TOP)}: {word}"
+        for path in repository_files()
+        for word in words
+        if word.encode() in path.read_bytes()
+    ]
+    assert found == []
