@@ -3,7 +3,7 @@
 #   make                  build into B (build)
 #   make demo             build, then measure a small build; CMD='…' measures that instead
 #   make test             every test, with and without sanitizers
-#   make bench            the benchmarks
+#   make bench            a table of ratios; N=100 for one size of tree, ONLY=floor for one part
 #   make fuzz             every fuzz target for SECONDS (20)
 #   make check-style      clang-format and clang-tidy
 #   make install          below DESTDIR and PREFIX (/usr/local)
@@ -31,7 +31,8 @@ test: bootstrap
 
 bench: bootstrap
 	@$(MAKE) --no-print-directory all
-	@meson test -C $(B) --no-rebuild --benchmark --verbose
+	@TOLL=$(B)/toll TOLL_BUILD=$(B) BENCH_N='$(N)' BENCH_ONLY='$(ONLY)' BENCH_ROUNDS='$(ROUNDS)' \
+		/usr/bin/python3 -B tests/bench/bench.py
 
 fuzz: bootstrap
 	@test -f $(B)-fuzz/build.ninja || CC=clang meson setup -Dfuzz=true \

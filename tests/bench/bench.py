@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""The benchmarks of toll: a table of ratios, each within one run of this program.
+
+    BENCH_N=100           only trees of that size (several with commas)
+    BENCH_ONLY=floor      only these parts: cadence, floor, slowdown, start, count
+    BENCH_ROUNDS=3        that many times as many repetitions
+"""
+import os
+import shutil
+import sys
+
+import against_floor
+import cadence
+import counting
+import measure
+import slowdown
+import starting
+
+PARTS = {
+    "cadence": cadence.run,
+    "floor": against_floor.run,
+    "slowdown": slowdown.run,
+    "start": starting.run,
+    "count": counting.run,
+}
+
+
+def main():
+    chosen = os.environ.get("BENCH_ONLY", "").replace(",", " ").split() or list(PARTS)
+    unknown = [name for name in chosen if name not in PARTS]
+    if unknown:
+        sys.exit(f"bench: no part is called {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    print(measure.machine(), flush=True)
+    try:
+        for name in chosen:
+            PARTS[name]()
+    finally:
+        shutil.rmtree(measure.WORK, ignore_errors=True)
+    print()
+    if measure.missed:
+        print("missed: " + "; ".join(measure.missed))
+    else:
+        print("every target is met")
+
+
+if __name__ == "__main__":
+    main()

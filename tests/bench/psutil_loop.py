@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""psutil_loop.py PID INTERVAL SKIP TICKS: sample a tree the way a careful user of psutil does.
+
+Process objects are kept, values that come from one file are read together (oneshot), deadlines are
+absolute. Prints ticks, CPU seconds of the ticks after the first SKIP, and how long they took."""
+import sys
+import time
+
+import psutil
+
+root = psutil.Process(int(sys.argv[1]))
+interval = float(sys.argv[2])
+skip, ticks = int(sys.argv[3]), int(sys.argv[4])
+kept = {}
+deadline = time.monotonic()
+for tick in range(skip + ticks):
+    if tick == skip:
+        began, began_cpu = time.monotonic(), time.process_time()
+    deadline = max(deadline + interval, time.monotonic())
+    time.sleep(max(0, deadline - time.monotonic()))
+    members = [root] + root.children(recursive=True)
+    kept = {p: kept.get(p, p) for p in members}
+    for p in kept.values():
+        try:
+            with p.oneshot():
+                p.cpu_times()
+                p.memory_info()
+                p.io_counters()
+                p.num_threads()
+                p.num_fds()
+                p.num_ctx_switches()
+        except psutil.NoSuchProcess:
+            pass
+print(ticks, time.process_time() - began_cpu, time.monotonic() - began)
