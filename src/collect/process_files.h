@@ -7,6 +7,7 @@
 
 /* How much is read at a visit. */
 enum process_depth {
+    DEPTH_STILL,   /* stat alone: it has not run, but its memory may have been taken away */
     DEPTH_CHANGE,  /* what moves with every bit of work */
     DEPTH_REFRESH, /* everything but what is on the budget */
 };

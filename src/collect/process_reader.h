@@ -30,6 +30,7 @@ struct process_reader {
 struct process_source {
     struct kept_fds kept;
     uint64_t clock_ns;          /* CPU clock at the last probe */
+    bool has_run;               /* since the last refresh */
     uint64_t threads;           /* at the last reading */
     uint64_t children_after_ns; /* many threads: not to be asked for children before */
 };

@@ -5,14 +5,17 @@
 
 int process_probe(struct process_reader *r, struct process_source *s, struct process *p)
 {
-    if (!r->has_clock)
+    if (!r->has_clock) {
+        s->has_run = true;
         return 1;
+    }
     uint64_t now_ns;
     if (clock_process_cpu(p->entity.pid, &now_ns) < 0)
         return -ESRCH;
     if (now_ns == s->clock_ns && p->state)
         return 0;
     s->clock_ns = now_ns;
+    s->has_run = true;
     return 1;
 }
 
@@ -37,13 +40,17 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
     if (r->has_clock)
         row_put_u64(&p->own, process_cpu_seconds, s->clock_ns);
     p->fresh = process_files[0].gives;
+    if (depth == DEPTH_STILL)
+        return 0;
     enum metric_cost dearest = depth == DEPTH_REFRESH ? COST_REFRESH : COST_CHEAP;
     for (const struct process_file *f = process_files + 1; f->name; f++) {
         bool there = f->of_zombies || !p->has_ended;
         if (there && f->cost <= dearest && (f->gives & r->wanted))
             read_file(f, r, s, p, depth);
     }
-    if (depth == DEPTH_CHANGE)
+    if (depth == DEPTH_REFRESH)
+        s->has_run = false;
+    else
         fd_cache_touch(&r->cache, &s->kept);
     return 0;
 }

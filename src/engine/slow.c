@@ -29,7 +29,7 @@ static uint64_t spacing_after(const struct toll_tracker *t, uint64_t cost_ns)
 static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
 {
     if (t->slow.pass)
-        return now_ns >= t->slow.next_ns;
+        return t->slow.outdated && now_ns >= t->slow.next_ns;
     return t->options.memory == TOLL_MEMORY_PSS ||
            now_ns - t->start_ns >=
                (uint64_t)((double)guess_cost(t) * 100 / t->options.budget_percent);
@@ -65,6 +65,7 @@ bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
         if (!may_begin(t, now_ns))
             return false;
         slow->in_pass = true;
+        slow->outdated = false;
         slow->pass++;
         slow->cost_ns = 0;
     }

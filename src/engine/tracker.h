@@ -43,6 +43,7 @@ struct slow_reads {
     bool in_pass;
     uint64_t cost_ns; /* of this round so far */
     uint64_t next_ns; /* not before */
+    bool outdated;    /* a process has run, come or left since the last round */
     bool unavailable;
 };
 

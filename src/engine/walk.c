@@ -8,7 +8,10 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define REFRESH_NS NS_PER_SECOND
+/* A process that runs is read in full about once a second; one that sleeps cannot change its files,
+ * but the kernel can take its memory away. */
+#define REFRESH_NS       NS_PER_SECOND
+#define REFRESH_STILL_NS (10 * NS_PER_SECOND)
 
 int walk_init(struct toll_tracker *t, pid_t tracker_pid)
 {
@@ -153,16 +156,30 @@ static void book_departures(struct toll_tracker *t, uint64_t now_ns)
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-/* Spread over the second by pid, so that a large tree is not refreshed all at once. */
-static bool is_due(const struct process *p, uint64_t now_ns)
+/* What to read of a process, or -1 for nothing. */
+static int depth_for(const struct process *p, const struct process_source *s, bool moved,
+                     uint64_t now_ns)
 {
-    return !p->state || now_ns - p->refreshed_ns >= REFRESH_NS;
+    bool due = now_ns - p->looked_at_ns >= REFRESH_NS;
+    if (!p->state || (due && s->has_run) || now_ns - p->refreshed_ns >= REFRESH_STILL_NS)
+        return DEPTH_REFRESH;
+    return moved ? DEPTH_CHANGE : due ? DEPTH_STILL : -1;
 }
 
-static uint64_t first_refresh(const struct process *p, uint64_t now_ns)
+static void remember_look(struct process *p, int depth, uint64_t now_ns)
+{
+    if (depth == DEPTH_CHANGE)
+        return;
+    p->looked_at_ns = now_ns;
+    if (depth == DEPTH_REFRESH)
+        p->refreshed_ns = now_ns;
+}
+
+/* Spread over the second by pid, so that a large tree is not looked at all at once. */
+static void spread_looks(struct process *p)
 {
     uint64_t early = (uint64_t)(unsigned)p->entity.pid * 2654435761U % 64 * (REFRESH_NS / 64);
-    return left_u64(now_ns, early);
+    p->looked_at_ns = left_u64(p->looked_at_ns, early);
 }
 
 /* Children of every thread; with many threads that is dear, so it is spaced out by its cost. */
@@ -181,13 +198,12 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
 {
     struct process *p = &m->process;
     int moved = process_probe(&t->reader, source_of(m), p);
-    bool refresh = is_due(p, now_ns);
-    if (moved == 0 && !refresh)
+    int depth = depth_for(p, source_of(m), moved > 0, now_ns);
+    if (moved == 0 && depth < 0)
         return;
+    t->slow.outdated |= moved != 0;
     t->members_changed = true;
-    int r = moved < 0 ? moved
-                      : process_visit(&t->reader, source_of(m), p,
-                                      refresh ? DEPTH_REFRESH : DEPTH_CHANGE);
+    int r = moved < 0 ? moved : process_visit(&t->reader, source_of(m), p, depth);
     if (r == -ESRCH) {
         forget(t, m);
         if (moved >= 0 && m->was_seen)
@@ -208,11 +224,11 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
             return;
         }
         welcome(t, m, now_ns);
-        p->refreshed_ns = first_refresh(p, now_ns);
-    } else if (refresh) {
-        p->refreshed_ns = now_ns;
     }
-    if (find_children)
+    remember_look(p, depth, now_ns);
+    if (p->first_seen_ns == now_ns)
+        spread_looks(p);
+    if (find_children && depth != DEPTH_STILL)
         ask_for_children(t, m, now_ns);
 }
 

@@ -15,5 +15,6 @@ struct process {
     bool ignores_sigchld; /* its children vanish without being counted anywhere */
     bool splits_io;       /* keep its own I/O apart from what it reaped: one more file */
     uint64_t first_seen_ns;
-    uint64_t refreshed_ns;
+    uint64_t looked_at_ns; /* when stat was read last, whether or not it had run … */
+    uint64_t refreshed_ns; /* … and when all files were */
 };
