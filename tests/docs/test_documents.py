@@ -147,6 +147,17 @@ def test_man_page_and_readme_name_real_options_only():
     assert set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", text)) <= known
 
 
+def test_configuration_file_of_the_man_page_works(tmp_path):
+    template = (TOP / "man/toll.1.in").read_text(encoding="utf-8")
+    example = re.search(r"^# toll\.conf\n(.*?)^\.EE$", template, re.DOTALL | re.MULTILINE)[1]
+    record = tmp_path / "run.jsonl"
+    config = tmp_path / "toll.conf"
+    config.write_text(re.sub(r"(?m)^output = .*", f"output = {record}", example))
+    subprocess.run([TOLL, "run", "-q", "--config", config, "true"], check=True)
+    run = json.loads(record.read_text(encoding="utf-8").splitlines()[0])
+    assert (run["labels"], run["interval_seconds"]) == ({"team": "blue", "stage": "test"}, 0.25)
+
+
 # ---- What documents show of the program -----------------------------------------------------------
 
 
