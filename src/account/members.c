@@ -21,10 +21,17 @@ void members_done(struct members *m)
     *m = (struct members){0};
 }
 
-struct member *members_find(const struct members *m, pid_t pid)
+/* Also one that has left but was not swept out yet. */
+static struct member *find_any(const struct members *m, pid_t pid)
 {
     uint32_t slot;
     return map_get(&m->by_pid, (uint32_t)pid, &slot) ? m->slots[slot] : NULL;
+}
+
+struct member *members_find(const struct members *m, pid_t pid)
+{
+    struct member *found = find_any(m, pid);
+    return found && !found->gone ? found : NULL;
 }
 
 /* All three arrays hold at most one entry per member, so they grow together. */
@@ -88,7 +95,7 @@ void members_sweep(struct members *m)
             m->order[kept++] = member;
             continue;
         }
-        if (members_find(m, member->process.entity.pid) == member)
+        if (find_any(m, member->process.entity.pid) == member)
             map_remove(&m->by_pid, (uint32_t)member->process.entity.pid);
         m->spare[m->spare_count++] = member;
     }
