@@ -118,13 +118,14 @@ static void judge(struct toll_tracker *t, struct member *parent, uint64_t now_ns
     if (parent->judged_at_ns == now_ns)
         return;
     parent->judged_at_ns = now_ns;
-    struct process booked = parent->process;
-    if (process_visit(&t->reader, source_of(parent), &parent->process, DEPTH_REFRESH) < 0)
+    struct process now = parent->process;
+    struct process_source *s = source_of(parent);
+    if (process_read_stat(&t->reader, s, &now, DEPTH_STILL) < 0)
         parent->inherited_now_ns = UINT64_MAX; /* on its way out: nothing can be said */
     else
-        parent->inherited_now_ns = row_u64(&parent->process.inherited, process_cpu_seconds);
-    booked.ignores_sigchld = parent->process.ignores_sigchld;
-    parent->process = booked;
+        parent->inherited_now_ns = row_u64(&now.inherited, process_cpu_seconds);
+    if (process_read_status(&t->reader, s, &now, DEPTH_REFRESH) == 0)
+        parent->process.ignores_sigchld = now.ignores_sigchld;
 }
 
 static bool was_lost(struct toll_tracker *t, const struct member *m, uint64_t now_ns)
