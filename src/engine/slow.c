@@ -29,7 +29,7 @@ static uint64_t spacing_after(const struct toll_tracker *t, uint64_t cost_ns)
 static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
 {
     if (t->slow.pass)
-        return t->slow.outdated && now_ns >= t->slow.next_ns;
+        return now_ns >= t->slow.next_ns;
     return t->options.memory == TOLL_MEMORY_PSS ||
            now_ns - t->start_ns >=
                (uint64_t)((double)guess_cost(t) * 100 / t->options.budget_percent);
@@ -62,6 +62,8 @@ bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
         !(t->reader.wanted & slow_metrics()))
         return false;
     if (!slow->in_pass) {
+        if (slow->pass && !slow->outdated)
+            return true; /* nobody ran: the figures of the last round hold, and weigh as time passes */
         if (!may_begin(t, now_ns))
             return false;
         slow->in_pass = true;

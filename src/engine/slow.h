@@ -7,5 +7,6 @@
 
 #include "engine/tracker.h"
 
-/* True when a round was completed in this tick: all members have fresh figures. */
+/* True when all members have figures of now: a round was completed in this tick, or nobody has run
+ * since the last one. */
 bool slow_tick(struct toll_tracker *t, uint64_t now_ns);
