@@ -33,6 +33,8 @@ static void observe(struct series *s, const struct metric *m, double value, uint
 static void close_window(struct series *s, const struct metric *m, uint64_t elapsed_ns)
 {
     observe(s, m, s->window / ((double)s->window_ns / 1e9), s->window_ns, elapsed_ns);
+    s->closed = s->window;
+    s->closed_ns = s->window_ns;
     s->window = 0;
     s->window_ns = 0;
 }
@@ -73,9 +75,17 @@ void series_at_least(struct series *s, double value)
 
 void series_end(struct series *s, const struct metric *m, uint64_t elapsed_ns)
 {
-    /* A short rest says little, unless it is all there is. */
-    if (s->window_ns && (!s->count || s->window_ns >= SHORTEST_WINDOW_NS / 2))
-        close_window(s, m, elapsed_ns);
+    uint64_t rest_ns = s->window_ns;
+    if (!rest_ns)
+        return;
+    /* A short rest says little alone; left out, a peak could be below the mean. */
+    if (rest_ns < SHORTEST_WINDOW_NS / 2) {
+        s->window += s->closed;
+        s->window_ns += s->closed_ns;
+    }
+    observe(s, m, s->window / ((double)s->window_ns / 1e9), rest_ns, elapsed_ns);
+    s->window = 0;
+    s->window_ns = 0;
 }
 
 double series_mean(const struct series *s, const struct metric *m)

@@ -19,6 +19,8 @@ struct series {
     union value last;
     double window; /* collected in the window that is open */
     uint64_t window_ns;
+    double closed; /* … and in the one before it */
+    uint64_t closed_ns;
     struct histogram *histogram; /* borrowed; NULL: no quantiles */
 };
 
