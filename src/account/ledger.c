@@ -50,6 +50,8 @@ bool ledger_was_lost(struct member *parent, const struct member *child, uint64_t
                            row_u64(&child->process.inherited, process_cpu_seconds);
     /* SA_NOCLDWAIT does what ignoring SIGCHLD does and shows nowhere but here. User and system time
      * are rounded down to ticks, each on its own. */
+    if (parent->inherited_now_ns == PARENT_HAS_ENDED)
+        return false;
     uint64_t inherited = left_u64(parent->inherited_now_ns, parent->inherited_base_ns);
     if (parent->process.ignores_sigchld ||
         left_u64(parent->vanished_ns, inherited) > 3 * ns_per_tick)

@@ -6,6 +6,10 @@
 #include "base/map.h"
 #include "metric/process.h"
 
+/* In place of what a parent has inherited. Its children were handed to somebody else, who may have
+ * reaped them: of these nothing can be said. */
+#define PARENT_HAS_ENDED UINT64_MAX
+
 struct member {
     struct process process;
     bool is_main;

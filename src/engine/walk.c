@@ -69,9 +69,12 @@ static void meet(void *arg, pid_t pid)
         add_member(t, pid);
 }
 
+/* A parent that was not looked at yet may be anybody of the machine. */
 static bool is_family(const struct toll_tracker *t, const struct process *p)
 {
-    return p->entity.parent == t->discovery.tracker_pid || is_member(t, p->entity.parent);
+    const struct member *parent = members_find(&t->members, p->entity.parent);
+    return p->entity.parent == t->discovery.tracker_pid ||
+           (parent && !parent->gone && parent->was_seen);
 }
 
 /* Seen for the first time: all it used so far counts, it was born after the run began. */
@@ -120,8 +123,8 @@ static void judge(struct toll_tracker *t, struct member *parent, uint64_t now_ns
     parent->judged_at_ns = now_ns;
     struct process now = parent->process;
     struct process_source *s = source_of(parent);
-    if (process_read_stat(&t->reader, s, &now, DEPTH_STILL) < 0)
-        parent->inherited_now_ns = UINT64_MAX; /* on its way out: nothing can be said */
+    if (process_read_stat(&t->reader, s, &now, DEPTH_STILL) < 0 || now.has_ended)
+        parent->inherited_now_ns = PARENT_HAS_ENDED;
     else
         parent->inherited_now_ns = row_u64(&now.inherited, process_cpu_seconds);
     if (process_read_status(&t->reader, s, &now, DEPTH_REFRESH) == 0)
@@ -203,8 +206,12 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
     if (moved == 0 && depth < 0)
         return;
     t->slow.outdated |= moved != 0;
-    t->members_changed = true;
+    uint64_t rss = row_u64(&p->own, process_memory_rss_bytes);
+    char state = p->state;
     int r = moved < 0 ? moved : process_visit(&t->reader, source_of(m), p, depth);
+    /* Asleep, it can lose memory and be stopped, nothing else. */
+    t->members_changed |= depth != DEPTH_STILL || r < 0 || p->state != state ||
+                          row_u64(&p->own, process_memory_rss_bytes) != rss;
     if (r == -ESRCH) {
         forget(t, m);
         if (moved >= 0 && m->was_seen)
