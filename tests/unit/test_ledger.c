@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: MIT */
+#include "account/ledger.h"
+
+#include "proc_tree.h"
+
+/* ---- Single rules ---------------------------------------------------------------------------- */
+
+struct books {
+    struct ledger ledger;
+    struct members members;
+    struct row parts[PARTS];
+};
+
+static void begin(struct books *b, bool own_only)
+{
+    ledger_init(&b->ledger, own_only);
+    members_init(&b->members, 0);
+}
+
+static void end(struct books *b)
+{
+    members_done(&b->members);
+}
+
+static struct member *join(struct books *b, pid_t pid, bool is_main)
+{
+    struct member *m = members_add(&b->members, pid);
+    m->is_main = is_main;
+    m->was_seen = true;
+    m->process.state = 'R';
+    b->ledger.started++;
+    return m;
+}
+
+static void put(struct member *m, enum metric_id id, uint64_t own, uint64_t inherited)
+{
+    row_put_u64(&m->process.own, id, own);
+    if (metric_of(id)->fold == FOLD_CONSERVED)
+        row_put_u64(&m->process.inherited, id, inherited);
+}
+
+static const struct row *fold(struct books *b)
+{
+    ledger_fold(&b->ledger, &b->members, true, b->parts);
+    return &b->parts[PART_COMBINED];
+}
+
+static void leave(struct books *b, struct member *m, bool lost)
+{
+    ledger_leave(&b->ledger, m, lost);
+    m->gone = true;
+    members_sweep(&b->members);
+}
+
+static void test_nothing_is_unknown(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    const struct row *all = fold(&b);
+    assert_true((all->present & ~BIT(process_processes_started_count)) == 0);
+    assert_value(all, process_processes_started_count, 0);
+    end(&b);
+}
+
+static void test_conserved(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    put(join(&b, 1, true), process_cpu_seconds, 100, 30);
+    put(join(&b, 2, false), process_cpu_seconds, 7, 5);
+    row_put_u64(&b.ledger.reaped, process_cpu_seconds, 1000);
+    assert_value(fold(&b), process_cpu_seconds, 1142);
+    assert_value(&b.parts[PART_MAIN], process_cpu_seconds, 100);
+    assert_value(&b.parts[PART_DESCENDANTS], process_cpu_seconds, 1042);
+    end(&b);
+}
+
+static void test_own_only(void **state)
+{
+    struct books b;
+    begin(&b, true);
+    struct member *main = join(&b, 1, true);
+    put(main, process_cpu_seconds, 100, 30);
+    put(main, process_switches_voluntary_count, 4, 0);
+    row_put_u64(&b.ledger.reaped, process_cpu_seconds, 1000);
+    row_put_u64(&b.ledger.reaped, process_switches_voluntary_count, 1000);
+    row_put_u64(&b.ledger.reaped, process_memory_peak_bytes, 1000);
+    assert_value(fold(&b), process_cpu_seconds, 100);
+    assert_value(&b.parts[PART_COMBINED], process_switches_voluntary_count, 4);
+    assert_unknown(&b.parts[PART_COMBINED], process_memory_peak_bytes);
+    assert_true(b.parts[PART_DESCENDANTS].present == 0);
+    put(main, process_cpu_seconds, 120, 30);
+    leave(&b, main, false);
+    assert_value(fold(&b), process_cpu_seconds, 120);
+    assert_value(&b.parts[PART_MAIN], process_cpu_seconds, 120);
+    assert_value(&b.parts[PART_COMBINED], process_switches_voluntary_count, 4);
+    end(&b);
+}
+
+static void test_counters_never_fall(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    put(join(&b, 1, true), process_cpu_seconds, 100, 0);
+    struct member *child = join(&b, 2, false);
+    put(child, process_cpu_seconds, 50, 0);
+    assert_value(fold(&b), process_cpu_seconds, 150);
+    leave(&b, child, false); /* reaped, but the parent was read before */
+    assert_value(fold(&b), process_cpu_seconds, 150);
+    put(b.members.order[0], process_cpu_seconds, 110, 20); /* ticks: not all is back yet */
+    assert_value(fold(&b), process_cpu_seconds, 150);
+    put(b.members.order[0], process_cpu_seconds, 110, 50);
+    assert_value(fold(&b), process_cpu_seconds, 160);
+    assert_value(&b.parts[PART_DESCENDANTS], process_cpu_seconds, 50);
+    end(&b);
+}
+
+static void test_unchanged_members_are_not_summed_again(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true);
+    put(main, process_cpu_seconds, 100, 0);
+    fold(&b);
+    row_put_u64(&b.ledger.reaped, process_cpu_seconds, 10);
+    ledger_fold(&b.ledger, &b.members, false, b.parts);
+    assert_value(&b.parts[PART_COMBINED], process_cpu_seconds, 110);
+    end(&b);
+}
+
+static void test_lost(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    put(join(&b, 1, true), process_cpu_seconds, 100, 0);
+    struct member *child = join(&b, 2, false);
+    put(child, process_cpu_seconds, 50, 8);
+    fold(&b);
+    assert_false(b.ledger.losing);
+    leave(&b, child, true);
+    assert_true(b.ledger.losing);
+    assert_value(fold(&b), process_cpu_seconds, 158);
+    end(&b);
+}
+
+static void test_ignoring_is_remembered(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *m = join(&b, 1, true);
+    m->process.ignores_sigchld = true;
+    fold(&b);
+    m->process.ignores_sigchld = false;
+    fold(&b);
+    assert_true(b.ledger.ignoring);
+    assert_false(b.ledger.losing);
+    end(&b);
+}
+
+static void test_kept_and_max(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    put(join(&b, 1, true), process_cpu_wait_seconds, 10, 0);
+    put(b.members.order[0], process_memory_peak_bytes, 500, 0);
+    struct member *child = join(&b, 2, false);
+    put(child, process_cpu_wait_seconds, 7, 0);
+    put(child, process_memory_peak_bytes, 900, 0);
+    assert_value(fold(&b), process_cpu_wait_seconds, 17);
+    assert_value(&b.parts[PART_COMBINED], process_memory_peak_bytes, 900);
+    leave(&b, child, false);
+    assert_value(fold(&b), process_cpu_wait_seconds, 17);
+    assert_value(&b.parts[PART_COMBINED], process_memory_peak_bytes, 900);
+    row_put_u64(&b.ledger.reaped, process_memory_peak_bytes, 950);
+    assert_value(fold(&b), process_memory_peak_bytes, 950);
+    end(&b);
+}
+
+/* A sum of gauges is known only when every live member has shown its part. */
+static void test_sum_of_gauges(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true);
+    struct member *child = join(&b, 2, false);
+    put(main, process_memory_pss_bytes, 100, 0);
+    assert_unknown(fold(&b), process_memory_pss_bytes);
+    assert_value(&b.parts[PART_MAIN], process_memory_pss_bytes, 100);
+    assert_unknown(&b.parts[PART_DESCENDANTS], process_memory_pss_bytes);
+
+    put(child, process_memory_pss_bytes, 11, 0);
+    assert_value(fold(&b), process_memory_pss_bytes, 111);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_pss_bytes, 11);
+
+    /* One that permissions hide is left out, and said so. */
+    struct member *other = join(&b, 3, false);
+    other->process.denied = BIT(process_memory_pss_bytes);
+    assert_value(fold(&b), process_memory_pss_bytes, 111);
+    assert_true(b.ledger.denied >> process_memory_pss_bytes & 1);
+
+    /* One that has ended has none. */
+    other->process.denied = 0;
+    other->process.has_ended = true;
+    assert_value(fold(&b), process_memory_pss_bytes, 111);
+    assert_true(b.ledger.denied == 0);
+    assert_value(&b.parts[PART_COMBINED], process_processes_count, 2);
+    end(&b);
+}
+
+/* All hidden is unknown, not zero. */
+static void test_all_denied(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    for (pid_t pid = 1; pid < 4; pid++) {
+        struct member *m = join(&b, pid, pid == 1);
+        m->process.denied = BIT(process_memory_pss_bytes) | BIT(process_io_read_bytes);
+        put(m, process_cpu_seconds, 0, 0);
+    }
+    fold(&b);
+    for (unsigned part = 0; part < PARTS; part++) {
+        assert_unknown(&b.parts[part], process_memory_pss_bytes);
+        assert_unknown(&b.parts[part], process_io_read_bytes);
+        assert_value(&b.parts[part], process_cpu_seconds, 0); /* a zero that was read is known */
+    }
+    end(&b);
+}
+
+static void test_gauges_end_with_the_last_process(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true);
+    put(main, process_memory_rss_bytes, 100, 0);
+    put(main, process_cpu_seconds, 5, 0);
+    assert_value(fold(&b), process_memory_rss_bytes, 100);
+    main->process.has_ended = true;
+    put(main, process_memory_rss_bytes, 0, 0);
+    assert_unknown(fold(&b), process_memory_rss_bytes);
+    assert_unknown(&b.parts[PART_COMBINED], process_processes_count);
+    row_put_u64(&b.ledger.reaped, process_cpu_seconds, 6);
+    leave(&b, main, false);
+    assert_unknown(fold(&b), process_memory_rss_bytes);
+    assert_unknown(&b.parts[PART_MAIN], process_memory_rss_bytes);
+    assert_value(&b.parts[PART_COMBINED], process_cpu_seconds, 6);
+    assert_value(&b.parts[PART_MAIN], process_cpu_seconds, 5);
+    end(&b);
+}
+
+static void test_what_was_read_at_the_end(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true);
+    main->process.fresh = BIT(process_cpu_seconds);
+    leave(&b, main, false);
+    assert_true(b.ledger.main_has_left);
+    assert_true(b.ledger.main_fresh == 0); /* it was still running when it was read */
+    main = join(&b, 2, true);
+    main->process.fresh = BIT(process_cpu_seconds);
+    main->process.has_ended = true;
+    leave(&b, main, false);
+    assert_true(b.ledger.main_fresh == BIT(process_cpu_seconds));
+    end(&b);
+}
+
+#define TICK (10 * NS_PER_MS)
+
+static void test_was_lost(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *parent = join(&b, 1, true);
+    struct member *child = join(&b, 2, false);
+    put(child, process_cpu_seconds, 5 * TICK, 0);
+    parent->inherited_base_ns = 7 * TICK;
+    parent->inherited_now_ns = 12 * TICK;
+    assert_false(ledger_was_lost(parent, child, TICK)); /* all came home */
+    parent->inherited_now_ns = 14 * TICK;
+    assert_false(ledger_was_lost(parent, child, TICK)); /* three ticks may hide in rounding */
+    assert_true(ledger_was_lost(parent, child, TICK));
+    parent->inherited_now_ns = 1000 * TICK;
+    assert_true(ledger_was_lost(parent, child, TICK)); /* once known, it stays */
+    end(&b);
+}
+
+/* Its children went to a subreaper, which may have reaped them. */
+static void test_was_lost_after_the_parent(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *parent = join(&b, 1, true);
+    struct member *child = join(&b, 2, false);
+    put(child, process_cpu_seconds, 500 * TICK, 0);
+    parent->inherited_now_ns = PARENT_HAS_ENDED;
+    assert_false(ledger_was_lost(parent, child, TICK));
+    parent->process.ignores_sigchld = true;
+    assert_false(ledger_was_lost(parent, child, TICK));
+    end(&b);
+}
+
+static void test_was_lost_ignoring(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *parent = join(&b, 1, true);
+    struct member *child = join(&b, 2, false);
+    parent->inherited_now_ns = 1000 * TICK; /* it waits for some of them */
+    parent->process.ignores_sigchld = true;
+    assert_true(ledger_was_lost(parent, child, TICK));
+    end(&b);
+}
+
+/* ---- A whole life, against the truth -----------------------------------------------------------
+ */
+
+enum { SLOTS = 64, TRACKER = 0 };
+
+/* The kernel's books of one process. */
+struct task {
+    bool alive; /* running, or a zombie */
+    bool zombie;
+    bool subreaper;
+    bool ignores, no_wait; /* SIG_IGN, SA_NOCLDWAIT: its children vanish */
+    bool secret;           /* its io file cannot be read */
+    int parent;            /* its place in the table */
+    pid_t pid;
+    uint64_t cpu, inherited_cpu;
+    uint64_t io; /* with what it reaped, as the kernel keeps it */
+    uint64_t faults, inherited_faults;
+};
+
+struct world {
+    struct task tasks[SLOTS]; /* 0 is the tracker */
+    uint64_t seed;
+    uint64_t born;
+    uint64_t cpu, io, faults; /* the truth */
+    uint64_t vanished_cpu;
+    bool closing;      /* no more forks */
+    bool auto_reaping; /* some parents do not wait */
+    struct books books;
+};
+
+static bool chance(struct world *w, unsigned percent)
+{
+    return random_below(&w->seed, 100) < percent;
+}
+
+static void hand_over(const struct task *from, struct task *to)
+{
+    to->inherited_cpu += from->cpu + from->inherited_cpu;
+    to->inherited_faults += from->faults + from->inherited_faults;
+    to->io += from->io;
+}
+
+/* To the nearest subreaper above. */
+static int new_parent(const struct world *w, int pid)
+{
+    for (pid = w->tasks[pid].parent; pid != TRACKER; pid = w->tasks[pid].parent)
+        if (w->tasks[pid].subreaper && !w->tasks[pid].zombie)
+            return pid;
+    return TRACKER;
+}
+
+static void vanish(struct world *w, int pid)
+{
+    w->vanished_cpu += w->tasks[pid].cpu + w->tasks[pid].inherited_cpu;
+    w->tasks[pid].alive = false;
+}
+
+static void exit_task(struct world *w, int pid)
+{
+    struct task *t = &w->tasks[pid];
+    int heir = new_parent(w, pid);
+    t->zombie = true;
+    for (int i = 1; i < SLOTS; i++)
+        if (w->tasks[i].alive && w->tasks[i].parent == pid) {
+            w->tasks[i].parent = heir;
+            const struct task *p = &w->tasks[heir];
+            if (w->tasks[i].zombie && heir != TRACKER && (p->ignores || p->no_wait))
+                vanish(w, i);
+        }
+    const struct task *parent = &w->tasks[t->parent];
+    if (t->parent != TRACKER && (parent->ignores || parent->no_wait))
+        vanish(w, pid);
+}
+
+/* A pid is not used again within a walk, so here it never is. */
+static pid_t pid_for(struct world *w, int slot)
+{
+    return (pid_t)(++w->born * SLOTS) + slot;
+}
+
+static void fork_task(struct world *w, int parent)
+{
+    for (int i = 1; i < SLOTS; i++) {
+        if (w->tasks[i].alive)
+            continue;
+        w->tasks[i] = (struct task){
+            .alive = true,
+            .parent = parent,
+            .pid = pid_for(w, i),
+            .subreaper = chance(w, 5),
+            .secret = chance(w, 10),
+            .ignores = w->auto_reaping && chance(w, 10),
+            .no_wait = w->auto_reaping && chance(w, 10),
+        };
+        return;
+    }
+}
+
+/* A little of everything happens to somebody. */
+static void happen(struct world *w)
+{
+    int pid = (int)random_below(&w->seed, SLOTS - 1) + 1;
+    struct task *t = &w->tasks[pid];
+    if (!t->alive || t->zombie)
+        return;
+    uint64_t what = random_below(&w->seed, 100);
+    if (what < 50) {
+        uint64_t cpu = random_magnitude(&w->seed, 27);
+        uint64_t io = random_magnitude(&w->seed, 20);
+        t->cpu += cpu;
+        w->cpu += cpu;
+        t->io += io;
+        w->io += io;
+        t->faults++;
+        w->faults++;
+    } else if (what < 70 && !w->closing) {
+        fork_task(w, pid);
+    } else if (what < 85) {
+        for (int i = 1; i < SLOTS; i++)
+            if (w->tasks[i].alive && w->tasks[i].zombie && w->tasks[i].parent == pid) {
+                hand_over(&w->tasks[i], t);
+                w->tasks[i].alive = false;
+            }
+    } else if (what < (w->closing ? 100 : 92) && (pid != 1 || w->closing)) {
+        exit_task(w, pid);
+    }
+}
+
+static void happen_much(struct world *w)
+{
+    for (uint64_t n = random_below(&w->seed, 30); n; n--)
+        happen(w);
+}
+
+static uint64_t in_ticks(uint64_t ns)
+{
+    return ns / TICK * TICK;
+}
+
+/* As a visit reads it: false when it is gone. */
+static bool visit(struct world *w, struct process *p)
+{
+    const struct task *t = &w->tasks[p->entity.pid % SLOTS];
+    if (!t->alive || t->pid != p->entity.pid)
+        return false;
+    p->state = t->zombie ? 'Z' : 'R';
+    p->has_ended = t->zombie;
+    p->entity.parent = t->parent == TRACKER ? 1 : w->tasks[t->parent].pid;
+    p->ignores_sigchld = t->ignores;
+    row_put_u64(&p->own, process_cpu_seconds, t->cpu);
+    row_put_u64(&p->inherited, process_cpu_seconds, in_ticks(t->inherited_cpu));
+    row_put_u64(&p->own, process_faults_minor_count, t->faults);
+    row_put_u64(&p->inherited, process_faults_minor_count, t->inherited_faults);
+    if (t->secret)
+        p->denied |= BIT(process_io_read_bytes);
+    else
+        row_put_u64(&p->own, process_io_read_bytes, t->io);
+    return true;
+}
+
+static void welcome(struct world *w, struct member *m)
+{
+    m->was_seen = true;
+    w->books.ledger.started++;
+    m->inherited_base_ns = row_u64(&m->process.inherited, process_cpu_seconds);
+}
+
+/* What ends as a child of the tracker. */
+static void reap(struct world *w)
+{
+    struct ledger *l = &w->books.ledger;
+    for (int i = 1; i < SLOTS; i++) {
+        struct task *t = &w->tasks[i];
+        if (!t->alive || !t->zombie || t->parent != TRACKER)
+            continue;
+        struct member *m = members_find(&w->books.members, t->pid);
+        if (!m)
+            m = members_add(&w->books.members, t->pid);
+        if (visit(w, &m->process) && !m->was_seen)
+            welcome(w, m);
+        hand_over(t, &w->tasks[TRACKER]);
+        t->alive = false;
+        m->gone = m->in_books = true;
+        ledger_leave(l, m, false);
+    }
+    members_sweep(&w->books.members);
+    row_put_u64(&l->reaped, process_cpu_seconds, w->tasks[TRACKER].inherited_cpu);
+    row_put_u64(&l->reaped, process_faults_minor_count, w->tasks[TRACKER].inherited_faults);
+    row_put_u64(&l->reaped, process_io_read_bytes, w->tasks[TRACKER].io);
+}
+
+static void meet_children(struct world *w, int parent)
+{
+    for (int i = 1; i < SLOTS; i++)
+        if (w->tasks[i].alive && w->tasks[i].parent == parent &&
+            !members_find(&w->books.members, w->tasks[i].pid))
+            members_add(&w->books.members, w->tasks[i].pid);
+}
+
+static void book_departures(struct world *w)
+{
+    struct members *members = &w->books.members;
+    for (size_t i = 0; i < members->count; i++) {
+        struct member *m = members->order[i];
+        if (!m->gone || m->in_books || !m->was_seen)
+            continue;
+        m->in_books = true;
+        struct member *parent = members_find(members, m->process.entity.parent);
+        bool lost = false;
+        if (parent) {
+            struct process now = parent->process;
+            parent->inherited_now_ns = visit(w, &now) && !now.has_ended
+                                           ? row_u64(&now.inherited, process_cpu_seconds)
+                                           : PARENT_HAS_ENDED;
+            parent->process.ignores_sigchld = now.ignores_sigchld;
+            lost = ledger_was_lost(parent, m, TICK);
+        }
+        ledger_leave(&w->books.ledger, m, lost);
+    }
+    members_sweep(members);
+}
+
+/* The world does not stand still while it is walked over. */
+static void walk(struct world *w)
+{
+    struct members *members = &w->books.members;
+    meet_children(w, TRACKER);
+    for (size_t i = 0; i < members->count; i++) {
+        struct member *m = members->order[i];
+        happen_much(w);
+        if (!visit(w, &m->process)) {
+            m->gone = true;
+            continue;
+        }
+        if (!m->was_seen)
+            welcome(w, m);
+        if (chance(w, 50))
+            happen_much(w);
+        int slot = m->process.entity.pid % SLOTS;
+        if (!m->process.has_ended && w->tasks[slot].pid == m->process.entity.pid)
+            meet_children(w, slot);
+    }
+    book_departures(w);
+}
+
+static void check_tick(struct world *w, uint64_t before[3])
+{
+    const struct row *all = fold(&w->books);
+    uint64_t truth[] = {w->cpu, w->faults, w->io};
+    enum metric_id ids[] = {process_cpu_seconds, process_faults_minor_count, process_io_read_bytes};
+    for (int i = 0; i < 3; i++) {
+        uint64_t value = row_u64(all, ids[i]);
+        assert_true(value >= before[i]);
+        assert_true(value <= truth[i]);
+        before[i] = value;
+        uint64_t main = row_u64(&w->books.parts[PART_MAIN], ids[i]);
+        uint64_t others = row_u64(&w->books.parts[PART_DESCENDANTS], ids[i]);
+        assert_true(main <= value && others <= value);
+    }
+    assert_true(w->books.ledger.started <= w->born);
+}
+
+static void live(struct world *w)
+{
+    uint64_t published[3] = {0};
+    begin(&w->books, false);
+    w->tasks[1] = (struct task){.alive = true, .parent = TRACKER, .pid = pid_for(w, 1)};
+    struct member *main = members_add(&w->books.members, w->tasks[1].pid);
+    main->is_main = true;
+    main->process.splits_io = true;
+    for (unsigned tick = 0; tick < 60 || w->books.members.count; tick++) {
+        assert_true(tick < 10000);
+        w->closing = tick >= 50;
+        happen_much(w);
+        reap(w);
+        walk(w);
+        check_tick(w, published);
+    }
+}
+
+static void test_everything_is_counted(void **state)
+{
+    static struct world w;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        w = (struct world){.seed = seed};
+        live(&w);
+        const struct row *all = &w.books.parts[PART_COMBINED];
+        assert_value(all, process_cpu_seconds, w.cpu);
+        assert_value(all, process_faults_minor_count, w.faults);
+        assert_value(all, process_io_read_bytes, w.io);
+        assert_false(w.books.ledger.losing || w.books.ledger.ignoring);
+        end(&w.books);
+    }
+}
+
+/* What nobody waits for is a loss: the total is below the truth, and it is known that it is. */
+static void test_losses_are_seen(void **state)
+{
+    static struct world w;
+    unsigned with_losses = 0;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        w = (struct world){.seed = seed, .auto_reaping = true};
+        live(&w);
+        uint64_t total = row_u64(&w.books.parts[PART_COMBINED], process_cpu_seconds);
+        assert_true(total <= w.cpu);
+        assert_true(total >= w.cpu - w.vanished_cpu);
+        with_losses += w.books.ledger.losing;
+        end(&w.books);
+    }
+    assert_true(with_losses > 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_is_unknown),
+        cmocka_unit_test(test_conserved),
+        cmocka_unit_test(test_own_only),
+        cmocka_unit_test(test_counters_never_fall),
+        cmocka_unit_test(test_unchanged_members_are_not_summed_again),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_ignoring_is_remembered),
+        cmocka_unit_test(test_kept_and_max),
+        cmocka_unit_test(test_sum_of_gauges),
+        cmocka_unit_test(test_all_denied),
+        cmocka_unit_test(test_gauges_end_with_the_last_process),
+        cmocka_unit_test(test_what_was_read_at_the_end),
+        cmocka_unit_test(test_was_lost),
+        cmocka_unit_test(test_was_lost_after_the_parent),
+        cmocka_unit_test(test_was_lost_ignoring),
+        cmocka_unit_test(test_everything_is_counted),
+        cmocka_unit_test(test_losses_are_seen),
+    };
+    return RUN("ledger", tests);
+}
