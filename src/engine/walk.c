@@ -206,12 +206,8 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
     if (moved == 0 && depth < 0)
         return;
     t->slow.outdated |= moved != 0;
-    uint64_t rss = row_u64(&p->own, process_memory_rss_bytes);
-    char state = p->state;
+    t->members_changed = true;
     int r = moved < 0 ? moved : process_visit(&t->reader, source_of(m), p, depth);
-    /* Asleep, it can lose memory and be stopped, nothing else. */
-    t->members_changed |= depth != DEPTH_STILL || r < 0 || p->state != state ||
-                          row_u64(&p->own, process_memory_rss_bytes) != rss;
     if (r == -ESRCH) {
         forget(t, m);
         if (moved >= 0 && m->was_seen)
