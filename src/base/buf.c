@@ -26,13 +26,8 @@ bool buf_failed(const struct buf *b)
     return b->failed;
 }
 
-/* Room for `more` bytes and a terminating zero. */
-static bool reserve(struct buf *b, size_t more)
+static bool grow(struct buf *b, size_t more)
 {
-    if (b->failed)
-        return false;
-    if (b->capacity - b->length > more)
-        return true;
     size_t wanted = b->capacity ? b->capacity : 256;
     while (wanted - b->length <= more)
         wanted *= 2;
@@ -44,6 +39,12 @@ static bool reserve(struct buf *b, size_t more)
     b->data = data;
     b->capacity = wanted;
     return true;
+}
+
+/* Room for `more` bytes and a terminating zero. */
+static inline bool reserve(struct buf *b, size_t more)
+{
+    return !b->failed && (b->capacity - b->length > more || grow(b, more));
 }
 
 void buf_add(struct buf *b, const char *text, size_t length)
@@ -62,7 +63,10 @@ void buf_puts(struct buf *b, const char *text)
 
 void buf_putc(struct buf *b, char c)
 {
-    buf_add(b, &c, 1);
+    if (!reserve(b, 1))
+        return;
+    b->data[b->length++] = c;
+    b->data[b->length] = '\0';
 }
 
 void buf_printf(struct buf *b, const char *format, ...)

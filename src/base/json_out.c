@@ -104,6 +104,11 @@ static void escape(struct buf *b, unsigned char c)
     }
 }
 
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
 void json_string_n(struct json_out *j, const char *text, size_t length)
 {
     lead(j);
@@ -111,8 +116,11 @@ void json_string_n(struct json_out *j, const char *text, size_t length)
     const unsigned char *at = (const unsigned char *)text;
     const unsigned char *end = at + length;
     while (at < end) {
-        bool plain = *at >= 0x20 && *at < 0x7F && *at != '"' && *at != '\\';
-        size_t taken = plain ? 1 : *at >= 0x80 ? utf8_length(at, (size_t)(end - at)) : 0;
+        size_t taken = 0;
+        while (at + taken < end && is_plain(at[taken]))
+            taken++;
+        if (!taken && *at >= 0x80)
+            taken = utf8_length(at, (size_t)(end - at));
         if (taken) {
             buf_add(j->buf, (const char *)at, taken);
             at += taken;
