@@ -3,9 +3,10 @@
  *
  * A tick waits for its timer and asks for the last pid of the machine and for its own CPU time; of
  * each process it reads the CPU clock. Of a process whose clock has moved it reads stat and io,
- * and, when the machine has new processes, the list of children. Of every process it reads stat,
- * io, status, schedstat and the number of open files once a second, spread over the second.
- * Nothing is parsed and nothing summed up; files stay open as far as the limit of descriptors goes.
+ * and, when the machine has new processes, the list of children; once a second also status,
+ * schedstat and the number of open files. Of one that sleeps it reads stat once a second, because
+ * the kernel can take its memory away. Nothing is parsed and nothing summed up; files stay open as
+ * far as the limit of descriptors goes.
  *
  * Prints the CPU time per tick in nanoseconds, without the first SKIP ticks. */
 #include <fcntl.h>
@@ -31,6 +32,7 @@ struct process {
     pid_t pid;
     uint64_t clock_ns;
     uint64_t refreshed_ns;
+    bool has_run;   /* since then */
     int fds[FILES]; /* -1 = not kept */
 };
 
@@ -129,16 +131,20 @@ static void tick(int loadavg)
         struct process *p = &tree[i];
         uint64_t before = p->clock_ns;
         p->clock_ns = clock_ns((clockid_t)((~(unsigned)p->pid << 3) | 2));
+        bool moved = p->clock_ns != before;
         bool refresh = now_ns - p->refreshed_ns >= SECOND;
-        if (p->clock_ns == before && !refresh)
-            continue;
-        read_file(p, STAT);
-        read_file(p, IO);
-        if (find_children)
+        p->has_run |= moved;
+        if (refresh)
+            p->refreshed_ns = now_ns;
+        if (moved || refresh)
+            read_file(p, STAT);
+        if (moved)
+            read_file(p, IO);
+        if (moved && find_children)
             read_file(p, CHILDREN);
-        if (!refresh)
+        if (!refresh || !p->has_run)
             continue;
-        p->refreshed_ns = now_ns;
+        p->has_run = false;
         read_file(p, STATUS);
         read_file(p, SCHEDSTAT);
         read_file(p, OPEN_FILES);
