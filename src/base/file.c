@@ -52,3 +52,18 @@ int file_each_entry(int dir, void (*visit)(void *arg, const char *name), void *a
     }
     return n < 0 ? -errno : 0;
 }
+
+int file_each_entry_sorted(int dir, void (*visit)(void *arg, const char *name), void *arg)
+{
+    struct dirent **entries;
+    int count = scandirat(dir, ".", &entries, NULL, versionsort);
+    if (count < 0)
+        return -errno;
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] != '.')
+            visit(arg, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return 0;
+}

@@ -18,3 +18,6 @@ int file_write_all(int fd, const char *data, size_t length);
 
 /* Calls visit with every entry of a directory but . and .., without allocating. 0 or -errno. */
 int file_each_entry(int dir, void (*visit)(void *arg, const char *name), void *arg);
+
+/* The same in the order of numbers, which /proc has by itself and a copy of it has not. */
+int file_each_entry_sorted(int dir, void (*visit)(void *arg, const char *name), void *arg);

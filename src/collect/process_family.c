@@ -104,5 +104,6 @@ static void meet_if_number(void *arg, const char *name)
 int process_scan(struct process_reader *r, void (*meet)(void *arg, pid_t pid), void *arg)
 {
     struct family f = {.r = r, .meet = meet, .arg = arg};
-    return file_each_entry(r->root->proc, meet_if_number, &f);
+    return r->root->live ? file_each_entry(r->root->proc, meet_if_number, &f)
+                         : file_each_entry_sorted(r->root->proc, meet_if_number, &f);
 }

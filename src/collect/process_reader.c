@@ -112,5 +112,6 @@ int process_each_thread(struct process_reader *r, pid_t pid, void (*visit)(void 
     if (dir < 0)
         return dir;
     struct thread_walk w = {.visit = visit, .arg = arg};
-    return file_each_entry(dir, visit_if_number, &w);
+    return r->root->live ? file_each_entry(dir, visit_if_number, &w)
+                         : file_each_entry_sorted(dir, visit_if_number, &w);
 }
