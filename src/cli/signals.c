@@ -45,8 +45,13 @@ static void follow_stop(pid_t command)
  * then the command has it already. */
 static bool command_has_it(struct toll_tracker *t, const struct signalfd_siginfo *info)
 {
-    if (info->ssi_code > 0)
-        return true; /* from the kernel: a key, a hangup, or toll's own limits */
+    if (info->ssi_code > 0) {
+        /* From the kernel: a key, or the loss of the terminal, which it tells the leader alone. */
+        bool hangup = info->ssi_signo == SIGHUP || info->ssi_signo == SIGCONT;
+        return !(hangup && getsid(0) == getpid());
+    }
+    if (info->ssi_pid == (uint32_t)getpid())
+        return true; /* toll's own: it wrote to a pipe that nobody reads, or past a limit */
     return info->ssi_pid && toll_tracker_contains(t, (pid_t)info->ssi_pid);
 }
 
