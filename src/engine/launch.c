@@ -4,12 +4,15 @@
 #include "base/err.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+enum { LOOK_AFTER_CHILD_MS = 20 };
 
 /* What the child tells before it becomes the command, through shared memory: a write would count
  * as the command's. */
@@ -46,12 +49,20 @@ static int open_pidfd(pid_t pid)
 #endif
 }
 
-/* The pipe closes when the child has executed the command, or ended. */
-static void wait_for_exec(int pipe)
+static bool is_stopped(pid_t pid)
 {
-    char nothing;
-    while (read(pipe, &nothing, 1) < 0 && errno == EINTR)
-        ;
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+}
+
+/* The pipe closes when the child has executed the command, or ended. A Ctrl-Z may stop it before
+ * it comes to that: then it is for the caller to stop too, and not to sit here. */
+static void wait_for_exec(int pipe, pid_t child)
+{
+    struct pollfd fd = {.fd = pipe};
+    while (poll(&fd, 1, LOOK_AFTER_CHILD_MS) <= 0)
+        if (is_stopped(child))
+            return;
 }
 
 /* Forks; the child is the command, or has left the reason in *m, when this returns. */
@@ -67,7 +78,7 @@ static pid_t start(char *const argv[], const struct toll_launch *options,
     int fork_errno = errno;
     close(ends[1]);
     if (pid > 0)
-        wait_for_exec(ends[0]);
+        wait_for_exec(ends[0], pid);
     close(ends[0]);
     return pid < 0 ? -fork_errno : pid;
 }
