@@ -54,12 +54,11 @@ size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_on
         rungs[n++] = (struct rung){"at exit", row, e->main_at_end, QUALITY_EXACT, 0};
     if (!one_process && e->all_reaped) {
         uint64_t peak = e->peak_is_exact ? 0 : M(memory_peak_bytes);
-        uint64_t lost = vanished & ~M(memory_peak_bytes);
         /* wait4 knows the largest process, not whether that was the main one. */
         uint64_t not_told = part == PART_DESCENDANTS ? M(memory_peak_bytes) : 0;
         rungs[n++] = (struct rung){"wait4", row, in_rusage & ~not_told, QUALITY_EXACT_IF_REAPED,
-                                   lost | peak};
-        rungs[n++] = (struct rung){"wait4, io", row, in_own_io, QUALITY_EXACT_IF_REAPED, lost};
+                                   vanished | peak};
+        rungs[n++] = (struct rung){"wait4, io", row, in_own_io, QUALITY_EXACT_IF_REAPED, vanished};
     }
     if (one_process)
         rungs[n++] = (struct rung){"identity", row, M(processes_started_count), QUALITY_EXACT, 0};
