@@ -77,8 +77,13 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     row_put_u64(&p->own, process_threads_count, st.threads);
     if (shows_no_memory)
         return 0;
-    row_put_u64(&p->own, process_memory_rss_bytes, st.rss_pages * r->page_bytes);
+    uint64_t rss = st.rss_pages * r->page_bytes;
+    row_put_u64(&p->own, process_memory_rss_bytes, rss);
     row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_bytes);
+    /* The high-water mark is read less often. */
+    if (rss > row_u64(&p->own, process_memory_peak_bytes) &&
+        row_has(&p->own, process_memory_peak_bytes))
+        row_put_u64(&p->own, process_memory_peak_bytes, rss);
     return 0;
 }
 
@@ -125,7 +130,10 @@ static void split_io(struct process_reader *r, struct process_source *s, struct 
 {
     struct thread_io t = {.r = r, .pid = p->entity.pid};
     row_init(&t.sum, ENTITY_PROCESS);
-    if (s->threads <= 1)
+    /* No process lives without a fault: it has reaped nobody, and all is its own. */
+    if (!row_u64(&p->inherited, process_faults_minor_count))
+        t.sum = *whole;
+    else if (s->threads <= 1)
         add_thread_io(&t, p->entity.pid);
     else if (depth == DEPTH_REFRESH)
         process_each_thread(r, p->entity.pid, add_thread_io, &t);
