@@ -12,7 +12,8 @@ static struct evidence gather(const struct toll_tracker *t)
         .all_reaped = !t->members.count && t->reaper.main_reaped,
         .auto_reaping = t->ledger.losing || t->ledger.ignoring,
         .peak_is_exact = t->reaper.peak_is_exact,
-        .denied = t->ledger.denied,
+        /* Counters come to light when the process is reaped; a gauge was without it. */
+        .denied = t->ledger.denied | (t->summary.denied & t->ledger.folds[FOLD_SUM]),
         .main_at_end = t->ledger.main_fresh,
     };
 }
