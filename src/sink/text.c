@@ -189,6 +189,7 @@ static const char *word_for(enum quality q)
 static void add_figure(struct sink *s, const struct summary *summary, enum part part,
                        enum metric_id id, unsigned width)
 {
+    buf_putc(&s->text, ' '); /* stays when the figure is wider than its column */
     size_t start = s->text.length;
     enum quality q = summary->verdicts[part][id].quality;
     if (q == QUALITY_LOWER_BOUND && part != PART_COMBINED)
@@ -197,7 +198,7 @@ static void add_figure(struct sink *s, const struct summary *summary, enum part 
         human_number(&s->text, metric_of(id), figure(&summary->target[part][id], metric_of(id)));
     else
         buf_puts(&s->text, "?");
-    buf_pad_left(&s->text, start, width);
+    buf_pad_left(&s->text, start, width - 1);
 }
 
 /* The mean of a gauge; of bytes, how many a second. */
