@@ -38,9 +38,11 @@ struct verdict ladder_pick(const struct rung *rungs, size_t count, enum metric_i
     return (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
 }
 
-struct verdict ladder_worse(struct verdict a, struct verdict b)
+struct verdict ladder_difference(struct verdict whole, struct verdict part)
 {
-    return a.quality <= b.quality ? a : b;
+    if (part.quality == QUALITY_LOWER_BOUND && whole.quality != QUALITY_UNKNOWN)
+        return (struct verdict){.quality = QUALITY_SAMPLED, .rung = part.rung};
+    return whole.quality <= part.quality ? whole : part;
 }
 
 size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_only,

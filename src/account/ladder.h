@@ -34,5 +34,6 @@ enum { LADDER_RUNGS = 5 };
 size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_only,
                     const struct row *row, const struct evidence *e);
 
-/* A difference is as good as the worse of its two sides. */
-struct verdict ladder_worse(struct verdict a, struct verdict b);
+/* What a difference of two figures is worth. What is missing in the second is too much in the
+ * difference, so a lower bound there gives no bound at all. */
+struct verdict ladder_difference(struct verdict whole, struct verdict part);

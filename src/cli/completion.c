@@ -58,7 +58,9 @@ static void add_bash(struct buf *b)
             buf_puts(b, "' -- \"$cur\"))");
         } else if (strstr(o->value, "FILE"))
             buf_puts(b, "COMPREPLY=($(compgen -f -- \"$cur\"))");
-        buf_puts(b, " ; return ;;\n");
+        else
+            buf_puts(b, "COMPREPLY=()");
+        buf_puts(b, "; return ;;\n");
     }
     buf_puts(b, "    esac\n    for ((i = 2; i < COMP_CWORD; i++)); do\n"
                 "        case ${COMP_WORDS[i]} in\n        --) break ;;\n        -*) ;;\n"

@@ -34,7 +34,7 @@ static int descriptor(const char *text)
 static int add_summary(struct session *s, struct toll_error *e)
 {
     const struct settings *set = &s->settings;
-    if (set->quiet || set->summary == SUMMARY_NONE)
+    if (set->summary == SUMMARY_NONE || (set->quiet && !set->summary_to))
         return 0;
     struct toll_output out = {
         .size = sizeof out,

@@ -44,8 +44,8 @@ static void judge(struct toll_tracker *t)
             struct verdict v = ladder_pick(rungs, count, id, &value);
             bool difference = part == PART_DESCENDANTS && v.quality != QUALITY_UNKNOWN &&
                               metric_of(id)->kind == METRIC_COUNTER;
-            s->verdicts[part][id] = difference ? ladder_worse(s->verdicts[PART_COMBINED][id],
-                                                              s->verdicts[PART_MAIN][id])
+            s->verdicts[part][id] = difference ? ladder_difference(s->verdicts[PART_COMBINED][id],
+                                                                   s->verdicts[PART_MAIN][id])
                                                : v;
         }
     }
@@ -100,11 +100,7 @@ static void note_what_is_missing(struct toll_tracker *t)
 int finish(struct toll_tracker *t)
 {
     tick(t, true);
-    uint64_t end_ns = t->reaper.main_reaped && t->members.count ? t->reaper.end_ns
-                                                                : t->frame.mono_ns;
-    if (t->options.wait == TOLL_WAIT_MAIN && t->reaper.main_reaped)
-        end_ns = t->reaper.end_ns;
-    summary_end(&t->summary, left_u64(end_ns, t->start_ns));
+    summary_end(&t->summary, t->frame.elapsed_ns);
     t->summary.end = t->reaper.end;
     list_survivors(t);
     note_what_is_missing(t);

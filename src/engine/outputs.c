@@ -5,15 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void outputs_note(struct toll_tracker *t, const char *format, ...)
+/* To the caller and into the record. */
+static void tell(struct toll_tracker *t, const char *sentence)
 {
-    char sentence[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
-    va_end(args);
-    if (!summary_note(&t->summary, sentence))
-        return;
     if (t->options.note)
         t->options.note(t->options.note_arg, sentence);
     uint64_t elapsed = left_u64(clock_mono(t->scripted), t->start_ns);
@@ -21,21 +15,35 @@ void outputs_note(struct toll_tracker *t, const char *format, ...)
         sink_note(t->sinks[i], elapsed, sentence);
 }
 
+void outputs_note(struct toll_tracker *t, const char *format, ...)
+{
+    char sentence[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    if (summary_note(&t->summary, sentence))
+        tell(t, sentence);
+}
+
 /* A failure is told at once; the summary tells at the end what was dropped. */
 static void check(struct toll_tracker *t, struct sink *s, int result)
 {
-    if (result == 0 || s->dropped != 1 || !t->options.note)
+    if (result == 0 || s->dropped != 1)
         return;
     char sentence[512];
     snprintf(sentence, sizeof sentence, "cannot write to '%s': %s; the job goes on", s->name,
              strerror(-result));
-    t->options.note(t->options.note_arg, sentence);
+    tell(t, sentence);
 }
 
 void outputs_begin(struct toll_tracker *t)
 {
+    /* All first: nothing may be told to one that has not begun. */
     for (size_t i = 0; i < t->sink_count; i++)
-        check(t, t->sinks[i], sink_begin(t->sinks[i], &t->run));
+        sink_begin(t->sinks[i], &t->run);
+    for (size_t i = 0; i < t->sink_count; i++)
+        check(t, t->sinks[i], t->sinks[i]->failure);
 }
 
 void outputs_frame(struct toll_tracker *t)

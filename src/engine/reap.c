@@ -154,8 +154,9 @@ static bool reap_one(struct toll_tracker *t, pid_t pid)
     if (pid == t->launched.pid) {
         t->reaper.main_reaped = true;
         t->reaper.end = end;
-        t->reaper.end_ns = now_ns;
+        t->reaper.main_end_ns = now_ns;
     }
+    t->reaper.last_end_ns = now_ns;
     book_peak(t, (uint64_t)usage.ru_maxrss * 1024);
     if (m) {
         sharpen(&m->process, &usage, t->launched.floor_rss_bytes);

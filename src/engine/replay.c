@@ -112,7 +112,7 @@ static int take_reaped(struct toll_tracker *t, struct scan *line)
     if ((pid_t)pid == t->launched.pid) {
         t->reaper.main_reaped = true;
         t->reaper.end = end;
-        t->reaper.end_ns = t->replay->clock.mono_ns;
+        t->reaper.main_end_ns = t->replay->clock.mono_ns;
     }
     if (m)
         walk_reaped(t, m, &end, t->replay->clock.mono_ns);

@@ -63,7 +63,8 @@ bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
         return false;
     if (!slow->in_pass) {
         if (slow->pass && !slow->outdated)
-            return true; /* nobody ran: the figures of the last round hold, and weigh as time passes */
+            return true; /* nobody ran: the figures of the last round hold, and weigh as time passes
+                          */
         if (!may_begin(t, now_ns))
             return false;
         slow->in_pass = true;

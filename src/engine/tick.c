@@ -10,9 +10,20 @@ enum { TOP_PROCESSES = 20 };
 #define ROWS_EVERY_NS   NS_PER_SECOND
 #define REFRESH_SELF_NS NS_PER_SECOND
 
+/* The run ends with the command, or with the last process, not when toll has noticed. */
+static uint64_t end_of_run(const struct toll_tracker *t, uint64_t now_ns)
+{
+    const struct reaper *r = &t->reaper;
+    if (t->options.wait == TOLL_WAIT_MAIN && r->main_reaped)
+        return r->main_end_ns;
+    return r->no_children_left && r->last_end_ns ? r->last_end_ns : now_ns;
+}
+
 static void stamp(struct toll_tracker *t, struct frame *f, bool last)
 {
     uint64_t now_ns = clock_mono(t->scripted);
+    if (last)
+        now_ns = end_of_run(t, now_ns);
     uint64_t before = f->mono_ns ? f->mono_ns : t->start_ns;
     f->mono_ns = now_ns;
     f->real_ns = clock_real(t->scripted);
@@ -127,5 +138,5 @@ void tick(struct toll_tracker *t, bool last)
     summary_frame(&t->summary, f);
     outputs_frame(t);
     f->tick++;
-    t->tick_cost_ns = clock_mono(t->scripted) - f->mono_ns;
+    t->tick_cost_ns = left_u64(clock_mono(t->scripted), f->mono_ns);
 }

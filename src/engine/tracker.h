@@ -23,8 +23,9 @@ struct reaper {
     bool main_reaped;
     bool no_children_left;
     bool peak_is_exact;
-    struct toll_end end; /* of the main process */
-    uint64_t end_ns;
+    struct toll_end end;  /* of the main process */
+    uint64_t main_end_ns; /* when it was reaped … */
+    uint64_t last_end_ns; /* … and when anybody was, last */
 };
 
 /* How new members are found. */

@@ -12,6 +12,7 @@ enum { TITLE = 25, FIGURE = 12, MEAN = 11, MAIN = 11, DESCENDANTS = 12, LINE = 8
 
 /* A rate over less than this says nothing. */
 #define SHORTEST_FOR_RATES NS_PER_SECOND
+#define SHORTEST_FOR_SHARE 0.1
 
 #define BOLD  "\033[1m"
 #define RED   "\033[1;31m"
@@ -341,7 +342,7 @@ static void add_self_figure(struct buf *b, const struct metric *m, double number
     bool one = m->unit == UNIT_count && number == 1 && m->facts.title[title - 1] == 's';
     buf_putc(b, ' ');
     buf_add(b, m->facts.title, title - one);
-    if (m->kind == METRIC_COUNTER && m->unit == UNIT_seconds && elapsed > 0) {
+    if (m->kind == METRIC_COUNTER && m->unit == UNIT_seconds && elapsed >= SHORTEST_FOR_SHARE) {
         buf_puts(b, " (");
         buf_double_fixed(b, number / elapsed * 100, number / elapsed < 0.01 ? 3 : 1);
         buf_puts(b, " % of one core)");

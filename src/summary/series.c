@@ -100,6 +100,8 @@ bool series_quantile(const struct series *s, const struct metric *m, double shar
     uint64_t value;
     if (!s->histogram || !histogram_quantile(s->histogram, share, &value))
         return false;
-    *ret = (double)value / histogram_scale(m);
+    /* The middle of a bucket may lie outside of what was seen. */
+    double middle = (double)value / histogram_scale(m);
+    *ret = middle < s->min ? s->min : middle > s->max ? s->max : middle;
     return true;
 }
