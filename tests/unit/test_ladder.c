@@ -138,12 +138,19 @@ static void test_never_better_than_the_evidence(void **state)
         }
 }
 
-static void test_worse(void **state)
+static void test_difference(void **state)
 {
     struct verdict good = {QUALITY_EXACT, "a"}, poor = {QUALITY_SAMPLED, "b"};
-    assert_string_equal(ladder_worse(good, poor).rung, "b");
-    assert_string_equal(ladder_worse(poor, good).rung, "b");
-    assert_string_equal(ladder_worse(good, good).rung, "a");
+    struct verdict bound = {QUALITY_LOWER_BOUND, "c"}, none = {QUALITY_UNKNOWN, ""};
+    assert_int_equal(ladder_difference(good, good).quality, QUALITY_EXACT);
+    assert_string_equal(ladder_difference(good, poor).rung, "b");
+    assert_string_equal(ladder_difference(poor, good).rung, "b");
+    assert_int_equal(ladder_difference(bound, good).quality, QUALITY_LOWER_BOUND);
+    /* Too little taken away is no bound from below. */
+    assert_int_equal(ladder_difference(good, bound).quality, QUALITY_SAMPLED);
+    assert_int_equal(ladder_difference(bound, bound).quality, QUALITY_SAMPLED);
+    assert_int_equal(ladder_difference(none, bound).quality, QUALITY_UNKNOWN);
+    assert_int_equal(ladder_difference(good, none).quality, QUALITY_UNKNOWN);
 }
 
 int main(void)
@@ -156,7 +163,7 @@ int main(void)
         cmocka_unit_test(test_survivors),
         cmocka_unit_test(test_main),
         cmocka_unit_test(test_never_better_than_the_evidence),
-        cmocka_unit_test(test_worse),
+        cmocka_unit_test(test_difference),
     };
     return RUN("ladder", tests);
 }
