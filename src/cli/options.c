@@ -336,94 +336,101 @@ static int read_environment(struct settings *s, struct toll_error *e)
 
 /* ---- The command line ------------------------------------------------------------------------ */
 
-struct walk_of_arguments {
+struct arguments {
     int argc;
     char **argv;
     int at;           /* the next word */
     const char *more; /* further letters of -qv, or NULL */
 };
 
-/* The next option and its value. 1, 0 when the options are over, -EINVAL. */
-static int next_option(struct walk_of_arguments *w, const struct option **ret_option,
-                       const char **ret_value, char *shown, size_t capacity, struct toll_error *e)
+/* One option as it was written. */
+struct given {
+    const struct option *option; /* NULL: there is no such option */
+    const char *value;           /* NULL: none */
+    char shown[80];              /* "--interval" or "-i" */
+};
+
+/* --name, --name=value */
+static void take_long(const char *word, struct given *g)
 {
-    const char *value = NULL;
-    const struct option *o;
-    if (!w->more) {
-        const char *word = w->at < w->argc ? w->argv[w->at] : NULL;
+    const char *equals = strchr(word, '=');
+    int length = (int)(equals ? equals - word : (ptrdiff_t)strlen(word));
+    snprintf(g->shown, sizeof g->shown, "%.*s", length, word);
+    g->option = option_by_name(g->shown + 2);
+    g->value = equals ? equals + 1 : NULL;
+}
+
+/* -q, -qv, -i1s, -i=1s */
+static void take_letter(struct arguments *a, struct given *g)
+{
+    snprintf(g->shown, sizeof g->shown, "-%c", *a->more);
+    g->option = option_by_letter(*a->more++);
+    if (g->option && g->option->value && *a->more) {
+        g->value = a->more + (*a->more == '=');
+        a->more = NULL;
+    } else if (!*a->more) {
+        a->more = NULL;
+    }
+}
+
+/* The next option and its value. 1, 0 when the options are over, -EINVAL. */
+static int next_option(struct arguments *a, struct given *g, struct toll_error *e)
+{
+    *g = (struct given){0};
+    if (!a->more) {
+        const char *word = a->at < a->argc ? a->argv[a->at] : NULL;
         if (!word || word[0] != '-' || !word[1])
             return 0;
-        w->at++;
+        a->at++;
         if (strcmp(word, "--") == 0)
             return 0;
-        if (word[1] != '-')
-            w->more = word + 1;
-        else {
-            const char *equals = strchr(word, '=');
-            char name[64];
-            size_t length = equals ? (size_t)(equals - word - 2) : strlen(word + 2);
-            snprintf(name, sizeof name, "%.*s", (int)length, word + 2);
-            o = length < sizeof name ? option_by_name(name) : NULL;
-            value = equals ? equals + 1 : NULL;
-            snprintf(shown, capacity, "--%s", name);
-        }
+        if (word[1] == '-')
+            take_long(word, g);
+        else
+            a->more = word + 1;
     }
-    if (w->more) {
-        o = option_by_letter(*w->more);
-        snprintf(shown, capacity, "-%c", *w->more++);
-        if (o && o->value && *w->more) {
-            value = w->more + (*w->more == '=');
-            w->more = NULL;
-        } else if (!*w->more) {
-            w->more = NULL;
-        }
-    }
-    if (!o)
-        return err_set(e, -EINVAL, "there is no option %s; 'toll help run' lists them", shown);
-    if (o->value && !value && w->at < w->argc)
-        value = w->argv[w->at++];
-    if (o->value && !value)
-        return err_set(e, -EINVAL, "%s needs a value: %s", shown, o->value);
-    *ret_option = o;
-    *ret_value = value;
+    if (a->more)
+        take_letter(a, g);
+    if (!g->option)
+        return err_set(e, -EINVAL, "there is no option %s; 'toll help run' lists them", g->shown);
+    if (g->option->value && !g->value && a->at < a->argc)
+        g->value = a->argv[a->at++];
+    if (g->option->value && !g->value)
+        return err_set(e, -EINVAL, "%s needs a value: %s", g->shown, g->option->value);
     return 1;
 }
 
 /* The configuration file is named on the command line but read before it. */
 static int find_config(struct settings *s, int argc, char **argv, struct toll_error *e)
 {
-    struct walk_of_arguments w = {.argc = argc, .argv = argv, .at = 1};
-    const struct option *o;
-    const char *value;
-    char shown[80];
+    struct arguments a = {.argc = argc, .argv = argv, .at = 1};
+    struct given g;
     int r;
     s->config = getenv("TOLL_CONFIG");
-    while ((r = next_option(&w, &o, &value, shown, sizeof shown, e)) > 0)
-        if (o->set == set_config)
-            s->config = value;
+    while ((r = next_option(&a, &g, e)) > 0)
+        if (g.option->set == set_config)
+            s->config = g.value;
     return r;
 }
 
 static int read_command_line(struct settings *s, int argc, char **argv, int *ret_rest,
                              struct toll_error *e)
 {
-    struct walk_of_arguments w = {.argc = argc, .argv = argv, .at = 1};
-    const struct option *o;
-    const char *value;
-    char shown[80];
+    struct arguments a = {.argc = argc, .argv = argv, .at = 1};
+    struct given g;
     bool list_began[2] = {false, false};
     int r;
-    while ((r = next_option(&w, &o, &value, shown, sizeof shown, e)) > 0) {
-        bool *began = &list_began[o->set == set_label];
-        if (o->repeats && !*began) {
-            forget_list(s, o);
+    while ((r = next_option(&a, &g, e)) > 0) {
+        bool *began = &list_began[g.option->set == set_label];
+        if (g.option->repeats && !*began) {
+            forget_list(s, g.option);
             *began = true;
         }
-        r = options_apply(s, o, value, shown, e);
+        r = options_apply(s, g.option, g.value, g.shown, e);
         if (r < 0)
             return r;
     }
-    *ret_rest = w.at;
+    *ret_rest = a.at;
     return r;
 }
 
