@@ -50,6 +50,7 @@ size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_on
 {
     bool one_process = part == PART_MAIN || own_only;
     uint64_t vanished = e->auto_reaping && !one_process ? ~UINT64_C(0) : 0;
+    uint64_t denied = one_process ? 0 : e->denied; /* what is hidden of one process is unknown */
     size_t n = 0;
     rungs[n++] = (struct rung){"clock", row, of_the_clock, QUALITY_EXACT, 0};
     if (one_process)
@@ -65,6 +66,6 @@ size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_on
     if (one_process)
         rungs[n++] = (struct rung){"identity", row, M(processes_started_count), QUALITY_EXACT, 0};
     rungs[n++] = (struct rung){"samples", row, ~UINT64_C(0), QUALITY_SAMPLED,
-                               e->denied | at_least | (vanished & (in_rusage | in_own_io))};
+                               denied | at_least | (vanished & (in_rusage | in_own_io))};
     return n;
 }
