@@ -49,7 +49,7 @@ static int open_file(struct sink *s, const char *path, struct toll_error *e)
     struct stat st;
     s->made_file = stat(path, &st) < 0 && errno == ENOENT;
     s->owns_fd = true;
-    s->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+    s->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
     if (s->fd < 0)
         return err_set(e, -errno, "cannot write to '%s': %s", path, strerror(errno));
     return 0;
@@ -122,6 +122,9 @@ static int write_piece(struct sink *s)
 
 int sink_begin(struct sink *s, const struct run *run)
 {
+    /* Only now that the command runs: a record of before is not lost to a mistyped command. */
+    if (s->owns_fd && ftruncate(s->fd, 0) < 0 && errno != EINVAL)
+        s->failure = -errno;
     if (s->kind->begin)
         s->kind->begin(s, run);
     return write_piece(s);
