@@ -70,10 +70,12 @@ int outputs_summary(struct toll_tracker *t)
                          strerror(-s->failure));
     }
     for (size_t i = 0; i < t->sink_count; i++) {
-        int r = sink_summary(t->sinks[i], &t->summary);
-        check(t, t->sinks[i], r);
-        if (!first && t->sinks[i]->failure)
-            first = t->sinks[i]->failure;
+        struct sink *s = t->sinks[i];
+        int r = sink_summary(s, &t->summary);
+        if (r < 0 && s->dropped == 1) /* for those that come after it to tell */
+            outputs_note(t, "cannot write to '%s': %s", s->name, strerror(-r));
+        if (!first)
+            first = s->failure;
     }
     return first;
 }
