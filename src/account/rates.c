@@ -4,13 +4,15 @@
 void rates_of_parts(struct rates *r, struct row parts[PARTS], uint64_t interval_ns)
 {
     for (unsigned part = 0; part < PARTS; part++) {
+        r->since_ns[part] += interval_ns;
         if (!row_has(&parts[part], process_cpu_seconds))
             continue;
         uint64_t cpu_ns = row_u64(&parts[part], process_cpu_seconds);
-        if (interval_ns)
+        if (r->since_ns[part])
             row_put_double(&parts[part], process_cpu_cores,
-                           (double)left_u64(cpu_ns, r->cpu_ns[part]) / (double)interval_ns);
+                           (double)left_u64(cpu_ns, r->cpu_ns[part]) / (double)r->since_ns[part]);
         r->cpu_ns[part] = cpu_ns;
+        r->since_ns[part] = 0;
     }
 }
 
