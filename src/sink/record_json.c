@@ -148,7 +148,7 @@ static void add_series(struct json_out *j, const struct series *s, const struct 
 {
     json_key(j, m->facts.name);
     json_object(j);
-    bool known = !verdict || verdict->quality != QUALITY_UNKNOWN;
+    bool known = verdict ? verdict->quality != QUALITY_UNKNOWN : s->observed_ns > 0;
     if (known && m->kind == METRIC_COUNTER)
         add_counter(j, s, m);
     else if (known)
@@ -183,9 +183,9 @@ static void add_survivors(struct json_out *j, const struct summary *s)
         json_i64(j, s->survivors[i].pid);
         json_key(j, "name");
         json_string(j, s->survivors[i].name);
-        json_key(j, "cpu_seconds");
+        json_key(j, metric_of(process_cpu_seconds)->facts.name);
         json_seconds(j, s->survivors[i].cpu_ns);
-        json_key(j, "memory_rss_bytes");
+        json_key(j, metric_of(process_memory_rss_bytes)->facts.name);
         json_u64(j, s->survivors[i].rss_bytes);
         json_object_end(j);
     }
