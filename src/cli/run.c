@@ -21,6 +21,18 @@ static int failed_launch(const struct toll_launch *launch, const struct toll_err
                                                                          : EXIT_NOT_EXECUTABLE;
 }
 
+/* Until something has come. Where the kernel cannot wait (it has no memory) it is looked for now
+ * and then: nothing ends the wait but the command. */
+static void wait_for(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+    for (nfds_t i = 0; i < count; i++)
+        fds[i].revents = 0;
+    if (poll(fds, count, timeout_ms) < 0 && errno != EINTR) {
+        usleep(10000);
+        fds[0].revents = POLLIN;
+    }
+}
+
 /* toll cannot measure, but the command runs: see it to its end. */
 static int just_wait(struct session *s, struct signals *signals)
 {
@@ -28,7 +40,7 @@ static int just_wait(struct session *s, struct signals *signals)
     int status;
     while (waitpid(command, &status, WNOHANG) == 0) {
         struct pollfd fd = {.fd = signals->fd, .events = POLLIN};
-        poll(&fd, 1, 1000);
+        wait_for(&fd, 1, 1000);
         signals_forward(signals, s->tracker);
     }
     return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
@@ -42,8 +54,7 @@ static void measure(struct session *s, struct signals *signals)
         {.fd = toll_tracker_fd(s->tracker), .events = POLLIN},
     };
     while (toll_tracker_step(s->tracker) > 0) {
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
-            break;
+        wait_for(fds, 2, -1);
         if ((fds[0].revents & POLLIN) && signals_forward(signals, s->tracker))
             break;
     }

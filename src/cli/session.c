@@ -98,5 +98,6 @@ void session_close(struct session *s)
 void session_finish(struct session *s, struct toll_end *ret_end)
 {
     s->finishing = true;
-    toll_tracker_finish(s->tracker, ret_end);
+    if (toll_tracker_finish(s->tracker, ret_end) == -ENOMEM)
+        complain("no memory for what should be written at the end"); /* the summary included */
 }

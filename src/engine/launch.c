@@ -60,9 +60,14 @@ static bool is_stopped(pid_t pid)
 static void wait_for_exec(int pipe, pid_t child)
 {
     struct pollfd fd = {.fd = pipe};
-    while (poll(&fd, 1, LOOK_AFTER_CHILD_MS) <= 0)
+    char nothing;
+    int n;
+    while ((n = poll(&fd, 1, LOOK_AFTER_CHILD_MS)) <= 0) {
         if (is_stopped(child))
             return;
+        if (n < 0 && errno != EINTR && read(pipe, &nothing, 1) == 0)
+            return; /* no memory to poll: reading waits as well */
+    }
 }
 
 /* Forks; the child is the command, or has left the reason in *m, when this returns. */
