@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""The header and the library agree: what is declared is exported, and nothing else is."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HEADER = os.path.join(TOP, "include", "toll.h")
+BUILD = os.environ["TOLL_BUILD"]
+SANITIZED = "TOLL_SANITIZED" in os.environ
+
+
+def declared():
+    """The functions of toll.h."""
+    with open(HEADER, encoding="utf-8") as file:
+        text = file.read()
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    text = re.sub(r"^\s*#.*$", " ", text, flags=re.M)
+    text = re.sub(r"\{[^{}]*\}", "{}", text)  # bodies of structs and enums
+    names = set()
+    for statement in text.split(";"):
+        match = re.search(r"\b(\w+)\s*\([^()]*\)\s*$", statement)
+        if match:
+            names.add(match.group(1))
+    return names
+
+
+def defined(path, *options):
+    """Names that a library defines for others, without the sanitizers'."""
+    done = subprocess.run(
+        ["nm", *options, "--defined-only", "--extern-only", path],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    names = set()
+    for line in done.stdout.splitlines():
+        words = line.split()
+        if len(words) == 3 and words[1] != "A":  # A: the name of the version itself
+            names.add(words[2].split("@")[0])
+    return names
+
+
+def test_header_declares_something():
+    names = declared()
+    assert "toll_tracker_new" in names and "toll_version" in names
+    assert all(name.startswith("toll_") for name in names), names
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers export names of their own")
+def test_shared_library_exports_the_header():
+    assert defined(f"{BUILD}/libtoll.so", "--dynamic") == declared()
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers export names of their own")
+def test_static_library_shows_the_header():
+    assert defined(f"{BUILD}/libtoll.a") == declared()
+
+
+def compile_header(tmp_path, compiler, suffix, options):
+    source = tmp_path / f"alone{suffix}"
+    # Twice: it is guarded. Every function is named, so that each declaration is used.
+    uses = "".join(f"    (void)&{name};\n" for name in sorted(declared()))
+    source.write_text(
+        f'#include "toll.h"\n#include "toll.h"\nint main()\n{{\n{uses}    return 0;\n}}\n'
+        if suffix == ".cc"
+        else f'#include "toll.h"\n#include "toll.h"\nint main(void)\n{{\n{uses}    return 0;\n}}\n'
+    )
+    command = [*compiler, *options, f"-I{TOP}/include", "-fsyntax-only", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+
+
+def there(compiler):
+    return subprocess.run(["which", compiler], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_header_alone_as_c11(tmp_path, compiler):
+    if not there(compiler):
+        pytest.skip(f"no {compiler}")
+    # sigset_t and pid_t are POSIX's.
+    options = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wstrict-prototypes", *WARNINGS]
+    compile_header(tmp_path, [compiler], ".c", options)
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_header_alone_as_cpp17(tmp_path, compiler):
+    if not there(compiler):
+        pytest.skip(f"no {compiler}")
+    compile_header(tmp_path, [compiler], ".cc", ["-std=c++17", *WARNINGS])
+
+
+@pytest.mark.skipif(SANITIZED, reason="a program without sanitizers cannot load it")
+def test_program_links_and_runs(tmp_path):
+    """The library as others use it: the shared one, found by its name."""
+    source = tmp_path / "use.c"
+    source.write_text(
+        '#include "toll.h"\n#include <string.h>\n'
+        "int main(void)\n{\n    size_t n = 0;\n"
+        "    while (toll_metric_at(n))\n        n++;\n"
+        "    return !(n > 20 && toll_format_at(0) && !strcmp(toll_version(), TOLL_VERSION));\n}\n"
+    )
+    program = tmp_path / "use"
+    command = ["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", *WARNINGS, f"-I{TOP}/include"]
+    command += [str(source), "-o", str(program), f"-L{BUILD}", "-ltoll"]
+    subprocess.run(command, check=True)
+    env = {**os.environ, "LD_LIBRARY_PATH": BUILD}
+    assert subprocess.run([str(program)], env=env, check=False).returncode == 0
