@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Recorded runs, replayed through the real command."""
+
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+FIXTURES = TOP / "tests/fixtures"
+NAMES = sorted(path.parent.name for path in FIXTURES.glob("*/script"))
+TOLL = os.environ.get("TOLL", str(TOP / "build/toll"))
+NOBODY = 65534
+
+# Runs that are replayed with options; the others are replayed plainly.
+VARIANTS = {
+    "this-machine.no-children": ["--no-children"],
+    "this-machine.some-metrics": ["--metrics", "cpu_*,target_memory_rss*,processes"],
+    "this-machine.rss-only": ["--memory", "rss", "--processes", "none"],
+    "linux-4.9.all-processes": ["--processes", "all", "--name", "old", "--label", "team=a b"],
+}
+RUNS = {name: [] for name in NAMES} | VARIANTS | {"zombie-root": ["--wait", "all"]}
+
+
+def fixture_of(run):
+    name = run
+    while name not in NAMES:
+        name = name.rpartition(".")[0]
+    return FIXTURES / name
+
+
+def limit_memory():
+    """A loop that eats memory must not take the machine along."""
+    if not os.environ.get("TOLL_SANITIZED"):
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+
+def replay(directory, *options, user=None):
+    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
+    env |= {key: os.environ[key] for key in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if key in os.environ}
+    as_user = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
+    return subprocess.run(
+        [TOLL, "replay", *options, directory],
+        env=env,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        preexec_fn=limit_memory,
+        **as_user,
+    )
+
+
+def hide(source, directory):
+    """A copy of a run in which the files it lists as denied cannot be read by an ordinary user."""
+    shutil.copytree(source, directory)
+    for line in (source / "denied").read_text().splitlines():
+        (directory / line).chmod(0)
+
+
+def outputs(run, tmp_path):
+    """Everything toll writes of a run: suffix -> bytes, and what it printed under `stderr`."""
+    source = fixture_of(run)
+    user = None
+    if (source / "denied").exists():
+        hide(source, tmp_path / "run")
+        source = tmp_path / "run"
+        if os.geteuid() == 0:  # root reads everything
+            user = NOBODY
+            for path in (tmp_path, *tmp_path.parents):
+                if path.owner() == "root" and path.stat().st_mode & 0o005 != 0o005:
+                    path.chmod(path.stat().st_mode | 0o055)
+    into = tmp_path / "out"
+    into.mkdir()
+    if user is not None:
+        os.chown(into, user, user)
+    files = [into / f"run{suffix}" for suffix in (".csv", ".jsonl", ".json", ".txt")]
+    options = [word for file in files for word in ("-o", file)]
+    plain = replay(source, *options, "--summary", "none", *RUNS[run], user=user)
+    assert plain.returncode == 0, plain.stderr.decode()
+    verbose = into / "run.verbose.txt"
+    again = replay(source, "-v", "-o", verbose, "--summary", "none", *RUNS[run], user=user)
+    assert again.returncode == 0, again.stderr.decode()
+    found = {file.name.removeprefix("run"): file.read_bytes() for file in [*files, verbose]}
+    return found | {"stderr": plain.stderr}
+
+
+def records(text):
+    return [json.loads(line) for line in text.decode().splitlines()]
+
+
+def metrics():
+    done = subprocess.run([TOLL, "metrics", "--json"], capture_output=True, check=True)
+    return json.loads(done.stdout)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""What holds of each format, whatever the figures: schemas, columns, and names from the table."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+import recorded
+
+jsonschema = pytest.importorskip("jsonschema")
+
+SCHEMAS = recorded.TOP / "docs/schema"
+NAMES_OF = {
+    entity: {m["name"] for m in recorded.metrics() if m["entity"] == entity}
+    for entity in ("process", "self")
+}
+# Files that must take names of metrics from the table. In C an enumerator of the table may stand
+# (process_cpu_seconds): the compiler knows when it is no more. A string may not.
+GENERATED = ("src/sink", "src/cli", "docs/schema", "completions")
+ALLOWED = {
+    # Keys of the run and of a sample, which are no metrics but called alike.
+    ("src/sink/record_json.c", "wall_seconds"),
+    ("docs/schema/summary.schema.json", "wall_seconds"),
+    ("src/sink/jsonl.c", "processes"),
+    ("docs/schema/record.schema.json", "processes"),
+    # An option.
+    ("src/cli/options.c", "processes"),
+}
+
+
+@pytest.fixture(scope="module", params=recorded.RUNS)
+def outputs(request, tmp_path_factory):
+    return recorded.outputs(request.param, tmp_path_factory.mktemp("run"))
+
+
+def validator(name):
+    schema = json.loads((SCHEMAS / name).read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_summary_follows_its_schema(outputs):
+    summary = json.loads(outputs[".json"])
+    validator("summary.schema.json").validate(summary)
+    for figures in summary["target"].values():
+        assert figures.keys() <= NAMES_OF["process"]
+    assert summary["self"].keys() <= NAMES_OF["self"]
+
+
+def test_record_follows_its_schema(outputs):
+    record = validator("record.schema.json")
+    summary = validator("summary.schema.json")
+    lines = recorded.records(outputs[".jsonl"])
+    for line in lines:
+        record.validate(line)
+        for figures in line["target"].values() if line["type"] == "sample" else ():
+            assert figures.keys() <= NAMES_OF["process"]
+    types = [line["type"] for line in lines]
+    assert types[0] == "run" and types[-1] == "summary"
+    assert types.count("run") == types.count("summary") == 1
+    summary.validate({key: value for key, value in lines[-1].items() if key != "type"})
+
+
+@pytest.mark.parametrize(
+    "schema, broken",
+    [
+        ("record.schema.json", {"type": "sample"}),
+        ("record.schema.json", {"type": "event", "elapsed": -1, "name": "note", "text": "x"}),
+        ("record.schema.json", {"type": "other"}),
+        ("summary.schema.json", {"schema": "toll.summary/1"}),
+    ],
+)
+def test_schemas_refuse(schema, broken):
+    with pytest.raises(jsonschema.ValidationError):
+        validator(schema).validate(broken)
+
+
+def test_csv_is_a_table(outputs):
+    rows = list(csv.reader(io.StringIO(outputs[".csv"].decode(), newline=""), strict=True))
+    header, *values = rows
+    assert values
+    assert {len(row) for row in rows} == {len(header)}
+    assert len(set(header)) == len(header)
+    samples = [r for r in recorded.records(outputs[".jsonl"]) if r["type"] == "sample"]
+    assert len(samples) == len(values)
+    prefixes = {"combined": "target", "main": "main", "descendants": "descendants"}
+    for sample, row in zip(samples, values):
+        named = dict(zip(header, row))
+        for part, figures in sample["target"].items():
+            for name, value in figures.items():
+                text = named[f"{prefixes[part]}_{name}"]
+                assert text == "" if value is None else float(text) == value, name
+
+
+def test_lines_end_and_nothing_else_controls(outputs):
+    for suffix, text in outputs.items():
+        if suffix == "stderr":
+            continue
+        assert text.endswith(b"\n")
+        text.decode("utf-8")  # valid, whatever a process is called
+        assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", text), suffix
+
+
+def texts_of(path):
+    """What a file could put out: the strings of C, all of another file."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix in (".c", ".h"):
+        text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+        return re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)
+    return re.findall(r'"([^"]*)"', text) if path.suffix == ".json" else [text]
+
+
+def test_no_format_names_a_metric():
+    names = {m["name"] for m in recorded.metrics()}
+    # A name of one word ("threads") may stand in a sentence, but not alone.
+    inside = re.compile(r"(?<![a-z])(?:" + "|".join(name for name in names if "_" in name) + r")(?![a-z_])")
+    found = {
+        (str(path.relative_to(recorded.TOP)), name)
+        for folder in GENERATED
+        for path in sorted((recorded.TOP / folder).rglob("*"))
+        if path.is_file()
+        for text in texts_of(path)
+        for name in [*inside.findall(text), *({text} & names)]
+    }
+    assert sorted(found - ALLOWED) == []
+    assert sorted(ALLOWED - found) == []

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""Every recorded run in every format, byte for byte; and its totals against the truth.
+
+`make golden-update` writes the expected files anew; look at them with git diff.
+"""
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+import recorded
+
+EXPECTED = pathlib.Path(__file__).with_name("expected")
+SUFFIXES = (".csv", ".jsonl", ".json", ".txt", ".verbose.txt")
+
+CPU = {
+    "cpu_seconds": ("user_us", "system_us"),
+    "cpu_user_seconds": ("user_us",),
+    "cpu_system_seconds": ("system_us",),
+}
+COUNTS = {
+    "faults_minor": "minflt",
+    "faults_major": "majflt",
+    "storage_read_bytes": "read_bytes",
+    "storage_written_bytes": "write_bytes",
+    "storage_cancelled_bytes": "cancelled_write_bytes",
+    "io_read_bytes": "rchar",
+    "io_written_bytes": "wchar",
+    "io_read_calls": "syscr",
+    "io_write_calls": "syscw",
+}
+# What is known only as far as it was seen.
+LOSSY = {"auto-reap", "nocldwait"}
+WRITTEN = [name for name in recorded.NAMES if (recorded.FIXTURES / name / "truth.json").exists()]
+
+
+@pytest.fixture(scope="session")
+def outputs(tmp_path_factory):
+    """Each run is replayed once, however many tests look at it."""
+    kept = {}
+
+    def get(run):
+        if run not in kept:
+            kept[run] = recorded.outputs(run, tmp_path_factory.mktemp("run"))
+        return kept[run]
+
+    return get
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("run", recorded.RUNS)
+def test_as_expected(run, suffix, outputs, request):
+    found = outputs(run)[suffix]
+    path = EXPECTED / (run + suffix)
+    if request.config.getoption("--update"):
+        path.write_bytes(found)
+    expected = path.read_bytes()
+    # As text when it can be: pytest shows the lines that differ.
+    assert found.decode(errors="backslashreplace") == expected.decode(errors="backslashreplace")
+    assert found == expected
+
+
+def test_nothing_else_is_expected():
+    known = {run + suffix for run in recorded.RUNS for suffix in SUFFIXES}
+    assert {path.name for path in EXPECTED.iterdir()} == known
+
+
+@pytest.mark.parametrize("run", recorded.RUNS)
+def test_notes_are_said_and_kept(run, outputs):
+    notes = json.loads(outputs(run)[".json"])["notes"]
+    said = outputs(run)["stderr"].decode(errors="replace").splitlines()
+    assert said == [f"toll: {note}" for note in notes]
+
+
+# ---- The truth ---------------------------------------------------------------------------------
+
+
+def truth_of(name):
+    return json.loads((recorded.FIXTURES / name / "truth.json").read_text())
+
+
+def whole_target(name, outputs):
+    return json.loads(outputs(name)[".json"])["target"]["combined"]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_cpu_is_conserved(name, outputs):
+    truth, target = truth_of(name), whole_target(name, outputs)
+    for metric, parts in CPU.items():
+        real = sum(truth[part] for part in parts)
+        told = round(target[metric]["total"] * 1e6)
+        if name in LOSSY:
+            assert real - truth["vanished_us"] <= told <= real
+            assert told < real or metric != "cpu_seconds"
+            assert target[metric]["quality"] == "lower bound"
+        elif truth["left"]:
+            # Of living processes user and system time are known in hundredths of a second.
+            assert real - 20_000 * truth["started"] <= told <= real
+        else:
+            assert told == real
+            assert target[metric]["quality"] == "exact if reaped"
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_counts_are_conserved(name, outputs):
+    truth, target = truth_of(name), whole_target(name, outputs)
+    for metric, key in COUNTS.items():
+        told = target[metric]["total"]
+        assert told <= truth[key] if name in LOSSY else told == truth[key], metric
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_processes_and_peak(name, outputs):
+    truth, target = truth_of(name), whole_target(name, outputs)
+    unseen = 1 if name == "auto-reap" else 0
+    assert target["processes_started"]["total"] == truth["started"] - unseen
+    assert target["memory_peak_bytes"]["last"] <= truth["peak_kib"] * 1024
+    if name not in LOSSY:
+        assert target["memory_peak_bytes"]["last"] == truth["peak_kib"] * 1024
+
+
+def contents(directory):
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_written_runs_are_as_their_stories_tell(tmp_path):
+    subprocess.run([recorded.FIXTURES / "write-fixtures", tmp_path], check=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == WRITTEN
+    for name in WRITTEN:
+        assert contents(tmp_path / name) == contents(recorded.FIXTURES / name), name
+
+
+# ---- What must hold of every run ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", recorded.RUNS)
+def test_counters_never_fall(run, outputs):
+    counters = {m["name"] for m in recorded.metrics() if m["kind"] == "counter"}
+    before = {}
+    for record in recorded.records(outputs(run)[".jsonl"]):
+        for part, figures in record["target"].items() if record["type"] == "sample" else ():
+            for name, value in figures.items():
+                if name in counters and value is not None:
+                    assert value >= before.get((part, name), 0), (record["tick"], part, name)
+                    before[part, name] = value
+
+
+@pytest.mark.parametrize("run", recorded.NAMES)
+def test_main_and_descendants_make_the_whole(run, outputs):
+    summed = {m["name"] for m in recorded.metrics() if m["fold"] in ("sum", "conserved", "kept")}
+    for record in recorded.records(outputs(run)[".jsonl"]):
+        if record["type"] != "sample":
+            continue
+        parts = record["target"]
+        for name in summed & parts["combined"].keys():
+            values = [parts[part][name] for part in ("main", "descendants", "combined")]
+            if None not in values:
+                main, descendants, combined = values
+                assert main + descendants == pytest.approx(combined, abs=1e-9), (record["tick"], name)
+
+
+@pytest.mark.parametrize("run", recorded.RUNS)
+def test_summary_and_last_sample_agree(run, outputs):
+    lines = recorded.records(outputs(run)[".jsonl"])
+    last = [record for record in lines if record["type"] == "sample"][-1]
+    assert lines[-1]["type"] == "summary"
+    for part, figures in lines[-1]["target"].items():
+        for name, figure in figures.items():
+            if "total" in figure:
+                assert figure["total"] == last["target"][part][name], (part, name)
+    whole = json.loads(outputs(run)[".json"])
+    assert {key: value for key, value in lines[-1].items() if key != "type"} == whole
+
+
+@pytest.mark.parametrize("run", recorded.NAMES)
+def test_a_process_ends_once(run, outputs):
+    ends = [
+        (record["pid"], record["start_ticks"])
+        for record in recorded.records(outputs(run)[".jsonl"])
+        if record["type"] == "process"
+    ]
+    assert len(ends) == len(set(ends))
