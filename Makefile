@@ -3,6 +3,7 @@
 #   make                  build into B (build)
 #   make demo             build, then measure a small build; CMD='…' measures that instead
 #   make test             every test, with and without sanitizers
+#   make golden-update    write the expected output of the golden tests anew
 #   make bench            a table of ratios; N=100 for one size of tree, ONLY=floor for one part
 #   make fuzz             every fuzz target for SECONDS (20)
 #   make check-style      clang-format and clang-tidy
@@ -28,6 +29,10 @@ demo: bootstrap-build
 
 test: bootstrap
 	@tools/run-tests $(B)
+
+golden-update: all
+	@TOLL=$(abspath $(B))/toll TOLL_BUILD=$(abspath $(B)) \
+		/usr/bin/python3 -B -m pytest -q -p no:cacheprovider --rootdir . --update tests/golden
 
 bench: bootstrap
 	@$(MAKE) --no-print-directory all
@@ -57,4 +62,4 @@ bootstrap:
 bootstrap-build:
 	@tools/bootstrap --build-only
 
-.PHONY: all demo test bench fuzz check-style install clean bootstrap bootstrap-build
+.PHONY: all demo test golden-update bench fuzz check-style install clean bootstrap bootstrap-build
