@@ -32,6 +32,7 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost)
     const struct process *p = &m->process;
     add(&l->departed, &p->own, l->folds[FOLD_KEPT]);
     take_larger(&l->departed, &p->own, l->folds[FOLD_MAX]);
+    l->ignoring |= p->ignores_sigchld;
     if (lost) {
         add(&l->lost, &p->own, l->folds[FOLD_CONSERVED]);
         add(&l->lost, &p->inherited, l->folds[FOLD_CONSERVED]);

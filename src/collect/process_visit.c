@@ -45,7 +45,9 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
     enum metric_cost dearest = depth == DEPTH_REFRESH ? COST_REFRESH : COST_CHEAP;
     for (const struct process_file *f = process_files + 1; f->name; f++) {
         bool there = f->of_zombies || !p->has_ended;
-        if (there && f->cost <= dearest && (f->gives & r->wanted))
+        /* Whether SIGCHLD is ignored decides what every total is worth. */
+        bool needed = (f->gives & r->wanted) || f->read == process_read_status;
+        if (there && f->cost <= dearest && needed)
             read_file(f, r, s, p, depth);
     }
     if (depth == DEPTH_REFRESH)
