@@ -6,7 +6,8 @@ import pathlib
 import shutil
 
 import pytest
-from livelib import (IS_ROOT, TICK, cpu_cgroup, exists, in_cgroup, needs_root, records, started)
+from livelib import (IS_ROOT, TICK, cpu_cgroup, exists, in_cgroup, needs_root, not_sanitized,
+                     records, started)
 
 NAME = "a b) R 1"
 
@@ -102,6 +103,22 @@ def test_a_name_with_everything_in_it(place):
     assert 0.2 <= result.total("cpu_seconds", "descendants") <= 0.2 + 3 * TICK
 
 
+@not_sanitized
+def test_toll_inside_toll(place):
+    """The inner one is part of the outer one's job, with what it measures."""
+    burn = place.helper("burn")
+    inner = [place.toll, "run", "--summary", "json", "--summary-to", "inner.json", "--", burn,
+             "200", "0", "0", "6"]
+    outer = place.run(inner)
+    assert outer.status == 6
+    told = json.loads(place.path("inner.json").read_text())
+    inside = told["target"]["combined"]["cpu_seconds"]["total"]
+    assert 0.2 <= inside <= 0.2 + 3 * TICK
+    own = told["self"]["cpu_seconds"]["total"]
+    # The inner toll's start and end are outside of what it calls measuring.
+    assert inside + own <= outer.total("cpu_seconds") <= inside + own + 3 * TICK
+
+
 # ---- Somebody else's processes ---------------------------------------------------------------------
 
 @pytest.fixture
@@ -160,10 +177,11 @@ def test_children_nobody_waits_for(place, how):
     assert result.notes
 
 
+@pytest.mark.parametrize("options", [[], ["-m", "cpu_seconds"]], ids=["all", "cpu only"])
 @pytest.mark.parametrize("how", ["ignore", "nocldwait"])
-def test_children_nobody_waits_for_are_not_invented(place, how):
+def test_children_nobody_waits_for_are_not_invented(place, how, options):
     """Seen by no sample: next to nothing is known, and the figure must not pretend otherwise."""
-    result = place.run([place.helper("nowait"), how, "truth", "3", "50"], ["-i", "10s"])
+    result = place.run([place.helper("nowait"), how, "truth", "3", "50"], ["-i", "10s", *options])
     truth = float(place.path("truth").read_text())
     assert result.total("cpu_seconds") <= truth + 0.005
     if how == "ignore":
