@@ -92,7 +92,7 @@ static void add_zsh(struct buf *b)
     buf_puts(b, "\n        return\n    fi\n    [[ ${words[2]} == run ]] || return\n"
                 "    shift words; (( CURRENT-- ))\n    _arguments -S \\\n");
     for (const struct option *o = options; o->name; o++) {
-        const char *star = o->repeats ? "*" : "";
+        const char *star = o->list ? "*" : "";
         for (int letter = 0; letter <= (o->letter != 0); letter++) {
             if (letter)
                 buf_printf(b, "        '%s-%c%s[", star, o->letter, o->value ? "+" : "");

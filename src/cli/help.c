@@ -162,7 +162,7 @@ static int options_for_man(void)
             option_variable(o, variable, sizeof variable);
             buf_printf(&b, " (%s)", variable);
         }
-        if (o->repeats)
+        if (o->list)
             buf_puts(&b, ". May be repeated");
         buf_puts(&b, ".\n");
     }

@@ -28,10 +28,12 @@ struct option {
     char letter;         /* 0 = none */
     const char *value;   /* NULL: a switch */
     const char *choices; /* accepted words with blanks between, or NULL */
-    bool repeats;
+    size_t list;         /* of an option that repeats: where its values are in struct settings */
     bool command_line_only;
     const char *help;
-    int (*set)(struct settings *s, const char *value, struct toll_error *e);
+    /* choice: which of the choices; of a switch, 1 for on and 0 for off. -EINVAL and what would be
+     * accepted. */
+    int (*set)(struct settings *s, const char *value, int choice, struct toll_error *e);
 };
 
 /* THE table; ends with a row whose name is NULL. */
@@ -48,6 +50,10 @@ int options_apply(struct settings *s, const struct option *o, const char *value,
                   struct toll_error *e);
 
 const struct option *option_by_name(const char *name);
+const struct option *option_by_letter(char letter);
+
+/* The index of a word among choices with blanks between, or -1. */
+int option_choose(const char *choices, const char *word);
 
 /* TOLL_SUMMARY_TO for summary-to. */
 void option_variable(const struct option *o, char *ret, size_t capacity);

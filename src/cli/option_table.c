@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ * What can be said to toll run, and what each setting accepts. */
+#include "cli/options.h"
+
+#include "base/scan.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+int option_choose(const char *choices, const char *word)
+{
+    size_t length = strlen(word);
+    for (int i = 0; *choices; i++) {
+        size_t this = strcspn(choices, " ");
+        if (this == length && strncmp(choices, word, length) == 0)
+            return i;
+        choices += this + strspn(choices + this, " ");
+    }
+    return -1;
+}
+
+/* ---- Setters --------------------------------------------------------------------------------- */
+
+static int set_interval(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    if (strcmp(value, "auto") == 0) {
+        s->tracker.interval_ns = 0;
+        return 0;
+    }
+    uint64_t ns;
+    if (scan_duration(value, &ns) < 0 || ns < NS_PER_MS || ns > 86400 * NS_PER_SECOND)
+        return err_set(e, -EINVAL, "'auto', or a time from 1ms to 1d such as 250ms, 1s or 2m");
+    s->tracker.interval_ns = ns;
+    return 0;
+}
+
+static int set_output(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    if (strcmp(value, "-") == 0)
+        return err_set(e, -EINVAL, "a file: stdout belongs to the command that is run");
+    if (!*value)
+        return err_set(e, -EINVAL, "a file name");
+    return 0;
+}
+
+static int set_metrics(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.metrics = value;
+    return 0;
+}
+
+static int set_quiet(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->quiet = choice;
+    return 0;
+}
+
+static int set_verbose(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->verbose = choice;
+    return 0;
+}
+
+static int set_summary(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->summary = (enum summary_format)choice;
+    return 0;
+}
+
+static int set_summary_to(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    if (!*value)
+        return err_set(e, -EINVAL, "a file name or the number of an open descriptor");
+    s->summary_to = value;
+    return 0;
+}
+
+static int set_name(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.name = value;
+    return 0;
+}
+
+static int set_label(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    const char *equals = strchr(value, '=');
+    if (!equals || equals == value)
+        return err_set(e, -EINVAL, "KEY=VALUE");
+    return 0;
+}
+
+static int set_no_children(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.no_children = choice;
+    return 0;
+}
+
+static int set_memory(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.memory = (enum toll_memory)choice;
+    return 0;
+}
+
+static int set_budget(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    struct scan text = scan_string(value);
+    double percent;
+    bool number = scan_decimal(&text, &percent);
+    if (number)
+        scan_word(&text, "%");
+    if (!number || !scan_done(&text) || percent <= 0 || percent > 100)
+        return err_set(e, -EINVAL, "a percentage above 0 and up to 100, such as 0.5");
+    s->tracker.budget_percent = percent;
+    return 0;
+}
+
+static int set_processes(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.processes = (enum toll_processes)choice;
+    return 0;
+}
+
+static int set_wait(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.wait = (enum toll_wait)choice;
+    return 0;
+}
+
+static int set_config(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->config = value;
+    return 0;
+}
+
+static int set_help(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->help = choice;
+    return 0;
+}
+
+/* ---- The table ------------------------------------------------------------------------------- */
+
+const struct option options[] = {
+    {"interval", 'i', "auto|TIME", NULL, 0, false,
+     "time between samples, from 1ms up; auto begins with 10ms and grows with the age of the run "
+     "to 1s",
+     set_interval},
+    {"output", 'o', "FILE", NULL, offsetof(struct settings, outputs), false,
+     "write to FILE; its suffix tells the format: .csv, .jsonl (samples), .json, .txt (summary)",
+     set_output},
+    {"metrics", 'm', "GLOB", NULL, 0, false,
+     "only the metrics with these names, with commas between and * for any letters; see 'toll "
+     "metrics'",
+     set_metrics},
+    {"quiet", 'q', NULL, NULL, 0, false, "no summary and no notes on the terminal", set_quiet},
+    {"verbose", 'v', NULL, NULL, 0, false,
+     "every figure in the summary, also those that are zero or unknown", set_verbose},
+    {"summary", 0, "FORMAT", "text json none", 0, false, "what to print at the end", set_summary},
+    {"summary-to", 0, "FILE|FD", NULL, 0, false,
+     "where the summary goes, a file or the number of an open descriptor, instead of stderr",
+     set_summary_to},
+    {"name", 0, "NAME", NULL, 0, false, "what the run is called, instead of the command's name",
+     set_name},
+    {"label", 0, "KEY=VALUE", NULL, offsetof(struct settings, labels), false, "a label of the run",
+     set_label},
+    {"no-children", 0, NULL, NULL, 0, false, "measure the command alone, not what it starts",
+     set_no_children},
+    {"memory", 0, "KIND", "auto rss pss", 0, false,
+     "shared memory divided among its users (PSS) is dear to read: as the budget allows, never, or "
+     "always",
+     set_memory},
+    {"budget", 0, "PERCENT", NULL, 0, false,
+     "share of one core that dear reads may take; 1 by default", set_budget},
+    {"processes", 0, "WHICH", "top none all", 0, false,
+     "rows of single processes in .jsonl: the twenty largest once a second, none, or all always",
+     set_processes},
+    {"wait", 0, "FOR", "main all", 0, false,
+     "end with the command, or with the last process it left behind", set_wait},
+    {"config", 0, "FILE", NULL, 0, true, "read options from FILE, lines of 'option = value'",
+     set_config},
+    {"help", 'h', NULL, NULL, 0, true, "show this", set_help},
+    {0},
+};
+
+const struct option *option_by_name(const char *name)
+{
+    for (const struct option *o = options; o->name; o++)
+        if (strcmp(o->name, name) == 0)
+            return o;
+    return NULL;
+}
+
+const struct option *option_by_letter(char letter)
+{
+    for (const struct option *o = options; o->name; o++)
+        if (o->letter == letter)
+            return o;
+    return NULL;
+}
+
+void option_variable(const struct option *o, char *ret, size_t capacity)
+{
+    size_t n = (size_t)snprintf(ret, capacity, "TOLL_%s", o->name);
+    for (size_t i = 0; i < n && i + 1 < capacity; i++)
+        ret[i] = ret[i] == '-' ? '_' : (char)toupper((unsigned char)ret[i]);
+}
