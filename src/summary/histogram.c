@@ -39,7 +39,7 @@ bool histogram_quantile(const struct histogram *h, double share, uint64_t *ret)
         total += h->weights[i];
     if (!total)
         return false;
-    uint64_t below = (uint64_t)(share * (double)total);
+    uint64_t below = min_u64((uint64_t)(share * (double)total), total); /* a double may round up */
     uint64_t seen = 0;
     for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
         seen += h->weights[i];
