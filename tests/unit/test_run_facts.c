@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "summary/run_facts.h"
+
+#include "unit.h"
+
+static void test_command_names_the_run(void **state)
+{
+    static const struct {
+        const char *word, *name;
+    } cases[] = {{"make", "make"}, {"/usr/bin/make", "make"},
+                 {"./a/b", "b"},   {"dir/", "dir/"},
+                 {"/", "/"},       {"a b", "a b"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct run r = {0};
+        char *word = strdup(cases[i].word);
+        char *argv[] = {word, word, NULL};
+        assert_int_equal(run_set_command(&r, argv), 0);
+        free(word); /* it was copied */
+        assert_string_equal(r.name, cases[i].name);
+        assert_string_equal(r.command[1], cases[i].word);
+        assert_null(r.command[2]);
+        run_done(&r);
+    }
+}
+
+static void test_a_name_that_was_given_stays(void **state)
+{
+    struct run r = {.name = strdup("mine")};
+    assert_int_equal(run_set_command(&r, (char *[]){strdupa("make"), NULL}), 0);
+    assert_string_equal(r.name, "mine");
+    assert_int_equal(run_set_command(&r, (char *[]){strdupa("other"), NULL}), 0);
+    assert_string_equal(r.command[0], "other");
+    run_done(&r);
+    run_done(&r);
+}
+
+static void test_labels(void **state)
+{
+    struct run r = {0};
+    assert_int_equal(run_set_labels(&r, (const char *const[]){"a=1", "b=", NULL}), 0);
+    assert_string_equal(r.labels[0], "a=1");
+    assert_string_equal(r.labels[1], "b=");
+    assert_null(r.labels[2]);
+    run_done(&r);
+    assert_int_equal(run_set_labels(&r, (const char *const[]){NULL}), 0);
+    assert_null(r.labels[0]);
+    run_done(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_command_names_the_run),
+        cmocka_unit_test(test_a_name_that_was_given_stays),
+        cmocka_unit_test(test_labels),
+    };
+    return RUN("run_facts", tests);
+}
