@@ -3,14 +3,9 @@
 
 #include <string.h>
 
-/* Quantiles are kept of the gauges of the target as a whole and of toll itself. One block, so that
- * the kernel gives memory only for the few buckets that are touched. */
+/* Quantiles are kept of the target as a whole and of toll itself. One block, so that the kernel
+ * gives memory only for the few buckets that are touched. */
 enum { HISTOGRAMS = PROCESS_METRICS + SELF_METRICS };
-
-static struct histogram *histogram_for(struct summary *s, enum metric_id id)
-{
-    return metric_of(id)->kind == METRIC_GAUGE ? &s->histograms[id] : NULL;
-}
 
 int summary_init(struct summary *s, const struct run *run)
 {
@@ -20,9 +15,9 @@ int summary_init(struct summary *s, const struct run *run)
     if (!s->histograms)
         return -ENOMEM;
     for (unsigned i = 0; i < PROCESS_METRICS; i++)
-        s->target[PART_COMBINED][i].histogram = histogram_for(s, i);
+        s->target[PART_COMBINED][i].histogram = &s->histograms[i];
     for (unsigned i = 0; i < SELF_METRICS; i++)
-        s->self[i].histogram = histogram_for(s, metric_first(ENTITY_SELF) + i);
+        s->self[i].histogram = &s->histograms[PROCESS_METRICS + i];
     return 0;
 }
 
