@@ -37,9 +37,10 @@ def main():
     finally:
         shutil.rmtree(measure.WORK, ignore_errors=True)
     print()
-    if measure.missed:
-        print("missed: " + "; ".join(measure.missed))
-    else:
+    for word, lines in (("missed", measure.missed), ("undecided", measure.undecided)):
+        if lines:
+            print(f"{word}: " + "; ".join(lines))
+    if not measure.missed and not measure.undecided:
         print("every target is met")
 
 

@@ -45,8 +45,7 @@ def count_allocations(n, mode):
         before = allocations(path)
         time.sleep(2.2)
         after = allocations(path)
-    name = {"sleep": "sleeping", "work": "working"}[mode]
-    line(f"allocations of 220 ticks, CSV and JSONL, {name}", n, after - before, "", "", "0",
+    line(f"allocations of 220 ticks, CSV and JSONL, {mode}ing", n, after - before, "", "", "0",
          after == before and before > 0, f"{before} before")
 
 

@@ -23,10 +23,7 @@
 
 enum file { STAT, IO, CHILDREN, STATUS, SCHEDSTAT, OPEN_FILES, FILES };
 
-/* The argument is the pid, twice. */
-static const char *const paths[FILES] = {
-    "%1$d/stat", "%1$d/io", "%1$d/task/%2$d/children", "%1$d/status", "%1$d/schedstat", "%1$d/fd",
-};
+static const char *const names[FILES] = {"stat", "io", "children", "status", "schedstat", "fd"};
 
 struct process {
     pid_t pid;
@@ -52,7 +49,10 @@ static uint64_t clock_ns(clockid_t clock)
 static int open_file(pid_t pid, enum file file)
 {
     char path[64];
-    snprintf(path, sizeof path, paths[file], (int)pid, (int)pid);
+    if (file == CHILDREN)
+        snprintf(path, sizeof path, "%d/task/%d/%s", (int)pid, (int)pid, names[file]);
+    else
+        snprintf(path, sizeof path, "%d/%s", (int)pid, names[file]);
     return openat(proc, path, O_RDONLY | O_CLOEXEC);
 }
 

@@ -34,8 +34,9 @@ def program(name):
 
 # ---- The table ------------------------------------------------------------------------------------
 
-COLUMNS = (("what", 47), ("N", 5), ("toll", 11), ("compared with", 24), ("ratio", 9), ("target", 9))
+COLUMNS = (("what", 49), ("N", 5), ("toll", 11), ("compared with", 24), ("ratio", 9), ("target", 9))
 missed = []
+undecided = []
 
 
 def headline(title):
@@ -44,13 +45,14 @@ def headline(title):
 
 
 def line(what, n, toll, other, ratio="", target="", met=None, note=""):
-    """One line; met is None where there is no target."""
+    """One line; met is None where there is no target, "noise" where the machine was too restless
+    to tell."""
     cells = (what, n, toll, other, ratio, target)
     text = "  ".join(str(c).ljust(width) for c, (_, width) in zip(cells, COLUMNS))
-    word = "" if met is None else "yes" if met else "NO"
-    print(f"{text}  {word:3}  {note}".rstrip(), flush=True)
-    if met is False:
-        missed.append(f"{what} {n}".strip())
+    word = {None: "", True: "yes", False: "NO", "noise": "noise"}[met]
+    print(f"{text}  {word:5}  {note}".rstrip(), flush=True)
+    if met in (False, "noise"):
+        (undecided if met else missed).append(f"{what} {n}".strip())
 
 
 def ns(value):
