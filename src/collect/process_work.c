@@ -100,6 +100,9 @@ static void put_io(struct row *row, const struct pid_io *io)
     row_put_u64(row, process_io_write_calls_count, io->write_calls);
 }
 
+/* So many are asked at every change, more only now and then. */
+enum { FEW_THREADS = 16 };
+
 struct thread_io {
     struct process_reader *r;
     pid_t pid;
@@ -135,7 +138,7 @@ static void split_io(struct process_reader *r, struct process_source *s, struct 
         t.sum = *whole;
     else if (s->threads <= 1)
         add_thread_io(&t, p->entity.pid);
-    else if (depth == DEPTH_REFRESH)
+    else if (depth == DEPTH_REFRESH || s->threads <= FEW_THREADS)
         process_each_thread(r, p->entity.pid, add_thread_io, &t);
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
         if (!row_has(whole, id))

@@ -90,8 +90,9 @@ static void note_what_is_missing(struct toll_tracker *t)
         outputs_note(t, "the I/O of a process of another user could not be read; it counts once "
                         "the process is reaped");
     if (t->summary.denied & t->reader.wanted & BIT(process_memory_pss_bytes))
-        outputs_note(t, "PSS of a process of another user could not be read: PSS and USS leave it "
-                        "out");
+        outputs_note(
+            t, "a process of another user does not show all: what is said of PSS, USS and open "
+               "files may leave it out");
     if (t->ledger.ignoring && !t->ledger.losing)
         outputs_note(t, "a process of the job ignores SIGCHLD: children that nobody waits for may "
                         "be missing in the totals");

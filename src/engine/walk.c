@@ -12,6 +12,7 @@
  * but the kernel can take its memory away. */
 #define REFRESH_NS       NS_PER_SECOND
 #define REFRESH_STILL_NS (10 * NS_PER_SECOND)
+#define REFRESH_YOUNG_NS (20 * NS_PER_MS)
 
 int walk_init(struct toll_tracker *t, pid_t tracker_pid)
 {
@@ -160,12 +161,24 @@ static void book_departures(struct toll_tracker *t, uint64_t now_ns)
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
+/* How long a look holds: half the age of a young process, so that a short job is not known by its
+ * first millisecond alone; then about a second, not the same for all, so that a large tree is not
+ * looked at all at once. */
+static uint64_t look_holds_ns(const struct process *p, uint64_t now_ns)
+{
+    uint64_t spread = (uint64_t)(unsigned)p->entity.pid * 2654435761U % 64 * (REFRESH_NS / 128);
+    uint64_t grown = REFRESH_NS - REFRESH_NS / 4 + spread;
+    return min_u64(grown, max_u64((now_ns - p->first_seen_ns) / 2, REFRESH_YOUNG_NS));
+}
+
 /* What to read of a process, or -1 for nothing. */
 static int depth_for(const struct process *p, const struct process_source *s, bool moved,
                      uint64_t now_ns)
 {
-    bool due = now_ns - p->looked_at_ns >= REFRESH_NS;
-    if (!p->state || (due && s->has_run) || now_ns - p->refreshed_ns >= REFRESH_STILL_NS)
+    if (!p->state)
+        return DEPTH_REFRESH;
+    bool due = now_ns - p->looked_at_ns >= look_holds_ns(p, now_ns);
+    if ((due && s->has_run) || now_ns - p->refreshed_ns >= REFRESH_STILL_NS)
         return DEPTH_REFRESH;
     return moved ? DEPTH_CHANGE : due ? DEPTH_STILL : -1;
 }
@@ -177,13 +190,6 @@ static void remember_look(struct process *p, int depth, uint64_t now_ns)
     p->looked_at_ns = now_ns;
     if (depth == DEPTH_REFRESH)
         p->refreshed_ns = now_ns;
-}
-
-/* Spread over the second by pid, so that a large tree is not looked at all at once. */
-static void spread_looks(struct process *p)
-{
-    uint64_t early = (uint64_t)(unsigned)p->entity.pid * 2654435761U % 64 * (REFRESH_NS / 64);
-    p->looked_at_ns = left_u64(p->looked_at_ns, early);
 }
 
 /* Children of every thread; with many threads that is dear, so it is spaced out by its cost. */
@@ -230,8 +236,6 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
         welcome(t, m, now_ns);
     }
     remember_look(p, depth, now_ns);
-    if (p->first_seen_ns == now_ns)
-        spread_looks(p);
     if (find_children && depth != DEPTH_STILL)
         ask_for_children(t, m, now_ns);
 }
