@@ -22,6 +22,9 @@ void outputs_note(struct toll_tracker *t, const char *format, ...)
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    for (char *c = sentence; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7F)
+            *c = '?'; /* a process may call itself anything, and this goes to a terminal */
     if (summary_note(&t->summary, sentence))
         tell(t, sentence);
 }

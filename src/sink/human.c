@@ -24,11 +24,11 @@ void human_bytes(struct buf *b, double bytes)
 
 void human_seconds(struct buf *b, double seconds)
 {
-    if (seconds >= 3600) {
+    if (seconds >= 3599.5) {
         uint64_t minutes = (uint64_t)(seconds / 60 + 0.5);
         buf_printf(b, "%llu h %02llu min", (unsigned long long)(minutes / 60),
                    (unsigned long long)(minutes % 60));
-    } else if (seconds >= 600) {
+    } else if (seconds >= 599.5) {
         uint64_t whole = (uint64_t)(seconds + 0.5);
         buf_printf(b, "%llu min %02llu s", (unsigned long long)(whole / 60),
                    (unsigned long long)(whole % 60));

@@ -94,13 +94,14 @@ void sink_close(struct sink *s, bool discard)
     free(s);
 }
 
-/* A full disk may take half a piece: cut it off again, so that the file ends with a whole one. */
-static int write_whole(int fd, const struct buf *text)
+/* A full disk may take half a piece: cut it off again, so that the file ends with a whole one. What
+ * stands behind a borrowed descriptor may be others' work. */
+static int write_whole(const struct sink *s)
 {
     struct stat st;
-    bool can_cut = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    int r = file_write_all(fd, text->data, text->length);
-    if (r < 0 && can_cut && ftruncate(fd, st.st_size) < 0)
+    bool can_cut = s->owns_fd && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode);
+    int r = file_write_all(s->fd, s->text.data, s->text.length);
+    if (r < 0 && can_cut && ftruncate(s->fd, st.st_size) < 0)
         return r; /* it was the write that failed */
     return r;
 }
@@ -109,7 +110,7 @@ static int write_piece(struct sink *s)
 {
     if (!s->text.length && !buf_failed(&s->text))
         return 0;
-    int r = buf_failed(&s->text) ? -ENOMEM : write_whole(s->fd, &s->text);
+    int r = buf_failed(&s->text) ? -ENOMEM : write_whole(s);
     buf_clear(&s->text);
     if (r < 0) {
         s->failure = r;

@@ -102,7 +102,22 @@ static bool needs_quotes(const char *word)
     return !*word || strpbrk(word, " \t\n\"'\\$`*?[]{}()<>|&;!#~");
 }
 
-/* As one could type it; what could confuse a terminal is left out. */
+/* A name from outside, without what could move the cursor or change colours: control characters,
+ * and those of the second set (U+0080 to U+009F). */
+static void add_foreign(struct sink *s, const char *text, const char *for_quote)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        bool second_set = c == 0xC2 && ((unsigned char)text[1] & 0xE0) == 0x80;
+        if (c == '\'' && *for_quote)
+            buf_puts(&s->text, for_quote);
+        else
+            buf_putc(&s->text, c < 0x20 || c == 0x7F || second_set ? '?' : *text);
+        text += second_set;
+    }
+}
+
+/* As one could type it. */
 static void add_command(struct sink *s, char *const *command)
 {
     enum { LONGEST = 300 };
@@ -111,8 +126,7 @@ static void add_command(struct sink *s, char *const *command)
         const char *quote = needs_quotes(*arg) ? "'" : "";
         buf_puts(&s->text, arg == command ? "" : " ");
         buf_puts(&s->text, quote);
-        for (const char *c = *arg; *c; c++)
-            buf_putc(&s->text, (unsigned char)*c < 0x20 || *c == 0x7F ? '?' : *c);
+        add_foreign(s, *arg, "'\\''");
         buf_puts(&s->text, quote);
     }
     if (s->text.length - start > LONGEST && !buf_failed(&s->text)) {
@@ -308,7 +322,9 @@ static void add_survivors(struct sink *s, const struct summary *summary)
                count == 1 ? "it" : "them");
     for (size_t i = 0; i < count && i < SUMMARY_STILL_RUNNING; i++) {
         const struct survivor *p = &summary->survivors[i];
-        buf_printf(&s->text, "  %d %s: ", (int)p->pid, p->name);
+        buf_printf(&s->text, "  %d ", (int)p->pid);
+        add_foreign(s, p->name, "");
+        buf_puts(&s->text, ": ");
         human_seconds(&s->text, (double)p->cpu_ns / 1e9);
         buf_puts(&s->text, " CPU, ");
         human_bytes(&s->text, (double)p->rss_bytes);
