@@ -105,7 +105,8 @@ static void test_zombie(void **state)
 static void test_no_swap(void **state)
 {
     struct pid_status st;
-    assert_int_equal(parse("VmHWM:\t1 kB\nVmRSS:\t1 kB\nRssFile:\t0 kB\nRssShmem:\t0 kB\n" TAIL, &st), 0);
+    assert_int_equal(
+        parse("VmHWM:\t1 kB\nVmRSS:\t1 kB\nRssFile:\t0 kB\nRssShmem:\t0 kB\n" TAIL, &st), 0);
     assert_true(st.has_memory && st.has_shared && !st.has_swap);
 }
 

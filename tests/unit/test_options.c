@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli_options.h"
+
+static void test_nothing(void **state)
+{
+    struct parsed p;
+    ACCEPT(&p, "make", "-j4", "-q");
+    assert_int_equal(p.rest, 1); /* what follows the command is the command's */
+    assert_false(p.s.quiet);
+    assert_null(p.s.outputs);
+    assert_null(p.s.tracker.labels);
+    assert_int_equal(p.s.tracker.interval_ns, 0);
+    assert_int_equal(p.s.tracker.size, sizeof p.s.tracker);
+    assert_int_equal(p.s.summary, SUMMARY_TEXT);
+    settings_done(&p.s);
+    settings_done(&p.s);
+}
+
+static void test_ways_to_write_a_value(void **state)
+{
+    struct parsed p;
+#define INTERVAL(ns, ...)                                                                          \
+    do {                                                                                           \
+        ACCEPT(&p, __VA_ARGS__, "cmd");                                                            \
+        assert_int_equal(p.s.tracker.interval_ns, ns);                                             \
+        assert_int_equal(p.rest, (int)ARRAY_LEN(((const char *[]){"run", __VA_ARGS__})));          \
+        settings_done(&p.s);                                                                       \
+    } while (0)
+    INTERVAL(NS_PER_SECOND, "-i1s");
+    INTERVAL(NS_PER_SECOND, "-i", "1s");
+    INTERVAL(NS_PER_SECOND, "-i=1s");
+    INTERVAL(NS_PER_SECOND, "--interval=1s");
+    INTERVAL(NS_PER_SECOND, "--interval", "1s");
+    INTERVAL(NS_PER_MS, "--interval=1ms");
+    INTERVAL(2 * NS_PER_SECOND, "-i1s", "-i2s"); /* the last one wins */
+    INTERVAL(0, "-i1s", "-iauto");
+    INTERVAL(NS_PER_SECOND, "-qvi1s");
+    INTERVAL(NS_PER_SECOND, "-qvi", "1s");
+    INTERVAL(NS_PER_SECOND, "-i1s", "--");
+}
+
+static void test_letters_together(void **state)
+{
+    struct parsed p;
+    ACCEPT(&p, "-qv", "cmd");
+    assert_true(p.s.quiet && p.s.verbose);
+    assert_int_equal(p.rest, 2);
+    settings_done(&p.s);
+    ACCEPT(&p, "-vqo", "x.csv", "cmd");
+    assert_true(p.s.quiet && p.s.verbose);
+    assert_string_equal(p.s.outputs[0], "x.csv");
+    settings_done(&p.s);
+}
+
+static void test_where_the_command_begins(void **state)
+{
+    struct parsed p;
+    ACCEPT(&p, "--", "-q");
+    assert_int_equal(p.rest, 2);
+    assert_false(p.s.quiet);
+    settings_done(&p.s);
+    ACCEPT(&p, "-q", "--", "--", "x");
+    assert_int_equal(p.rest, 3);
+    settings_done(&p.s);
+    ACCEPT(&p, "-", "-q"); /* a lone dash is a word */
+    assert_int_equal(p.rest, 1);
+    settings_done(&p.s);
+    ACCEPT(&p, "-q");
+    assert_int_equal(p.rest, 2);
+    settings_done(&p.s);
+    ACCEPT(&p, "-o", "--", "cmd"); /* the value of -o */
+    assert_string_equal(p.s.outputs[0], "--");
+    assert_int_equal(p.rest, 3);
+    settings_done(&p.s);
+}
+
+static void test_switches(void **state)
+{
+    struct parsed p;
+    static const char *const on[] = {"--quiet", "--quiet=yes", "--quiet=true", "--quiet=on",
+                                     "--quiet=1"};
+    static const char *const off[] = {"--quiet=no", "--quiet=false", "--quiet=off", "--quiet=0"};
+    for (size_t i = 0; i < ARRAY_LEN(on); i++) {
+        ACCEPT(&p, on[i]);
+        assert_true(p.s.quiet);
+        settings_done(&p.s);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(off); i++) {
+        ACCEPT(&p, "-q", off[i]);
+        assert_false(p.s.quiet);
+        settings_done(&p.s);
+    }
+    REFUSE("yes or no", "--quiet=maybe");
+    REFUSE("yes or no", "--quiet=");
+}
+
+static void test_choices(void **state)
+{
+    struct parsed p;
+    ACCEPT(&p, "--summary=json", "--memory", "pss", "--processes=all", "--wait=all");
+    assert_int_equal(p.s.summary, SUMMARY_JSON);
+    assert_int_equal(p.s.tracker.memory, TOLL_MEMORY_PSS);
+    assert_int_equal(p.s.tracker.processes, TOLL_PROCESSES_ALL);
+    assert_int_equal(p.s.tracker.wait, TOLL_WAIT_ALL);
+    settings_done(&p.s);
+    ACCEPT(&p, "--summary=none", "--memory", "rss", "--processes=none", "--wait=main");
+    assert_int_equal(p.s.summary, SUMMARY_NONE);
+    assert_int_equal(p.s.tracker.memory, TOLL_MEMORY_RSS);
+    assert_int_equal(p.s.tracker.processes, TOLL_PROCESSES_NONE);
+    assert_int_equal(p.s.tracker.wait, TOLL_WAIT_MAIN);
+    settings_done(&p.s);
+    REFUSE("text, json or none", "--summary=xml");
+    REFUSE("main or all", "--wait=");
+    REFUSE("main or all", "--wait=mai");
+    REFUSE("main or all", "--wait=main all");
+}
+
+static void test_refused(void **state)
+{
+    REFUSE("--nonsense", "--nonsense");
+    REFUSE("--nonsense", "--nonsense=1", "cmd");
+    REFUSE("-z", "-z");
+    REFUSE("-z", "-qz");
+    REFUSE("-=", "-q=yes"); /* letters of switches take no value */
+    REFUSE("needs a value", "-i");
+    REFUSE("needs a value", "--output");
+    REFUSE("needs a value", "-q", "--interval");
+    REFUSE("1ms", "-i0");
+    REFUSE("1ms", "-i999us");
+    REFUSE("1ms", "-i25h");
+    REFUSE("1ms", "--interval=");
+    REFUSE("1ms", "--interval=-1s");
+    REFUSE("1ms", "-ifast");
+    REFUSE("stdout", "-o-");
+    REFUSE("file name", "--output=");
+    REFUSE("KEY=VALUE", "--label=x");
+    REFUSE("KEY=VALUE", "--label==x");
+    REFUSE("percentage", "--budget=0");
+    REFUSE("percentage", "--budget=101");
+    REFUSE("percentage", "--budget=x");
+    REFUSE("percentage", "--budget=1x");
+    REFUSE("descriptor", "--summary-to=");
+    char *huge = malloc(100001);
+    memset(huge, 'x', 100000);
+    huge[100000] = '\0';
+    huge[0] = huge[1] = '-';
+    REFUSE("there is no option", huge);
+    free(huge);
+}
+
+static void test_lists_grow(void **state)
+{
+    struct parsed p;
+    ACCEPT(&p, "-oa.csv", "--label", "a=1", "-o", "b.json", "--label=b=", "--output=c.txt");
+    assert_string_equal(p.s.outputs[0], "a.csv");
+    assert_string_equal(p.s.outputs[1], "b.json");
+    assert_string_equal(p.s.outputs[2], "c.txt");
+    assert_null(p.s.outputs[3]);
+    assert_string_equal(p.s.tracker.labels[0], "a=1");
+    assert_string_equal(p.s.tracker.labels[1], "b=");
+    assert_null(p.s.tracker.labels[2]);
+    settings_done(&p.s);
+}
+
+static void test_variables(void **state)
+{
+    struct parsed p;
+    char name[64];
+    option_variable(option_by_name("summary-to"), name, sizeof name);
+    assert_string_equal(name, "TOLL_SUMMARY_TO");
+    setenv("TOLL_INTERVAL", "2s", 1);
+    setenv("TOLL_QUIET", "yes", 1);
+    setenv("TOLL_NO_CHILDREN", "on", 1);
+    setenv("TOLL_OUTPUT", "  a.csv\tb.json ", 1);
+    setenv("TOLL_HELP", "yes", 1); /* only on the command line */
+    ACCEPT(&p, "cmd");
+    assert_int_equal(p.s.tracker.interval_ns, 2 * NS_PER_SECOND);
+    assert_true(p.s.quiet && p.s.tracker.no_children);
+    assert_false(p.s.help);
+    assert_string_equal(p.s.outputs[0], "a.csv");
+    assert_string_equal(p.s.outputs[1], "b.json");
+    assert_null(p.s.outputs[2]);
+    settings_done(&p.s);
+
+    /* The command line wins, value by value, list by list. */
+    ACCEPT(&p, "-i1s", "--quiet=no", "-o", "c.txt", "cmd");
+    assert_int_equal(p.s.tracker.interval_ns, NS_PER_SECOND);
+    assert_false(p.s.quiet);
+    assert_true(p.s.tracker.no_children);
+    assert_string_equal(p.s.outputs[0], "c.txt");
+    assert_null(p.s.outputs[1]);
+    settings_done(&p.s);
+
+    setenv("TOLL_OUTPUT", "", 1);
+    ACCEPT(&p, "cmd");
+    assert_null(p.s.outputs);
+    settings_done(&p.s);
+    setenv("TOLL_INTERVAL", "soon", 1);
+    REFUSE("TOLL_INTERVAL", "cmd");
+    no_variables(NULL);
+}
+
+/* File, variable, command line: each wins over the one before. */
+static void test_precedence(void **state)
+{
+    struct tree tree;
+    struct parsed p;
+    char config[512];
+    tree_make(&tree);
+    tree_path(&tree, config, "toll.conf");
+    tree_write(&tree, "toll.conf",
+               "interval = 3s\nbudget = 5\nname = from file\nlabel = a=file\nlabel = b=file\n"
+               "output = file.csv\n");
+    setenv("TOLL_BUDGET", "6", 1);
+    setenv("TOLL_NAME", "from variable", 1);
+    setenv("TOLL_LABEL", "c=variable", 1);
+    ACCEPT(&p, "--config", config, "--name", "from line", "cmd");
+    assert_int_equal(p.s.tracker.interval_ns, 3 * NS_PER_SECOND);
+    assert_true(p.s.tracker.budget_percent == 6);
+    assert_string_equal(p.s.tracker.name, "from line");
+    assert_string_equal(p.s.labels[0], "c=variable");
+    assert_null(p.s.labels[1]);
+    assert_string_equal(p.s.outputs[0], "file.csv");
+    settings_done(&p.s);
+
+    ACCEPT(&p, "--label=d=line", "-oline.csv", "--config", config, "cmd"); /* wherever it stands */
+    assert_string_equal(p.s.labels[0], "d=line");
+    assert_null(p.s.labels[1]);
+    assert_string_equal(p.s.outputs[0], "line.csv");
+    assert_null(p.s.outputs[1]);
+    settings_done(&p.s);
+
+    /* TOLL_CONFIG names the file, unless the command line does. */
+    setenv("TOLL_CONFIG", "/no/such/file", 1);
+    REFUSE("/no/such/file", "cmd");
+    ACCEPT(&p, "--config", config, "cmd");
+    settings_done(&p.s);
+    /* Behind the command it is the command's option. */
+    unsetenv("TOLL_CONFIG");
+    ACCEPT(&p, "cmd", "--config", "/no/such/file");
+    settings_done(&p.s);
+    no_variables(NULL);
+    tree_remove(&tree);
+}
+
+/* Names and letters are unique, choices have their values, every option has a help. */
+static void test_the_table(void **state)
+{
+    for (const struct option *o = options; o->name; o++) {
+        assert_ptr_equal(option_by_name(o->name), o);
+        if (o->letter)
+            assert_ptr_equal(option_by_letter(o->letter), o);
+        assert_true(o->help && *o->help);
+        assert_non_null(o->set);
+        if (o->choices)
+            assert_non_null(o->value);
+    }
+    assert_null(option_by_name(""));
+    assert_null(option_by_letter('Z'));
+    assert_int_equal(option_choose("a bb c", "bb"), 1);
+    assert_int_equal(option_choose("a bb c", "b"), -1);
+    assert_int_equal(option_choose("a bb c", ""), -1);
+    assert_int_equal(option_choose("a bb c", "bb c"), -1);
+}
+
+static const char *random_word(uint64_t *seed)
+{
+    static const char *const words[] = {
+        "-q",
+        "-v",
+        "-i",
+        "-o",
+        "--",
+        "-",
+        "--interval",
+        "1s",
+        "-i1s",
+        "x.csv",
+        "--help",
+        "--summary",
+        "json",
+        "--summary=json",
+        "--label",
+        "a=b",
+        "--label=",
+        "-h",
+        "--no-children",
+        "-qvh",
+        "-qo",
+        "--memory",
+        "pss",
+        "",
+        "cmd",
+        "--wait=all",
+        "--budget",
+        "1%",
+    };
+    return words[random_below(seed, ARRAY_LEN(words))];
+}
+
+/* Any line is either read to a command or refused with a sentence; nothing leaks, nothing breaks.
+ */
+static void test_random_lines(void **state)
+{
+    uint64_t seed = 1;
+    for (int i = 0; i < 20000; i++) {
+        char *argv[10] = {strdupa("run")};
+        int argc = 1 + (int)random_below(&seed, 8);
+        char storage[10][32];
+        for (int k = 1; k < argc; k++) {
+            snprintf(storage[k], sizeof storage[k], "%s", random_word(&seed));
+            argv[k] = storage[k];
+        }
+        struct parsed p;
+        parse_words(&p, argc, argv);
+        if (p.result == 0)
+            assert_true(p.rest >= 1 && p.rest <= argc);
+        else
+            assert_true(p.result == -EINVAL && *p.e.message);
+        settings_done(&p.s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing),          cmocka_unit_test(test_ways_to_write_a_value),
+        cmocka_unit_test(test_letters_together), cmocka_unit_test(test_where_the_command_begins),
+        cmocka_unit_test(test_switches),         cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_refused),          cmocka_unit_test(test_lists_grow),
+        cmocka_unit_test(test_variables),        cmocka_unit_test(test_precedence),
+        cmocka_unit_test(test_the_table),        cmocka_unit_test(test_random_lines),
+    };
+    return cmocka_run_group_tests_name("options", tests, no_variables, NULL);
+}
