@@ -107,7 +107,7 @@ def test_direct_writes_of_a_grandchild(place):
 
 
 def test_removed_before_it_was_written_is_cancelled(place):
-    write = f"dd if=/dev/zero of=data bs=1M count=20 status=none; rm data"
+    write = "dd if=/dev/zero of=data bs=1M count=20 status=none; rm data"
     result = place.run(["sh", "-c", f"sh -c '{write}'; :"])
     written = result.total("storage_written_bytes")
     assert 20 << 20 <= written <= (20 << 20) + 64 * PAGE

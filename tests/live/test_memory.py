@@ -13,7 +13,7 @@ MIB = 1 << 20
 def test_shared_memory(place):
     """Six children, one region of 100 MiB: RSS has it six times, PSS once, USS not at all."""
     count, size = 6, 100 * MIB
-    result = place.run([place.helper("share"), str(count), str(size // MIB), "1500"],
+    result = place.run([place.helper("share"), str(count), str(size // MIB), "3000"],
                        ["-i", "50ms", "--memory", "pss"])
     assert result.status == 0
     # 5 %: programs and libraries of seven processes come on top, under 1 MiB each.
@@ -22,8 +22,9 @@ def test_shared_memory(place):
     # add up for a moment (the first reads see fewer sharers): 5 % of the median, not of the peak.
     assert result.figure("memory_pss_bytes")["p50"] == pytest.approx(size, rel=0.05)
     assert result.figure("memory_uss_bytes")["p50"] < 5 * MIB
-    # All resident shared pages, once for each process.
-    assert result.largest("memory_shared_bytes") == pytest.approx(count * size, rel=0.05)
+    # All resident shared pages, once for each process. Read once a second: for that long the parent
+    # is still believed to have what it has let go, so the median of three seconds.
+    assert result.figure("memory_shared_bytes")["p50"] == pytest.approx(count * size, rel=0.05)
 
 
 def test_peak_of_the_sum_is_not_the_sum_of_peaks(place):

@@ -33,7 +33,9 @@ def test_ended_by_a_signal(here, name):
 
 
 def test_not_found(here):
-    status, out, err = here.call([here.toll, "run", "-o", "x.csv", "--", "no-such-program-anywhere"])
+    # A directory of PATH that is closed to the user would make it "Permission denied", as with env.
+    status, out, err = here.call([here.toll, "run", "-o", "x.csv", "--", "no-such-program-anywhere"],
+                                 env={"PATH": "/usr/bin:/bin"})
     assert status == 127
     assert out == b""
     assert err.count(b"\n") == 1 and b"no-such-program-anywhere" in err
