@@ -151,6 +151,21 @@ static void test_ending_without_memory(void **state)
     end(&f);
 }
 
+/* Others of its threads go on: it has not ended. */
+static void test_main_thread_has_ended(void **state)
+{
+    struct fixture f;
+    begin(&f);
+    proc_stat(&f.p.tree, &(struct proc_facts){.pid = 7, .rss_pages = 9, .threads = 4});
+    assert_int_equal(read_stat(&f), 0);
+    proc_stat(&f.p.tree, &(struct proc_facts){.pid = 7, .state = 'Z', .threads = 3});
+    assert_int_equal(read_stat(&f), 0);
+    assert_false(f.process.has_ended);
+    assert_value(&f.process.own, process_memory_rss_bytes, 9 * 4096);
+    assert_value(&f.process.own, process_threads_count, 3);
+    end(&f);
+}
+
 static void test_io_with_what_was_reaped(void **state)
 {
     struct fixture f;
@@ -168,11 +183,25 @@ static void test_io_with_what_was_reaped(void **state)
     end(&f);
 }
 
+/* It has reaped nobody, so nobody's I/O is in its file but its own. */
+static void test_io_without_children(void **state)
+{
+    struct fixture f;
+    begin(&f);
+    f.process.splits_io = true;
+    proc_io(&f.p.tree, 7, "io", 1000, 500);
+    assert_int_equal(read_io(&f, DEPTH_CHANGE), 0);
+    assert_value(&f.process.own, process_io_read_bytes, 1000);
+    assert_value(&f.process.inherited, process_io_read_bytes, 0);
+    end(&f);
+}
+
 static void test_io_split(void **state)
 {
     struct fixture f;
     begin(&f);
     f.process.splits_io = true;
+    row_put_u64(&f.process.inherited, process_faults_minor_count, 1);
     proc_io(&f.p.tree, 7, "io", 1000, 500);
     proc_io(&f.p.tree, 7, "task/7/io", 300, 500);
     assert_int_equal(read_io(&f, DEPTH_CHANGE), 0);
@@ -181,8 +210,8 @@ static void test_io_split(void **state)
     assert_value(&f.process.own, process_io_written_bytes, 500);
     assert_value(&f.process.inherited, process_io_written_bytes, 0);
 
-    /* Several threads are summed up, but only at a refresh. */
-    f.source.threads = 2;
+    /* Threads are summed up, many of them only at a refresh. */
+    f.source.threads = 17;
     proc_io(&f.p.tree, 7, "io", 2000, 500);
     proc_io(&f.p.tree, 7, "task/8/io", 900, 0);
     assert_int_equal(read_io(&f, DEPTH_CHANGE), 0);
@@ -206,6 +235,7 @@ static void test_io_split_is_conserved(void **state)
     struct fixture f;
     begin(&f);
     f.process.splits_io = true;
+    row_put_u64(&f.process.inherited, process_faults_minor_count, 1);
     uint64_t seed = 1, whole = 0;
     for (int i = 0; i < 200; i++) {
         whole += random_below(&seed, 1000);
@@ -243,7 +273,9 @@ int main(void)
         cmocka_unit_test(test_longest_name),
         cmocka_unit_test(test_zombie_has_no_memory),
         cmocka_unit_test(test_ending_without_memory),
+        cmocka_unit_test(test_main_thread_has_ended),
         cmocka_unit_test(test_io_with_what_was_reaped),
+        cmocka_unit_test(test_io_without_children),
         cmocka_unit_test(test_io_split),
         cmocka_unit_test(test_io_split_is_conserved),
         cmocka_unit_test(test_io_that_cannot_be_read_stays),
