@@ -144,7 +144,8 @@ void buf_seconds(struct buf *b, uint64_t ns)
 void buf_double_fixed(struct buf *b, double value, unsigned decimals)
 {
     double scaled = fabs(value) * (double)power_of_ten(decimals) + 0.5;
-    for (; decimals && isfinite(value) && scaled >= 1.8e19; decimals--) /* no digits to lose there */
+    for (; decimals && isfinite(value) && scaled >= 1.8e19;
+         decimals--) /* no digits to lose there */
         scaled = fabs(value) * (double)power_of_ten(decimals - 1) + 0.5;
     if (!isfinite(value) || scaled >= 1.8e19) {
         buf_puts(b, "null");

@@ -22,18 +22,20 @@ ssize_t file_read_at(int dir, const char *path, char *buf, size_t capacity)
     return fd < 0 ? -errno : file_reread(fd, buf, capacity);
 }
 
-int file_write_all(int fd, const char *data, size_t length)
+int file_write_all(int fd, const char *data, size_t length, size_t *ret_written)
 {
-    while (length) {
-        ssize_t n = write(fd, data, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        data += n;
-        length -= (size_t)n;
+    size_t written = 0;
+    int r = 0;
+    while (written < length && r == 0) {
+        ssize_t n = write(fd, data + written, length - written);
+        if (n >= 0)
+            written += (size_t)n;
+        else if (errno != EINTR)
+            r = -errno;
     }
-    return 0;
+    if (ret_written)
+        *ret_written = written;
+    return r;
 }
 
 int file_each_entry(int dir, void (*visit)(void *arg, const char *name), void *arg)

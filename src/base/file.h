@@ -13,8 +13,9 @@ ssize_t file_reread(int fd, char *buf, size_t capacity);
 /* Open, read, close. A missing file is -ENOENT. */
 ssize_t file_read_at(int dir, const char *path, char *buf, size_t capacity);
 
-/* Write all of it, whatever the number of calls. 0 or -errno. */
-int file_write_all(int fd, const char *data, size_t length);
+/* Write all of it, whatever the number of calls. 0 or -errno; *ret_written is how much went out in
+ * either case, and may be NULL. */
+int file_write_all(int fd, const char *data, size_t length, size_t *ret_written);
 
 /* Calls visit with every entry of a directory but . and .., without allocating. 0 or -errno. */
 int file_each_entry(int dir, void (*visit)(void *arg, const char *name), void *arg);

@@ -5,7 +5,6 @@
  *   interval = 250ms
  *   label = team=blue
  */
-#include "base/file.h"
 #include "cli/options.h"
 
 #include <fcntl.h>
@@ -44,6 +43,26 @@ static int take_line(struct settings *s, char *line, const char *where, struct t
     return options_apply(s, o, trim(equals + 1), where, e);
 }
 
+/* A pipe will do, so it is read to its end. The length, or -errno. */
+static ssize_t read_all(const char *path, char *text, size_t capacity)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    size_t have = 0;
+    while (have < capacity) {
+        ssize_t n = read(fd, text + have, capacity - have);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        have += (size_t)n;
+    }
+    return (ssize_t)have;
+}
+
 int config_read(struct settings *s, const char *path, struct toll_error *e)
 {
     char **kept = calloc(2, sizeof *kept);
@@ -55,13 +74,15 @@ int config_read(struct settings *s, const char *path, struct toll_error *e)
     }
     kept[0] = text; /* the settings point into it */
     s->kept = kept;
-    ssize_t n = file_read_at(AT_FDCWD, path, text, CONFIG_BYTES - 1);
+    ssize_t n = read_all(path, text, CONFIG_BYTES - 1);
     if (n < 0)
         return err_set(e, -EINVAL, "cannot read the configuration file '%s': %s", path,
                        strerror((int)-n));
     if (n == CONFIG_BYTES - 1)
         return err_set(e, -EINVAL, "the configuration file '%s' is larger than 64 KiB", path);
     text[n] = '\0';
+    if (memchr(text, '\0', (size_t)n))
+        return err_set(e, -EINVAL, "the configuration file '%s' is not a text", path);
     unsigned number = 1;
     for (char *line = text, *next; line; line = next, number++) {
         next = strchr(line, '\n');

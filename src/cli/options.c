@@ -116,7 +116,7 @@ static int read_environment(struct settings *s, struct toll_error *e)
         char variable[64];
         option_variable(o, variable, sizeof variable);
         const char *value = getenv(variable);
-        if (!value || o->command_line_only)
+        if (!value || !*value || o->command_line_only)
             continue;
         int r = o->list ? apply_list(s, o, value, variable, e)
                         : options_apply(s, o, value, variable, e);

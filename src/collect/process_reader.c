@@ -36,8 +36,13 @@ int process_reader_init(struct process_reader *r, const struct sysroot *root, ui
                            fd_dir.st_size > 0,
         .text = malloc(PROCESS_TEXT_BYTES),
     };
-    fd_cache_init(&r->cache, fds_to_keep());
+    fd_cache_init(&r->cache, 0);
     return r->text ? 0 : -ENOMEM;
+}
+
+void process_reader_keep_files(struct process_reader *r)
+{
+    r->cache.limit = fds_to_keep();
 }
 
 void process_reader_done(struct process_reader *r)

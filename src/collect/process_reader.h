@@ -37,7 +37,11 @@ struct process_source {
 
 enum { PROCESS_TEXT_BYTES = 8192, PROCESS_PATH_BYTES = 64 };
 
+/* Keeps no descriptors until told to. */
 int process_reader_init(struct process_reader *r, const struct sysroot *root, uint64_t wanted);
+
+/* Keep as many descriptors as the limit of the process leaves room for. */
+void process_reader_keep_files(struct process_reader *r);
 void process_reader_done(struct process_reader *r);
 
 void process_source_init(struct process_source *s);

@@ -126,6 +126,17 @@ static void add_thread_io(void *arg, pid_t thread)
             row_put_u64(&t->sum, id, row_u64(&t->sum, id) + row_u64(&one, id));
 }
 
+/* Asked again behind the io file, so that no child can have been reaped in between. No process
+ * lives without a fault. */
+static bool has_reaped_nobody(struct process_reader *r, struct process_source *s,
+                              const struct process *p)
+{
+    struct process now = *p;
+    return !row_u64(&p->inherited, process_faults_minor_count) &&
+           process_read_stat(r, s, &now, DEPTH_STILL) == 0 &&
+           !row_u64(&now.inherited, process_faults_minor_count);
+}
+
 /* The kernel adds the I/O of reaped children to that of the process; the files of its threads have
  * only their own. The rest was inherited, or done by threads that have ended. */
 static void split_io(struct process_reader *r, struct process_source *s, struct process *p,
@@ -133,8 +144,7 @@ static void split_io(struct process_reader *r, struct process_source *s, struct 
 {
     struct thread_io t = {.r = r, .pid = p->entity.pid};
     row_init(&t.sum, ENTITY_PROCESS);
-    /* No process lives without a fault: it has reaped nobody, and all is its own. */
-    if (!row_u64(&p->inherited, process_faults_minor_count))
+    if (has_reaped_nobody(r, s, p))
         t.sum = *whole;
     else if (s->threads <= 1)
         add_thread_io(&t, p->entity.pid);

@@ -152,6 +152,12 @@ int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *ou
     t->sinks = sinks;
     struct sink *s;
     int r = sink_open(&s, &o, &t->selection, e);
+    for (size_t i = 0; r == 0 && i < t->sink_count; i++) {
+        if (!sink_same_file(s, t->sinks[i]))
+            continue;
+        r = err_set(e, -EINVAL, "'%s' is given twice", s->name);
+        sink_close(s, false);
+    }
     if (r < 0)
         return r;
     t->sinks[t->sink_count++] = s;
@@ -179,14 +185,7 @@ static int open_events(struct toll_tracker *t)
 {
     t->epoll = epoll_create1(EPOLL_CLOEXEC);
     t->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (t->epoll < 0 || t->timer < 0 || watch(t, t->timer) < 0)
-        return -errno;
-    if (t->launched.pidfd >= 0)
-        watch(t, t->launched.pidfd);
-    schedule_begin(&t->schedule, t->start_ns, t->options.interval_ns,
-                   t->options.budget_percent / 100);
-    arm(t);
-    return 0;
+    return t->epoll < 0 || t->timer < 0 || watch(t, t->timer) < 0 ? -errno : 0;
 }
 
 /* Each process keeps a few descriptors; the command itself has its old limit already. */
@@ -199,16 +198,28 @@ static void raise_file_limit(void)
     }
 }
 
+/* All that can fail is done before the command starts. */
+static int prepare(struct toll_tracker *t, char *const argv[], struct toll_error *e)
+{
+    int r = sysroot_open(&t->root, NULL, e);
+    if (r < 0)
+        return r;
+    r = process_reader_init(&t->reader, &t->root, selection_wanted(&t->selection));
+    if (r == 0 && argv && argv[0])
+        r = run_set_command(&t->run, argv);
+    if (r == 0)
+        r = open_events(t);
+    if (r < 0)
+        return err_set(e, r, "cannot prepare to measure: %s", strerror(-r));
+    walk_init(t, getpid());
+    reap_begin(t);
+    return 0;
+}
+
 /* What a live run and a replay have in common. */
 static int begin(struct toll_tracker *t)
 {
-    uint64_t wanted = selection_wanted(&t->selection);
-    int r = process_reader_init(&t->reader, &t->root, wanted);
-    if (r < 0)
-        return r;
-    if (!t->replay)
-        t->reader.no_children = !process_lists_children(&t->reader, t->launched.pid);
-    r = walk_begin(t, t->launched.pid);
+    int r = walk_begin(t, t->launched.pid);
     if (r < 0)
         return r;
     t->started = true;
@@ -221,10 +232,9 @@ int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_
 {
     if (t->started)
         return err_set(e, -EINVAL, "the tracker was started before");
-    int r = sysroot_open(&t->root, NULL, e);
+    int r = prepare(t, argv, e);
     if (r < 0)
         return r;
-    reap_begin(t);
     t->start_ns = clock_mono(NULL);
     t->run.start_real_ns = clock_real(NULL);
     r = launch(&t->launched, argv, launch_, e);
@@ -232,10 +242,15 @@ int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_
         return r;
     t->run.pid = t->launched.pid;
     raise_file_limit();
-    walk_init(t, getpid());
-    if (run_set_command(&t->run, argv) < 0 || begin(t) < 0 || open_events(t) < 0)
-        return err_set(e, -ENOMEM, "cannot begin to measure: %s", strerror(errno));
-    return 0;
+    process_reader_keep_files(&t->reader);
+    t->reader.no_children = !process_lists_children(&t->reader, t->launched.pid);
+    if (t->launched.pidfd >= 0)
+        watch(t, t->launched.pidfd);
+    schedule_begin(&t->schedule, t->start_ns, t->options.interval_ns,
+                   t->options.budget_percent / 100);
+    arm(t);
+    r = begin(t);
+    return r < 0 ? err_set(e, r, "cannot begin to measure: %s", strerror(-r)) : 0;
 }
 
 int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct toll_error *e)
@@ -244,10 +259,12 @@ int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct to
         return err_set(e, -EINVAL, "the tracker was started before");
     walk_init(t, 0);
     t->reaper.peak_is_exact = true;
+    t->root = (struct sysroot){.proc = -1, .live = false};
+    if (process_reader_init(&t->reader, &t->root, selection_wanted(&t->selection)) < 0)
+        return err_set(e, -ENOMEM, "no memory for a replay");
     int r = replay_open(t, directory, e);
     if (r == 0 && begin(t) < 0)
         r = err_set(e, -ENOMEM, "no memory for a replay");
-    t->reader.cache.limit = 0; /* every sample is another tree */
     return r;
 }
 

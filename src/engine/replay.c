@@ -274,7 +274,6 @@ int replay_open(struct toll_tracker *t, const char *directory, struct toll_error
     r->clock.mono_ns = NS_PER_SECOND;
     t->scripted = &r->clock;
     t->start_ns = r->clock.mono_ns;
-    t->root = (struct sysroot){.proc = -1, .live = false};
     if (read_head(t) < 0)
         return err_set(e, -EBADMSG, "'%s/script' must name the main process and have a tick",
                        directory);

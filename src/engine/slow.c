@@ -4,6 +4,7 @@
 #include "engine/outputs.h"
 
 #define SHORTEST_SPACING_NS (100 * NS_PER_MS)
+#define USUAL_SPACING_NS    NS_PER_SECOND
 #define SHORTEST_SLICE_NS   NS_PER_MS
 
 static uint64_t slow_metrics(void)
@@ -18,12 +19,14 @@ static uint64_t guess_cost(const struct toll_tracker *t)
     return t->members.count * 15 * NS_PER_US + rss / 200; /* 5 ms per gigabyte */
 }
 
-static uint64_t spacing_after(const struct toll_tracker *t, uint64_t cost_ns)
+/* Cheap rounds come often only while the run is young. */
+static uint64_t spacing_after(const struct toll_tracker *t, uint64_t cost_ns, uint64_t now_ns)
 {
-    uint64_t spacing = t->options.memory == TOLL_MEMORY_PSS
-                           ? 0
-                           : (uint64_t)((double)cost_ns * 100 / t->options.budget_percent);
-    return max_u64(spacing, SHORTEST_SPACING_NS);
+    if (t->options.memory == TOLL_MEMORY_PSS)
+        return SHORTEST_SPACING_NS;
+    uint64_t usual = min_u64((now_ns - t->start_ns) / 8, USUAL_SPACING_NS);
+    uint64_t affordable = (uint64_t)((double)cost_ns * 100 / t->options.budget_percent);
+    return max_u64(max_u64(usual, affordable), SHORTEST_SPACING_NS);
 }
 
 static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
@@ -83,6 +86,6 @@ bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
     if (!complete)
         return false;
     slow->in_pass = false;
-    slow->next_ns = now_ns + spacing_after(t, slow->cost_ns);
+    slow->next_ns = now_ns + spacing_after(t, slow->cost_ns, now_ns);
     return true;
 }

@@ -94,14 +94,22 @@ void sink_close(struct sink *s, bool discard)
     free(s);
 }
 
+bool sink_same_file(const struct sink *a, const struct sink *b)
+{
+    struct stat x, y;
+    return a->owns_fd && b->owns_fd && fstat(a->fd, &x) == 0 && fstat(b->fd, &y) == 0 &&
+           S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 /* A full disk may take half a piece: cut it off again, so that the file ends with a whole one. What
  * stands behind a borrowed descriptor may be others' work. */
 static int write_whole(const struct sink *s)
 {
+    size_t half;
+    int r = file_write_all(s->fd, s->text.data, s->text.length, &half);
     struct stat st;
-    bool can_cut = s->owns_fd && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode);
-    int r = file_write_all(s->fd, s->text.data, s->text.length);
-    if (r < 0 && can_cut && ftruncate(s->fd, st.st_size) < 0)
+    if (r < 0 && half && s->owns_fd && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        ftruncate(s->fd, st.st_size - (off_t)half) < 0)
         return r; /* it was the write that failed */
     return r;
 }

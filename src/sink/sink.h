@@ -61,6 +61,9 @@ int sink_choose(const char *format, const char *path, const struct sink_kind **r
 int sink_open(struct sink **ret, const struct toll_output *output,
               const struct selection *selection, struct toll_error *e);
 
+/* Whether both write to one file. */
+bool sink_same_file(const struct sink *a, const struct sink *b);
+
 /* Accepts NULL. discard: remove a file that was made for nothing. */
 void sink_close(struct sink *s, bool discard);
 

@@ -16,6 +16,9 @@ int summary_init(struct summary *s, const struct run *run)
         return -ENOMEM;
     for (unsigned i = 0; i < PROCESS_METRICS; i++)
         s->target[PART_COMBINED][i].histogram = &s->histograms[i];
+    for (unsigned part = 0; part < PARTS; part++)
+        for (unsigned i = 0; i < PROCESS_METRICS; i++)
+            s->verdicts[part][i].rung = "";
     for (unsigned i = 0; i < SELF_METRICS; i++)
         s->self[i].histogram = &s->histograms[PROCESS_METRICS + i];
     return 0;

@@ -72,6 +72,8 @@ static inline void proc_open(struct proc_reader *p)
     assert_int_equal(sysroot_open(&p->root, p->tree.path, NULL), 0);
     assert_false(p->root.live);
     assert_int_equal(process_reader_init(&p->reader, &p->root, ~UINT64_C(0)), 0);
+    assert_int_equal(p->reader.cache.limit, 0);
+    process_reader_keep_files(&p->reader);
 }
 
 static inline void proc_close(struct proc_reader *p)

@@ -14,7 +14,7 @@ static int file_with(const char *text)
 {
     int fd = memfd_create("test_file", MFD_CLOEXEC);
     assert_true(fd >= 0);
-    assert_int_equal(file_write_all(fd, text, strlen(text)), 0);
+    assert_int_equal(file_write_all(fd, text, strlen(text), NULL), 0);
     return fd;
 }
 
@@ -102,7 +102,7 @@ static void test_write_in_pieces(void **state)
     char *data = malloc(BYTES);
     for (size_t i = 0; i < BYTES; i++)
         data[i] = (char)(i % 251);
-    assert_int_equal(file_write_all(ends[1], data, BYTES), 0);
+    assert_int_equal(file_write_all(ends[1], data, BYTES, NULL), 0);
     free(data);
     close(ends[1]);
     int status;
@@ -114,9 +114,9 @@ static void test_write_to_a_full_disk(void **state)
 {
     CLEANUP_CLOSE int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0);
-    assert_int_equal(file_write_all(fd, "x", 1), -ENOSPC);
-    assert_int_equal(file_write_all(fd, "x", 0), 0);
-    assert_int_equal(file_write_all(-1, "x", 1), -EBADF);
+    assert_int_equal(file_write_all(fd, "x", 1, NULL), -ENOSPC);
+    assert_int_equal(file_write_all(fd, "x", 0, NULL), 0);
+    assert_int_equal(file_write_all(-1, "x", 1, NULL), -EBADF);
 }
 
 int main(void)

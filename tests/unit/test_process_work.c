@@ -189,10 +189,30 @@ static void test_io_without_children(void **state)
     struct fixture f;
     begin(&f);
     f.process.splits_io = true;
+    proc_stat(&f.p.tree, &(struct proc_facts){.pid = 7, .parent = 3, .start = 1000});
+    assert_int_equal(read_stat(&f), 0);
     proc_io(&f.p.tree, 7, "io", 1000, 500);
     assert_int_equal(read_io(&f, DEPTH_CHANGE), 0);
     assert_value(&f.process.own, process_io_read_bytes, 1000);
     assert_value(&f.process.inherited, process_io_read_bytes, 0);
+    end(&f);
+}
+
+/* The first child was reaped between the two files: what it did is not taken for the process's. */
+static void test_io_of_a_child_just_reaped(void **state)
+{
+    struct fixture f;
+    begin(&f);
+    f.process.splits_io = true;
+    proc_stat(&f.p.tree, &(struct proc_facts){.pid = 7, .parent = 3, .start = 1000});
+    assert_int_equal(read_stat(&f), 0);
+    proc_stat(&f.p.tree,
+              &(struct proc_facts){.pid = 7, .parent = 3, .start = 1000, .children_minor = 80});
+    proc_io(&f.p.tree, 7, "io", 1000, 500);
+    proc_io(&f.p.tree, 7, "task/7/io", 300, 500);
+    assert_int_equal(read_io(&f, DEPTH_CHANGE), 0);
+    assert_value(&f.process.own, process_io_read_bytes, 300);
+    assert_value(&f.process.inherited, process_io_read_bytes, 700);
     end(&f);
 }
 
@@ -276,6 +296,7 @@ int main(void)
         cmocka_unit_test(test_main_thread_has_ended),
         cmocka_unit_test(test_io_with_what_was_reaped),
         cmocka_unit_test(test_io_without_children),
+        cmocka_unit_test(test_io_of_a_child_just_reaped),
         cmocka_unit_test(test_io_split),
         cmocka_unit_test(test_io_split_is_conserved),
         cmocka_unit_test(test_io_that_cannot_be_read_stays),

@@ -36,7 +36,7 @@ static void test_recorded(void **state)
     snprintf(path, sizeof path, "%s/proc/loadavg", dir);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
-    assert_int_equal(file_write_all(fd, "recorded", 8), 0);
+    assert_int_equal(file_write_all(fd, "recorded", 8, NULL), 0);
     close(fd);
 
     struct sysroot root;
