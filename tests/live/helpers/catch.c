@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * catch [group|child SIGNAL]: tells on stdout "ready PID", then "got N" for every signal that
  * comes, until stdin ends; exits with 0. With `group` it sends SIGNAL to its own process group
- * once; with `child` a child does, and stays a moment. With `quick` the child is gone at once. */
+ * once; with `child` a child does, and stays a moment so that it can be asked whose child it is. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +28,7 @@ static void send(const char *who, int number)
     if (pid == 0) {
         signal(number, SIG_IGN);
         kill(0, number);
-        if (strcmp(who, "child") == 0)
-            usleep(300000);
+        usleep(300000);
         _exit(0);
     }
     while (waitpid(pid, NULL, 0) < 0)
