@@ -24,7 +24,7 @@ static void read_file(const struct process_file *f, struct process_reader *r,
 {
     int e = f->read(r, s, p, depth);
     if (e == -EACCES || e == -EPERM)
-        p->denied |= f->gives & ~p->own.present;
+        p->denied |= p->has_ended ? f->gives & ~p->own.present : f->gives;
     if (e < 0)
         return;
     p->denied &= ~f->gives;
