@@ -188,3 +188,45 @@ void json_utc(struct json_out *j, uint64_t real_ns)
     buf_utc(j->buf, real_ns);
     buf_putc(j->buf, '"');
 }
+
+void json_put_string(struct json_out *j, const char *key, const char *text)
+{
+    json_key(j, key);
+    json_string(j, text);
+}
+
+void json_put_u64(struct json_out *j, const char *key, uint64_t value)
+{
+    json_key(j, key);
+    json_u64(j, value);
+}
+
+void json_put_i64(struct json_out *j, const char *key, int64_t value)
+{
+    json_key(j, key);
+    json_i64(j, value);
+}
+
+void json_put_bool(struct json_out *j, const char *key, bool value)
+{
+    json_key(j, key);
+    json_bool(j, value);
+}
+
+void json_put_double(struct json_out *j, const char *key, double value, unsigned decimals)
+{
+    json_key(j, key);
+    json_double(j, value, decimals);
+}
+
+void json_put_seconds(struct json_out *j, const char *key, uint64_t ns)
+{
+    json_key(j, key);
+    json_seconds(j, ns);
+}
+
+void json_put_utc(struct json_out *j, const char *key, uint64_t real_ns)
+{
+    json_key(j, key);
+    json_utc(j, real_ns);
+}

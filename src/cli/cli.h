@@ -2,6 +2,7 @@
  * The command: one file for each subcommand, on top of the public library. */
 #pragma once
 
+#include "base/buf.h"
 #include "toll.h"
 
 /* What toll exits with when it could not do its part. */
@@ -26,3 +27,6 @@ int help_main(int argc, char **argv);
 
 /* "toll: sentence" on stderr; returns 125. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The text on stdout; frees it. Returns 0, or 125 and a sentence when it cannot be written. */
+int print(struct buf *b);

@@ -151,8 +151,5 @@ int completion_main(int argc, char **argv)
         add_fish(&b);
     else
         return complain("toll completion takes bash, zsh or fish");
-    bool written = !buf_failed(&b) && fwrite(b.data, 1, b.length, stdout) == b.length &&
-                   fflush(stdout) == 0;
-    buf_done(&b);
-    return written ? 0 : complain("cannot write the completion");
+    return print(&b);
 }

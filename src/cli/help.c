@@ -78,14 +78,6 @@ static const struct subcommand *find(const char *name)
     return NULL;
 }
 
-static int print(struct buf *b)
-{
-    bool written = !buf_failed(b) && fwrite(b->data, 1, b->length, stdout) == b->length &&
-                   fflush(stdout) == 0;
-    buf_done(b);
-    return written ? 0 : complain("cannot write the help");
-}
-
 int help_subcommand(const char *name)
 {
     const struct subcommand *s = find(name);

@@ -42,8 +42,7 @@ static void as_json(struct buf *b)
         };
         json_object(&j);
         for (size_t f = 0; f < ARRAY_LEN(fields); f++) {
-            json_key(&j, fields[f][0]);
-            json_string(&j, fields[f][1]);
+            json_put_string(&j, fields[f][0], fields[f][1]);
         }
         json_object_end(&j);
     }
@@ -79,8 +78,5 @@ int metrics_main(int argc, char **argv)
         as_markdown(&b);
     else
         return complain("toll metrics takes --json, --markdown or nothing");
-    bool written = !buf_failed(&b) && fwrite(b.data, 1, b.length, stdout) == b.length &&
-                   fflush(stdout) == 0;
-    buf_done(&b);
-    return written ? 0 : complain("cannot write the list");
+    return print(&b);
 }

@@ -29,6 +29,14 @@ int complain(const char *format, ...)
     return EXIT_TOLL;
 }
 
+int print(struct buf *b)
+{
+    bool written = !buf_failed(b) && fwrite(b->data, 1, b->length, stdout) == b->length &&
+                   fflush(stdout) == 0;
+    buf_done(b);
+    return written ? 0 : complain("cannot write to stdout");
+}
+
 /* A closed standard stream must not become the next file that is opened: what is said to people
  * would end up in it. The command still finds it closed. */
 static void fill_standard_streams(void)

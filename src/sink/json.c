@@ -8,8 +8,7 @@ static void json_summary(struct sink *s, const struct summary *summary)
     struct json_out j;
     json_begin(&j, &s->text, 2);
     json_object(&j);
-    json_key(&j, "schema");
-    json_string(&j, "toll.summary/1");
+    json_put_string(&j, "schema", "toll.summary/1");
     record_json_summary(&j, summary, &s->selection);
     json_object_end(&j);
     buf_putc(&s->text, '\n');

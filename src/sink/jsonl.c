@@ -14,8 +14,7 @@ static void line_begin(struct json_out *j, struct sink *s, const char *type)
 {
     json_begin(j, &s->text, 0);
     json_object(j);
-    json_key(j, "type");
-    json_string(j, type);
+    json_put_string(j, "type", type);
 }
 
 static void line_end(struct json_out *j, struct sink *s)
@@ -28,8 +27,7 @@ static void jsonl_begin(struct sink *s, const struct run *run)
 {
     struct json_out j;
     line_begin(&j, s, "run");
-    json_key(&j, "schema");
-    json_string(&j, "toll.record/1");
+    json_put_string(&j, "schema", "toll.record/1");
     record_json_run(&j, run);
     line_end(&j, s);
 }
@@ -37,14 +35,10 @@ static void jsonl_begin(struct sink *s, const struct run *run)
 static void add_process(struct json_out *j, struct sink *s, const struct entity *e,
                         const struct row *row)
 {
-    json_key(j, "pid");
-    json_i64(j, e->pid);
-    json_key(j, "parent");
-    json_i64(j, e->parent);
-    json_key(j, "start_ticks");
-    json_u64(j, e->start_ticks);
-    json_key(j, "name");
-    json_string(j, e->name);
+    json_put_i64(j, "pid", e->pid);
+    json_put_i64(j, "parent", e->parent);
+    json_put_u64(j, "start_ticks", e->start_ticks);
+    json_put_string(j, "name", e->name);
     record_json_row(j, row, s->selection.process & ~metric_fold_mask(FOLD_COUNT));
 }
 
@@ -52,14 +46,10 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
 {
     struct json_out j;
     line_begin(&j, s, "sample");
-    json_key(&j, "tick");
-    json_u64(&j, f->tick);
-    json_key(&j, "time");
-    json_utc(&j, f->real_ns);
-    json_key(&j, "elapsed");
-    json_seconds(&j, f->elapsed_ns);
-    json_key(&j, "interval");
-    json_seconds(&j, f->interval_ns);
+    json_put_u64(&j, "tick", f->tick);
+    json_put_utc(&j, "time", f->real_ns);
+    json_put_seconds(&j, "elapsed", f->elapsed_ns);
+    json_put_seconds(&j, "interval", f->interval_ns);
     json_key(&j, "target");
     json_object(&j);
     for (unsigned part = 0; part < PARTS; part++) {
@@ -97,10 +87,8 @@ static void jsonl_process_end(struct sink *s, const struct process_end *e)
     };
     struct json_out j;
     line_begin(&j, s, "process");
-    json_key(&j, "elapsed");
-    json_seconds(&j, e->elapsed_ns);
-    json_key(&j, "left");
-    json_string(&j, how[e->how]);
+    json_put_seconds(&j, "elapsed", e->elapsed_ns);
+    json_put_string(&j, "left", how[e->how]);
     json_key(&j, "end");
     if (e->has_status)
         record_json_end(&j, &e->end);
@@ -114,12 +102,9 @@ static void jsonl_note(struct sink *s, uint64_t elapsed_ns, const char *sentence
 {
     struct json_out j;
     line_begin(&j, s, "event");
-    json_key(&j, "elapsed");
-    json_seconds(&j, elapsed_ns);
-    json_key(&j, "name");
-    json_string(&j, "note");
-    json_key(&j, "text");
-    json_string(&j, sentence);
+    json_put_seconds(&j, "elapsed", elapsed_ns);
+    json_put_string(&j, "name", "note");
+    json_put_string(&j, "text", sentence);
     line_end(&j, s);
 }
 
@@ -127,8 +112,7 @@ static void jsonl_summary(struct sink *s, const struct summary *summary)
 {
     struct json_out j;
     line_begin(&j, s, "summary");
-    json_key(&j, "schema");
-    json_string(&j, "toll.summary/1");
+    json_put_string(&j, "schema", "toll.summary/1");
     record_json_summary(&j, summary, &s->selection);
     line_end(&j, s);
 }

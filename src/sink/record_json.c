@@ -12,8 +12,7 @@ static void add_labels(struct json_out *j, char **labels)
         if (!equals)
             continue;
         char *key = strndup(*l, (size_t)(equals - *l));
-        json_key(j, key ? key : "");
-        json_string(j, equals + 1);
+        json_put_string(j, key ? key : "", equals + 1);
         free(key);
     }
     json_object_end(j);
@@ -21,33 +20,25 @@ static void add_labels(struct json_out *j, char **labels)
 
 void record_json_run(struct json_out *j, const struct run *run)
 {
-    json_key(j, "toll");
-    json_string(j, TOLL_VERSION);
-    json_key(j, "name");
-    json_string(j, run->name ? run->name : "");
+    json_put_string(j, "toll", TOLL_VERSION);
+    json_put_string(j, "name", run->name ? run->name : "");
     json_key(j, "command");
     json_array(j);
     for (char **arg = run->command; arg && *arg; arg++)
         json_string(j, *arg);
     json_array_end(j);
     add_labels(j, run->labels);
-    json_key(j, "host");
-    json_string(j, run->host);
-    json_key(j, "kernel");
-    json_string(j, run->kernel);
-    json_key(j, "cpus");
-    json_u64(j, run->cpus);
-    json_key(j, "pid");
-    json_i64(j, run->pid);
-    json_key(j, "start");
-    json_utc(j, run->start_real_ns);
+    json_put_string(j, "host", run->host);
+    json_put_string(j, "kernel", run->kernel);
+    json_put_u64(j, "cpus", run->cpus);
+    json_put_i64(j, "pid", run->pid);
+    json_put_utc(j, "start", run->start_real_ns);
     json_key(j, "interval_seconds");
     if (run->interval_ns)
         json_seconds(j, run->interval_ns);
     else
         json_null(j);
-    json_key(j, "children");
-    json_bool(j, !run->no_children);
+    json_put_bool(j, "children", !run->no_children);
 }
 
 static void add_value(struct json_out *j, const struct metric *m, union value v)
@@ -76,8 +67,7 @@ void record_json_row(struct json_out *j, const struct row *row, uint64_t selecte
 void record_json_end(struct json_out *j, const struct toll_end *end)
 {
     json_object(j);
-    json_key(j, "status");
-    json_string(j, !end->ended ? "running" : end->signaled ? "signaled" : "exited");
+    json_put_string(j, "status", !end->ended ? "running" : end->signaled ? "signaled" : "exited");
     json_key(j, "code");
     if (end->ended && !end->signaled)
         json_i64(j, end->status);
@@ -88,28 +78,23 @@ void record_json_end(struct json_out *j, const struct toll_end *end)
         json_i64(j, end->status);
     else
         json_null(j);
-    json_key(j, "core_dumped");
-    json_bool(j, end->core_dumped);
+    json_put_bool(j, "core_dumped", end->core_dumped);
     json_object_end(j);
 }
 
-/* ---- Summary --------------------------------------------------------------------------------- */
+/* Enough for a nanosecond. */
+enum { DECIMALS = 9 };
 
-static void add_number(struct json_out *j, const char *key, double number)
-{
-    json_key(j, key);
-    json_double(j, number, 9);
-}
+/* ---- Summary --------------------------------------------------------------------------------- */
 
 static void add_counter(struct json_out *j, const struct series *s, const struct metric *m)
 {
     json_key(j, "total");
     add_value(j, m, s->last);
-    add_number(j, "rate_mean", series_mean(s, m));
+    json_put_double(j, "rate_mean", series_mean(s, m), DECIMALS);
     if (s->count) {
-        add_number(j, "rate_max", s->max);
-        json_key(j, "rate_max_at");
-        json_seconds(j, s->max_at_ns);
+        json_put_double(j, "rate_max", s->max, DECIMALS);
+        json_put_seconds(j, "rate_max_at", s->max_at_ns);
     }
 }
 
@@ -127,10 +112,9 @@ static void add_gauge(struct json_out *j, const struct series *s, const struct m
         json_null(j);
     if (!s->count)
         return;
-    add_number(j, "min", s->min);
-    add_number(j, "max", s->max);
-    json_key(j, "max_at");
-    json_seconds(j, s->max_at_ns);
+    json_put_double(j, "min", s->min, DECIMALS);
+    json_put_double(j, "max", s->max, DECIMALS);
+    json_put_seconds(j, "max_at", s->max_at_ns);
     json_key(j, "last");
     if (s->observed_ns)
         add_value(j, m, s->last);
@@ -139,7 +123,7 @@ static void add_gauge(struct json_out *j, const struct series *s, const struct m
     for (size_t i = 0; i < ARRAY_LEN(quantiles); i++) {
         double value;
         if (series_quantile(s, m, quantiles[i].share, &value))
-            add_number(j, quantiles[i].key, value);
+            json_put_double(j, quantiles[i].key, value, DECIMALS);
     }
 }
 
@@ -154,10 +138,8 @@ static void add_series(struct json_out *j, const struct series *s, const struct 
     else if (known)
         add_gauge(j, s, m);
     if (verdict) {
-        json_key(j, "quality");
-        json_string(j, quality_word(verdict->quality));
-        json_key(j, "from");
-        json_string(j, verdict->rung);
+        json_put_string(j, "quality", quality_word(verdict->quality));
+        json_put_string(j, "from", verdict->rung);
     }
     json_object_end(j);
 }
@@ -173,20 +155,15 @@ static void add_part(struct json_out *j, const struct summary *s, enum part part
 
 static void add_survivors(struct json_out *j, const struct summary *s)
 {
-    json_key(j, "still_running_count");
-    json_u64(j, s->survivor_count);
+    json_put_u64(j, "still_running_count", s->survivor_count);
     json_key(j, "still_running");
     json_array(j);
     for (size_t i = 0; i < s->survivor_count && i < SUMMARY_STILL_RUNNING; i++) {
         json_object(j);
-        json_key(j, "pid");
-        json_i64(j, s->survivors[i].pid);
-        json_key(j, "name");
-        json_string(j, s->survivors[i].name);
-        json_key(j, metric_of(process_cpu_seconds)->facts.name);
-        json_seconds(j, s->survivors[i].cpu_ns);
-        json_key(j, metric_of(process_memory_rss_bytes)->facts.name);
-        json_u64(j, s->survivors[i].rss_bytes);
+        json_put_i64(j, "pid", s->survivors[i].pid);
+        json_put_string(j, "name", s->survivors[i].name);
+        json_put_seconds(j, metric_of(process_cpu_seconds)->facts.name, s->survivors[i].cpu_ns);
+        json_put_u64(j, metric_of(process_memory_rss_bytes)->facts.name, s->survivors[i].rss_bytes);
         json_object_end(j);
     }
     json_array_end(j);
@@ -196,8 +173,7 @@ void record_json_summary(struct json_out *j, const struct summary *s,
                          const struct selection *selection)
 {
     record_json_run(j, s->run);
-    json_key(j, "wall_seconds");
-    json_seconds(j, s->elapsed_ns);
+    json_put_seconds(j, "wall_seconds", s->elapsed_ns);
     json_key(j, "end");
     record_json_end(j, &s->end);
     json_key(j, "target");
