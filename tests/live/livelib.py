@@ -206,7 +206,8 @@ def signal_number(name):
 def compile_helpers(directory):
     source = pathlib.Path(__file__).parent / "helpers"
     for c in sorted(source.glob("*.c")):
-        subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-D_GNU_SOURCE", "-pthread", "-o",
+        static = ["-static"] if c.stem == "tiny" else []
+        subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-D_GNU_SOURCE", "-pthread", *static, "-o",
                         directory / c.stem, c], check=True)
 
 
