@@ -9,10 +9,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { COMMANDS = 8 };
-
-extern char **environ;
 
 static uint64_t now_ns(void)
 {
