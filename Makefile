@@ -8,7 +8,9 @@
 #   make fuzz             every fuzz target for SECONDS (20)
 #   make check-style      clang-format and clang-tidy
 #   make install          below DESTDIR and PREFIX (/usr/local)
+#   make uninstall        remove what the last make install put there
 #   make clean            remove the build directories
+#   make help             this list
 
 B = build
 PREFIX = /usr/local
@@ -24,7 +26,8 @@ $(B)/build.ninja:
 	@meson setup --prefix=$(PREFIX) $(B)
 
 demo: bootstrap-build
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(B)/build.ninja
+	@ninja -C $(B) toll
 	@tools/demo $(B)/toll
 
 test: bootstrap
@@ -49,9 +52,38 @@ check-style: bootstrap
 	@$(MAKE) --no-print-directory all
 	@tools/check-style $(B)
 
-install: all
+install: may-install all
 	@meson configure -Dprefix=$(PREFIX) $(B)
 	@DESTDIR=$(DESTDIR) meson install -C $(B)
+
+# The nearest directory that is there must be writable.
+may-install:
+	@for part in bin include lib share; do \
+		directory='$(DESTDIR)$(PREFIX)'/$$part; \
+		while [ ! -e "$$directory" ]; do directory=$$(dirname "$$directory"); done; \
+		[ -w "$$directory" ] && continue; \
+		echo "make install: no permission to write to $$directory;" \
+			"use sudo make install, or PREFIX=DIRECTORY for a place of your own" >&2; \
+		exit 1; \
+	done
+
+INSTALLED = $(B)/meson-logs/install-log.txt
+
+uninstall:
+	@test -f $(INSTALLED) || { \
+		echo 'make uninstall: nothing was installed from $(B)' >&2; exit 1; }
+	@grep -v '^#' $(INSTALLED) | while IFS= read -r file; do \
+		if [ -d "$$file" ] && [ ! -L "$$file" ]; then \
+			rmdir "$$file" 2>/dev/null || true; \
+		else \
+			rm -f "$$file" 2>/dev/null || { \
+				echo "make uninstall: no permission to remove $$file; use sudo make uninstall" >&2; \
+				exit 1; }; \
+		fi; \
+	done
+
+help:
+	@sed -n 's/^#   //p' Makefile
 
 clean:
 	rm -rf $(B) $(B)-asan $(B)-fuzz
@@ -62,4 +94,5 @@ bootstrap:
 bootstrap-build:
 	@tools/bootstrap --build-only
 
-.PHONY: all demo test golden-update bench fuzz check-style install clean bootstrap bootstrap-build
+.PHONY: all demo test golden-update bench fuzz check-style install may-install uninstall \
+	clean help bootstrap bootstrap-build

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""What a newcomer types first: make help, make demo, make install."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+TOLL = os.environ["TOLL"]
+
+
+def run(*command, **variables):
+    # MAKEFLAGS: the tests may themselves be run by make.
+    env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    return subprocess.run(
+        command,
+        cwd=TOP,
+        env={**env, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_help_names_every_target():
+    targets = re.findall(r"^make ([\w-]+)", run("make", "help").stdout, flags=re.MULTILINE)
+    makefile = (TOP / "Makefile").read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY: ((?:.*\\\n)*.*)", makefile, flags=re.MULTILINE)[1]
+    private = {"all", "bootstrap", "bootstrap-build", "may-install"}
+    assert sorted(targets) == sorted(set(phony.replace("\\\n", " ").split()) - private)
+
+
+def test_demo_shows_the_command_as_a_shell_would_take_it():
+    done = run(TOP / "tools/demo", TOLL, CMD="echo 'it is'")
+    heading, said = done.stdout.splitlines()
+    assert heading == r"$ toll run -- sh -c 'echo '\''it is'\'''"
+    assert (said, done.returncode) == ("it is", 0)
+
+
+def test_demo_of_a_command_that_fails_is_a_demo():
+    done = run(TOP / "tools/demo", TOLL, CMD="exit 3")
+    assert done.returncode == 0
+    assert "exit 3 after" in done.stderr
+    assert done.stdout.splitlines()[-1] == "The exit status is the command's: 3"
+
+
+@pytest.mark.skipif(os.access("/", os.W_OK), reason="root may write anywhere")
+def test_install_without_permission_is_told_in_a_sentence():
+    done = run("make", "may-install", "PREFIX=/nowhere")
+    assert done.returncode != 0
+    assert done.stderr.startswith("make install: no permission to write to /;")
+
+
+def test_uninstall_before_any_install(tmp_path):
+    done = run("make", "uninstall", f"B={tmp_path}")
+    assert done.returncode != 0
+    assert done.stderr.startswith("make uninstall: nothing was installed from")
+
+
+def test_uninstall_removes_what_was_installed(tmp_path):
+    (tmp_path / "meson-logs").mkdir()
+    (tmp_path / "share").mkdir()
+    (tmp_path / "share/a file").touch()
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/other").touch()
+    (tmp_path / "link").symlink_to("share")
+    names = ["share/a file", "link", "share", "kept", "gone already"]
+    log = "".join(f"{tmp_path}/{name}\n" for name in names)
+    (tmp_path / "meson-logs/install-log.txt").write_text(f"# by Meson\n{log}")
+    assert run("make", "uninstall", f"B={tmp_path}").returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "meson-logs"]
