@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * What the completion scripts of all shells are made from: the tables of subcommands, options and
+ * metrics. No script names an option, a subcommand or a metric by itself. */
+#pragma once
+
+#include "cli/options.h"
+
+void completion_bash(struct buf *b);
+void completion_zsh(struct buf *b);
+void completion_fish(struct buf *b);
+
+/* What stands behind an option. */
+enum completion_value {
+    VALUE_NONE,
+    VALUE_CHOICE,
+    VALUE_METRICS, /* names with commas between */
+    VALUE_FILE,
+    VALUE_OTHER,
+};
+enum completion_value completion_value(const struct option *o);
+
+/* What stands behind a subcommand, as its synopsis tells. */
+enum completion_arguments {
+    ARGUMENTS_COMMAND, /* options, then a command with its own arguments */
+    ARGUMENTS_FILE,    /* options, then a file */
+    ARGUMENTS_WORDS,   /* one of a few words, see completion_add_words */
+};
+enum completion_arguments completion_arguments(const struct subcommand *s);
+
+/* Each adds names with `between` between them. */
+void completion_add_subcommands(struct buf *b, const char *between);
+void completion_add_words(struct buf *b, const struct subcommand *s, const char *between);
+void completion_add_long(struct buf *b, bool with_value, const char *between);
+
+/* The letters of the options that take a value, or of those that do not. */
+void completion_add_letters(struct buf *b, bool with_value);
+
+/* For every name of a metric once, the row that has it; NULL behind the last. */
+const struct toll_metric *completion_next_metric(size_t *at);
+
+/* Text between single quotes: `quote` is how the shell writes one there; letters of `special` get
+ * a backslash. */
+void completion_add_text(struct buf *b, const char *text, const char *quote, const char *special);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ * toll completion fish. */
+#include "cli/completion.h"
+
+#include <string.h>
+
+static const char helpers[] =
+    "# fish completion of toll\n"
+    "function __toll_subcommand # NAME…: is it one of these?\n"
+    "    set -l words (commandline -opc)\n"
+    "    contains -- \"$words[2]\" $argv\n"
+    "end\n"
+    "function __toll_first_word # NAME: is the word behind this subcommand being typed?\n"
+    "    test (count (commandline -opc)) -eq 2; and __toll_subcommand $argv\n"
+    "end\n"
+    "function __toll_rest # the words behind the options; fails while still among these\n"
+    "    set -l words (commandline -opc)\n"
+    "    set -e words[1..2]\n"
+    "    while set -q words[1]\n"
+    "        set -l word $words[1]\n"
+    "        if not string match -q -- '-?*' $word\n"
+    "            string escape -- $words\n"
+    "            return 0\n"
+    "        end\n"
+    "        set -e words[1]\n"
+    "        if test $word = --\n"
+    "            string escape -- $words\n"
+    "            return 0\n"
+    "        else if __toll_takes_value $word; and set -q words[1]\n"
+    "            set -e words[1]\n"
+    "        end\n"
+    "    end\n"
+    "    return 1\n"
+    "end\n"
+    "function __toll_command # offers what the measured command would\n"
+    "    set -l words (__toll_rest) (commandline -ct)\n"
+    "    string match -q -- '-*' $words[1]; or __fish_complete_subcommand --commandline $words\n"
+    "end\n"
+    "function __toll_metric_list # offers metrics, of which several have commas between\n"
+    "    set -l typed (commandline -ct | string replace -r '^(--[^=]*=|-.)' '')\n"
+    "    set -l before (string trim -l -c '\\'\"' -- $typed | string replace -r '[^,]*$' '')\n"
+    "    printf '%s\\n' $before(__toll_metrics)\n"
+    "end\n";
+
+/* Text in single quotes. */
+static void add_quoted(struct buf *b, const char *text)
+{
+    buf_putc(b, '\'');
+    completion_add_text(b, text, "\\'", "\\");
+    buf_putc(b, '\'');
+}
+
+static void add_takes_value(struct buf *b)
+{
+    buf_puts(b, "function __toll_takes_value # WORD: is the next one its value?\n"
+                "    string match -qr -- '^(--(");
+    completion_add_long(b, true, "|");
+    buf_puts(b, ")|-[");
+    completion_add_letters(b, false);
+    buf_puts(b, "]*[");
+    completion_add_letters(b, true);
+    buf_puts(b, "])$' $argv[1]\nend\n");
+}
+
+static void add_metrics(struct buf *b)
+{
+    buf_puts(b, "function __toll_metrics\n    printf '%s\\t%s\\n'");
+    const struct toll_metric *m;
+    for (size_t at = 0; (m = completion_next_metric(&at));) {
+        buf_printf(b, " \\\n        %s ", m->name);
+        add_quoted(b, m->title);
+    }
+    buf_puts(b, "\nend\n");
+}
+
+/* The subcommands that take options. */
+static void add_takers(struct buf *b)
+{
+    for (const struct subcommand *s = subcommands; s->name; s++)
+        if (completion_arguments(s) != ARGUMENTS_WORDS)
+            buf_printf(b, " %s", s->name);
+}
+
+static void add_choices(struct buf *b, const char *choices)
+{
+    /* A text of its own for each, an empty one: else the help of the option stands there. */
+    buf_puts(b, " -x -a '");
+    for (const char *c = choices; *c; c++)
+        buf_puts(b, *c == ' ' ? "\\t " : (char[]){*c, '\0'});
+    buf_puts(b, "\\t'");
+}
+
+static void add_option(struct buf *b, const struct option *o)
+{
+    buf_puts(b, "complete -c toll -n '__toll_subcommand");
+    add_takers(b);
+    buf_printf(b, "; and not __toll_rest >/dev/null' -l %s", o->name);
+    if (o->letter)
+        buf_printf(b, " -s %c", o->letter);
+    switch (completion_value(o)) {
+    case VALUE_NONE: break;
+    case VALUE_CHOICE: add_choices(b, o->choices); break;
+    case VALUE_METRICS: buf_puts(b, " -x -a '(__toll_metric_list)'"); break;
+    case VALUE_FILE: buf_puts(b, " -r -F"); break;
+    case VALUE_OTHER: buf_puts(b, " -x"); break;
+    }
+    buf_puts(b, " -d ");
+    add_quoted(b, o->help);
+    buf_putc(b, '\n');
+}
+
+static void add_arguments(struct buf *b, const struct subcommand *s)
+{
+    switch (completion_arguments(s)) {
+    case ARGUMENTS_COMMAND:
+        buf_printf(b, "complete -c toll -n '__toll_subcommand %s' -a '(__toll_command)'\n",
+                   s->name);
+        break;
+    case ARGUMENTS_FILE:
+        buf_printf(b, "complete -c toll -n '__toll_subcommand %s' -F\n", s->name);
+        break;
+    case ARGUMENTS_WORDS:
+        buf_printf(b, "complete -c toll -n '__toll_first_word %s' -a '", s->name);
+        completion_add_words(b, s, " ");
+        buf_puts(b, "'\n");
+        break;
+    }
+}
+
+void completion_fish(struct buf *b)
+{
+    buf_puts(b, helpers);
+    add_takes_value(b);
+    add_metrics(b);
+    buf_puts(b, "complete -c toll -f\n");
+    for (const struct subcommand *s = subcommands; s->name; s++) {
+        if (!s->hidden) {
+            buf_printf(b, "complete -c toll -n __fish_use_subcommand -a %s -d ", s->name);
+            add_quoted(b, s->help);
+            buf_putc(b, '\n');
+        }
+        add_arguments(b, s);
+    }
+    for (const char *const *name = (const char *const[]){"help", "version", NULL}; *name; name++)
+        buf_printf(b, "complete -c toll -n __fish_use_subcommand -l %s\n", *name);
+    for (const struct option *o = options; o->name; o++)
+        add_option(b, o);
+}
