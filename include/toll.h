@@ -179,6 +179,7 @@ struct toll_end {
     bool ended;       /* false: it still runs */
     bool signaled;    /* ended by a signal */
     bool core_dumped;
+    bool unknown;     /* ended, but somebody else of this program waited for it first */
     int status;       /* exit code, or the signal's number */
 };
 

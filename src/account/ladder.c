@@ -65,7 +65,10 @@ size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_on
     }
     if (one_process)
         rungs[n++] = (struct rung){"identity", row, M(processes_started_count), QUALITY_EXACT, 0};
+    /* What was read of one process before its end lacks what came after. */
+    uint64_t before_end = one_process ? in_own_io : 0;
     rungs[n++] = (struct rung){"samples", row, ~UINT64_C(0), QUALITY_SAMPLED,
-                               denied | at_least | (vanished & (in_rusage | in_own_io))};
+                               denied | at_least | before_end |
+                                   (vanished & (in_rusage | in_own_io))};
     return n;
 }

@@ -47,17 +47,21 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost)
 
 bool ledger_was_lost(struct member *parent, const struct member *child, uint64_t ns_per_tick)
 {
-    parent->vanished_ns += row_u64(&child->process.own, process_cpu_seconds) +
-                           row_u64(&child->process.inherited, process_cpu_seconds);
-    /* SA_NOCLDWAIT does what ignoring SIGCHLD does and shows nowhere but here. User and system time
-     * are rounded down to ticks, each on its own. */
+    uint64_t cpu = row_u64(&child->process.own, process_cpu_seconds) +
+                   row_u64(&child->process.inherited, process_cpu_seconds);
+    parent->vanished_ns += cpu;
     if (parent->inherited_now_ns == PARENT_HAS_ENDED)
         return false;
+    /* What left and did not arrive. SA_NOCLDWAIT does what ignoring SIGCHLD does and shows nowhere
+     * but here; a parent that ignored the signal once may wait for its next child. User and system
+     * time are rounded down to ticks, each on its own. */
     uint64_t inherited = left_u64(parent->inherited_now_ns, parent->inherited_base_ns);
-    if (parent->process.ignores_sigchld ||
-        left_u64(parent->vanished_ns, inherited) > 3 * ns_per_tick)
-        parent->loses_children = true;
-    return parent->loses_children;
+    uint64_t gap = left_u64(parent->vanished_ns, inherited + parent->lost_ns);
+    bool ignored = parent->process.ignores_sigchld && parent->inherited_grown_ns < cpu;
+    if (gap <= 3 * ns_per_tick && !ignored)
+        return false;
+    parent->lost_ns += cpu;
+    return true;
 }
 
 /* ---- Summing up ------------------------------------------------------------------------------ */
@@ -148,15 +152,20 @@ static void fold_main(struct ledger *l, const struct members *members, struct ro
 }
 
 static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
-                             const struct row *combined, const struct row *main, struct row *out)
+                             const struct row *combined, const struct row *main, bool last,
+                             struct row *out)
 {
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
         switch (metric_of(id)->fold) {
         case FOLD_CONSERVED:
         case FOLD_KEPT:
-            if (row_has(combined, id) && row_has(main, id))
-                publish(l, out, PART_DESCENDANTS, id,
-                        left_u64(row_u64(combined, id), row_u64(main, id)));
+            if (row_has(combined, id) && row_has(main, id)) {
+                uint64_t rest = left_u64(row_u64(combined, id), row_u64(main, id));
+                if (last)
+                    row_put_u64(out, id, rest); /* at the end the parts add up */
+                else
+                    publish(l, out, PART_DESCENDANTS, id, rest);
+            }
             break;
         case FOLD_SUM:
             if (s->live_others ? row_has(&s->others, id) && !(s->unread_others >> id & 1)
@@ -187,7 +196,7 @@ static void sum_up(struct ledger *l, const struct members *members)
             add_member(l, members->order[i]);
 }
 
-void ledger_fold(struct ledger *l, const struct members *members, bool changed,
+void ledger_fold(struct ledger *l, const struct members *members, bool changed, bool last,
                  struct row parts[PARTS])
 {
     const struct ledger_sums *s = &l->sums;
@@ -205,5 +214,6 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed,
     row_put_u64(&parts[PART_COMBINED], process_processes_started_count, l->started);
     fold_main(l, members, &parts[PART_MAIN]);
     if (!l->own_only)
-        fold_descendants(l, s, &parts[PART_COMBINED], &parts[PART_MAIN], &parts[PART_DESCENDANTS]);
+        fold_descendants(l, s, &parts[PART_COMBINED], &parts[PART_MAIN], last,
+                         &parts[PART_DESCENDANTS]);
 }

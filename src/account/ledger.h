@@ -50,8 +50,9 @@ void ledger_init(struct ledger *l, bool own_only);
 void ledger_leave(struct ledger *l, const struct member *m, bool lost);
 
 /* Sum up into the rows of the parts; PART_DESCENDANTS stays unknown with own_only. changed: a
- * member came, left or was read since the last time. */
-void ledger_fold(struct ledger *l, const struct members *members, bool changed,
+ * member came, left or was read since the last time. last: the parts must add up, even if one
+ * falls. */
+void ledger_fold(struct ledger *l, const struct members *members, bool changed, bool last,
                  struct row parts[PARTS]);
 
 /* Whether a child that left was reaped by nobody: its parent, judged since, ignores SIGCHLD, or has

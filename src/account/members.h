@@ -17,11 +17,13 @@ struct member {
     bool in_books; /* … and its leaving is booked already */
     bool was_seen; /* read at least once, so it counts as started */
     uint32_t slot;
-    bool loses_children;        /* its children vanish without being counted anywhere */
-    uint64_t inherited_base_ns; /* CPU time it had inherited when it was first seen … */
-    uint64_t inherited_now_ns;  /* … and when its children that left were last judged, … */
-    uint64_t judged_at_ns;      /* … which was then */
+    bool loss_told;              /* it was said that its children vanish uncounted */
+    uint64_t inherited_base_ns;  /* CPU time it had inherited when it was first seen … */
+    uint64_t inherited_now_ns;   /* … and when its children that left were last judged, … */
+    uint64_t inherited_grown_ns; /* … since it was judged before */
+    uint64_t judged_at_ns;       /* … which was then */
     uint64_t vanished_ns; /* CPU time of its children that have left since it was first seen */
+    uint64_t lost_ns;     /* … and of those that were booked as lost */
     uint64_t rate_cpu_ns; /* where the last rate was measured from */
     uint64_t rate_at_ns;
     uint64_t slow_pass;                   /* the last round of slow reads that came by */

@@ -3,9 +3,10 @@
 
 #include "base/util.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdalign.h>
+#include <string.h>
+#include <sys/syscall.h>
 
 ssize_t file_reread(int fd, char *buf, size_t capacity)
 {
@@ -38,34 +39,71 @@ int file_write_all(int fd, const char *data, size_t length, size_t *ret_written)
     return r;
 }
 
+/* What SYS_getdents64 gives; C libraries name it in different ways, or not at all. */
+struct kernel_dirent {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t record_length;
+    uint8_t type;
+    char name[];
+};
+
 int file_each_entry(int dir, void (*visit)(void *arg, const char *name), void *arg)
 {
-    alignas(struct dirent64) char entries[4096];
+    alignas(struct kernel_dirent) char entries[4096];
     if (lseek(dir, 0, SEEK_SET) < 0)
         return -errno;
-    ssize_t n;
-    while ((n = getdents64(dir, entries, sizeof entries)) > 0) {
-        for (ssize_t at = 0; at < n;) {
-            const struct dirent64 *d = (const struct dirent64 *)(entries + at);
-            if (d->d_name[0] != '.')
-                visit(arg, d->d_name);
-            at += d->d_reclen;
+    long n;
+    while ((n = syscall(SYS_getdents64, dir, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < n;) {
+            const struct kernel_dirent *d = (const struct kernel_dirent *)(entries + at);
+            if (d->name[0] != '.')
+                visit(arg, d->name);
+            at += d->record_length;
         }
     }
     return n < 0 ? -errno : 0;
 }
 
+struct names {
+    char **list; /* owned */
+    size_t count;
+    bool failed;
+};
+
+static void collect_name(void *arg, const char *name)
+{
+    struct names *n = arg;
+    char **longer = realloc(n->list, (n->count + 1) * sizeof *longer);
+    char *copy = strdup(name);
+    if (longer)
+        n->list = longer;
+    if (longer && copy)
+        n->list[n->count++] = copy;
+    else
+        free(copy);
+    n->failed |= !longer || !copy;
+}
+
+/* Numbers by their size: a shorter one is smaller. */
+static int compare_names(const void *a, const void *b)
+{
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    size_t x_length = strlen(x), y_length = strlen(y);
+    return x_length != y_length ? (x_length < y_length ? -1 : 1) : strcmp(x, y);
+}
+
 int file_each_entry_sorted(int dir, void (*visit)(void *arg, const char *name), void *arg)
 {
-    struct dirent **entries;
-    int count = scandirat(dir, ".", &entries, NULL, versionsort);
-    if (count < 0)
-        return -errno;
-    for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] != '.')
-            visit(arg, entries[i]->d_name);
-        free(entries[i]);
+    struct names names = {0};
+    int r = file_each_entry(dir, collect_name, &names);
+    if (names.count)
+        qsort(names.list, names.count, sizeof *names.list, compare_names);
+    for (size_t i = 0; i < names.count; i++) {
+        if (r == 0 && !names.failed)
+            visit(arg, names.list[i]);
+        free(names.list[i]);
     }
-    free(entries);
-    return 0;
+    free(names.list);
+    return names.failed ? -ENOMEM : r;
 }

@@ -25,6 +25,9 @@ int complain(const char *format, ...)
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    for (char *c = sentence; *c; c++) /* it may quote what somebody else wrote */
+        if ((unsigned char)*c < 0x20 || *c == 0x7F)
+            *c = '?';
     fprintf(stderr, "toll: %s\n", sentence);
     return EXIT_TOLL;
 }

@@ -46,8 +46,7 @@ static int set_output(struct settings *s, const char *value, int choice, struct 
 
 static int set_metrics(struct settings *s, const char *value, int choice, struct toll_error *e)
 {
-    s->tracker.metrics = value;
-    return 0;
+    return *value ? 0 : err_set(e, -EINVAL, "names of metrics; 'toll metrics' lists them");
 }
 
 static int set_quiet(struct settings *s, const char *value, int choice, struct toll_error *e)
@@ -65,6 +64,7 @@ static int set_verbose(struct settings *s, const char *value, int choice, struct
 static int set_summary(struct settings *s, const char *value, int choice, struct toll_error *e)
 {
     s->summary = (enum summary_format)choice;
+    s->summary_is_given = true;
     return 0;
 }
 
@@ -147,9 +147,10 @@ const struct option options[] = {
      "to 1s",
      set_interval},
     {"output", 'o', "FILE", NULL, offsetof(struct settings, outputs), false,
-     "write to FILE; its suffix tells the format: .csv, .jsonl (samples), .json, .txt (summary)",
+     "write to FILE; its suffix tells the format: .csv, .jsonl (samples), .json, .txt (summary); "
+     "or FORMAT:FILE",
      set_output},
-    {"metrics", 'm', "GLOB", NULL, 0, false,
+    {"metrics", 'm', "GLOB", NULL, offsetof(struct settings, metrics), false,
      "only the metrics with these names, with commas between and * for any letters; see 'toll "
      "metrics'",
      set_metrics},
@@ -167,8 +168,8 @@ const struct option options[] = {
     {"no-children", 0, NULL, NULL, 0, false, "measure the command alone, not what it starts",
      set_no_children},
     {"memory", 0, "KIND", "auto rss pss", 0, false,
-     "shared memory divided among its users (PSS) is dear to read: as the budget allows, never, or "
-     "always",
+     "how memory that several processes share is divided among them (PSS), which is dear to read: "
+     "auto as often as the budget allows, rss never, pss at every sample",
      set_memory},
     {"budget", 0, "PERCENT", NULL, 0, false,
      "share of one core that dear reads may take; 1 by default", set_budget},

@@ -199,6 +199,8 @@ static int find_config(struct settings *s, int argc, char **argv, struct toll_er
     struct given g;
     int r;
     s->config = getenv("TOLL_CONFIG");
+    if (s->config && !*s->config)
+        s->config = NULL;
     while ((r = next_option(&a, &g, e)) > 0)
         if (strcmp(g.option->name, "config") == 0)
             s->config = g.value;
@@ -221,8 +223,25 @@ static int read_command_line(struct settings *s, int argc, char **argv, int *ret
         if (r < 0)
             return r;
     }
+    s->outputs_on_command_line = lists_replaced & BIT(option_by_name("output") - options);
     *ret_rest = a.at;
     return r;
+}
+
+/* The library takes one list. */
+static int join_metrics(struct settings *s, struct toll_error *e)
+{
+    if (!s->metrics)
+        return 0;
+    struct buf joined = {0};
+    for (const char **glob = s->metrics; *glob; glob++)
+        buf_printf(&joined, "%s%s", glob == s->metrics ? "" : ",", *glob);
+    if (buf_failed(&joined) || keep_string(s, joined.data) < 0) {
+        buf_done(&joined);
+        return err_set(e, -ENOMEM, "no memory for the options");
+    }
+    s->tracker.metrics = joined.data;
+    return 0;
 }
 
 int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struct toll_error *e)
@@ -234,6 +253,8 @@ int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struc
         r = read_environment(s, e);
     if (r == 0)
         r = read_command_line(s, argc, argv, ret_rest, e);
+    if (r == 0)
+        r = join_metrics(s, e);
     s->tracker.size = sizeof s->tracker;
     s->tracker.labels = s->labels;
     return r;
@@ -246,5 +267,6 @@ void settings_done(struct settings *s)
     free(s->kept);
     free(s->outputs);
     free(s->labels);
+    free(s->metrics);
     *s = (struct settings){0};
 }

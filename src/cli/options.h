@@ -14,7 +14,10 @@ struct settings {
     struct toll_options tracker;
     const char **outputs; /* owned array, NULL behind the last */
     const char **labels;  /* owned array, NULL behind the last */
+    const char **metrics; /* owned array of globs, NULL behind the last */
+    bool outputs_on_command_line;
     enum summary_format summary;
+    bool summary_is_given;
     const char *summary_to; /* a path, or a number; NULL = stderr */
     const char *config;
     bool quiet;

@@ -9,6 +9,8 @@
 
 static int status_of(const struct toll_end *end)
 {
+    if (end->unknown)
+        return EXIT_TOLL;
     return end->signaled ? EXIT_SIGNAL + end->status : end->status;
 }
 
@@ -60,9 +62,9 @@ static void measure(struct session *s, struct signals *signals)
     }
 }
 
-static int run(struct session *s, char **command)
+static int run(struct session *s, char **command, bool *ret_interrupted)
 {
-    struct signals signals;
+    struct signals signals = {.fd = -1};
     if (signals_open(&signals) < 0)
         return complain("cannot watch for signals: %s", strerror(errno));
     struct toll_launch launch = {
@@ -81,6 +83,7 @@ static int run(struct session *s, char **command)
     measure(s, &signals);
     struct toll_end end;
     session_finish(s, &end);
+    *ret_interrupted = signals.interrupted && end.signaled && end.status == SIGINT;
     return status_of(&end);
 }
 
@@ -88,12 +91,15 @@ int run_main(int argc, char **argv)
 {
     struct session s;
     int status;
+    bool interrupted = false;
     if (session_open(&s, argc, argv, &status) == 0) {
         if (s.first_word >= argc)
             status = complain("there is no command to run; toll run [options] [--] COMMAND…");
         else
-            status = run(&s, argv + s.first_word);
+            status = run(&s, argv + s.first_word, &interrupted);
     }
     session_close(&s);
+    if (interrupted)
+        signals_die_interrupted();
     return status;
 }

@@ -31,6 +31,12 @@ static int descriptor(const char *text)
     return scan_u64(&s, &number) && scan_done(&s) && number < 65536 ? (int)number : -1;
 }
 
+static bool has_suffix(const char *path, const char *suffix)
+{
+    size_t length = strlen(path), tail = strlen(suffix);
+    return length > tail && strcmp(path + length - tail, suffix) == 0;
+}
+
 static int add_summary(struct session *s, struct toll_error *e)
 {
     const struct settings *set = &s->settings;
@@ -44,14 +50,31 @@ static int add_summary(struct session *s, struct toll_error *e)
     };
     if (set->summary_to) {
         out.fd = descriptor(set->summary_to);
-        if (out.fd < 0)
-            out.destination = set->summary_to;
-        else if (fcntl(out.fd, F_GETFD) < 0)
+        if (out.fd >= 0 && fcntl(out.fd, F_GETFD) < 0)
             return err_set(e, -EINVAL, "--summary-to: descriptor %d is not open", out.fd);
+        if (out.fd < 0) {
+            out.destination = set->summary_to;
+            if (!set->summary_is_given && has_suffix(out.destination, ".json"))
+                out.format = "json";
+        }
     }
     if (!out.destination && wants_color(out.fd))
         out.flags |= TOLL_OUTPUT_COLOR;
     return toll_tracker_add_output(s->tracker, &out, e);
+}
+
+/* "csv:/dev/fd/3" names the format where no suffix does. */
+static void take_format(struct toll_output *out)
+{
+    const struct toll_format *f;
+    for (size_t i = 0; (f = toll_format_at(i)); i++) {
+        size_t length = strlen(f->name);
+        if (strncmp(out->destination, f->name, length) != 0 || out->destination[length] != ':')
+            continue;
+        out->format = f->name;
+        out->destination += length + 1;
+        return;
+    }
 }
 
 static int add_outputs(struct session *s, struct toll_error *e)
@@ -62,8 +85,12 @@ static int add_outputs(struct session *s, struct toll_error *e)
             .destination = *file,
             .flags = s->settings.verbose ? TOLL_OUTPUT_VERBOSE : 0,
         };
+        take_format(&out);
         int r = toll_tracker_add_output(s->tracker, &out, e);
-        if (r < 0)
+        if (r == -EBUSY && !s->settings.outputs_on_command_line)
+            complain("%s; it is left out",
+                     e->message); /* inherited from the toll around this one */
+        else if (r < 0)
             return err_wrap(e, r, "--output");
     }
     return add_summary(s, e);
@@ -98,6 +125,9 @@ void session_close(struct session *s)
 void session_finish(struct session *s, struct toll_end *ret_end)
 {
     s->finishing = true;
-    if (toll_tracker_finish(s->tracker, ret_end) == -ENOMEM)
+    int r = toll_tracker_finish(s->tracker, ret_end);
+    if (r == -ENOMEM)
         complain("no memory for what should be written at the end"); /* the summary included */
+    else if (r < 0 && s->settings.quiet)
+        complain("an output is not complete: %s", strerror(-r)); /* no summary will say it */
 }

@@ -41,17 +41,33 @@ static void follow_stop(pid_t command)
         kill(getpid(), SIGSTOP);
 }
 
-/* The terminal signals the whole foreground group, and so does a member that signals its group:
- * then the command has it already. */
-static bool command_has_it(struct toll_tracker *t, const struct signalfd_siginfo *info)
+/* Keys and a hangup go to the whole foreground group. */
+static bool is_of_terminal(int number)
 {
-    if (info->ssi_code > 0) {
-        /* From the kernel: a key, or the loss of the terminal, which it tells the leader alone. */
-        bool hangup = info->ssi_signo == SIGHUP || info->ssi_signo == SIGCONT;
-        return !(hangup && getsid(0) == getpid());
+    return number == SIGINT || number == SIGQUIT || number == SIGTSTP || number == SIGTTIN ||
+           number == SIGTTOU || number == SIGWINCH || number == SIGHUP || number == SIGCONT;
+}
+
+/* What toll brought upon itself: a pipe that nobody reads, a limit. */
+static bool is_own(int number)
+{
+    return number == SIGPIPE || number == SIGXFSZ || number == SIGXCPU;
+}
+
+/* The terminal signals the whole foreground group, and so does a member that signals its group:
+ * then the command has it already. A timer that was set before toll was executed was meant for it.
+ */
+static bool command_has_it(struct toll_tracker *t, const struct signalfd_siginfo *info,
+                           pid_t command)
+{
+    int number = (int)info->ssi_signo;
+    if (info->ssi_code > 0 && is_of_terminal(number)) {
+        /* The loss of the terminal is told to the leader of the session alone. */
+        bool leader_only = (number == SIGHUP || number == SIGCONT) && getsid(0) == getpid();
+        return !leader_only && getpgid(command) == getpgrp();
     }
-    if (info->ssi_pid == (uint32_t)getpid())
-        return true; /* toll's own: it wrote to a pipe that nobody reads, or past a limit */
+    if (info->ssi_code > 0 || info->ssi_pid == (uint32_t)getpid())
+        return is_own(number);
     return info->ssi_pid && toll_tracker_contains(t, (pid_t)info->ssi_pid);
 }
 
@@ -72,8 +88,19 @@ bool signals_forward(struct signals *s, struct toll_tracker *t)
             continue;
         if (number == SIGCHLD)
             follow_stop(command);
-        else if (!command_has_it(t, &info))
+        else if (!command_has_it(t, &info, command))
             kill(command, number);
+        s->interrupted |= number == SIGINT && info.ssi_code > 0;
     }
     return false;
+}
+
+void signals_die_interrupted(void)
+{
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, SIGINT);
+    signal(SIGINT, SIG_DFL);
+    kill(getpid(), SIGINT);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
 }

@@ -9,10 +9,15 @@ struct signals {
     int fd;              /* readable when a signal has come */
     sigset_t mask;       /* as toll found it, for the command */
     bool ignore_sigchld; /* likewise */
+    bool interrupted;    /* Ctrl-C was pressed at the terminal */
 };
 
 /* From here on no signal interrupts or ends toll. 0 or -errno. */
 int signals_open(struct signals *s);
+
+/* End as the command did: a shell goes on with its loop unless what it waited for died of SIGINT.
+ */
+void signals_die_interrupted(void);
 
 /* Pass on what has come. True when the wait for processes the command left behind should end. */
 bool signals_forward(struct signals *s, struct toll_tracker *t);

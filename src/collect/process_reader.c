@@ -12,12 +12,15 @@
 /* Left for outputs, timers and files that are opened and closed at once. */
 enum { FDS_IN_RESERVE = 32 };
 
+/* Each takes some kilobytes of the kernel. */
+enum { FDS_AT_MOST = 8192 };
+
 static unsigned fds_to_keep(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return 0;
-    return (unsigned)left_u64(min_u64(limit.rlim_cur, 1U << 20), FDS_IN_RESERVE);
+    return (unsigned)min_u64(left_u64(limit.rlim_cur, FDS_IN_RESERVE), FDS_AT_MOST);
 }
 
 int process_reader_init(struct process_reader *r, const struct sysroot *root, uint64_t wanted)
@@ -53,9 +56,8 @@ void process_reader_done(struct process_reader *r)
 
 void process_source_init(struct process_source *s)
 {
+    *s = (struct process_source){.threads = 1};
     kept_fds_init(&s->kept);
-    s->clock_ns = 0;
-    s->threads = 1;
 }
 
 void process_source_done(struct process_source *s, struct process_reader *r)
@@ -68,7 +70,7 @@ int process_open(struct process_reader *r, pid_t pid, const char *name, int flag
     char path[PROCESS_PATH_BYTES];
     snprintf(path, sizeof path, "%d/%s", (int)pid, name);
     int fd = openat(r->root->proc, path, O_RDONLY | O_CLOEXEC | flags);
-    if (fd < 0 && errno == EMFILE && r->cache.used) {
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && r->cache.used) {
         fd_cache_shrink(&r->cache);
         fd = openat(r->root->proc, path, O_RDONLY | O_CLOEXEC | flags);
     }

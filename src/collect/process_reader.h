@@ -32,6 +32,7 @@ struct process_source {
     uint64_t clock_ns;          /* CPU clock at the last probe */
     bool has_run;               /* since the last refresh */
     uint64_t threads;           /* at the last reading */
+    bool had_threads;           /* beside its main one, at some time */
     uint64_t children_after_ns; /* many threads: not to be asked for children before */
 };
 

@@ -66,6 +66,7 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     row_put_u64(&p->inherited, process_faults_minor_count, st.children_faults_minor);
     row_put_u64(&p->inherited, process_faults_major_count, st.children_faults_major);
     s->threads = st.threads;
+    s->had_threads |= st.threads > 1;
     /* A main thread that left the others behind looks like a zombie too. The memory they use stands
      * in their files only: it keeps what was last seen. */
     bool shows_no_memory = st.state == 'Z' || st.state == 'X' || !st.virtual_bytes;
@@ -107,6 +108,7 @@ struct thread_io {
     struct process_reader *r;
     pid_t pid;
     struct row sum;
+    int result; /* the first failure */
 };
 
 static void add_thread_io(void *arg, pid_t thread)
@@ -116,8 +118,11 @@ static void add_thread_io(void *arg, pid_t thread)
     struct pid_io io;
     snprintf(name, sizeof name, "task/%d/io", (int)thread);
     ssize_t n = process_read_once(t->r, t->pid, name);
-    if (n < 0 || parse_pid_io(scan_text(t->r->text, (size_t)n), &io) < 0)
+    int e = n < 0 ? (int)n : parse_pid_io(scan_text(t->r->text, (size_t)n), &io);
+    if (e < 0) {
+        t->result = t->result ? t->result : e;
         return;
+    }
     struct row one;
     row_init(&one, ENTITY_PROCESS);
     put_io(&one, &io);
@@ -138,13 +143,15 @@ static bool has_reaped_nobody(struct process_reader *r, struct process_source *s
 }
 
 /* The kernel adds the I/O of reaped children to that of the process; the files of its threads have
- * only their own. The rest was inherited, or done by threads that have ended. */
-static void split_io(struct process_reader *r, struct process_source *s, struct process *p,
-                     const struct row *whole, enum process_depth depth)
+ * only their own. The rest was inherited, or done by threads that have ended: -ENODATA when that
+ * cannot be told apart. */
+static int split_io(struct process_reader *r, struct process_source *s, struct process *p,
+                    const struct row *whole, enum process_depth depth)
 {
     struct thread_io t = {.r = r, .pid = p->entity.pid};
     row_init(&t.sum, ENTITY_PROCESS);
-    if (has_reaped_nobody(r, s, p))
+    bool all_own = has_reaped_nobody(r, s, p);
+    if (all_own)
         t.sum = *whole;
     else if (s->threads <= 1)
         add_thread_io(&t, p->entity.pid);
@@ -157,6 +164,7 @@ static void split_io(struct process_reader *r, struct process_source *s, struct 
         row_put_u64(&p->own, id, min_u64(own, row_u64(whole, id)));
         row_put_u64(&p->inherited, id, left_u64(row_u64(whole, id), own));
     }
+    return all_own || (t.result == 0 && !s->had_threads) ? 0 : -ENODATA;
 }
 
 /* What permissions hide is remembered as such. What was read before stays: an ordinary user may
@@ -178,6 +186,5 @@ int process_read_io(struct process_reader *r, struct process_source *s, struct p
     struct row whole;
     row_init(&whole, ENTITY_PROCESS);
     put_io(&whole, &io);
-    split_io(r, s, p, &whole, depth);
-    return 0;
+    return split_io(r, s, p, &whole, depth);
 }

@@ -5,11 +5,11 @@
 #include "base/file.h"
 #include "parse/statm.h"
 
-void self_collect(const struct sysroot *root, struct row *row, bool refresh)
+void self_collect(const struct sysroot *root, uint64_t cpu_base_ns, struct row *row, bool refresh)
 {
     if (!root->live)
         return;
-    row_put_u64(row, self_cpu_seconds, clock_own_cpu());
+    row_put_u64(row, self_cpu_seconds, left_u64(clock_own_cpu(), cpu_base_ns));
     if (!refresh)
         return;
     char text[128];

@@ -6,5 +6,6 @@
 #include "metric/frame.h"
 
 /* CPU and memory of the calling process; nothing of a replay, where the cost means nothing.
+ * cpu_base_ns: what the process had used before, in another program or before it measured.
  * refresh: the memory too. */
-void self_collect(const struct sysroot *root, struct row *row, bool refresh);
+void self_collect(const struct sysroot *root, uint64_t cpu_base_ns, struct row *row, bool refresh);

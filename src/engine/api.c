@@ -79,6 +79,7 @@ static int copy_settings(struct toll_tracker *t, const struct toll_options *o)
         return -ENOMEM;
     if (o->labels && run_set_labels(&t->run, o->labels) < 0)
         return -ENOMEM;
+    t->run.is_named = o->name != NULL;
     t->run.interval_ns = o->interval_ns;
     t->run.no_children = o->no_children;
     return 0;
@@ -88,6 +89,8 @@ int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *optio
                      struct toll_error *e)
 {
     struct toll_options o = {0};
+    if (!options || options->size < sizeof options->size)
+        return err_set(e, -EINVAL, "the options have no size: it is sizeof (struct toll_options)");
     memcpy(&o, options, min_u64(options->size, sizeof o));
     int r = check_options(&o, e);
     if (r < 0)
@@ -96,6 +99,7 @@ int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *optio
     if (!t)
         return err_set(e, -ENOMEM, "no memory for a tracker");
     t->options = o;
+    t->cpu_base_ns = clock_own_cpu();
     t->timer = t->epoll = t->root.proc = t->launched.pidfd = -1;
     t->discovery.loadavg = -1;
     r = selection_parse(&t->selection, o.metrics, e);
@@ -143,21 +147,20 @@ int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *ou
                             struct toll_error *e)
 {
     struct toll_output o = {0};
+    if (!output || output->size < sizeof output->size)
+        return err_set(e, -EINVAL, "the output has no size: it is sizeof (struct toll_output)");
     memcpy(&o, output, min_u64(output->size, sizeof o));
     if (t->started)
         return err_set(e, -EINVAL, "outputs are added before the start");
+    for (size_t i = 0; o.destination && i < t->sink_count; i++)
+        if (sink_writes_to(t->sinks[i], o.destination))
+            return err_set(e, -EINVAL, "'%s' is given twice", o.destination);
     struct sink **sinks = realloc(t->sinks, (t->sink_count + 1) * sizeof *sinks);
     if (!sinks)
         return err_set(e, -ENOMEM, "no memory for an output");
     t->sinks = sinks;
     struct sink *s;
     int r = sink_open(&s, &o, &t->selection, e);
-    for (size_t i = 0; r == 0 && i < t->sink_count; i++) {
-        if (!sink_same_file(s, t->sinks[i]))
-            continue;
-        r = err_set(e, -EINVAL, "'%s' is given twice", s->name);
-        sink_close(s, false);
-    }
     if (r < 0)
         return r;
     t->sinks[t->sink_count++] = s;
@@ -212,6 +215,7 @@ static int prepare(struct toll_tracker *t, char *const argv[], struct toll_error
     if (r < 0)
         return err_set(e, r, "cannot prepare to measure: %s", strerror(-r));
     walk_init(t, getpid());
+    walk_note_strangers(t);
     reap_begin(t);
     return 0;
 }
@@ -227,17 +231,23 @@ static int begin(struct toll_tracker *t)
     return 0;
 }
 
-int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_launch *launch_,
+int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_launch *request,
                         struct toll_error *e)
 {
-    if (t->started)
-        return err_set(e, -EINVAL, "the tracker was started before");
+    if (t->used)
+        return err_set(e, -EINVAL, "the tracker was used before");
+    t->used = true;
+    struct toll_launch asked = {0};
+    if (request)
+        memcpy(&asked, request, min_u64(request->size, sizeof asked));
     int r = prepare(t, argv, e);
     if (r < 0)
         return r;
     t->start_ns = clock_mono(NULL);
     t->run.start_real_ns = clock_real(NULL);
-    r = launch(&t->launched, argv, launch_, e);
+    r = launch(&t->launched, argv, &asked, e);
+    if (request && request->size >= offsetof(struct toll_launch, exec_errno) + sizeof(int))
+        request->exec_errno = asked.exec_errno;
     if (r < 0)
         return r;
     t->run.pid = t->launched.pid;
@@ -255,8 +265,9 @@ int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_
 
 int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct toll_error *e)
 {
-    if (t->started)
-        return err_set(e, -EINVAL, "the tracker was started before");
+    if (t->used)
+        return err_set(e, -EINVAL, "the tracker was used before");
+    t->used = true;
     walk_init(t, 0);
     t->reaper.peak_is_exact = true;
     t->root = (struct sysroot){.proc = -1, .live = false};
@@ -280,9 +291,10 @@ bool toll_tracker_contains(struct toll_tracker *t, pid_t pid)
     for (unsigned hops = 0; t->started && pid > 1 && hops < 1000; hops++) {
         if (pid == t->launched.pid)
             return true;
-        pid = process_parent(&t->reader, pid);
-        if (pid == t->discovery.tracker_pid)
-            return true;
+        pid_t parent = process_parent(&t->reader, pid);
+        if (parent == t->discovery.tracker_pid)
+            return !walk_is_stranger(t, pid);
+        pid = parent;
     }
     return false;
 }
@@ -321,7 +333,7 @@ int toll_tracker_step(struct toll_tracker *t)
         return 1;
     t->lateness_ns = now_ns - t->schedule.deadline_ns;
     tick(t, false);
-    schedule_advance(&t->schedule, now_ns, clock_mono(NULL));
+    schedule_advance(&t->schedule, now_ns, clock_mono(NULL), t->slow.tick_ns);
     arm(t);
     return 1;
 }

@@ -6,11 +6,18 @@
 
 #include <string.h>
 
+/* Somebody is left whom no list shows: born a moment ago, or hidden from us. */
+static bool has_hidden(const struct toll_tracker *t)
+{
+    return t->reaper.main_reaped && !t->reaper.no_children_left && !t->members.count &&
+           !t->run.no_children;
+}
+
 static struct evidence gather(const struct toll_tracker *t)
 {
     return (struct evidence){
-        .all_reaped = !t->members.count && t->reaper.main_reaped,
-        .auto_reaping = t->ledger.losing || t->ledger.ignoring,
+        .all_reaped = t->reaper.main_reaped && t->reaper.no_children_left,
+        .auto_reaping = t->ledger.losing || t->ledger.ignoring || has_hidden(t),
         .peak_is_exact = t->reaper.peak_is_exact,
         /* Counters come to light when the process is reaped; a gauge was without it. */
         .denied = t->ledger.denied | (t->summary.denied & t->ledger.folds[FOLD_SUM]),
@@ -31,6 +38,23 @@ static struct row known_figures(const struct toll_tracker *t, enum part part)
     return row;
 }
 
+/* Reads that are rare may all have missed the time of most memory, or the part altogether. */
+static void judge_slow(struct toll_tracker *t, enum part part)
+{
+    double most = t->summary.target[part][process_memory_rss_bytes].max;
+    double seen = (double)t->slow.most_rss_bytes[part];
+    static const enum metric_id slow[] = {process_memory_pss_bytes, process_memory_uss_bytes};
+    for (size_t i = 0; i < ARRAY_LEN(slow); i++) {
+        struct verdict *v = &t->summary.verdicts[part][slow[i]];
+        if (v->quality == QUALITY_UNKNOWN)
+            continue;
+        if (most > 0 && seen == 0)
+            *v = (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
+        else if (most > seen * 1.1)
+            v->quality = QUALITY_LOWER_BOUND;
+    }
+}
+
 static void judge(struct toll_tracker *t)
 {
     struct evidence e = gather(t);
@@ -48,6 +72,7 @@ static void judge(struct toll_tracker *t)
                                                                    s->verdicts[PART_MAIN][id])
                                                : v;
         }
+        judge_slow(t, part);
     }
 }
 
@@ -64,6 +89,16 @@ static void raise_peak(struct toll_tracker *t)
     if (verdicts[process_memory_rss_bytes].quality == QUALITY_UNKNOWN)
         verdicts[process_memory_rss_bytes] = (struct verdict){
             QUALITY_LOWER_BOUND, verdicts[process_memory_peak_bytes].rung};
+}
+
+/* The kernel hands times on in steps: what comes in one moment was not all used in it. */
+static void bound_cores(struct toll_tracker *t)
+{
+    for (unsigned part = 0; part < PARTS; part++) {
+        struct series *s = &t->summary.target[part][process_cpu_cores];
+        if (t->run.cpus && s->max > t->run.cpus)
+            s->max = t->run.cpus;
+    }
 }
 
 static void list_survivors(struct toll_tracker *t)
@@ -93,6 +128,9 @@ static void note_what_is_missing(struct toll_tracker *t)
         outputs_note(
             t, "a process of another user does not show all: what is said of PSS, USS and open "
                "files may leave it out");
+    if (has_hidden(t))
+        outputs_note(t, "a process of the job still runs and could not be seen: it is missing in "
+                        "the totals");
     if (t->ledger.ignoring && !t->ledger.losing)
         outputs_note(t, "a process of the job ignores SIGCHLD: children that nobody waits for may "
                         "be missing in the totals");
@@ -101,11 +139,14 @@ static void note_what_is_missing(struct toll_tracker *t)
 int finish(struct toll_tracker *t)
 {
     tick(t, true);
+    if (t->replay)
+        t->reaper.no_children_left = !t->members.count; /* a script ends with whom it shows */
     summary_end(&t->summary, t->frame.elapsed_ns);
     t->summary.end = t->reaper.end;
     list_survivors(t);
     note_what_is_missing(t);
     judge(t);
     raise_peak(t);
+    bound_cores(t);
     return outputs_summary(t);
 }

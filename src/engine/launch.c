@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -17,18 +16,14 @@ enum { LOOK_AFTER_CHILD_MS = 20 };
 /* What the child tells before it becomes the command, through shared memory: a write would count
  * as the command's. */
 struct message {
-    long floor_kib; /* its memory before exec */
     int exec_errno; /* why exec failed, or 0 */
 };
 
-/* A fork, not a vfork: the kernel's high-water mark survives exec, and a forked child begins with
- * the few pages it touches, a vforked one with all of ours. */
+/* A fork, not a vfork: the kernel's high-water mark survives exec, and a forked child has the pages
+ * it touches, a vforked one all of ours. */
 static _Noreturn void become(char *const argv[], const struct toll_launch *options,
                              volatile struct message *m)
 {
-    struct rusage usage = {0};
-    getrusage(RUSAGE_SELF, &usage);
-    m->floor_kib = usage.ru_maxrss;
     if (options && options->ignore_sigchld)
         signal(SIGCHLD, SIG_IGN);
     if (options && options->signal_mask)
@@ -93,6 +88,10 @@ int launch(struct launched *ret, char *const argv[], struct toll_launch *options
 {
     if (!argv || !argv[0] || !*argv[0])
         return err_set(e, -EINVAL, "there is no command to run");
+    struct sigaction child = {0};
+    if (sigaction(SIGCHLD, NULL, &child) == 0 &&
+        (child.sa_handler == SIG_IGN || (child.sa_flags & SA_NOCLDWAIT)))
+        return err_set(e, -EINVAL, "this program ignores SIGCHLD: no child can be waited for");
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return err_set(e, -errno, "cannot become a subreaper: %s", strerror(errno));
     struct message *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
@@ -113,7 +112,6 @@ int launch(struct launched *ret, char *const argv[], struct toll_launch *options
     *ret = (struct launched){
         .pid = pid,
         .pidfd = open_pidfd(pid),
-        .floor_rss_bytes = (uint64_t)m.floor_kib * 1024,
     };
     return 0;
 }

@@ -6,8 +6,7 @@
 
 struct launched {
     pid_t pid;
-    int pidfd;                /* -1 before Linux 5.3 */
-    uint64_t floor_rss_bytes; /* the child's memory before exec: its high-water mark begins there */
+    int pidfd; /* -1 before Linux 5.3 */
 };
 
 /* Makes the caller a subreaper, forks and executes. On failure nothing is left behind. */

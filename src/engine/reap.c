@@ -2,8 +2,12 @@
 #include "engine/reap.h"
 
 #include "base/file.h"
+#include "engine/outputs.h"
 #include "engine/walk.h"
+#include "parse/pid_status.h"
 
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 /* Bytes read, or 0 when there is nothing to be had. */
@@ -27,11 +31,26 @@ static struct pid_io io_difference(const struct pid_io *a, const struct pid_io *
     };
 }
 
+static void io_add(struct pid_io *sum, const struct pid_io *more)
+{
+    sum->read_bytes += more->read_bytes;
+    sum->written_bytes += more->written_bytes;
+    sum->read_calls += more->read_calls;
+    sum->write_calls += more->write_calls;
+    sum->storage_read_bytes += more->storage_read_bytes;
+    sum->storage_written_bytes += more->storage_written_bytes;
+    sum->storage_cancelled_bytes += more->storage_cancelled_bytes;
+}
+
 /* The process's file has the thread's own I/O and that of reaped children; the thread's file has
  * its own alone: the difference was reaped. Reading the first file is itself a read of the thread,
  * which the second one shows. */
 static bool reaped_io(struct toll_tracker *t, struct pid_io *ret)
 {
+    /* Other threads of a host program would be taken for children: then it is not known. */
+    struct stat tasks;
+    if (fstatat(t->root.proc, "self/task", &tasks, 0) < 0 || tasks.st_nlink != 3)
+        return false;
     struct pid_io process, thread;
     uint64_t reading = read_io(t, "self/io", &process);
     if (!reading || !read_io(t, "thread-self/io", &thread))
@@ -42,10 +61,21 @@ static bool reaped_io(struct toll_tracker *t, struct pid_io *ret)
     return true;
 }
 
+/* A child has no more memory before its exec than its parent, but for a few pages of its stack. */
+static uint64_t own_memory(struct toll_tracker *t)
+{
+    enum { OF_ITS_OWN = 65536 };
+    struct pid_status st = {0};
+    ssize_t n = process_read_once(&t->reader, getpid(), "status");
+    if (n < 0 || parse_pid_status(scan_text(t->reader.text, (size_t)n), &st) < 0)
+        return UINT64_MAX;
+    return st.high_water_bytes + OF_ITS_OWN;
+}
+
 void reap_begin(struct toll_tracker *t)
 {
     struct reaper *r = &t->reaper;
-    *r = (struct reaper){.peak_is_exact = true};
+    *r = (struct reaper){.peak_is_exact = true, .floor_rss_bytes = own_memory(t)};
     getrusage(RUSAGE_CHILDREN, &r->usage_base);
     r->has_io = reaped_io(t, &r->io_base);
 }
@@ -54,6 +84,12 @@ static uint64_t to_ns(struct timeval tv)
 {
     return (uint64_t)tv.tv_sec * NS_PER_SECOND + (uint64_t)tv.tv_usec * NS_PER_US;
 }
+
+static const uint64_t io_bits = BIT(process_storage_read_bytes) |
+                                BIT(process_storage_written_bytes) |
+                                BIT(process_storage_cancelled_bytes) | BIT(process_io_read_bytes) |
+                                BIT(process_io_written_bytes) | BIT(process_io_read_calls_count) |
+                                BIT(process_io_write_calls_count);
 
 void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct pid_io *io)
 {
@@ -70,8 +106,10 @@ void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct 
                 (uint64_t)(usage->ru_nvcsw - base->ru_nvcsw));
     row_put_u64(books, process_switches_involuntary_count,
                 (uint64_t)(usage->ru_nivcsw - base->ru_nivcsw));
-    if (!io)
+    if (!io) {
+        books->present &= ~io_bits;
         return;
+    }
     struct pid_io grown = io_difference(io, &t->reaper.io_base);
     row_put_u64(books, process_storage_read_bytes, grown.storage_read_bytes);
     row_put_u64(books, process_storage_written_bytes, grown.storage_written_bytes);
@@ -86,7 +124,7 @@ void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct 
  * nothing of the job: then only what was seen counts. */
 static void book_peak(struct toll_tracker *t, uint64_t peak_bytes)
 {
-    if (peak_bytes <= t->launched.floor_rss_bytes) {
+    if (peak_bytes <= t->reaper.floor_rss_bytes) {
         if (!row_has(&t->ledger.reaped, process_memory_peak_bytes))
             t->reaper.peak_is_exact = false;
         return;
@@ -121,6 +159,7 @@ static void sharpen(struct process *p, const struct rusage *usage, uint64_t floo
     }
     row_put_u64(&p->own, process_cpu_user_seconds, to_ns(usage->ru_utime));
     row_put_u64(&p->own, process_cpu_system_seconds, to_ns(usage->ru_stime));
+    row_put_u64(&p->own, process_cpu_seconds, to_ns(usage->ru_utime) + to_ns(usage->ru_stime));
     row_put_u64(&p->own, process_switches_voluntary_count, (uint64_t)usage->ru_nvcsw);
     row_put_u64(&p->own, process_switches_involuntary_count, (uint64_t)usage->ru_nivcsw);
     p->fresh |= BIT(process_switches_voluntary_count) | BIT(process_switches_involuntary_count);
@@ -142,8 +181,31 @@ static struct toll_end end_of(int status)
     };
 }
 
+/* What it brings into the accounts of this process is taken into what was there before. */
+static bool reap_stranger(struct toll_tracker *t, pid_t pid)
+{
+    struct rusage usage, *base = &t->reaper.usage_base;
+    struct pid_io before = {0}, after = {0};
+    t->reaper.has_io = t->reaper.has_io && reaped_io(t, &before);
+    if (wait4(pid, NULL, WNOHANG, &usage) != pid)
+        return false;
+    t->reaper.has_io = t->reaper.has_io && reaped_io(t, &after);
+    struct pid_io brought = io_difference(&after, &before);
+    io_add(&t->reaper.io_base, &brought);
+    timeradd(&base->ru_utime, &usage.ru_utime, &base->ru_utime);
+    timeradd(&base->ru_stime, &usage.ru_stime, &base->ru_stime);
+    base->ru_minflt += usage.ru_minflt;
+    base->ru_majflt += usage.ru_majflt;
+    base->ru_nvcsw += usage.ru_nvcsw;
+    base->ru_nivcsw += usage.ru_nivcsw;
+    map_remove(&t->discovery.strangers, (uint32_t)pid);
+    return true;
+}
+
 static bool reap_one(struct toll_tracker *t, pid_t pid)
 {
+    if (walk_is_stranger(t, pid))
+        return reap_stranger(t, pid);
     uint64_t now_ns = clock_mono(NULL);
     struct member *m = walk_last_look(t, pid, now_ns);
     struct rusage usage;
@@ -159,10 +221,21 @@ static bool reap_one(struct toll_tracker *t, pid_t pid)
     t->reaper.last_end_ns = now_ns;
     book_peak(t, (uint64_t)usage.ru_maxrss * 1024);
     if (m) {
-        sharpen(&m->process, &usage, t->launched.floor_rss_bytes);
+        sharpen(&m->process, &usage, t->reaper.floor_rss_bytes);
         walk_reaped(t, m, &end, now_ns);
     }
     return true;
+}
+
+/* Somebody else in this program has reaped the command. */
+static void miss_end(struct toll_tracker *t)
+{
+    t->reaper.main_reaped = true;
+    t->reaper.main_end_ns = t->reaper.last_end_ns = clock_mono(NULL);
+    t->reaper.end = (struct toll_end){.ended = true, .unknown = true};
+    t->ledger.losing = true;
+    outputs_note(t, "somebody else waited for the command: how it ended is not known, and what it "
+                    "used only as far as it was seen");
 }
 
 void reap(struct toll_tracker *t)
@@ -172,8 +245,12 @@ void reap(struct toll_tracker *t)
         siginfo_t info = {0};
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
             t->reaper.no_children_left = errno == ECHILD;
+            if (errno == ECHILD && !t->reaper.main_reaped)
+                miss_end(t);
             break;
         }
+        if (!info.si_pid && t->discovery.strangers.count)
+            t->reaper.no_children_left = !walk_has_children(t);
         if (!info.si_pid || !reap_one(t, info.si_pid))
             break;
         reaped = true;
@@ -184,6 +261,6 @@ void reap(struct toll_tracker *t)
     struct rusage usage;
     struct pid_io io;
     getrusage(RUSAGE_CHILDREN, &usage);
-    bool has_io = t->reaper.has_io && reaped_io(t, &io);
-    reap_book(t, &usage, has_io ? &io : NULL);
+    t->reaper.has_io = t->reaper.has_io && reaped_io(t, &io);
+    reap_book(t, &usage, t->reaper.has_io ? &io : NULL);
 }

@@ -5,7 +5,8 @@
 
 #define SHORTEST_SPACING_NS (100 * NS_PER_MS)
 #define USUAL_SPACING_NS    NS_PER_SECOND
-#define SHORTEST_SLICE_NS   NS_PER_MS
+#define SHORTEST_SLICE_NS   (5 * NS_PER_MS)
+#define AUTO_SLICE_NS       (25 * NS_PER_MS)
 
 static uint64_t slow_metrics(void)
 {
@@ -23,16 +24,25 @@ static uint64_t guess_cost(const struct toll_tracker *t)
 static uint64_t spacing_after(const struct toll_tracker *t, uint64_t cost_ns, uint64_t now_ns)
 {
     if (t->options.memory == TOLL_MEMORY_PSS)
-        return SHORTEST_SPACING_NS;
+        return 0;
     uint64_t usual = min_u64((now_ns - t->start_ns) / 8, USUAL_SPACING_NS);
     uint64_t affordable = (uint64_t)((double)cost_ns * 100 / t->options.budget_percent);
     return max_u64(max_u64(usual, affordable), SHORTEST_SPACING_NS);
 }
 
+/* A job that grows fast would be over before the budget allows another look: half the wait will do
+ * when its memory has doubled. */
+static bool has_doubled(const struct toll_tracker *t, uint64_t now_ns)
+{
+    uint64_t rss = row_u64(&t->parts[PART_COMBINED], process_memory_rss_bytes);
+    uint64_t half = (t->slow.next_ns - t->slow.began_ns) / 2;
+    return rss > 2 * t->slow.rss_bytes && now_ns - t->slow.began_ns >= half;
+}
+
 static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
 {
     if (t->slow.pass)
-        return now_ns >= t->slow.next_ns;
+        return now_ns >= t->slow.next_ns || has_doubled(t, now_ns);
     return t->options.memory == TOLL_MEMORY_PSS ||
            now_ns - t->start_ns >=
                (uint64_t)((double)guess_cost(t) * 100 / t->options.budget_percent);
@@ -41,7 +51,10 @@ static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
 /* The next members until the slice is used up. True when none is left. */
 static bool go_on(struct toll_tracker *t, uint64_t began_ns)
 {
-    uint64_t slice = max_u64(t->schedule.fixed_ns / 4, SHORTEST_SLICE_NS);
+    /* Long enough to see most jobs at one moment: shared pages that are counted while they change
+     * hands do not add up. */
+    uint64_t fixed = t->schedule.fixed_ns;
+    uint64_t slice = fixed ? max_u64(fixed / 4, SHORTEST_SLICE_NS) : AUTO_SLICE_NS;
     for (size_t i = 0; i < t->members.count; i++) {
         struct member *m = t->members.order[i];
         if (m->slow_pass == t->slow.pass || !m->was_seen || m->process.has_ended)
@@ -61,6 +74,7 @@ static bool go_on(struct toll_tracker *t, uint64_t began_ns)
 bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
 {
     struct slow_reads *slow = &t->slow;
+    slow->tick_ns = 0;
     if (slow->unavailable || t->options.memory == TOLL_MEMORY_RSS ||
         !(t->reader.wanted & slow_metrics()))
         return false;
@@ -71,13 +85,16 @@ bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
         if (!may_begin(t, now_ns))
             return false;
         slow->in_pass = true;
+        slow->began_ns = now_ns;
         slow->outdated = false;
         slow->pass++;
         slow->cost_ns = 0;
     }
     uint64_t began = clock_mono(t->scripted);
+    uint64_t cpu_before = t->scripted ? 0 : clock_own_cpu();
     bool complete = go_on(t, began);
-    slow->cost_ns += clock_mono(t->scripted) - began;
+    slow->tick_ns = clock_mono(t->scripted) - began;
+    slow->cost_ns += t->scripted ? 0 : clock_own_cpu() - cpu_before;
     if (slow->unavailable) {
         outputs_note(t, "this kernel has no smaps_rollup (Linux 4.14 and later): PSS and USS are "
                         "unknown");
@@ -88,4 +105,13 @@ bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
     slow->in_pass = false;
     slow->next_ns = now_ns + spacing_after(t, slow->cost_ns, now_ns);
     return true;
+}
+
+void slow_remember(struct toll_tracker *t)
+{
+    for (unsigned part = 0; part < PARTS; part++) {
+        uint64_t rss = row_u64(&t->parts[part], process_memory_rss_bytes);
+        t->slow.most_rss_bytes[part] = max_u64(t->slow.most_rss_bytes[part], rss);
+    }
+    t->slow.rss_bytes = row_u64(&t->parts[PART_COMBINED], process_memory_rss_bytes);
 }

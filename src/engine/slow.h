@@ -10,3 +10,6 @@
 /* True when all members have figures of now: a round was completed in this tick, or nobody has run
  * since the last one. */
 bool slow_tick(struct toll_tracker *t, uint64_t now_ns);
+
+/* The parts are summed up after a round: remember how much memory it has seen. */
+void slow_remember(struct toll_tracker *t);

@@ -36,7 +36,7 @@ static void stamp(struct toll_tracker *t, struct frame *f, bool last)
  */
 static void fold(struct toll_tracker *t, bool slow_is_fresh)
 {
-    ledger_fold(&t->ledger, &t->members, t->members_changed, t->parts);
+    ledger_fold(&t->ledger, &t->members, t->members_changed, t->frame.last, t->parts);
     t->members_changed = false;
     for (unsigned part = 0; part < PARTS; part++) {
         struct row *row = &t->parts[part];
@@ -46,6 +46,8 @@ static void fold(struct toll_tracker *t, bool slow_is_fresh)
             row_unknown(row, process_memory_uss_bytes);
         }
     }
+    if (slow_is_fresh)
+        slow_remember(t);
     rates_of_parts(&t->rates, t->parts, t->frame.interval_ns);
     for (unsigned part = 0; part < PARTS; part++)
         if (part == PART_COMBINED || !t->run.no_children)
@@ -113,7 +115,7 @@ static void measure_self(struct toll_tracker *t)
     uint64_t now_ns = t->frame.mono_ns;
     bool refresh = t->frame.last || !t->refreshed_ns || now_ns - t->refreshed_ns >= REFRESH_SELF_NS;
     row_init(row, ENTITY_SELF);
-    self_collect(&t->root, row, refresh);
+    self_collect(&t->root, t->cpu_base_ns, row, refresh);
     if (refresh)
         t->refreshed_ns = now_ns;
     row_put_u64(row, self_ticks_count, t->frame.tick + 1);

@@ -22,6 +22,7 @@ struct reaper {
     bool has_io;
     bool main_reaped;
     bool no_children_left;
+    uint64_t floor_rss_bytes; /* the launcher's memory: a smaller high-water mark may be its own */
     bool peak_is_exact;
     struct toll_end end;  /* of the main process */
     uint64_t main_end_ns; /* when it was reaped … */
@@ -35,6 +36,7 @@ struct discovery {
     int loadavg;                   /* kept descriptor, -1 when not open */
     uint64_t last_pid;             /* handed out by the kernel when last asked */
     struct map outsiders;          /* pids seen in a scan that do not belong to the target */
+    struct map strangers;          /* children this process had before the launch */
     uint64_t all_after_ns;         /* ask everybody again then */
 };
 
@@ -42,9 +44,13 @@ struct discovery {
 struct slow_reads {
     uint64_t pass; /* the round that is being made */
     bool in_pass;
-    uint64_t cost_ns; /* of this round so far */
-    uint64_t next_ns; /* not before */
-    bool outdated;    /* a process has run, come or left since the last round */
+    uint64_t cost_ns;               /* of this round so far */
+    uint64_t began_ns;              /* the round that is being made, or was last */
+    uint64_t next_ns;               /* not before */
+    bool outdated;                  /* a process has run, come or left since the last round */
+    uint64_t tick_ns;               /* time they took in this tick */
+    uint64_t rss_bytes;             /* of the target in the last round … */
+    uint64_t most_rss_bytes[PARTS]; /* … and the most of each part in any round */
     bool unavailable;
 };
 
@@ -72,6 +78,7 @@ struct toll_tracker {
     int timer;
     int epoll;
     uint64_t start_ns;
+    uint64_t cpu_base_ns;  /* CPU time of this process before the tracker was made */
     uint64_t tick_cost_ns; /* of the tick before */
     uint64_t lateness_ns;
     uint64_t refreshed_ns; /* own memory was read */
@@ -86,6 +93,7 @@ struct toll_tracker {
     struct sink **sinks; /* owned */
     size_t sink_count;
     struct summary summary;
+    bool used; /* a launch or a replay was tried: a tracker is for one */
     bool started;
     bool finished;
 };

@@ -30,6 +30,7 @@ void walk_done(struct toll_tracker *t)
     if (t->discovery.loadavg >= 0)
         close(t->discovery.loadavg);
     map_done(&t->discovery.outsiders);
+    map_done(&t->discovery.strangers);
     members_done(&t->members);
 }
 
@@ -62,11 +63,47 @@ static bool is_member(const struct toll_tracker *t, pid_t pid)
     return m && !m->gone;
 }
 
+static void note_stranger(void *arg, pid_t pid)
+{
+    struct toll_tracker *t = arg;
+    map_put(&t->discovery.strangers, (uint32_t)pid, 1);
+}
+
+void walk_note_strangers(struct toll_tracker *t)
+{
+    process_children(&t->reader, &t->discovery.tracker, t->discovery.tracker_pid, note_stranger, t);
+}
+
+bool walk_is_stranger(const struct toll_tracker *t, pid_t pid)
+{
+    uint32_t known;
+    return map_get(&t->discovery.strangers, (uint32_t)pid, &known);
+}
+
+struct child_search {
+    const struct toll_tracker *t;
+    bool found;
+};
+
+static void look_for_child(void *arg, pid_t pid)
+{
+    struct child_search *search = arg;
+    search->found |= !walk_is_stranger(search->t, pid);
+}
+
+bool walk_has_children(struct toll_tracker *t)
+{
+    struct child_search search = {.t = t};
+    process_children(&t->reader, &t->discovery.tracker, t->discovery.tracker_pid, look_for_child,
+                     &search);
+    return search.found;
+}
+
 /* Members are added at the end and are visited in this same walk. */
 static void meet(void *arg, pid_t pid)
 {
     struct toll_tracker *t = arg;
-    if (!is_member(t, pid))
+    if (!is_member(t, pid) && !walk_is_stranger(t, pid))
         add_member(t, pid);
 }
 
@@ -121,6 +158,7 @@ static void judge(struct toll_tracker *t, struct member *parent, uint64_t now_ns
 {
     if (parent->judged_at_ns == now_ns)
         return;
+    uint64_t before = parent->judged_at_ns ? parent->inherited_now_ns : parent->inherited_base_ns;
     parent->judged_at_ns = now_ns;
     struct process now = parent->process;
     struct process_source *s = source_of(parent);
@@ -128,6 +166,7 @@ static void judge(struct toll_tracker *t, struct member *parent, uint64_t now_ns
         parent->inherited_now_ns = PARENT_HAS_ENDED;
     else
         parent->inherited_now_ns = row_u64(&now.inherited, process_cpu_seconds);
+    parent->inherited_grown_ns = left_u64(parent->inherited_now_ns, before);
     if (process_read_status(&t->reader, s, &now, DEPTH_REFRESH) == 0)
         parent->process.ignores_sigchld = now.ignores_sigchld;
 }
@@ -138,9 +177,10 @@ static bool was_lost(struct toll_tracker *t, const struct member *m, uint64_t no
     if (!m->was_seen || !parent || parent->gone)
         return false;
     judge(t, parent, now_ns);
-    bool known = parent->loses_children;
     bool lost = ledger_was_lost(parent, m, t->reader.ns_per_tick);
-    if (lost && !known)
+    bool told = parent->loss_told;
+    parent->loss_told |= lost;
+    if (lost && !told)
         outputs_note(t,
                      "process %d (%s) does not wait for its children: what they used is known "
                      "only as far as it was seen",
@@ -259,12 +299,19 @@ static bool pids_moved(struct toll_tracker *t)
     return moved;
 }
 
+/* Its parent alone is asked for: most processes of a machine have nothing to do with the job. */
 static void meet_unknown(void *arg, pid_t pid)
 {
     struct toll_tracker *t = arg;
     uint32_t known;
-    if (pid != t->discovery.tracker_pid && !map_get(&t->discovery.outsiders, (uint32_t)pid, &known))
+    if (pid == t->discovery.tracker_pid || is_member(t, pid) ||
+        map_get(&t->discovery.outsiders, (uint32_t)pid, &known))
+        return;
+    pid_t parent = process_parent(&t->reader, pid);
+    if (parent == t->discovery.tracker_pid || is_member(t, parent))
         meet(t, pid);
+    else if (parent >= 0)
+        map_put(&t->discovery.outsiders, (uint32_t)pid, 1);
 }
 
 /* For kernels that list no children: look at every process of the machine that is not known yet.
@@ -287,7 +334,7 @@ static void scan_machine(struct toll_tracker *t, uint64_t now_ns)
 void walk(struct toll_tracker *t, uint64_t now_ns)
 {
     struct discovery *d = &t->discovery;
-    bool all = now_ns >= d->all_after_ns;
+    bool all = now_ns >= d->all_after_ns || t->frame.last;
     if (all)
         d->all_after_ns = now_ns + REFRESH_NS;
     bool find_children = !t->run.no_children && (pids_moved(t) || all);

@@ -7,6 +7,14 @@
 int walk_init(struct toll_tracker *t, pid_t tracker_pid);
 void walk_done(struct toll_tracker *t);
 
+/* Children that this process has before the launch do not belong to the job: a shell that executes
+ * toll may leave it some. */
+void walk_note_strangers(struct toll_tracker *t);
+bool walk_is_stranger(const struct toll_tracker *t, pid_t pid);
+
+/* Whether this process has a child that is no stranger. */
+bool walk_has_children(struct toll_tracker *t);
+
 /* The first member. 0 or -ENOMEM. */
 int walk_begin(struct toll_tracker *t, pid_t main);
 

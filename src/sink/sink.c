@@ -5,7 +5,9 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 static void list_formats(struct buf *b)
@@ -44,14 +46,26 @@ int sink_choose(const char *format, const char *path, const struct sink_kind **r
     return -EINVAL;
 }
 
+/* Not blocking: a pipe that nobody reads must not hold up the job. */
+static int open_path(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    return fd < 0 ? -errno : fd;
+}
+
 static int open_file(struct sink *s, const char *path, struct toll_error *e)
 {
     struct stat st;
     s->made_file = stat(path, &st) < 0 && errno == ENOENT;
     s->owns_fd = true;
-    s->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+    s->fd = open_path(path);
+    if (s->fd == -ENXIO)
+        return err_set(e, s->fd, "cannot write to '%s': nobody reads from it", path);
     if (s->fd < 0)
-        return err_set(e, -errno, "cannot write to '%s': %s", path, strerror(errno));
+        return err_set(e, s->fd, "cannot write to '%s': %s", path, strerror(-s->fd));
+    if (fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) && flock(s->fd, LOCK_EX | LOCK_NB) < 0 &&
+        errno == EWOULDBLOCK)
+        return err_set(e, -EBUSY, "'%s' is being written by another toll", path);
     return 0;
 }
 
@@ -90,27 +104,55 @@ void sink_close(struct sink *s, bool discard)
             unlink(s->name);
     }
     buf_done(&s->text);
+    buf_done(&s->rest);
     free(s->name);
     free(s);
 }
 
-bool sink_same_file(const struct sink *a, const struct sink *b)
+bool sink_writes_to(const struct sink *s, const char *path)
 {
     struct stat x, y;
-    return a->owns_fd && b->owns_fd && fstat(a->fd, &x) == 0 && fstat(b->fd, &y) == 0 &&
-           S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return s->owns_fd && fstat(s->fd, &x) == 0 && stat(path, &y) == 0 && S_ISREG(x.st_mode) &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 /* A full disk may take half a piece: cut it off again, so that the file ends with a whole one. What
  * stands behind a borrowed descriptor may be others' work. */
-static int write_whole(const struct sink *s)
+static void cut_off(const struct sink *s, size_t half)
+{
+    struct stat st;
+    if (s->owns_fd && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        ftruncate(s->fd, st.st_size - (off_t)half) < 0)
+        return; /* it was the write that failed */
+}
+
+/* Of a slow pipe, the rest of a piece goes before the next one. */
+static int write_rest(struct sink *s)
+{
+    size_t written;
+    int r = file_write_all(s->fd, s->rest.data, s->rest.length, &written);
+    if (r < 0) {
+        memmove(s->rest.data, s->rest.data + written, s->rest.length - written);
+        s->rest.length -= written;
+        return r;
+    }
+    buf_clear(&s->rest);
+    return 0;
+}
+
+static int write_whole(struct sink *s)
 {
     size_t half;
-    int r = file_write_all(s->fd, s->text.data, s->text.length, &half);
-    struct stat st;
-    if (r < 0 && half && s->owns_fd && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) &&
-        ftruncate(s->fd, st.st_size - (off_t)half) < 0)
-        return r; /* it was the write that failed */
+    int r = s->rest.length ? write_rest(s) : 0;
+    if (r < 0)
+        return r;
+    r = file_write_all(s->fd, s->text.data, s->text.length, &half);
+    if (r == -EAGAIN && half) {
+        buf_add(&s->rest, s->text.data + half, s->text.length - half);
+        return buf_failed(&s->rest) ? -ENOMEM : 0;
+    }
+    if (r < 0 && half)
+        cut_off(s, half);
     return r;
 }
 
@@ -129,8 +171,19 @@ static int write_piece(struct sink *s)
     return r;
 }
 
+/* A format that has only a summary is written at the end: until then nothing empty lies about. */
+static bool is_late(const struct sink *s)
+{
+    return s->owns_fd && !s->kind->begin && !s->kind->frame;
+}
+
 int sink_begin(struct sink *s, const struct run *run)
 {
+    if (is_late(s)) {
+        if (s->made_file)
+            unlink(s->name);
+        return 0;
+    }
     /* Only now that the command runs: a record of before is not lost to a mistyped command. */
     if (s->owns_fd && ftruncate(s->fd, 0) < 0 && errno != EINVAL)
         s->failure = -errno;
@@ -163,10 +216,44 @@ int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
     return write_piece(s);
 }
 
+static int open_late(struct sink *s)
+{
+    close(s->fd);
+    s->fd = open_path(s->name);
+    if (s->fd < 0 || (ftruncate(s->fd, 0) < 0 && errno != EINVAL)) {
+        s->failure = s->fd < 0 ? s->fd : -errno;
+        s->dropped++;
+        return s->failure;
+    }
+    return 0;
+}
+
+/* A reader that is only slow gets this long for what is left. */
+enum { LAST_WAIT_MS = 1000 };
+
+static int flush_rest(struct sink *s)
+{
+    struct pollfd fd = {.fd = s->fd, .events = POLLOUT};
+    int r;
+    while (s->rest.length && poll(&fd, 1, LAST_WAIT_MS) > 0)
+        if ((r = write_rest(s)) < 0 && r != -EAGAIN)
+            break;
+    if (!s->rest.length)
+        return 0;
+    s->dropped++;
+    return s->failure = -EAGAIN;
+}
+
 int sink_summary(struct sink *s, const struct summary *summary)
 {
     if (!s->kind->summary)
-        return 0;
+        return flush_rest(s);
+    int r = is_late(s) ? open_late(s) : flush_rest(s);
+    if (r < 0)
+        return r;
     s->kind->summary(s, summary);
-    return write_piece(s);
+    r = write_piece(s);
+    if (r < 0 && is_late(s) && s->made_file)
+        unlink(s->name);
+    return r < 0 ? r : flush_rest(s);
 }

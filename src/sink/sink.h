@@ -44,6 +44,7 @@ struct sink {
     unsigned flags; /* TOLL_OUTPUT_… */
     struct selection selection;
     struct buf text;
+    struct buf rest;  /* of a piece that a slow reader took only in part */
     uint64_t pieces;  /* written */
     uint64_t dropped; /* pieces that could not be written */
     int failure;      /* the last one, negative errno, or 0 */
@@ -61,8 +62,8 @@ int sink_choose(const char *format, const char *path, const struct sink_kind **r
 int sink_open(struct sink **ret, const struct toll_output *output,
               const struct selection *selection, struct toll_error *e);
 
-/* Whether both write to one file. */
-bool sink_same_file(const struct sink *a, const struct sink *b);
+/* Whether the path is the file it writes to. */
+bool sink_writes_to(const struct sink *s, const char *path);
 
 /* Accepts NULL. discard: remove a file that was made for nothing. */
 void sink_close(struct sink *s, bool discard);

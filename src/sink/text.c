@@ -10,6 +10,9 @@
 /* Eighty columns: a title, four figures, a word on how they were obtained. */
 enum { TITLE = 25, FIGURE = 12, MEAN = 11, MAIN = 11, DESCENDANTS = 12, LINE = 80 };
 
+/* Stands for a blank at which no line is broken. */
+#define UNBROKEN '\x1f'
+
 /* A rate over less than this says nothing. */
 #define SHORTEST_FOR_RATES NS_PER_SECOND
 #define SHORTEST_FOR_SHARE 0.1
@@ -42,7 +45,8 @@ static void add_paragraph(struct sink *s, const char *lead, const char *text)
             buf_putc(&s->text, ' ');
             at++;
         }
-        buf_add(&s->text, text, word);
+        for (const char *c = text; c < text + word; c++)
+            buf_putc(&s->text, *c == UNBROKEN ? ' ' : *c);
         at += word;
         text += word;
         text += strspn(text, " ");
@@ -165,9 +169,15 @@ static void add_answer(struct sink *s, const struct summary *summary)
         if (m->show != SHOW_HEAD || !has_line(s, summary, id))
             continue;
         buf_puts(&answer, answer.length ? ", " : "");
+        size_t start = answer.length;
+        bool bound = summary->verdicts[PART_COMBINED][id].quality == QUALITY_LOWER_BOUND;
+        buf_puts(&answer, bound ? "≥ " : "");
         human_number(&answer, m,
                      m->unit == UNIT_cores ? series_mean(series, m) : figure(series, m));
         buf_printf(&answer, " %s", m->facts.title);
+        for (size_t i = start; i < answer.length; i++)
+            if (answer.data[i] == ' ')
+                answer.data[i] = UNBROKEN;
     }
     if (answer.length && !buf_failed(&answer))
         add_paragraph(s, "", answer.data);
@@ -179,8 +189,18 @@ static void add_head(struct sink *s, const struct summary *summary)
     bool failed = summary->end.signaled || summary->end.status;
     style(s, BOLD);
     buf_puts(&s->text, "toll: ");
+    if (summary->run->is_named) {
+        add_foreign(s, summary->run->name, "");
+        buf_puts(&s->text, ": ");
+    }
     add_command(s, summary->run->command);
     buf_putc(&s->text, '\n');
+    for (char **label = summary->run->labels; label && *label; label++) {
+        buf_puts(&s->text, label == summary->run->labels ? "" : ", ");
+        add_foreign(s, *label, "");
+    }
+    if (summary->run->labels && summary->run->labels[0])
+        buf_putc(&s->text, '\n');
     style(s, failed ? RED : BOLD);
     add_end(s, summary);
     style(s, PLAIN);
@@ -207,12 +227,13 @@ static void add_figure(struct sink *s, const struct summary *summary, enum part 
     buf_putc(&s->text, ' '); /* stays when the figure is wider than its column */
     size_t start = s->text.length;
     enum quality q = summary->verdicts[part][id].quality;
-    if (q == QUALITY_LOWER_BOUND && part != PART_COMBINED)
-        buf_puts(&s->text, "≥ ");
-    if (q != QUALITY_UNKNOWN)
-        human_number(&s->text, metric_of(id), figure(&summary->target[part][id], metric_of(id)));
-    else
+    double number = figure(&summary->target[part][id], metric_of(id));
+    if (q == QUALITY_UNKNOWN || (q == QUALITY_LOWER_BOUND && number == 0)) {
         buf_puts(&s->text, "?");
+    } else {
+        buf_puts(&s->text, q == QUALITY_LOWER_BOUND ? "≥ " : "");
+        human_number(&s->text, metric_of(id), number);
+    }
     buf_pad_left(&s->text, start, width - 1);
 }
 

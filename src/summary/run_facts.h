@@ -6,6 +6,7 @@
 
 struct run {
     char *name;     /* owned */
+    bool is_named;  /* by the user, not after the command */
     char **command; /* owned, NULL behind the last; NULL when there is none */
     char **labels;  /* owned "key=value", NULL behind the last; or NULL */
     char *metrics;  /* owned globs; NULL = all */

@@ -70,8 +70,6 @@ def test_high_water_mark_of_the_caller_is_not_the_jobs(place):
 
 
 @not_sanitized
-@pytest.mark.xfail(strict=False, reason="launch.c asks for its memory before the exec has brought in "
-                   "the C library's pages: up to 1 MiB of the launcher is taken for the program's")
 def test_peak_of_a_tiny_program_is_its_own(place):
     """Smaller than toll's child is before exec: the launcher's mark must not be called exact."""
     result = place.run([place.helper("tiny"), "mark"])

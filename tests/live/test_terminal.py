@@ -34,10 +34,19 @@ def running(bash, command):
 
 
 def test_ctrl_c_ends_the_command(bash):
-    running(bash, "$TOLL run -q -- sleep 60; echo status $?")
+    running(bash, "$TOLL run -q -- sleep 60")
     bash.type("\x03")
-    # bash sees toll end with a status, not with a signal, so it goes on with the next command.
+    bash.expect(PROMPT)
+    bash.type("echo status $?\n")
     assert bash.expect(r"status (\d+)\r")[1] == "130"
+
+
+def test_ctrl_c_ends_a_loop(bash):
+    """A shell leaves its loop only when what it waited for has died of the signal."""
+    running(bash, "for i in 1 2 3; do $TOLL run -q -- sleep 60; echo went on; done")
+    bash.type("\x03")
+    bash.expect(PROMPT)
+    assert "went on" not in bash.quiet(0.3).replace("echo went on", "")
 
 
 def test_ctrl_c_comes_once(bash):

@@ -41,7 +41,7 @@ static void put(struct member *m, enum metric_id id, uint64_t own, uint64_t inhe
 
 static const struct row *fold(struct books *b)
 {
-    ledger_fold(&b->ledger, &b->members, true, b->parts);
+    ledger_fold(&b->ledger, &b->members, true, false, b->parts);
     return &b->parts[PART_COMBINED];
 }
 
@@ -123,7 +123,7 @@ static void test_unchanged_members_are_not_summed_again(void **state)
     put(main, process_cpu_seconds, 100, 0);
     fold(&b);
     row_put_u64(&b.ledger.reaped, process_cpu_seconds, 10);
-    ledger_fold(&b.ledger, &b.members, false, b.parts);
+    ledger_fold(&b.ledger, &b.members, false, false, b.parts);
     assert_value(&b.parts[PART_COMBINED], process_cpu_seconds, 110);
     end(&b);
 }
@@ -279,8 +279,9 @@ static void test_was_lost(void **state)
     parent->inherited_now_ns = 14 * TICK;
     assert_false(ledger_was_lost(parent, child, TICK)); /* three ticks may hide in rounding */
     assert_true(ledger_was_lost(parent, child, TICK));
-    parent->inherited_now_ns = 1000 * TICK;
-    assert_true(ledger_was_lost(parent, child, TICK)); /* once known, it stays */
+    parent->inherited_now_ns = 19 * TICK;
+    assert_false(
+        ledger_was_lost(parent, child, TICK)); /* it waits again, and what was lost is lost */
     end(&b);
 }
 
@@ -305,9 +306,13 @@ static void test_was_lost_ignoring(void **state)
     begin(&b, false);
     struct member *parent = join(&b, 1, true);
     struct member *child = join(&b, 2, false);
-    parent->inherited_now_ns = 1000 * TICK; /* it waits for some of them */
+    put(child, process_cpu_seconds, TICK / 2, 0); /* small, but the signal is known to be ignored */
+    parent->inherited_now_ns = 1000 * TICK;       /* it waited for others before */
+    parent->inherited_grown_ns = 0;
     parent->process.ignores_sigchld = true;
     assert_true(ledger_was_lost(parent, child, TICK));
+    parent->inherited_grown_ns = TICK; /* waited for in the last moment before */
+    assert_false(ledger_was_lost(parent, child, TICK));
     end(&b);
 }
 

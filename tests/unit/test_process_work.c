@@ -243,7 +243,7 @@ static void test_io_split(void **state)
 
     /* A thread has ended: its share is not forgotten. */
     tree_unlink(&f.p.tree, "proc/7/task/8/io");
-    assert_int_equal(read_io(&f, DEPTH_REFRESH), 0);
+    assert_int_equal(read_io(&f, DEPTH_REFRESH), -ENODATA); /* and it is no longer told apart */
     assert_value(&f.process.own, process_io_read_bytes, 1200);
     end(&f);
 }
