@@ -259,6 +259,7 @@ int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_
     schedule_begin(&t->schedule, t->start_ns, t->options.interval_ns,
                    t->options.budget_percent / 100);
     arm(t);
+    t->cpu_ns = left_u64(clock_own_cpu(), t->cpu_base_ns);
     r = begin(t);
     return r < 0 ? err_set(e, r, "cannot begin to measure: %s", strerror(-r)) : 0;
 }
@@ -333,7 +334,10 @@ int toll_tracker_step(struct toll_tracker *t)
         return 1;
     t->lateness_ns = now_ns - t->schedule.deadline_ns;
     tick(t, false);
-    schedule_advance(&t->schedule, now_ns, clock_mono(NULL), t->slow.tick_ns);
+    uint64_t cpu_ns = row_u64(&t->self_row, self_cpu_seconds);
+    uint64_t cost_ns = left_u64(cpu_ns, t->cpu_ns + t->slow.tick_cpu_ns);
+    t->cpu_ns = cpu_ns;
+    schedule_advance(&t->schedule, clock_mono(NULL), cost_ns);
     arm(t);
     return 1;
 }

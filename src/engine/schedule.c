@@ -25,10 +25,9 @@ uint64_t schedule_auto_step(const struct schedule *s, uint64_t age_ns)
     return max_u64(step, min_u64(affordable, AUTO_LONGEST_NS));
 }
 
-void schedule_advance(struct schedule *s, uint64_t began_ns, uint64_t ended_ns, uint64_t slow_ns)
+void schedule_advance(struct schedule *s, uint64_t ended_ns, uint64_t cost_ns)
 {
-    uint64_t cost = left_u64(left_u64(ended_ns, began_ns), slow_ns);
-    s->cost_ns = s->cost_ns ? (s->cost_ns * 7 + cost) / 8 : cost;
+    s->cost_ns = s->cost_ns ? (s->cost_ns * 7 + cost_ns) / 8 : cost_ns;
     uint64_t age = left_u64(s->deadline_ns, s->start_ns);
     uint64_t step = s->fixed_ns ? s->fixed_ns : schedule_auto_step(s, age);
     if (s->fixed_ns && age == FIRST_NS && s->fixed_ns > FIRST_NS)

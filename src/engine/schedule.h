@@ -23,7 +23,7 @@ void schedule_begin(struct schedule *s, uint64_t now_ns, uint64_t fixed_ns, doub
  * Longer only when a sample costs so much that the budget asks for it. */
 uint64_t schedule_auto_step(const struct schedule *s, uint64_t age_ns);
 
-/* A sample was taken, from began_ns to ended_ns: set the next deadline. Those that fell into the
- * time it took are counted as missed, never bunched. slow_ns of that time went into reads that have
- * a budget of their own. */
-void schedule_advance(struct schedule *s, uint64_t began_ns, uint64_t ended_ns, uint64_t slow_ns);
+/* A sample was taken until ended_ns: set the next deadline. Those that fell into the time it took
+ * are counted as missed, never bunched. cost_ns: the CPU time since the sample before, without
+ * reads that have a budget of their own. */
+void schedule_advance(struct schedule *s, uint64_t ended_ns, uint64_t cost_ns);

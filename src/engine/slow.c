@@ -74,7 +74,7 @@ static bool go_on(struct toll_tracker *t, uint64_t began_ns)
 bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
 {
     struct slow_reads *slow = &t->slow;
-    slow->tick_ns = 0;
+    slow->tick_cpu_ns = 0;
     if (slow->unavailable || t->options.memory == TOLL_MEMORY_RSS ||
         !(t->reader.wanted & slow_metrics()))
         return false;
@@ -93,8 +93,8 @@ bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
     uint64_t began = clock_mono(t->scripted);
     uint64_t cpu_before = t->scripted ? 0 : clock_own_cpu();
     bool complete = go_on(t, began);
-    slow->tick_ns = clock_mono(t->scripted) - began;
-    slow->cost_ns += t->scripted ? 0 : clock_own_cpu() - cpu_before;
+    slow->tick_cpu_ns = t->scripted ? 0 : clock_own_cpu() - cpu_before;
+    slow->cost_ns += slow->tick_cpu_ns;
     if (slow->unavailable) {
         outputs_note(t, "this kernel has no smaps_rollup (Linux 4.14 and later): PSS and USS are "
                         "unknown");

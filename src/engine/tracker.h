@@ -48,7 +48,7 @@ struct slow_reads {
     uint64_t began_ns;              /* the round that is being made, or was last */
     uint64_t next_ns;               /* not before */
     bool outdated;                  /* a process has run, come or left since the last round */
-    uint64_t tick_ns;               /* time they took in this tick */
+    uint64_t tick_cpu_ns;           /* CPU time they took in this tick */
     uint64_t rss_bytes;             /* of the target in the last round … */
     uint64_t most_rss_bytes[PARTS]; /* … and the most of each part in any round */
     bool unavailable;
@@ -79,6 +79,7 @@ struct toll_tracker {
     int epoll;
     uint64_t start_ns;
     uint64_t cpu_base_ns;  /* CPU time of this process before the tracker was made */
+    uint64_t cpu_ns;       /* … and since, up to the last sample */
     uint64_t tick_cost_ns; /* of the tick before */
     uint64_t lateness_ns;
     uint64_t refreshed_ns; /* own memory was read */

@@ -3,7 +3,7 @@
  * it.
  *
  *   {"type":"run","schema":"toll.record/1",…}
- *   {"type":"sample","tick":0,"time":"2026-11-15T21:27:53.120Z","elapsed":0.01,…}
+ *   {"type":"sample","tick":0,"time":"2026-11-15T21:27:53.120Z","elapsed_seconds":0.01,…}
  *   {"type":"process",…}   {"type":"event",…}
  *   {"type":"summary",…}
  */
@@ -48,8 +48,8 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
     line_begin(&j, s, "sample");
     json_put_u64(&j, "tick", f->tick);
     json_put_utc(&j, "time", f->real_ns);
-    json_put_seconds(&j, "elapsed", f->elapsed_ns);
-    json_put_seconds(&j, "interval", f->interval_ns);
+    json_put_seconds(&j, "elapsed_seconds", f->elapsed_ns);
+    json_put_seconds(&j, "interval_seconds", f->interval_ns);
     json_key(&j, "target");
     json_object(&j);
     for (unsigned part = 0; part < PARTS; part++) {
@@ -87,7 +87,7 @@ static void jsonl_process_end(struct sink *s, const struct process_end *e)
     };
     struct json_out j;
     line_begin(&j, s, "process");
-    json_put_seconds(&j, "elapsed", e->elapsed_ns);
+    json_put_seconds(&j, "elapsed_seconds", e->elapsed_ns);
     json_put_string(&j, "left", how[e->how]);
     json_key(&j, "end");
     if (e->has_status)
@@ -102,7 +102,7 @@ static void jsonl_note(struct sink *s, uint64_t elapsed_ns, const char *sentence
 {
     struct json_out j;
     line_begin(&j, s, "event");
-    json_put_seconds(&j, "elapsed", elapsed_ns);
+    json_put_seconds(&j, "elapsed_seconds", elapsed_ns);
     json_put_string(&j, "name", "note");
     json_put_string(&j, "text", sentence);
     line_end(&j, s);

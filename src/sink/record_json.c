@@ -64,12 +64,19 @@ void record_json_row(struct json_out *j, const struct row *row, uint64_t selecte
     }
 }
 
+static const char *end_word(const struct toll_end *end)
+{
+    if (!end->ended)
+        return "running";
+    return end->unknown ? "unknown" : end->signaled ? "signaled" : "exited";
+}
+
 void record_json_end(struct json_out *j, const struct toll_end *end)
 {
     json_object(j);
-    json_put_string(j, "status", !end->ended ? "running" : end->signaled ? "signaled" : "exited");
+    json_put_string(j, "status", end_word(end));
     json_key(j, "code");
-    if (end->ended && !end->signaled)
+    if (end->ended && !end->signaled && !end->unknown)
         json_i64(j, end->status);
     else
         json_null(j);
@@ -94,7 +101,7 @@ static void add_counter(struct json_out *j, const struct series *s, const struct
     json_put_double(j, "rate_mean", series_mean(s, m), DECIMALS);
     if (s->count) {
         json_put_double(j, "rate_max", s->max, DECIMALS);
-        json_put_seconds(j, "rate_max_at", s->max_at_ns);
+        json_put_seconds(j, "rate_max_at_seconds", s->max_at_ns);
     }
 }
 
@@ -114,7 +121,7 @@ static void add_gauge(struct json_out *j, const struct series *s, const struct m
         return;
     json_put_double(j, "min", s->min, DECIMALS);
     json_put_double(j, "max", s->max, DECIMALS);
-    json_put_seconds(j, "max_at", s->max_at_ns);
+    json_put_seconds(j, "max_at_seconds", s->max_at_ns);
     json_key(j, "last");
     if (s->observed_ns)
         add_value(j, m, s->last);

@@ -147,6 +147,8 @@ static void add_end(struct sink *s, const struct summary *summary)
     const char *name = end->signaled ? signal_name(end->status) : NULL;
     if (!end->ended)
         buf_puts(&s->text, "still running");
+    else if (end->unknown)
+        buf_puts(&s->text, "ended, it is not known how,");
     else if (name)
         buf_printf(&s->text, "killed by SIG%s", name);
     else if (end->signaled)

@@ -68,7 +68,7 @@ def test_record_follows_its_schema(outputs):
     "schema, broken",
     [
         ("record.schema.json", {"type": "sample"}),
-        ("record.schema.json", {"type": "event", "elapsed": -1, "name": "note", "text": "x"}),
+        ("record.schema.json", {"type": "event", "elapsed_seconds": -1, "name": "note", "text": "x"}),
         ("record.schema.json", {"type": "other"}),
         ("summary.schema.json", {"schema": "toll.summary/1"}),
     ],

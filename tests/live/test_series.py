@@ -75,10 +75,10 @@ def test_time_is_monotonic(series):
     samples = records(series[1], "sample")
     before = 0
     for s in samples:
-        assert s["elapsed"] > before
-        assert s["interval"] == pytest.approx(s["elapsed"] - before, abs=2e-9)
-        assert s["target"]["combined"]["wall_seconds"] == pytest.approx(s["elapsed"], abs=2e-9)
-        before = s["elapsed"]
+        assert s["elapsed_seconds"] > before
+        assert s["interval_seconds"] == pytest.approx(s["elapsed_seconds"] - before, abs=2e-9)
+        assert s["target"]["combined"]["wall_seconds"] == pytest.approx(s["elapsed_seconds"], abs=2e-9)
+        before = s["elapsed_seconds"]
     assert [s["tick"] for s in samples] == list(range(len(samples)))
 
 
@@ -110,7 +110,7 @@ def test_mean_is_total_over_time(series):
     assert cores["min"] <= cores["mean"] <= cores["max"] * (1 + 1e-9)
     # The steps add up to the same total: cores × interval over all samples.
     samples = records(jsonl, "sample")
-    area = sum(s["target"]["combined"]["cpu_cores"] * s["interval"] for s in samples)
+    area = sum(s["target"]["combined"]["cpu_cores"] * s["interval_seconds"] for s in samples)
     # cpu_cores has six decimals: half a millionth of a core a sample, over the whole run.
     assert area == pytest.approx(result.total("cpu_seconds"), abs=1e-6 * wall + 1e-6)
 

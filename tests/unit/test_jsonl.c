@@ -16,8 +16,8 @@ static void test_a_sample(void **state)
     assert_int_equal(sink_frame(sink, &s.frame), 0);
     sample_expect(
         &s, sink, "x.jsonl",
-        "{\"type\":\"sample\",\"tick\":7,\"time\":\"2024-11-07T17:20:00.123Z\",\"elapsed\":1.5,"
-        "\"interval\":0.01,\"target\":{"
+        "{\"type\":\"sample\",\"tick\":7,\"time\":\"2024-11-07T17:20:00.123Z\",\"elapsed_seconds\":1.5,"
+        "\"interval_seconds\":0.01,\"target\":{"
         "\"combined\":{\"cpu_seconds\":2.5,\"memory_rss_bytes\":null},"
         "\"main\":{\"cpu_seconds\":null,\"memory_rss_bytes\":0},"
         "\"descendants\":{\"cpu_seconds\":null,\"memory_rss_bytes\":null}},"
@@ -44,11 +44,11 @@ static void test_the_end_of_a_process(void **state)
     assert_int_equal(sink_process_end(sink, &end), 0);
     sample_expect(
         &s, sink, "x.jsonl",
-        "{\"type\":\"process\",\"elapsed\":0.5,\"left\":\"reaped by toll\",\"end\":{"
+        "{\"type\":\"process\",\"elapsed_seconds\":0.5,\"left\":\"reaped by toll\",\"end\":{"
         "\"status\":\"signaled\",\"code\":null,\"signal\":9,\"core_dumped\":false},"
         "\"pid\":101,\"parent\":100,\"start_ticks\":5,\"name\":\"cc\","
         "\"cpu_seconds\":0.000000001}\n"
-        "{\"type\":\"process\",\"elapsed\":0.5,\"left\":\"reaped by nobody\",\"end\":null,"
+        "{\"type\":\"process\",\"elapsed_seconds\":0.5,\"left\":\"reaped by nobody\",\"end\":null,"
         "\"pid\":101,\"parent\":100,\"start_ticks\":5,\"name\":\"cc\","
         "\"cpu_seconds\":0.000000001}\n");
     sample_remove(&s);
@@ -61,7 +61,7 @@ static void test_a_note(void **state)
     struct sink *sink = sample_sink(&s, "x.jsonl");
     assert_int_equal(sink_note(sink, 1, "a \"quoted\" word\n"), 0);
     sample_expect(&s, sink, "x.jsonl",
-                  "{\"type\":\"event\",\"elapsed\":0.000000001,\"name\":\"note\","
+                  "{\"type\":\"event\",\"elapsed_seconds\":0.000000001,\"name\":\"note\","
                   "\"text\":\"a \\\"quoted\\\" word\\n\"}\n");
     sample_remove(&s);
 }

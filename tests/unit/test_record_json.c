@@ -104,7 +104,7 @@ static void test_summary(void **state)
     json_object_end(&o.j);
     assert_non_null(strstr(o.b.data, "\"wall_seconds\":2,"));
     assert_non_null(strstr(o.b.data, "\"cpu_seconds\":{\"total\":3,\"rate_mean\":1.5,"
-                                     "\"rate_max\":1.5,\"rate_max_at\":2,\"quality\":\"exact\","
+                                     "\"rate_max\":1.5,\"rate_max_at_seconds\":2,\"quality\":\"exact\","
                                      "\"from\":\"test\"}"));
     assert_non_null(
         strstr(o.b.data, "\"memory_pss_bytes\":{\"quality\":\"unknown\",\"from\":\"\"}"));
