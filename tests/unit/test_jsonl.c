@@ -14,16 +14,16 @@ static void test_a_sample(void **state)
     s.frame.processes = rows;
     s.frame.process_count = 1;
     assert_int_equal(sink_frame(sink, &s.frame), 0);
-    sample_expect(
-        &s, sink, "x.jsonl",
-        "{\"type\":\"sample\",\"tick\":7,\"time\":\"2024-11-07T17:20:00.123Z\",\"elapsed_seconds\":1.5,"
-        "\"interval_seconds\":0.01,\"target\":{"
-        "\"combined\":{\"cpu_seconds\":2.5,\"memory_rss_bytes\":null},"
-        "\"main\":{\"cpu_seconds\":null,\"memory_rss_bytes\":0},"
-        "\"descendants\":{\"cpu_seconds\":null,\"memory_rss_bytes\":null}},"
-        "\"self\":{\"cpu_seconds\":null,\"memory_rss_bytes\":null},"
-        "\"processes\":[{\"pid\":101,\"parent\":100,\"start_ticks\":5,\"name\":\"cc\","
-        "\"cpu_seconds\":null,\"memory_rss_bytes\":4096}]}\n");
+    sample_expect(&s, sink, "x.jsonl",
+                  "{\"type\":\"sample\",\"tick\":7,\"time\":\"2024-11-07T17:20:00.123Z\",\"elapsed_"
+                  "seconds\":1.5,"
+                  "\"interval_seconds\":0.01,\"target\":{"
+                  "\"combined\":{\"cpu_seconds\":2.5,\"memory_rss_bytes\":null},"
+                  "\"main\":{\"cpu_seconds\":null,\"memory_rss_bytes\":0},"
+                  "\"descendants\":{\"cpu_seconds\":null,\"memory_rss_bytes\":null}},"
+                  "\"self\":{\"cpu_seconds\":null,\"memory_rss_bytes\":null},"
+                  "\"processes\":[{\"pid\":101,\"parent\":100,\"start_ticks\":5,\"name\":\"cc\","
+                  "\"cpu_seconds\":null,\"memory_rss_bytes\":4096}]}\n");
     sample_remove(&s);
 }
 

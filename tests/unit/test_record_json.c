@@ -103,9 +103,10 @@ static void test_summary(void **state)
     record_json_summary(begin(&o), &s.summary, &s.selection);
     json_object_end(&o.j);
     assert_non_null(strstr(o.b.data, "\"wall_seconds\":2,"));
-    assert_non_null(strstr(o.b.data, "\"cpu_seconds\":{\"total\":3,\"rate_mean\":1.5,"
-                                     "\"rate_max\":1.5,\"rate_max_at_seconds\":2,\"quality\":\"exact\","
-                                     "\"from\":\"test\"}"));
+    assert_non_null(strstr(o.b.data,
+                           "\"cpu_seconds\":{\"total\":3,\"rate_mean\":1.5,"
+                           "\"rate_max\":1.5,\"rate_max_at_seconds\":2,\"quality\":\"exact\","
+                           "\"from\":\"test\"}"));
     assert_non_null(
         strstr(o.b.data, "\"memory_pss_bytes\":{\"quality\":\"unknown\",\"from\":\"\"}"));
     assert_non_null(strstr(o.b.data, "\"still_running_count\":1,\"still_running\":[{\"pid\":5,"
