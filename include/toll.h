@@ -88,10 +88,10 @@ enum toll_wait {
 
 /* Zero is the default of every field. Pointers are borrowed until toll_tracker_new returns. */
 struct toll_options {
-    size_t size;          /* sizeof (struct toll_options), so that it can grow */
-    uint64_t interval_ns; /* 0 = auto: fine at first, coarser as the run gets older */
-    const char *metrics;  /* globs with commas between, on the names of metrics; NULL = all */
-    const char *name;     /* of the run; NULL = the command's */
+    size_t size;               /* sizeof (struct toll_options), so that it can grow */
+    uint64_t interval_ns;      /* 0 = auto: fine at first, coarser as the run gets older */
+    const char *metrics;       /* globs with commas between, on the names of metrics; NULL = all */
+    const char *name;          /* of the run; NULL = the command's */
     const char *const *labels; /* "key=value", NULL behind the last */
     enum toll_memory memory;
     enum toll_processes processes;
@@ -100,7 +100,7 @@ struct toll_options {
     double budget_percent; /* share of one core for slow reads; 0 = the default of 1 */
 
     /* Called with one sentence when something cannot be measured or written, once for each;
-     * the summary repeats them. */
+     * the summary repeats them. It must not call the tracker. */
     void (*note)(void *arg, const char *sentence);
     void *note_arg;
 };
@@ -140,8 +140,10 @@ int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *optio
 /* Accepts NULL. Outputs are closed; a command that still runs goes on. */
 void toll_tracker_free(struct toll_tracker *t);
 
-/* Files are created at once, so that a bad path is known before anything runs; a file made for a
- * command that then could not be started is removed. */
+/* Files are opened at once, so that a bad path, or one that another tracker writes to (-EBUSY), is
+ * known before anything runs; a file made for a command that then could not be started is removed.
+ * A summary is written at the end; a pipe that is not read never blocks, it loses what does not
+ * fit. */
 int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *output,
                             struct toll_error *e);
 
@@ -152,9 +154,11 @@ struct toll_launch {
     int exec_errno;              /* returned: why the command could not be executed, or 0 */
 };
 
-/* Start a command and measure it with all its descendants. The calling process becomes a
- * subreaper, its soft limit of open files is raised to the hard one (the command keeps the old one),
- * and every child of it is reaped: for programs that have no other children. launch may be NULL. */
+/* Start a command and measure it with all its descendants. A tracker is launched once. The calling
+ * process becomes a subreaper, its soft limit of open files is raised to the hard one (the command
+ * keeps the old one), and every child that ends is reaped: for programs that wait for no children
+ * themselves and do not ignore SIGCHLD. Children it had before do not count as the command's. In a
+ * program with several threads, I/O is known only as far as it is seen. launch may be NULL. */
 int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_launch *launch,
                         struct toll_error *e);
 
@@ -176,11 +180,11 @@ int toll_tracker_step(struct toll_tracker *t);
 
 /* How the command ended. */
 struct toll_end {
-    bool ended;       /* false: it still runs */
-    bool signaled;    /* ended by a signal */
+    bool ended;    /* false: it still runs */
+    bool signaled; /* ended by a signal */
     bool core_dumped;
-    bool unknown;     /* ended, but somebody else of this program waited for it first */
-    int status;       /* exit code, or the signal's number */
+    bool unknown; /* ended, but somebody else of this program waited for it first */
+    int status;   /* exit code, or the signal's number */
 };
 
 /* Take the last sample, settle the totals, hand the summary to every output and close them.
