@@ -81,6 +81,7 @@ static int run(struct session *s, char **command, bool *ret_interrupted)
     if (r < 0)
         return failed_launch(&launch, &e);
     measure(s, &signals);
+    signals_forward(&signals, s->tracker); /* the end may have been seen before its reason */
     struct toll_end end;
     session_finish(s, &end);
     *ret_interrupted = signals.interrupted && end.signaled && end.status == SIGINT;

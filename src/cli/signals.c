@@ -82,6 +82,7 @@ bool signals_forward(struct signals *s, struct toll_tracker *t)
     pid_t command = toll_tracker_pid(t);
     while (read(s->fd, &info, sizeof info) == (ssize_t)sizeof info) {
         int number = (int)info.ssi_signo;
+        s->interrupted |= number == SIGINT && info.ssi_code > 0;
         if (!command && means_end(number))
             return true;
         if (!command)
@@ -90,7 +91,6 @@ bool signals_forward(struct signals *s, struct toll_tracker *t)
             follow_stop(command);
         else if (!command_has_it(t, &info, command))
             kill(command, number);
-        s->interrupted |= number == SIGINT && info.ssi_code > 0;
     }
     return false;
 }

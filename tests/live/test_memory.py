@@ -63,7 +63,7 @@ def test_high_water_mark_of_the_caller_is_not_the_jobs(place):
     big = ("import os, sys; block = bytearray(300 << 20); "
            "block[::4096] = b'x' * len(block[::4096]); os.execv(sys.argv[1], sys.argv[1:])")
     status, _, err = place.call([sys.executable, "-c", big, place.toll, "run", "--summary", "json",
-                                 "--summary-to", file, "--", "true"])
+                                 "--summary-to", file, "--", "sleep", "0.2"])
     assert status == 0, err
     peak = json.loads(file.read_text())["target"]["combined"]["memory_peak_bytes"]
     assert 0 < peak["max"] < 20 * MIB
