@@ -20,13 +20,20 @@ static uint64_t guess_cost(const struct toll_tracker *t)
     return t->members.count * 15 * NS_PER_US + rss / 200; /* 5 ms per gigabyte */
 }
 
+/* Time that must pass for so much cost. Half the budget: these reads hold a lock that the job
+ * needs. */
+static uint64_t paid_by(const struct toll_tracker *t, uint64_t cost_ns)
+{
+    return (uint64_t)((double)cost_ns * 200 / t->options.budget_percent);
+}
+
 /* Cheap rounds come often only while the run is young. */
 static uint64_t spacing_after(const struct toll_tracker *t, uint64_t cost_ns, uint64_t now_ns)
 {
     if (t->options.memory == TOLL_MEMORY_PSS)
         return 0;
     uint64_t usual = min_u64((now_ns - t->start_ns) / 8, USUAL_SPACING_NS);
-    uint64_t affordable = (uint64_t)((double)cost_ns * 100 / t->options.budget_percent);
+    uint64_t affordable = paid_by(t, cost_ns);
     return max_u64(max_u64(usual, affordable), SHORTEST_SPACING_NS);
 }
 
@@ -44,8 +51,7 @@ static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
     if (t->slow.pass)
         return now_ns >= t->slow.next_ns || has_doubled(t, now_ns);
     return t->options.memory == TOLL_MEMORY_PSS ||
-           now_ns - t->start_ns >=
-               (uint64_t)((double)guess_cost(t) * 100 / t->options.budget_percent);
+           now_ns - t->start_ns >= paid_by(t, guess_cost(t));
 }
 
 /* The next members until the slice is used up. True when none is left. */
