@@ -25,6 +25,10 @@ struct process_file {
 /* Ends with a row whose name is NULL; stat is the first and is always read. */
 extern const struct process_file process_files[];
 
+/* The figures of an io file in the words of metrics. */
+struct pid_io;
+void process_put_io(struct row *row, const struct pid_io *io);
+
 int process_read_stat(struct process_reader *r, struct process_source *s, struct process *p,
                       enum process_depth depth);
 int process_read_io(struct process_reader *r, struct process_source *s, struct process *p,

@@ -90,7 +90,7 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
 
 /* ---- io -------------------------------------------------------------------------------------- */
 
-static void put_io(struct row *row, const struct pid_io *io)
+void process_put_io(struct row *row, const struct pid_io *io)
 {
     row_put_u64(row, process_storage_read_bytes, io->storage_read_bytes);
     row_put_u64(row, process_storage_written_bytes, io->storage_written_bytes);
@@ -125,7 +125,7 @@ static void add_thread_io(void *arg, pid_t thread)
     }
     struct row one;
     row_init(&one, ENTITY_PROCESS);
-    put_io(&one, &io);
+    process_put_io(&one, &io);
     for (unsigned id = 0; id < PROCESS_METRICS; id++)
         if (row_has(&one, id))
             row_put_u64(&t->sum, id, row_u64(&t->sum, id) + row_u64(&one, id));
@@ -180,11 +180,11 @@ int process_read_io(struct process_reader *r, struct process_source *s, struct p
     if (e < 0)
         return e;
     if (!p->splits_io) {
-        put_io(&p->own, &io);
+        process_put_io(&p->own, &io);
         return 0;
     }
     struct row whole;
     row_init(&whole, ENTITY_PROCESS);
-    put_io(&whole, &io);
+    process_put_io(&whole, &io);
     return split_io(r, s, p, &whole, depth);
 }

@@ -104,7 +104,8 @@ int launch(struct launched *ret, char *const argv[], struct toll_launch *options
     if (pid < 0)
         return err_set(e, pid, "cannot start a process: %s", strerror(-pid));
     if (m.exec_errno) {
-        waitpid(pid, NULL, 0);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
         if (options)
             options->exec_errno = m.exec_errno;
         return err_set(e, -m.exec_errno, "cannot run '%s': %s", argv[0], strerror(m.exec_errno));

@@ -85,11 +85,13 @@ static uint64_t to_ns(struct timeval tv)
     return (uint64_t)tv.tv_sec * NS_PER_SECOND + (uint64_t)tv.tv_usec * NS_PER_US;
 }
 
-static const uint64_t io_bits = BIT(process_storage_read_bytes) |
-                                BIT(process_storage_written_bytes) |
-                                BIT(process_storage_cancelled_bytes) | BIT(process_io_read_bytes) |
-                                BIT(process_io_written_bytes) | BIT(process_io_read_calls_count) |
-                                BIT(process_io_write_calls_count);
+static uint64_t io_bits(void)
+{
+    struct row row;
+    row_init(&row, ENTITY_PROCESS);
+    process_put_io(&row, &(struct pid_io){0});
+    return row.present;
+}
 
 void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct pid_io *io)
 {
@@ -107,17 +109,11 @@ void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct 
     row_put_u64(books, process_switches_involuntary_count,
                 (uint64_t)(usage->ru_nivcsw - base->ru_nivcsw));
     if (!io) {
-        books->present &= ~io_bits;
+        books->present &= ~io_bits(); /* not known, or not any more */
         return;
     }
     struct pid_io grown = io_difference(io, &t->reaper.io_base);
-    row_put_u64(books, process_storage_read_bytes, grown.storage_read_bytes);
-    row_put_u64(books, process_storage_written_bytes, grown.storage_written_bytes);
-    row_put_u64(books, process_storage_cancelled_bytes, grown.storage_cancelled_bytes);
-    row_put_u64(books, process_io_read_bytes, grown.read_bytes);
-    row_put_u64(books, process_io_written_bytes, grown.written_bytes);
-    row_put_u64(books, process_io_read_calls_count, grown.read_calls);
-    row_put_u64(books, process_io_write_calls_count, grown.write_calls);
+    process_put_io(books, &grown);
 }
 
 /* The kernel's high-water mark begins with the memory the child had before exec. Below that it says

@@ -14,12 +14,11 @@
 #define REFRESH_STILL_NS (10 * NS_PER_SECOND)
 #define REFRESH_YOUNG_NS (20 * NS_PER_MS)
 
-int walk_init(struct toll_tracker *t, pid_t tracker_pid)
+void walk_init(struct toll_tracker *t, pid_t tracker_pid)
 {
     members_init(&t->members, sizeof(struct process_source));
     t->discovery = (struct discovery){.tracker_pid = tracker_pid, .loadavg = -1};
     process_source_init(&t->discovery.tracker);
-    return 0;
 }
 
 void walk_done(struct toll_tracker *t)
@@ -141,6 +140,8 @@ static void leave(struct toll_tracker *t, struct member *m, enum departure how,
     if (!m->was_seen)
         return;
     ledger_leave(&t->ledger, m, how == LEFT_LOST);
+    if (t->options.processes == TOLL_PROCESSES_NONE)
+        return;
     struct process_end e = {
         .process = &m->process,
         .how = how,

@@ -4,7 +4,7 @@
 
 #include "engine/tracker.h"
 
-int walk_init(struct toll_tracker *t, pid_t tracker_pid);
+void walk_init(struct toll_tracker *t, pid_t tracker_pid);
 void walk_done(struct toll_tracker *t);
 
 /* Children that this process has before the launch do not belong to the job: a shell that executes

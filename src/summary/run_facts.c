@@ -50,7 +50,6 @@ int run_set_labels(struct run *r, const char *const labels[])
 void run_done(struct run *r)
 {
     free(r->name);
-    free(r->metrics);
     free_strings(r->command);
     free_strings(r->labels);
     *r = (struct run){0};

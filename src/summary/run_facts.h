@@ -9,7 +9,6 @@ struct run {
     bool is_named;  /* by the user, not after the command */
     char **command; /* owned, NULL behind the last; NULL when there is none */
     char **labels;  /* owned "key=value", NULL behind the last; or NULL */
-    char *metrics;  /* owned globs; NULL = all */
     char host[65];
     char kernel[65];
     unsigned cpus; /* that may be used */
