@@ -13,7 +13,7 @@ static uint64_t slow_metrics(void)
     return BIT(process_memory_pss_bytes) | BIT(process_memory_uss_bytes);
 }
 
-/* Before the first round: what it will about cost, from the memory there is to walk. */
+/* What a round will about cost, from the memory there is to walk. */
 static uint64_t guess_cost(const struct toll_tracker *t)
 {
     uint64_t rss = row_u64(&t->parts[PART_COMBINED], process_memory_rss_bytes);
@@ -46,12 +46,16 @@ static bool has_doubled(const struct toll_tracker *t, uint64_t now_ns)
     return rss > 2 * t->slow.rss_bytes && now_ns - t->slow.began_ns >= half;
 }
 
+/* All rounds of the run together keep to the budget, the one to come included; and after a dear one
+ * its price is waited for, however long nothing was read before. */
 static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
 {
-    if (t->slow.pass)
-        return now_ns >= t->slow.next_ns || has_doubled(t, now_ns);
-    return t->options.memory == TOLL_MEMORY_PSS ||
-           now_ns - t->start_ns >= paid_by(t, guess_cost(t));
+    const struct slow_reads *slow = &t->slow;
+    if (t->options.memory == TOLL_MEMORY_PSS)
+        return now_ns >= slow->next_ns;
+    if (now_ns - t->start_ns < paid_by(t, slow->spent_ns + guess_cost(t)))
+        return false;
+    return !slow->pass || now_ns >= slow->next_ns || has_doubled(t, now_ns);
 }
 
 /* The next members until the slice is used up. True when none is left. */
@@ -101,6 +105,7 @@ bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
     bool complete = go_on(t, began);
     slow->tick_cpu_ns = t->scripted ? 0 : clock_own_cpu() - cpu_before;
     slow->cost_ns += slow->tick_cpu_ns;
+    slow->spent_ns += slow->tick_cpu_ns;
     if (slow->unavailable) {
         outputs_note(t, "this kernel has no smaps_rollup (Linux 4.14 and later): PSS and USS are "
                         "unknown");

@@ -49,6 +49,7 @@ struct slow_reads {
     uint64_t next_ns;               /* not before */
     bool outdated;                  /* a process has run, come or left since the last round */
     uint64_t tick_cpu_ns;           /* CPU time they took in this tick */
+    uint64_t spent_ns;              /* … and in the whole run */
     uint64_t rss_bytes;             /* of the target in the last round … */
     uint64_t most_rss_bytes[PARTS]; /* … and the most of each part in any round */
     bool unavailable;
