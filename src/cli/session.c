@@ -31,12 +31,6 @@ static int descriptor(const char *text)
     return scan_u64(&s, &number) && scan_done(&s) && number < 65536 ? (int)number : -1;
 }
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-    size_t length = strlen(path), tail = strlen(suffix);
-    return length > tail && strcmp(path + length - tail, suffix) == 0;
-}
-
 static int add_summary(struct session *s, struct toll_error *e)
 {
     const struct settings *set = &s->settings;
@@ -54,7 +48,7 @@ static int add_summary(struct session *s, struct toll_error *e)
             return err_set(e, -EINVAL, "--summary-to: descriptor %d is not open", out.fd);
         if (out.fd < 0) {
             out.destination = set->summary_to;
-            if (!set->summary_is_given && has_suffix(out.destination, ".json"))
+            if (!set->summary_is_given && ends_with(out.destination, ".json"))
                 out.format = "json";
         }
     }

@@ -58,8 +58,7 @@ int walk_begin(struct toll_tracker *t, pid_t main)
 
 static bool is_member(const struct toll_tracker *t, pid_t pid)
 {
-    const struct member *m = members_find(&t->members, pid);
-    return m && !m->gone;
+    return members_find(&t->members, pid) != NULL;
 }
 
 static void note_stranger(void *arg, pid_t pid)
@@ -110,8 +109,7 @@ static void meet(void *arg, pid_t pid)
 static bool is_family(const struct toll_tracker *t, const struct process *p)
 {
     const struct member *parent = members_find(&t->members, p->entity.parent);
-    return p->entity.parent == t->discovery.tracker_pid ||
-           (parent && !parent->gone && parent->was_seen);
+    return p->entity.parent == t->discovery.tracker_pid || (parent && parent->was_seen);
 }
 
 /* Seen for the first time: all it used so far counts, it was born after the run began. */
@@ -175,7 +173,7 @@ static void judge(struct toll_tracker *t, struct member *parent, uint64_t now_ns
 static bool was_lost(struct toll_tracker *t, const struct member *m, uint64_t now_ns)
 {
     struct member *parent = members_find(&t->members, m->process.entity.parent);
-    if (!m->was_seen || !parent || parent->gone)
+    if (!m->was_seen || !parent)
         return false;
     judge(t, parent, now_ns);
     bool lost = ledger_was_lost(parent, m, t->reader.ns_per_tick);

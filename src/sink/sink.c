@@ -17,13 +17,6 @@ static void list_formats(struct buf *b)
                    sink_kinds[i]->format.suffix);
 }
 
-static bool ends_with(const char *text, const char *suffix)
-{
-    size_t length = strlen(text);
-    size_t tail = strlen(suffix);
-    return length > tail && strcmp(text + length - tail, suffix) == 0;
-}
-
 int sink_choose(const char *format, const char *path, const struct sink_kind **ret,
                 struct toll_error *e)
 {

@@ -5,12 +5,6 @@
 
 #include <math.h>
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text);
-    return length > strlen(end) && strcmp(text + length - strlen(end), end) == 0;
-}
-
 static const struct toll_metric *facts(unsigned id)
 {
     return &metric_of((enum metric_id)id)->facts;
