@@ -112,7 +112,8 @@ static bool combine(const struct ledger *l, const struct ledger_sums *s, enum me
         *ret = max_u64(value, l->own_only ? 0 : row_u64(&l->reaped, id));
         return alive || row_has(&l->departed, id) || (!l->own_only && row_has(&l->reaped, id));
     case FOLD_SUM: *ret = value; return s->live && alive && !(s->unread >> id & 1);
-    case FOLD_COUNT:
+    case FOLD_WHOLE:
+    case FOLD_RATE:
     case FOLD_NONE: break;
     }
     return false;
@@ -143,7 +144,7 @@ static void fold_main(struct ledger *l, const struct members *members, struct ro
     const struct row *own = p ? &p->own : &l->main_left;
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
         bool ended_gauge = !p && metric_of(id)->fold == FOLD_SUM;
-        if (row_has(own, id) && metric_of(id)->fold < FOLD_COUNT && !ended_gauge)
+        if (row_has(own, id) && metric_of(id)->fold < FOLD_WHOLE && !ended_gauge)
             publish(l, out, PART_MAIN, id, row_u64(own, id));
     }
     if (p)
@@ -176,7 +177,8 @@ static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
             if (row_has(&s->others, id))
                 row_put_u64(out, id, row_u64(&s->others, id));
             break;
-        case FOLD_COUNT:
+        case FOLD_WHOLE:
+        case FOLD_RATE:
         case FOLD_NONE: break;
         }
     }

@@ -9,9 +9,18 @@
 
 struct sysroot {
     int proc;  /* directory descriptor of …/proc, owned */
+    int sys;   /* … and of …/sys; -1 when there is none */
+    int root;  /* … and of what both stand in */
     bool live; /* false for a recorded tree: its pids are not this machine's */
 };
 
+#define SYSROOT_NONE ((struct sysroot){.proc = -1, .sys = -1, .root = -1})
+
 /* path NULL or "/" is the running machine. */
 int sysroot_open(struct sysroot *ret, const char *path, struct toll_error *e);
+
+/* The same from a directory descriptor; -errno when there is no proc in it. */
+int sysroot_open_at(struct sysroot *ret, int at, const char *path, bool live);
+
+/* What is not open is -1. */
 void sysroot_close(struct sysroot *s);

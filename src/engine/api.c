@@ -100,7 +100,8 @@ int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *optio
         return err_set(e, -ENOMEM, "no memory for a tracker");
     t->options = o;
     t->cpu_base_ns = clock_own_cpu();
-    t->timer = t->epoll = t->root.proc = t->launched.pidfd = -1;
+    t->timer = t->epoll = t->launched.pidfd = -1;
+    t->root = SYSROOT_NONE;
     t->discovery.loadavg = -1;
     r = selection_parse(&t->selection, o.metrics, e);
     if (r == 0 && (copy_settings(t, &o) < 0 || summary_init(&t->summary, &t->run) < 0))
@@ -271,7 +272,6 @@ int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct to
     t->used = true;
     walk_init(t, 0);
     t->reaper.peak_is_exact = true;
-    t->root = (struct sysroot){.proc = -1, .live = false};
     if (process_reader_init(&t->reader, &t->root, selection_wanted(&t->selection)) < 0)
         return err_set(e, -ENOMEM, "no memory for a replay");
     int r = replay_open(t, directory, e);

@@ -79,19 +79,17 @@ static int take_command(struct toll_tracker *t, struct scan *line)
 static int take_look(struct toll_tracker *t, struct scan *line)
 {
     char name[NAME_BYTES];
-    char path[NAME_BYTES + 8];
     uint64_t elapsed;
     if (!take_seconds(line, &elapsed) || !take_word(line, name, sizeof name))
         return -EBADMSG;
     if (t->start_ns + elapsed < t->replay->clock.mono_ns)
         return -EBADMSG; /* time runs forward */
-    snprintf(path, sizeof path, "%s/proc", name);
-    int proc = openat(t->replay->directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (proc < 0)
-        return -errno;
-    if (t->root.proc >= 0)
-        close(t->root.proc);
-    t->root.proc = proc;
+    struct sysroot root;
+    int r = sysroot_open_at(&root, t->replay->directory, name, false);
+    if (r < 0)
+        return r;
+    sysroot_close(&t->root);
+    t->root = root;
     t->reader.no_children = !process_lists_children(&t->reader, t->launched.pid) &&
                             !process_lists_children(&t->reader, t->discovery.tracker_pid);
     t->replay->clock.mono_ns = t->start_ns + elapsed;

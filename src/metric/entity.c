@@ -12,3 +12,8 @@ const char *part_prefix(enum part part)
     static const char *const prefixes[PARTS] = {"target", "main", "descendants"};
     return prefixes[part];
 }
+
+const char *entity_name(const struct entity *e)
+{
+    return e->path ? e->path : e->name;
+}

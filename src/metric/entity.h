@@ -15,12 +15,27 @@ const char *part_prefix(enum part part);
 
 enum { ENTITY_NAME_BYTES = 64 }; /* the kernel's limit on a process name, escapes included */
 
+/* What else is said of a thing: {"class", "loopback"}. */
+struct label {
+    const char *key;
+    const char *value; /* borrowed, lives as long as the entity */
+};
+
+enum { ENTITY_LABELS = 4 };
+
 /* A process is known by pid and start time together: a pid alone may be reused. */
 struct entity {
     enum entity_kind kind;
-    enum part part; /* of a target */
-    pid_t pid;      /* of a process */
+    enum part part;  /* of a target */
+    unsigned target; /* its number, from 0 */
+    pid_t pid;       /* of a process */
     pid_t parent;
     uint64_t start_ticks;
     char name[ENTITY_NAME_BYTES];
+    const char
+        *path; /* a name of any length instead (a mount point, a cgroup), borrowed; or NULL */
+    struct label labels[ENTITY_LABELS]; /* those with a key */
 };
+
+/* path or name */
+const char *entity_name(const struct entity *e);

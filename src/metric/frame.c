@@ -7,6 +7,34 @@ void row_init(struct row *r, enum entity_kind kind)
     r->first = metric_first(kind);
 }
 
+void measured_init(struct measured *m, enum entity_kind kind)
+{
+    *m = (struct measured){.entity = {.kind = kind}};
+    row_init(&m->read, kind);
+    row_init(&m->row, kind);
+    row_init(&m->base, kind);
+}
+
+int measured_list_add(struct measured_list *l, struct measured *m)
+{
+    if (l->count == l->capacity) {
+        size_t capacity = l->capacity ? 2 * l->capacity : 16;
+        struct measured **items = realloc(l->items, capacity * sizeof *items);
+        if (!items)
+            return -ENOMEM;
+        l->items = items;
+        l->capacity = capacity;
+    }
+    l->items[l->count++] = m;
+    return 0;
+}
+
+void measured_list_done(struct measured_list *l)
+{
+    free(l->items);
+    *l = (struct measured_list){0};
+}
+
 void frame_begin(struct frame *f)
 {
     arena_empty(&f->arena);

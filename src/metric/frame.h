@@ -9,7 +9,7 @@
 struct row {
     uint64_t present; /* bit i: values[i] is known */
     enum metric_id first;
-    union value values[PROCESS_METRICS > SELF_METRICS ? PROCESS_METRICS : SELF_METRICS];
+    union value values[SYSTEM_METRICS];
 };
 
 void row_init(struct row *r, enum entity_kind kind);
@@ -46,6 +46,38 @@ static inline union value row_value(const struct row *r, enum metric_id id)
 {
     return r->values[id - r->first];
 }
+
+enum { RATES_PER_ENTITY = 4 };
+
+/* A thing of the machine with its figures: a disk, a CPU, the whole of it. Collectors own them and
+ * write what the kernel says into `read`; the accounts make `row` of it, which counts from the
+ * start of the run and has the rates. It stays where it is in memory until its collector is closed,
+ * also when the thing itself is gone. */
+struct measured {
+    struct entity entity;
+    struct row read;
+    struct row row;
+    struct row base; /* what counters had when they were first read */
+    unsigned number; /* from 1 in order of appearance; 0: not published yet */
+    bool is_new;     /* came after the start: its counters count from zero */
+    struct {
+        uint64_t value;
+        uint64_t at_ns;
+    } rates[RATES_PER_ENTITY]; /* where the last rates were measured from */
+};
+
+void measured_init(struct measured *m, enum entity_kind kind);
+
+/* What the collectors read in one tick. */
+struct measured_list {
+    struct measured **items; /* owned array of borrowed things */
+    size_t count;
+    size_t capacity;
+};
+
+/* 0 or -ENOMEM. */
+int measured_list_add(struct measured_list *l, struct measured *m);
+void measured_list_done(struct measured_list *l);
 
 struct frame_row {
     const struct entity *entity; /* borrowed until the next tick */

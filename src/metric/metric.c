@@ -13,6 +13,11 @@
 #define UNIT_SUFFIX_cores   "_cores"
 #define UNIT_SUFFIX_ratio   "_ratio"
 #define UNIT_SUFFIX_count   ""
+#define UNIT_SUFFIX_number  ""
+#define UNIT_SUFFIX_joules  "_joules"
+#define UNIT_SUFFIX_watts   "_watts"
+#define UNIT_SUFFIX_celsius "_celsius"
+#define UNIT_SUFFIX_hertz   "_hertz"
 
 #define KIND_WORD_COUNTER   "counter"
 #define KIND_WORD_GAUGE     "gauge"
@@ -20,20 +25,23 @@
 #define FOLD_WORD_MAX       "max"
 #define FOLD_WORD_CONSERVED "conserved"
 #define FOLD_WORD_KEPT      "kept"
-#define FOLD_WORD_COUNT     "count"
+#define FOLD_WORD_WHOLE     "whole"
+#define FOLD_WORD_RATE      "rate"
 #define FOLD_WORD_NONE      "none"
 #define COST_WORD_CHEAP     "cheap"
 #define COST_WORD_REFRESH   "refresh"
 #define COST_WORD_SLOW      "slow"
 
 static const struct metric metrics[METRIC_COUNT] = {
-#define METRIC(entity_, stem, kind_, unit_, fold_, cost_, show_, source_, otel_, title_, help_)    \
+#define METRIC(entity_, stem, kind_, unit_, fold_, cost_, show_, line_, source_, otel_, title_,    \
+               help_)                                                                              \
     [entity_##_##stem##_##unit_] = {                                                               \
         .kind = METRIC_##kind_,                                                                    \
         .unit = UNIT_##unit_,                                                                      \
         .fold = FOLD_##fold_,                                                                      \
         .cost = COST_##cost_,                                                                      \
         .show = SHOW_##show_,                                                                      \
+        .line = line_,                                                                             \
         .facts = {.entity = #entity_,                                                              \
                   .name = #stem UNIT_SUFFIX_##unit_,                                               \
                   .title = title_,                                                                 \
@@ -48,7 +56,17 @@ static const struct metric metrics[METRIC_COUNT] = {
 #include "metric/metrics.def"
 };
 
-_Static_assert(PROCESS_METRICS <= METRICS_PER_ENTITY, "a presence mask has 64 bits");
+static const struct {
+    const char *name;
+    const char *plural;
+    enum metric_id first;
+} kinds[ENTITY_KINDS] = {
+#define ENTITY(kind, name_, plural_, ...) [ENTITY_##kind] = {#name_, plural_, name_##_first},
+#include "metric/metrics.def"
+};
+
+_Static_assert(SYSTEM_METRICS <= METRICS_PER_ENTITY, "a presence mask has 64 bits");
+_Static_assert(SYSTEM_METRICS >= PROCESS_METRICS, "a row has room for the largest entity");
 
 const struct metric *metric_of(enum metric_id id)
 {
@@ -64,20 +82,35 @@ uint64_t metric_fold_mask(enum metric_fold fold)
     return mask;
 }
 
+const char *entity_kind_name(enum entity_kind kind)
+{
+    return kind == ENTITY_TARGET ? "target" : kinds[kind].name;
+}
+
+const char *entity_kind_plural(enum entity_kind kind)
+{
+    return kind == ENTITY_TARGET ? "targets" : kinds[kind].plural;
+}
+
 enum metric_id metric_first(enum entity_kind entity)
 {
-    return entity == ENTITY_SELF ? (enum metric_id)PROCESS_METRICS : (enum metric_id)0;
+    return entity == ENTITY_TARGET ? process_first : kinds[entity].first;
 }
 
 unsigned metric_count(enum entity_kind entity)
 {
-    return entity == ENTITY_SELF ? SELF_METRICS : PROCESS_METRICS;
+    if (entity == ENTITY_TARGET)
+        entity = ENTITY_PROCESS;
+    unsigned end = entity + 1 < ENTITY_KINDS ? kinds[entity + 1].first : METRIC_COUNT;
+    return end - kinds[entity].first;
 }
 
 double metric_number(const struct metric *m, union value v)
 {
     if (metric_is_double(m))
         return v.d;
+    if (m->unit == UNIT_joules)
+        return (double)v.u / 1e6;
     return m->unit == UNIT_seconds ? (double)v.u / 1e9 : (double)v.u;
 }
 
@@ -87,6 +120,8 @@ void metric_write(struct buf *b, const struct metric *m, union value v)
         buf_double(b, v.d, 6);
     else if (m->unit == UNIT_seconds)
         buf_seconds(b, v.u);
+    else if (m->unit == UNIT_joules)
+        buf_double(b, (double)v.u / 1e6, 6);
     else
         buf_u64(b, v.u);
 }

@@ -1,36 +1,60 @@
 /* SPDX-License-Identifier: MIT
  * The vocabulary: every metric as an enumerator (process_cpu_user_seconds) and as a row of facts.
- * Seconds are held as nanoseconds, bytes and counts as they are, cores and ratios as doubles. */
+ * What a value holds depends on its unit (enum metric_unit). */
 #pragma once
 
 #include "base/buf.h"
 #include "toll.h"
 
 enum entity_kind {
-    ENTITY_PROCESS,
-    ENTITY_TARGET, /* measured in the metrics of a process */
-    ENTITY_SELF,
+#define ENTITY(kind, ...) ENTITY_##kind,
+#include "metric/metrics.def"
+    ENTITY_KINDS,
+    ENTITY_TARGET = ENTITY_KINDS, /* measured in the metrics of a process */
 };
 
+/* The metrics of an entity are a run of ids: disk_first, then disk_read_bytes with the same number,
+ * and so on. */
 enum metric_id {
+#define ENTITY(kind, name, ...)               name##_first, name##_first_ = name##_first - 1,
 #define METRIC(entity, stem, kind, unit, ...) entity##_##stem##_##unit,
 #include "metric/metrics.def"
     METRIC_COUNT
 };
 
 enum {
-    PROCESS_METRICS = self_cpu_seconds, /* the first row of the next entity */
-    SELF_METRICS = METRIC_COUNT - PROCESS_METRICS,
-    METRICS_PER_ENTITY = 64, /* the width of a presence mask */
+    PROCESS_METRICS = cgroup_first, /* a process is the first entity */
+    SELF_METRICS = METRIC_COUNT - self_first,
+    SYSTEM_METRICS = core_first - system_first, /* the most of any entity */
+    METRICS_PER_ENTITY = 64,                    /* the width of a presence mask */
 };
 
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
-enum metric_unit { UNIT_seconds, UNIT_bytes, UNIT_cores, UNIT_ratio, UNIT_count };
-enum metric_fold { FOLD_SUM, FOLD_MAX, FOLD_CONSERVED, FOLD_KEPT, FOLD_COUNT, FOLD_NONE };
+enum metric_unit {
+    UNIT_seconds, /* held in nanoseconds */
+    UNIT_bytes,
+    UNIT_count,
+    UNIT_joules, /* held in millionths */
+    UNIT_hertz,
+    UNIT_cores, /* from here on held as doubles */
+    UNIT_ratio,
+    UNIT_number,
+    UNIT_watts,
+    UNIT_celsius,
+};
+enum metric_fold {
+    FOLD_SUM,
+    FOLD_MAX,
+    FOLD_CONSERVED,
+    FOLD_KEPT,
+    FOLD_WHOLE,
+    FOLD_RATE,
+    FOLD_NONE,
+};
 enum metric_cost { COST_CHEAP, COST_REFRESH, COST_SLOW };
 enum metric_show { SHOW_HEAD, SHOW_TABLE, SHOW_MORE, SHOW_NEVER };
 
-/* What a value is: see the head of this file. */
+/* u or d: see enum metric_unit. */
 union value {
     uint64_t u;
     double d;
@@ -42,6 +66,7 @@ struct metric {
     enum metric_fold fold;
     enum metric_cost cost;
     enum metric_show show;
+    const char *line;         /* heading in a line of figures, or "" */
     struct toll_metric facts; /* the same and the texts, for the world outside */
 };
 
@@ -55,13 +80,16 @@ uint64_t metric_fold_mask(enum metric_fold fold);
     for (uint64_t left_ = (mask), id; left_ && (id = (uint64_t)__builtin_ctzll(left_), true);      \
          left_ &= left_ - 1)
 
-/* The metrics of an entity are a run of ids. */
+/* "disk", and "disks" as the key of several. */
+const char *entity_kind_name(enum entity_kind kind);
+const char *entity_kind_plural(enum entity_kind kind);
+
 enum metric_id metric_first(enum entity_kind entity);
 unsigned metric_count(enum entity_kind entity);
 
 static inline bool metric_is_double(const struct metric *m)
 {
-    return m->unit == UNIT_cores || m->unit == UNIT_ratio;
+    return m->unit >= UNIT_cores;
 }
 
 /* A value in its base unit, as a number. */

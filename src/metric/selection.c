@@ -17,14 +17,15 @@ int selection_parse(struct selection *ret, const char *globs, struct toll_error 
         return r;
     for (unsigned part = 0; part < PARTS; part++)
         ret->parts[part] = matching(globs, part_prefix(part), ENTITY_TARGET);
-    ret->process = matching(globs, "process", ENTITY_PROCESS);
-    ret->self = matching(globs, "self", ENTITY_SELF);
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
+        ret->of[kind] = matching(globs, entity_kind_name(kind), kind);
+    ret->by_name = globs != NULL;
     return 0;
 }
 
 uint64_t selection_wanted(const struct selection *s)
 {
-    uint64_t wanted = s->process;
+    uint64_t wanted = s->of[ENTITY_PROCESS];
     for (unsigned part = 0; part < PARTS; part++)
         wanted |= s->parts[part];
     return wanted;

@@ -6,8 +6,8 @@
 
 struct selection {
     uint64_t parts[PARTS];
-    uint64_t process;
-    uint64_t self;
+    uint64_t of[ENTITY_KINDS];
+    bool by_name; /* metrics were named; otherwise everything is meant */
 };
 
 /* globs NULL selects everything. -EINVAL and a sentence when a glob matches nothing. */

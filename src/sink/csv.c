@@ -17,7 +17,7 @@ static void csv_begin(struct sink *s, const struct run *run)
     buf_puts(&s->text, "time,elapsed_seconds,interval_seconds");
     for (unsigned part = 0; part < (run->no_children ? PART_MAIN : PARTS); part++)
         add_names(s, part_prefix(part), ENTITY_TARGET, s->selection.parts[part]);
-    add_names(s, "self", ENTITY_SELF, s->selection.self);
+    add_names(s, "self", ENTITY_SELF, s->selection.of[ENTITY_SELF]);
     buf_putc(&s->text, '\n');
 }
 
@@ -42,7 +42,7 @@ static void csv_frame(struct sink *s, const struct frame *f)
     for (unsigned part = 0; part < PARTS; part++)
         if (f->target[part].row)
             add_values(s, f->target[part].row, s->selection.parts[part]);
-    add_values(s, f->self.row, s->selection.self);
+    add_values(s, f->self.row, s->selection.of[ENTITY_SELF]);
     buf_putc(&s->text, '\n');
 }
 

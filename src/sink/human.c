@@ -22,6 +22,19 @@ void human_bytes(struct buf *b, double bytes)
     buf_puts(b, units[unit]);
 }
 
+/* 12.3 kJ, 2.40 GHz: by thousands. */
+static void scaled(struct buf *b, double number, const char *unit)
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T"};
+    unsigned prefix = 0;
+    while (number >= 999.5 && prefix + 1 < ARRAY_LEN(prefixes)) {
+        number /= 1000;
+        prefix++;
+    }
+    three_digits(b, number);
+    buf_printf(b, " %s%s", prefixes[prefix], unit);
+}
+
 void human_seconds(struct buf *b, double seconds)
 {
     if (seconds >= 3599.5) {
@@ -72,7 +85,15 @@ void human_number(struct buf *b, const struct metric *m, double number)
         else
             human_count(b, number);
         break;
-    case UNIT_cores: buf_double_fixed(b, number, 2); break;
+    case UNIT_cores:
+    case UNIT_number: buf_double_fixed(b, number, 2); break;
+    case UNIT_joules: scaled(b, number, "J"); break;
+    case UNIT_watts: scaled(b, number, "W"); break;
+    case UNIT_hertz: scaled(b, number, "Hz"); break;
+    case UNIT_celsius:
+        buf_double_fixed(b, number, 1);
+        buf_puts(b, " °C");
+        break;
     case UNIT_ratio:
         three_digits(b, number * 100);
         buf_puts(b, " %");

@@ -39,7 +39,7 @@ static void add_process(struct json_out *j, struct sink *s, const struct entity 
     json_put_i64(j, "parent", e->parent);
     json_put_u64(j, "start_ticks", e->start_ticks);
     json_put_string(j, "name", e->name);
-    record_json_row(j, row, s->selection.process & ~metric_fold_mask(FOLD_COUNT));
+    record_json_row(j, row, s->selection.of[ENTITY_PROCESS] & ~metric_fold_mask(FOLD_WHOLE));
 }
 
 static void jsonl_frame(struct sink *s, const struct frame *f)
@@ -63,7 +63,7 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
     json_object_end(&j);
     json_key(&j, "self");
     json_object(&j);
-    record_json_row(&j, f->self.row, s->selection.self);
+    record_json_row(&j, f->self.row, s->selection.of[ENTITY_SELF]);
     json_object_end(&j);
     if (f->process_count) {
         json_key(&j, "processes");

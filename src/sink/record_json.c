@@ -191,7 +191,7 @@ void record_json_summary(struct json_out *j, const struct summary *s,
     json_object_end(j);
     json_key(j, "self");
     json_object(j);
-    FOR_EACH_BIT(i, selection->self)
+    FOR_EACH_BIT(i, selection->of[ENTITY_SELF])
     add_series(j, &s->self[i], metric_of(metric_first(ENTITY_SELF) + i), NULL);
     json_object_end(j);
     add_survivors(j, s);

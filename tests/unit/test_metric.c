@@ -10,13 +10,13 @@ static const struct toll_metric *facts(unsigned id)
     return &metric_of((enum metric_id)id)->facts;
 }
 
-/* What OpenMetrics allows, and less: no digits, no capitals. */
+/* What OpenMetrics allows, and less: no capitals. */
 static void test_names_are_valid(void **state)
 {
     for (unsigned id = 0; id < METRIC_COUNT; id++) {
         const char *name = facts(id)->name;
         assert_true(*name >= 'a' && *name <= 'z');
-        assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyz_"), strlen(name));
+        assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789"), strlen(name));
         assert_null(strstr(name, "__"));
         assert_false(ends_with(name, "_"));
         /* OpenMetrics adds these itself. */
@@ -35,11 +35,11 @@ static void test_names_are_unique(void **state)
 
 static void test_unit_is_in_the_name(void **state)
 {
-    static const char *const words[] = {[UNIT_seconds] = "seconds",
-                                        [UNIT_bytes] = "bytes",
-                                        [UNIT_cores] = "cores",
-                                        [UNIT_ratio] = "ratio",
-                                        [UNIT_count] = ""};
+    static const char *const words[] = {
+        [UNIT_seconds] = "seconds", [UNIT_bytes] = "bytes", [UNIT_cores] = "cores",
+        [UNIT_ratio] = "ratio",     [UNIT_count] = "",      [UNIT_number] = "",
+        [UNIT_joules] = "joules",   [UNIT_watts] = "watts", [UNIT_celsius] = "celsius",
+        [UNIT_hertz] = "hertz"};
     for (unsigned id = 0; id < METRIC_COUNT; id++) {
         const char *unit = words[metric_of((enum metric_id)id)->unit];
         assert_string_equal(facts(id)->unit, unit);
@@ -73,29 +73,39 @@ static void test_fold_suits_the_kind(void **state)
         if (m->fold == FOLD_SUM || m->fold == FOLD_MAX)
             assert_int_equal(m->kind, METRIC_GAUGE);
         if (metric_is_double(m))
-            assert_int_equal(m->fold, FOLD_NONE);
+            assert_true(m->fold == FOLD_NONE || m->fold == FOLD_RATE);
     }
 }
 
 /* The runs of ids cover the table, each row in the run of its entity. */
 static void test_runs(void **state)
 {
-    unsigned processes = 0, own = 0;
-    for (unsigned id = 0; id < METRIC_COUNT; id++) {
-        bool is_self = strcmp(facts(id)->entity, "self") == 0;
-        assert_true(is_self || strcmp(facts(id)->entity, "process") == 0);
-        assert_int_equal(is_self, id >= metric_first(ENTITY_SELF));
-        own += is_self;
-        processes += !is_self;
+    unsigned id = 0;
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++) {
+        assert_int_equal(metric_first(kind), id);
+        assert_true(metric_count(kind) > 0);
+        assert_true(metric_count(kind) <= SYSTEM_METRICS);
+        for (unsigned i = 0; i < metric_count(kind); i++, id++)
+            assert_string_equal(facts(id)->entity, entity_kind_name(kind));
     }
-    assert_int_equal(metric_first(ENTITY_PROCESS), 0);
-    assert_int_equal(metric_first(ENTITY_TARGET), 0);
-    assert_int_equal(metric_first(ENTITY_SELF), processes);
-    assert_int_equal(metric_count(ENTITY_PROCESS), processes);
-    assert_int_equal(metric_count(ENTITY_TARGET), processes);
-    assert_int_equal(metric_count(ENTITY_SELF), own);
-    assert_in_range(processes, 1, METRICS_PER_ENTITY);
-    assert_in_range(own, 1, METRICS_PER_ENTITY);
+    assert_int_equal(id, METRIC_COUNT);
+    assert_int_equal(metric_first(ENTITY_TARGET), metric_first(ENTITY_PROCESS));
+    assert_int_equal(metric_count(ENTITY_TARGET), metric_count(ENTITY_PROCESS));
+    assert_string_equal(entity_kind_name(ENTITY_TARGET), "target");
+    assert_string_equal(entity_kind_plural(ENTITY_DISK), "disks");
+}
+
+/* A rate stands below the counter it is the rate of. */
+static void test_rate_rows(void **state)
+{
+    for (unsigned id = 0; id < METRIC_COUNT; id++) {
+        if (metric_of(id)->fold != FOLD_RATE)
+            continue;
+        assert_int_equal(metric_of(id)->kind, METRIC_GAUGE);
+        assert_true(metric_is_double(metric_of(id)));
+        assert_int_equal(metric_of(id - 1)->kind, METRIC_COUNTER);
+        assert_string_equal(facts(id)->entity, facts(id - 1)->entity);
+    }
 }
 
 static void expect_written(enum metric_id id, union value v, const char *text)
@@ -213,6 +223,7 @@ int main(void)
         cmocka_unit_test(test_texts),
         cmocka_unit_test(test_fold_suits_the_kind),
         cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_rate_rows),
         cmocka_unit_test(test_write),
         cmocka_unit_test(test_number),
         cmocka_unit_test(test_matches),

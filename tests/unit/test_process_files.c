@@ -22,7 +22,7 @@ static void test_each_metric_has_one_file(void **state)
         assert_int_equal(metric_of(id)->cost, f->cost);
     }
     for (unsigned id = 0; id < PROCESS_METRICS; id++)
-        assert_int_equal(given >> id & 1, metric_of(id)->fold < FOLD_COUNT);
+        assert_int_equal(given >> id & 1, metric_of(id)->fold < FOLD_WHOLE);
 }
 
 int main(void)

@@ -69,7 +69,7 @@ static void test_row(void **state)
     expect(&o, "{}");
     row_init(&row, ENTITY_SELF);
     row_put_u64(&row, self_ticks_count, 3);
-    record_json_row(begin(&o), &row, BIT(self_ticks_count - PROCESS_METRICS));
+    record_json_row(begin(&o), &row, BIT(self_ticks_count - self_first));
     expect(&o, "{\"ticks\":3}");
 }
 

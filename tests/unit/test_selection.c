@@ -5,7 +5,7 @@
 
 static struct selection parse(const char *globs)
 {
-    struct selection s;
+    struct selection s = {0};
     struct toll_error e = {0};
     assert_int_equal(selection_parse(&s, globs, &e), 0);
     return s;
@@ -16,10 +16,13 @@ static void test_everything(void **state)
     struct selection s = parse(NULL);
     for (unsigned part = 0; part < PARTS; part++)
         assert_true(s.parts[part] == BIT(PROCESS_METRICS) - 1);
-    assert_true(s.process == BIT(PROCESS_METRICS) - 1);
-    assert_true(s.self == BIT(SELF_METRICS) - 1);
+    assert_true(s.of[ENTITY_PROCESS] == BIT(PROCESS_METRICS) - 1);
+    assert_true(s.of[ENTITY_SELF] == BIT(SELF_METRICS) - 1);
     assert_true(selection_wanted(&s) == BIT(PROCESS_METRICS) - 1);
+    assert_false(s.by_name);
     struct selection star = parse("*");
+    assert_true(star.by_name);
+    star.by_name = false;
     assert_memory_equal(&star, &s, sizeof s);
 }
 
@@ -28,8 +31,8 @@ static void test_name_without_prefix_is_of_everybody(void **state)
     struct selection s = parse("memory_rss_bytes");
     for (unsigned part = 0; part < PARTS; part++)
         assert_true(s.parts[part] == BIT(process_memory_rss_bytes));
-    assert_true(s.process == BIT(process_memory_rss_bytes));
-    assert_true(s.self == BIT(self_memory_rss_bytes - PROCESS_METRICS));
+    assert_true(s.of[ENTITY_PROCESS] == BIT(process_memory_rss_bytes));
+    assert_true(s.of[ENTITY_SELF] == BIT(self_memory_rss_bytes - self_first));
 }
 
 static void test_prefix_selects_one_part(void **state)
@@ -37,8 +40,8 @@ static void test_prefix_selects_one_part(void **state)
     struct selection s = parse("main_cpu_seconds,self_ticks");
     assert_true(s.parts[PART_MAIN] == BIT(process_cpu_seconds));
     assert_true(s.parts[PART_COMBINED] == 0 && s.parts[PART_DESCENDANTS] == 0);
-    assert_true(s.process == 0);
-    assert_true(s.self == BIT(self_ticks_count - PROCESS_METRICS));
+    assert_true(s.of[ENTITY_PROCESS] == 0);
+    assert_true(s.of[ENTITY_SELF] == BIT(self_ticks_count - self_first));
     assert_true(selection_wanted(&s) == BIT(process_cpu_seconds));
 }
 
@@ -46,7 +49,7 @@ static void test_prefix_selects_one_part(void **state)
 static void test_self_alone_wants_nothing(void **state)
 {
     struct selection s = parse("self_*");
-    assert_true(s.self == BIT(SELF_METRICS) - 1);
+    assert_true(s.of[ENTITY_SELF] == BIT(SELF_METRICS) - 1);
     assert_true(selection_wanted(&s) == 0);
 }
 

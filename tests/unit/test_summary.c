@@ -41,7 +41,7 @@ static void test_frames(void **state)
     assert_int_equal(cpu->last.u, 5 * NS_PER_SECOND);
     assert_true(series_mean(cpu, metric_of(process_cpu_seconds)) == 0.5);
     assert_true(s->target[PART_COMBINED][process_memory_rss_bytes].max == 1000);
-    assert_int_equal(s->self[self_ticks_count - PROCESS_METRICS].last.u, 10);
+    assert_int_equal(s->self[self_ticks_count - self_first].last.u, 10);
     assert_int_equal(s->elapsed_ns, 10 * NS_PER_SECOND);
     /* Nothing is made of what was not there. */
     assert_int_equal(s->target[PART_MAIN][process_cpu_seconds].count, 0);

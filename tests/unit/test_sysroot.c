@@ -56,7 +56,7 @@ static void test_recorded(void **state)
 static void test_missing(void **state)
 {
     struct toll_error e = {0};
-    struct sysroot root = {.proc = -1};
+    struct sysroot root = SYSROOT_NONE;
     assert_int_equal(sysroot_open(&root, "/nowhere/at/all", &e), -ENOENT);
     assert_int_equal(e.code, -ENOENT);
     assert_non_null(strstr(e.message, "/nowhere/at/all/proc"));
@@ -70,8 +70,8 @@ static void test_path_too_long(void **state)
     memset(path, 'x', sizeof path - 1);
     path[sizeof path - 1] = '\0';
     struct toll_error e = {0};
-    struct sysroot root = {.proc = -1};
-    assert_int_equal(sysroot_open(&root, path, &e), -EINVAL);
+    struct sysroot root = SYSROOT_NONE;
+    assert_int_equal(sysroot_open(&root, path, &e), -ENAMETOOLONG);
     assert_int_equal(root.proc, -1);
 }
 

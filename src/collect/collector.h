@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * The contract of a source of figures about the machine: one file each, one line in collectors.c.
+ *
+ * A collector owns its things (struct measured) and puts those it has read in this tick into the
+ * list; figures of the machine as a whole go into the one thing all collectors share. What cannot
+ * be read is left out, never written as 0. A collector that waits (a filesystem of the network)
+ * must not be waited for. */
+#pragma once
+
+#include "base/sysroot.h"
+#include "metric/frame.h"
+#include "metric/selection.h"
+
+struct collect_context {
+    const struct sysroot *root;        /* borrowed; its descriptors may change between two ticks */
+    const struct selection *selection; /* borrowed: what nobody asked for need not be read */
+    pid_t net_pid;                     /* whose network namespace is meant; 0: our own */
+    struct measured *system;           /* borrowed: the machine as a whole */
+    /* Called with a sentence when figures are missing for a reason a person can do something
+     * about; it may be said at every tick, it is told once. */
+    void (*note)(void *arg, const char *sentence);
+    void *note_arg;
+    /* A helper process was started: it is none of the target's. */
+    void (*own_child)(void *arg, pid_t pid);
+};
+
+struct collector {
+    const char *name;
+    uint64_t gives;        /* bits of the kinds of entities it has figures of, ENTITY_SYSTEM too */
+    enum metric_cost cost; /* CHEAP: every tick, REFRESH: about once a second, SLOW: every ten */
+    /* *ret_state is handed to the other calls. 0; -ENOENT when this machine has nothing of the
+     * kind. */
+    int (*open)(void **ret_state, const struct collect_context *c);
+    void (*collect)(void *state, const struct collect_context *c, struct measured_list *out);
+    void (*close)(void *state);
+};
+
+/* THE list, NULL behind the last. */
+extern const struct collector *const collectors[];

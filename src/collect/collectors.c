@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/collector.h"
+
+const struct collector *const collectors[] = {
+    NULL,
+};
