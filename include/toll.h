@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * libtoll tells what a job cost: CPU, memory, storage, as exactly as the kernel can account it.
+ * libtoll tells what a job cost: CPU, memory, storage, network, as exactly as the kernel can account
+ * it; of a command it starts, of processes that run already, of the machine.
  *
- * A tracker measures one target. The life of one that starts a command:
+ * The life of a tracker that starts a command:
  *
  *     struct toll_tracker *t;
  *     struct toll_error e;
@@ -16,6 +17,9 @@
  *         wait_until_readable(toll_tracker_fd(t));
  *     toll_tracker_finish(t, &end);                    // last sample, summary to every output
  *     toll_tracker_free(t);
+ *
+ * To measure what runs already, toll_tracker_add_target and toll_tracker_attach stand in the place
+ * of the launch.
  *
  * The library prints nothing, handles no signals, starts no threads and never ends the program.
  * Calls return 0 (or what they say) or a negative errno; those that set something up put one
@@ -53,7 +57,7 @@ struct toll_metric {
     const char *name;   /* without the entity: cpu_user_seconds */
     const char *title;  /* for people: "CPU time, user" */
     const char *kind;   /* counter or gauge */
-    const char *unit;   /* seconds, bytes, cores, or "" for a count */
+    const char *unit;   /* seconds, bytes, cores, ratio, joules, …, or "" for a plain number */
     const char *fold;   /* how the processes of a target make one figure */
     const char *cost;   /* cheap, refresh (read about once a second) or slow (on the budget) */
     const char *source; /* the kernel's file or call */
@@ -96,8 +100,15 @@ struct toll_options {
     enum toll_memory memory;
     enum toll_processes processes;
     enum toll_wait wait;
-    bool no_children;      /* only the command itself, not what it starts */
+    bool no_children;      /* only the command or the processes named, not what they start */
     double budget_percent; /* share of one core for slow reads; 0 = the default of 1 */
+    bool system;           /* the machine too: CPUs, memory, disks, filesystems, interfaces, …;
+                              where network filesystems are mounted, a helper process asks for
+                              their size: it sends no SIGCHLD, and wait(2) does not meet it */
+    bool network;          /* network bytes of the target, which cost more than all the rest */
+    bool since_start;      /* attached: count from the birth of the processes, not from now on */
+    uint64_t timeout_ns;   /* end a command that runs longer with SIGTERM; 0 = never */
+    uint64_t grace_ns;     /* … and with SIGKILL so much later; 0 = the default of 10 s */
 
     /* Called with one sentence when something cannot be measured or written, once for each;
      * the summary repeats them. It must not call the tracker. */
@@ -147,6 +158,8 @@ void toll_tracker_free(struct toll_tracker *t);
 int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *output,
                             struct toll_error *e);
 
+/* ---- A command ------------------------------------------------------------------------------ */
+
 struct toll_launch {
     size_t size;
     const sigset_t *signal_mask; /* of the command; NULL: the caller's */
@@ -161,6 +174,37 @@ struct toll_launch {
  * program with several threads, I/O is known only as far as it is seen. launch may be NULL. */
 int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_launch *launch,
                         struct toll_error *e);
+
+/* ---- What runs already ---------------------------------------------------------------------- */
+
+enum toll_target_kind {
+    TOLL_TARGET_PROCESS, /* id: a process with its descendants */
+    TOLL_TARGET_GROUP,   /* id: all processes of a process group */
+    TOLL_TARGET_SESSION, /* id: … of a session */
+    TOLL_TARGET_CGROUP,  /* text: … of a cgroup and those below it */
+    TOLL_TARGET_MATCH,   /* text: processes whose command line an extended regular expression
+                            matches, with their descendants */
+    TOLL_TARGET_USER,    /* text: … of a user, by name or number */
+};
+
+struct toll_target {
+    size_t size;
+    enum toll_target_kind kind;
+    const char *name; /* of its series; NULL: one is made of kind and id */
+    pid_t id;
+    const char *text;
+};
+
+/* One more target to attach to, up to 63. Several targets are several series, and all of them
+ * together one more in which nobody counts twice. -ESRCH when there is no such process. */
+int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *target,
+                            struct toll_error *e);
+
+/* Begin to measure the targets, the machine (options.system), or both. Nothing is done to the
+ * processes; the tracker's own process never counts. What they used before counts only with
+ * options.since_start. toll_tracker_step returns 0 when all targets have ended. Each process keeps a
+ * few descriptors, as far as the limit of open files allows, which stays as it is. */
+int toll_tracker_attach(struct toll_tracker *t, struct toll_error *e);
 
 /* Measure a recorded run instead (see docs/testing.md): for tests and for bug reports. */
 int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct toll_error *e);
@@ -183,13 +227,52 @@ struct toll_end {
     bool ended;    /* false: it still runs */
     bool signaled; /* ended by a signal */
     bool core_dumped;
-    bool unknown; /* ended, but somebody else of this program waited for it first */
+    bool unknown;    /* ended, but somebody else waited for it: it is not known how */
+    bool oom_killed; /* the kernel says that it killed it for want of memory */
+    bool timed_out;  /* options.timeout_ns was over */
     int status;   /* exit code, or the signal's number */
 };
 
 /* Take the last sample, settle the totals, hand the summary to every output and close them.
  * The first failure of an output is returned, after all were tried. */
 int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end);
+
+/* ---- What can be measured here -------------------------------------------------------------- */
+
+enum toll_check_state {
+    TOLL_CHECK_OK,
+    TOLL_CHECK_PARTLY,  /* something is missing; the detail says what */
+    TOLL_CHECK_MISSING, /* nothing of it can be measured */
+    TOLL_CHECK_UNKNOWN, /* it cannot be found out, on a recorded machine for instance */
+};
+
+/* What was found out about one kind of figure. No string is NULL. */
+struct toll_check {
+    const char *name;  /* one word: "energy" */
+    const char *title; /* for people */
+    enum toll_check_state state;
+    bool essential;      /* every job needs it; of the others some machines have none */
+    const char *means;   /* the kernel's file or call that gives it, or would */
+    const char *quality; /* how exact: exact, sampled or lower bound; "" when there is none */
+    const char *detail;  /* what was found; what is missing and why */
+    const char *remedy;  /* the one command or permission that would help, or "" */
+};
+
+/* The i-th check, or NULL behind the last: name, title and essential, nothing is tried. */
+const struct toll_check *toll_check_at(size_t i);
+
+struct toll_diagnosis;
+
+/* Try everything that toll reads, once: it takes some milliseconds, leaves nothing behind, and a
+ * child that ends at once is started and waited for. root NULL is this machine, else a directory
+ * with a recorded proc and sys in it. */
+int toll_diagnosis_new(struct toll_diagnosis **ret, const char *root, struct toll_error *e);
+
+/* What came of the i-th check; lives as long as the diagnosis. */
+const struct toll_check *toll_diagnosis_at(const struct toll_diagnosis *d, size_t i);
+
+/* Accepts NULL. */
+void toll_diagnosis_free(struct toll_diagnosis *d);
 
 #ifdef __cplusplus
 }

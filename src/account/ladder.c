@@ -53,6 +53,13 @@ size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_on
     uint64_t denied = one_process ? 0 : e->denied; /* what is hidden of one process is unknown */
     size_t n = 0;
     rungs[n++] = (struct rung){"clock", row, of_the_clock, QUALITY_EXACT, 0};
+    if (part == PART_COMBINED && e->of_cgroup)
+        rungs[n++] = (struct rung){"cgroup", row, e->of_cgroup, QUALITY_EXACT,
+                                   e->cgroup_is_gone ? e->of_cgroup : 0};
+    if (part == PART_COMBINED && e->of_network.quality != QUALITY_UNKNOWN)
+        rungs[n++] = (struct rung){e->of_network.rung, row,
+                                   M(network_received_bytes) | M(network_sent_bytes),
+                                   e->of_network.quality, 0};
     if (one_process)
         rungs[n++] = (struct rung){"at exit", row, e->main_at_end, QUALITY_EXACT, 0};
     if (!one_process && e->all_reaped) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/ledger.h"
 
-void ledger_init(struct ledger *l, bool own_only)
+void ledger_init(struct ledger *l, uint64_t bit, bool own_only)
 {
-    *l = (struct ledger){.own_only = own_only};
+    *l = (struct ledger){.bit = bit, .own_only = own_only};
     for (unsigned fold = 0; fold < FOLD_NONE; fold++)
         l->folds[fold] = metric_fold_mask(fold);
-    row_init(&l->reaped, ENTITY_PROCESS);
-    row_init(&l->lost, ENTITY_PROCESS);
-    row_init(&l->departed, ENTITY_PROCESS);
-    row_init(&l->main_left, ENTITY_PROCESS);
+    struct row *rows[] = {&l->reaped,    &l->lost, &l->departed, &l->main_left,
+                          &l->main_base, &l->base, &l->own_left, &l->foreign};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        row_init(rows[i], ENTITY_PROCESS);
     for (unsigned part = 0; part < PARTS; part++)
         row_init(&l->held[part], ENTITY_PROCESS);
 }
@@ -27,18 +27,58 @@ static void take_larger(struct row *most, const struct row *r, uint64_t mask)
     row_put_u64(most, id, max_u64(row_u64(most, id), r->values[id].u));
 }
 
+static bool is_main(const struct ledger *l, const struct member *m)
+{
+    return m->main_of & l->bit;
+}
+
+/* All that goes to whoever reaps it. */
+static void add_conserved(const struct ledger *l, struct row *sum, const struct process *p)
+{
+    add(sum, &p->own, l->folds[FOLD_CONSERVED]);
+    if (!l->own_only)
+        add(sum, &p->inherited, l->folds[FOLD_CONSERVED]);
+}
+
+void ledger_join(struct ledger *l, const struct member *m, bool from_birth)
+{
+    const struct process *p = &m->process;
+    l->started += !(m->been & l->bit);
+    if (is_main(l, m))
+        l->main = p->entity.pid;
+    if (from_birth)
+        return;
+    add_conserved(l, &l->base, p);
+    add(&l->base, &p->own, l->folds[FOLD_KEPT]);
+    if (is_main(l, m))
+        l->main_base = p->own;
+}
+
+void ledger_part(struct ledger *l, const struct member *m)
+{
+    add_conserved(l, &l->lost, &m->process);
+    add(&l->own_left, &m->process.own, l->folds[FOLD_CONSERVED]);
+    add(&l->departed, &m->process.own, l->folds[FOLD_KEPT]);
+    take_larger(&l->departed, &m->process.own, l->folds[FOLD_MAX]);
+}
+
+void ledger_foreign(struct ledger *l, const struct member *child)
+{
+    add_conserved(l, &l->foreign, &child->process);
+}
+
 void ledger_leave(struct ledger *l, const struct member *m, bool lost)
 {
     const struct process *p = &m->process;
+    add(&l->own_left, &p->own, l->folds[FOLD_CONSERVED]);
     add(&l->departed, &p->own, l->folds[FOLD_KEPT]);
     take_larger(&l->departed, &p->own, l->folds[FOLD_MAX]);
     l->ignoring |= p->ignores_sigchld;
     if (lost) {
-        add(&l->lost, &p->own, l->folds[FOLD_CONSERVED]);
-        add(&l->lost, &p->inherited, l->folds[FOLD_CONSERVED]);
-        l->losing = true;
+        add_conserved(l, &l->lost, p);
+        l->losing |= !p->has_ended; /* as a zombie it was read to the end */
     }
-    if (m->is_main) {
+    if (is_main(l, m)) {
         l->main_left = p->own;
         l->main_has_left = true;
         l->main_fresh = p->has_ended ? p->fresh : 0;
@@ -72,19 +112,19 @@ static void add_member(struct ledger *l, const struct member *m)
     const struct process *p = &m->process;
     bool zombie = p->has_ended;
     s->live += !zombie;
-    s->live_others += !zombie && !m->is_main;
+    s->live_others += !zombie && !is_main(l, m);
     l->denied |= p->denied;
     l->ignoring |= p->ignores_sigchld;
     if (!zombie) {
         uint64_t unread = ~(p->own.present | p->denied);
         s->unread |= unread;
-        s->unread_others |= m->is_main ? 0 : unread;
+        s->unread_others |= is_main(l, m) ? 0 : unread;
     }
     add(&s->all, &p->own, l->folds[FOLD_SUM] | l->folds[FOLD_CONSERVED] | l->folds[FOLD_KEPT]);
     take_larger(&s->all, &p->own, l->folds[FOLD_MAX]);
     if (!l->own_only)
         add(&s->all, &p->inherited, l->folds[FOLD_CONSERVED]);
-    if (!m->is_main) {
+    if (!is_main(l, m)) {
         add(&s->others, &p->own, l->folds[FOLD_SUM]);
         take_larger(&s->others, &p->own, l->folds[FOLD_MAX]);
     }
@@ -99,13 +139,15 @@ static bool combine(const struct ledger *l, const struct ledger_sums *s, enum me
     switch (metric_of(id)->fold) {
     case FOLD_CONSERVED:
         if (l->own_only)
-            *ret = max_u64(value, row_u64(&l->main_left, id));
+            value += row_u64(&l->own_left, id);
         else
-            *ret = value + row_u64(&l->reaped, id) + row_u64(&l->lost, id);
-        return alive || row_has(l->own_only ? &l->main_left : &l->reaped, id);
+            value += row_u64(&l->reaped, id) + row_u64(&l->lost, id);
+        *ret = left_u64(value, row_u64(&l->foreign, id) + row_u64(&l->base, id));
+        return alive || row_has(l->own_only ? &l->own_left : &l->reaped, id) ||
+               (!l->own_only && row_has(&l->lost, id));
     case FOLD_KEPT:
-        *ret = value +
-               max_u64(l->own_only ? 0 : row_u64(&l->reaped, id), row_u64(&l->departed, id));
+        value += max_u64(l->own_only ? 0 : row_u64(&l->reaped, id), row_u64(&l->departed, id));
+        *ret = left_u64(value, row_u64(&l->base, id));
         return alive || row_has(&l->departed, id) || (!l->own_only && row_has(&l->reaped, id));
     case FOLD_MAX:
         value = max_u64(value, row_u64(&l->departed, id));
@@ -130,22 +172,27 @@ static void publish(struct ledger *l, struct row *out, enum part part, enum metr
     row_put_u64(out, id, value);
 }
 
-/* It was found first, and the order is kept. */
-static const struct process *find_main(const struct members *members)
+static const struct process *find_main(const struct ledger *l, const struct members *members)
 {
-    struct member *first = members->count ? members->order[0] : NULL;
-    return first && first->is_main && !first->gone ? &first->process : NULL;
+    struct member *m = l->main ? members_find(members, l->main) : NULL;
+    return m && m->was_seen && is_main(l, m) ? &m->process : NULL;
+}
+
+/* What the main process had before it was tracked; of what grows only. */
+static uint64_t main_base(const struct ledger *l, enum metric_id id)
+{
+    return metric_of(id)->kind == METRIC_COUNTER ? row_u64(&l->main_base, id) : 0;
 }
 
 /* The main process as it is, or its counters as it ended. */
 static void fold_main(struct ledger *l, const struct members *members, struct row *out)
 {
-    const struct process *p = find_main(members);
+    const struct process *p = find_main(l, members);
     const struct row *own = p ? &p->own : &l->main_left;
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
         bool ended_gauge = !p && metric_of(id)->fold == FOLD_SUM;
         if (row_has(own, id) && metric_of(id)->fold < FOLD_WHOLE && !ended_gauge)
-            publish(l, out, PART_MAIN, id, row_u64(own, id));
+            publish(l, out, PART_MAIN, id, left_u64(row_u64(own, id), main_base(l, id)));
     }
     if (p)
         row_put_u64(out, process_processes_count, !p->has_ended);
@@ -194,7 +241,8 @@ static void sum_up(struct ledger *l, const struct members *members)
     row_init(&l->sums.others, ENTITY_PROCESS);
     l->denied = 0;
     for (size_t i = 0; i < members->count; i++)
-        if (members->order[i]->was_seen && !members->order[i]->gone)
+        if ((members->order[i]->targets & l->bit) && members->order[i]->was_seen &&
+            !members->order[i]->gone)
             add_member(l, members->order[i]);
 }
 
@@ -214,8 +262,44 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
     if (s->live)
         row_put_u64(&parts[PART_COMBINED], process_processes_count, s->live);
     row_put_u64(&parts[PART_COMBINED], process_processes_started_count, l->started);
-    fold_main(l, members, &parts[PART_MAIN]);
-    if (!l->own_only)
+    if (l->main)
+        fold_main(l, members, &parts[PART_MAIN]);
+    if (l->main && !l->own_only)
         fold_descendants(l, s, &parts[PART_COMBINED], &parts[PART_MAIN], last,
                          &parts[PART_DESCENDANTS]);
+}
+
+/* What every target knows, the union knows too. */
+static uint64_t known_to_all(const struct row *const targets[], size_t count)
+{
+    uint64_t known = ~UINT64_C(0);
+    for (size_t i = 0; i < count; i++)
+        known &= targets[i]->present;
+    return known;
+}
+
+void ledger_add_up(struct ledger *whole, const struct row *const targets[], size_t count,
+                   struct row *combined)
+{
+    uint64_t handed_on = whole->folds[FOLD_CONSERVED] | whole->folds[FOLD_KEPT];
+    FOR_EACH_BIT(id, handed_on & (combined->present | known_to_all(targets, count)))
+    {
+        uint64_t sum = 0;
+        for (size_t i = 0; i < count; i++)
+            sum += row_u64(targets[i], id);
+        publish(whole, combined, PART_COMBINED, id, sum);
+    }
+}
+
+void ledger_at_least(struct ledger *whole, const struct row *const targets[], size_t count,
+                     struct row *combined)
+{
+    for (size_t i = 0; i < count; i++)
+        FOR_EACH_BIT(id, whole->folds[FOLD_CONSERVED] & targets[i]->present)
+        {
+            if (row_has(combined, id) && row_u64(combined, id) >= row_u64(targets[i], id))
+                continue;
+            publish(whole, combined, PART_COMBINED, id, row_u64(targets[i], id));
+            whole->losing = true;
+        }
 }

@@ -4,11 +4,14 @@
  * When a process is reaped, the kernel adds its CPU time, faults and I/O to whoever reaped it. So
  * the sum over live members of what is their own and what they inherited is conserved, and
  *
- *     total = live members (own + inherited) + reaped by the tracker + lost
+ *     total = live members (own + inherited) + reaped by the tracker + lost − foreign − base
  *
  * counts every process once, however short it lived, as long as somebody waits for it. A process
  * that nobody waits for (its parent ignores SIGCHLD) takes its figures away: what was last seen of
- * it is kept under `lost`, and the total is then a lower bound.
+ * it is kept under `lost`, and the total is then a lower bound. The same holds for one whose parent
+ * is not in the target. The other way round, what a member inherits from a child that was not in
+ * the target (another process group) is `foreign`. What members had used before they were tracked
+ * is the `base`.
  *
  * Members are read one after the other. One that is reaped in between may be missed in this round,
  * so a published counter is held where it was until the sum has caught up: it never falls. */
@@ -30,11 +33,17 @@ struct ledger_sums {
 struct ledger {
     struct ledger_sums sums;   /* as of the last change */
     uint64_t folds[FOLD_NONE]; /* bits of the metrics of each fold */
-    bool own_only;             /* the target is one process without its children */
-    struct row reaped;         /* by the tracker itself, with all they had inherited */
-    struct row lost;           /* last seen of members nobody reaped */
-    struct row departed;       /* last seen of every member that left, for what is not handed on */
-    struct row main_left;      /* the main process as it ended */
+    uint64_t bit;              /* of the target in the masks of members */
+    bool own_only;             /* only the main processes, without their children */
+    pid_t main;                /* the main process, 0: there is none */
+    struct row base; /* what members had when they were first seen, if it does not count */
+    struct row main_base;
+    struct row foreign;   /* inherited by members from processes outside */
+    struct row own_left;  /* own figures of those that left, for own_only */
+    struct row reaped;    /* by the tracker itself, with all they had inherited */
+    struct row lost;      /* last seen of members nobody reaped */
+    struct row departed;  /* last seen of every member that left, for what is not handed on */
+    struct row main_left; /* the main process as it ended */
     bool main_has_left;
     uint64_t main_fresh;    /* bits of it that were read after it had ended */
     struct row held[PARTS]; /* the counters as published */
@@ -44,7 +53,16 @@ struct ledger {
     bool losing;     /* members were seen to vanish so */
 };
 
-void ledger_init(struct ledger *l, bool own_only);
+void ledger_init(struct ledger *l, uint64_t bit, bool own_only);
+
+/* A member was seen for the first time. from_birth: all it used so far counts. */
+void ledger_join(struct ledger *l, const struct member *m, bool from_birth);
+
+/* A member lives on but does not belong to the target any more: what it used until now stays. */
+void ledger_part(struct ledger *l, const struct member *m);
+
+/* A process outside left, and a member will inherit its figures. */
+void ledger_foreign(struct ledger *l, const struct member *child);
 
 /* A member left. lost: nobody reaped it, so its figures went with it. */
 void ledger_leave(struct ledger *l, const struct member *m, bool lost);
@@ -54,6 +72,16 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost);
  * falls. */
 void ledger_fold(struct ledger *l, const struct members *members, bool changed, bool last,
                  struct row parts[PARTS]);
+
+/* Of targets that have nobody in common: what they counted makes the whole, to the last digit. Each
+ * holds its counters by itself, so that their sum may stand higher than what the whole holds. */
+void ledger_add_up(struct ledger *whole, const struct row *const targets[], size_t count,
+                   struct row *combined);
+
+/* The union of targets with members in common has at least what any of them has, also where that was
+ * counted by a cgroup, which misses nobody. */
+void ledger_at_least(struct ledger *whole, const struct row *const targets[], size_t count,
+                     struct row *combined);
 
 /* Whether a child that left was reaped by nobody: its parent, judged since, ignores SIGCHLD, or has
  * inherited less CPU time than its children that left were seen to have. */

@@ -21,8 +21,7 @@ void members_done(struct members *m)
     *m = (struct members){0};
 }
 
-/* Also one that has left but was not swept out yet. */
-static struct member *find_any(const struct members *m, pid_t pid)
+struct member *members_find_any(const struct members *m, pid_t pid)
 {
     uint32_t slot;
     return map_get(&m->by_pid, (uint32_t)pid, &slot) ? m->slots[slot] : NULL;
@@ -30,7 +29,7 @@ static struct member *find_any(const struct members *m, pid_t pid)
 
 struct member *members_find(const struct members *m, pid_t pid)
 {
-    struct member *found = find_any(m, pid);
+    struct member *found = members_find_any(m, pid);
     return found && !found->gone ? found : NULL;
 }
 
@@ -95,9 +94,22 @@ void members_sweep(struct members *m)
             m->order[kept++] = member;
             continue;
         }
-        if (find_any(m, member->process.entity.pid) == member)
+        if (members_find_any(m, member->process.entity.pid) == member)
             map_remove(&m->by_pid, (uint32_t)member->process.entity.pid);
         m->spare[m->spare_count++] = member;
     }
     m->count = kept;
+}
+
+/* Nearly always in order already, so that a look at each neighbour is all. */
+void members_sort(struct members *m)
+{
+    for (size_t i = 1; i < m->count; i++) {
+        struct member *one = m->order[i];
+        uint64_t born = one->process.entity.start_ticks;
+        size_t at = i;
+        for (; at && m->order[at - 1]->process.entity.start_ticks > born; at--)
+            m->order[at] = m->order[at - 1];
+        m->order[at] = one;
+    }
 }

@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/rates.h"
 
-void rates_of_parts(struct rates *r, struct row parts[PARTS], uint64_t interval_ns)
+void rates_begin(struct rate rates[RATES_PER_ENTITY], uint64_t now_ns)
 {
-    for (unsigned part = 0; part < PARTS; part++) {
-        r->since_ns[part] += interval_ns;
-        if (!row_has(&parts[part], process_cpu_seconds))
-            continue;
-        uint64_t cpu_ns = row_u64(&parts[part], process_cpu_seconds);
-        if (r->since_ns[part])
-            row_put_double(&parts[part], process_cpu_cores,
-                           (double)left_u64(cpu_ns, r->cpu_ns[part]) / (double)r->since_ns[part]);
-        r->cpu_ns[part] = cpu_ns;
-        r->since_ns[part] = 0;
-    }
+    for (unsigned i = 0; i < RATES_PER_ENTITY; i++)
+        rates[i] = (struct rate){.at_ns = now_ns, .known = true};
 }
 
-void rates_of_member(struct member *m, uint64_t now_ns)
+static void put(struct rate *rate, struct row *row, enum metric_id id, uint64_t now_ns)
 {
-    struct row *own = &m->process.own;
-    uint64_t cpu_ns = row_u64(own, process_cpu_seconds);
-    if (m->rate_at_ns && now_ns > m->rate_at_ns)
-        row_put_double(own, process_cpu_cores,
-                       (double)left_u64(cpu_ns, m->rate_cpu_ns) / (double)(now_ns - m->rate_at_ns));
-    m->rate_cpu_ns = cpu_ns;
-    m->rate_at_ns = now_ns;
+    if (!row_has(row, id - 1))
+        return;
+    uint64_t value = row_u64(row, id - 1);
+    if (rate->known && now_ns > rate->at_ns) {
+        union value grown = {.u = left_u64(value, rate->value)};
+        double seconds = (double)(now_ns - rate->at_ns) / 1e9;
+        double per_second = metric_number(metric_of(id - 1), grown) / seconds;
+        /* The kernel counts in ticks: over a short time a share may seem to be more than all. */
+        bool is_share = metric_of(id)->unit == UNIT_ratio;
+        row_put_double(row, id, is_share && per_second > 1 ? 1 : per_second);
+    }
+    *rate = (struct rate){.value = value, .at_ns = now_ns, .known = true};
+}
+
+void rates_put(struct rate rates[RATES_PER_ENTITY], struct row *row, enum entity_kind kind,
+               uint64_t now_ns)
+{
+    unsigned slot = 0;
+    for (unsigned i = 0; i < metric_count(kind) && slot < RATES_PER_ENTITY; i++)
+        if (metric_of(row->first + i)->fold == FOLD_RATE)
+            put(&rates[slot++], row, row->first + i, now_ns);
 }

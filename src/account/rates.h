@@ -2,15 +2,12 @@
  * Counters to rates. A mean over the run is total over time; these are the steps in between. */
 #pragma once
 
-#include "account/members.h"
+#include "metric/frame.h"
 
-struct rates {
-    uint64_t cpu_ns[PARTS];
-    uint64_t since_ns[PARTS]; /* when that was known, which need not be the frame before */
-};
+/* A counter that begins at zero now. */
+void rates_begin(struct rate rates[RATES_PER_ENTITY], uint64_t now_ns);
 
-/* Put cpu_cores into the rows of the parts, from what cpu_seconds grew since it was last known. */
-void rates_of_parts(struct rates *r, struct row parts[PARTS], uint64_t interval_ns);
-
-/* The same for one process, since the last time it was asked for. */
-void rates_of_member(struct member *m, uint64_t now_ns);
+/* Put the rates of the row's entity into it, from what their counters grew since they were last
+ * known, which need not be the tick before. */
+void rates_put(struct rate rates[RATES_PER_ENTITY], struct row *row, enum entity_kind kind,
+               uint64_t now_ns);

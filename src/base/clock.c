@@ -31,6 +31,11 @@ uint64_t clock_real(const struct clock *scripted)
     return scripted ? scripted->real_ns : read_clock(CLOCK_REALTIME);
 }
 
+uint64_t clock_since_boot(void)
+{
+    return read_clock(CLOCK_BOOTTIME);
+}
+
 uint64_t clock_own_cpu(void)
 {
     return read_clock(CLOCK_PROCESS_CPUTIME_ID);

@@ -21,5 +21,8 @@ uint64_t clock_real(const struct clock *scripted);
  * value that changed has to be confirmed through a descriptor bound to the process. */
 int clock_process_cpu(pid_t pid, uint64_t *ret_ns);
 
+/* Since the machine was started, sleep included; 0 when it is not known. */
+uint64_t clock_since_boot(void);
+
 /* CPU time of the calling process. */
 uint64_t clock_own_cpu(void);

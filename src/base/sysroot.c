@@ -35,6 +35,24 @@ int sysroot_open(struct sysroot *ret, const char *path, struct toll_error *e)
     return r < 0 ? err_set(e, r, "cannot open %s/proc: %s", live ? "" : path, strerror(-r)) : 0;
 }
 
+int sysroot_open_proc(struct sysroot *ret, struct toll_error *e)
+{
+    struct sysroot s = {.live = true, .sys = -1, .root = -1};
+    s.proc = open_directory(AT_FDCWD, "/proc");
+    if (s.proc < 0)
+        return err_set(e, s.proc, "cannot open /proc: %s", strerror(-s.proc));
+    *ret = s;
+    return 0;
+}
+
+void sysroot_open_rest(struct sysroot *s)
+{
+    if (s->root < 0)
+        s->root = open_directory(s->proc, "..");
+    if (s->sys < 0)
+        s->sys = open_directory(s->proc, "../sys");
+}
+
 static void close_one(int *fd)
 {
     if (*fd >= 0)

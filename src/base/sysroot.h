@@ -9,7 +9,7 @@
 
 struct sysroot {
     int proc;  /* directory descriptor of …/proc, owned */
-    int sys;   /* … and of …/sys; -1 when there is none */
+    int sys;   /* … and of …/sys; negative when there is none */
     int root;  /* … and of what both stand in */
     bool live; /* false for a recorded tree: its pids are not this machine's */
 };
@@ -19,8 +19,13 @@ struct sysroot {
 /* path NULL or "/" is the running machine. */
 int sysroot_open(struct sysroot *ret, const char *path, struct toll_error *e);
 
+/* proc of the running machine alone, for who may have few descriptors; the rest can follow, and is
+ * negative where it cannot be had. */
+int sysroot_open_proc(struct sysroot *ret, struct toll_error *e);
+void sysroot_open_rest(struct sysroot *s);
+
 /* The same from a directory descriptor; -errno when there is no proc in it. */
 int sysroot_open_at(struct sysroot *ret, int at, const char *path, bool live);
 
-/* What is not open is -1. */
+/* What is not open is negative. */
 void sysroot_close(struct sysroot *s);

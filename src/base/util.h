@@ -28,6 +28,7 @@ static inline void close_p(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
+    *fd = -1;
 }
 
 #define CLEANUP_FREE  __attribute__((cleanup(free_p)))
@@ -57,6 +58,12 @@ static inline bool ends_with(const char *text, const char *suffix)
     size_t length = strlen(text);
     size_t tail = strlen(suffix);
     return length > tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+/* Never beyond the largest number: a time that far away never comes. */
+static inline uint64_t sum_u64(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 /* What is left of a after b was taken, never below nothing. */

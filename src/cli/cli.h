@@ -8,22 +8,36 @@
 /* What toll exits with when it could not do its part. */
 enum { EXIT_TOLL = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };
 
+/* Which subcommands an option is for. */
+enum { FOR_RUN = 1 << 0, FOR_ATTACH = 1 << 1, FOR_SYSTEM = 1 << 2 };
+
 struct subcommand {
     const char *name;
     const char *arguments;              /* as in a synopsis */
     const char *help;                   /* one line */
     int (*main)(int argc, char **argv); /* argv[0] is the subcommand */
     bool hidden;
+    unsigned options; /* FOR_…, 0: it has none of the table */
+    const char *more; /* lines for its page of help, or NULL */
 };
 
 /* THE list of subcommands; ends with a row whose name is NULL. */
 extern const struct subcommand subcommands[];
 
+/* NULL when there is none of that name. */
+const struct subcommand *subcommand_by_name(const char *name);
+
 int run_main(int argc, char **argv);
+int attach_main(int argc, char **argv);
+int system_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
+int doctor_main(int argc, char **argv);
 int metrics_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
 int help_main(int argc, char **argv);
+
+/* The words that toll doctor takes. */
+void doctor_add_help(struct buf *b);
 
 /* "toll: sentence" on stderr; returns 125. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

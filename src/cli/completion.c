@@ -13,6 +13,12 @@ enum completion_value completion_value(const struct option *o)
         return VALUE_CHOICE;
     if (strstr(o->value, "GLOB"))
         return VALUE_METRICS;
+    if (strcmp(o->value, "FORMAT") == 0)
+        return VALUE_FORMAT;
+    if (strcmp(o->value, "PATH") == 0)
+        return VALUE_DIRECTORY;
+    if (strstr(o->value, "UID"))
+        return VALUE_USER;
     return strstr(o->value, "FILE") ? VALUE_FILE : VALUE_OTHER;
 }
 
@@ -20,7 +26,11 @@ enum completion_arguments completion_arguments(const struct subcommand *s)
 {
     if (!strstr(s->arguments, "[options]"))
         return ARGUMENTS_WORDS;
-    return strstr(s->arguments, " COMMAND") ? ARGUMENTS_COMMAND : ARGUMENTS_FILE;
+    if (strstr(s->arguments, " COMMAND"))
+        return ARGUMENTS_COMMAND;
+    if (strstr(s->arguments, "PID"))
+        return ARGUMENTS_PIDS;
+    return strcmp(s->arguments, "[options]") == 0 ? ARGUMENTS_NONE : ARGUMENTS_FILE;
 }
 
 void completion_add_subcommands(struct buf *b, const char *between)
@@ -54,21 +64,28 @@ void completion_add_words(struct buf *b, const struct subcommand *s, const char 
     }
 }
 
-void completion_add_long(struct buf *b, bool with_value, const char *between)
+void completion_add_formats(struct buf *b, const char *between)
+{
+    const struct toll_format *f;
+    for (size_t i = 0; (f = toll_format_at(i)); i++)
+        buf_printf(b, "%s%s", i ? between : "", f->name);
+}
+
+void completion_add_long(struct buf *b, unsigned modes, bool with_value, const char *between)
 {
     bool first = true;
     for (const struct option *o = options; o->name; o++) {
-        if ((o->value != NULL) != with_value)
+        if (!(o->modes & modes) || (o->value != NULL) != with_value)
             continue;
         buf_printf(b, "%s%s", first ? "" : between, o->name);
         first = false;
     }
 }
 
-void completion_add_letters(struct buf *b, bool with_value)
+void completion_add_letters(struct buf *b, unsigned modes, bool with_value)
 {
     for (const struct option *o = options; o->name; o++)
-        if (o->letter && (o->value != NULL) == with_value)
+        if (o->letter && (o->modes & modes) && (o->value != NULL) == with_value)
             buf_putc(b, o->letter);
 }
 

@@ -13,8 +13,11 @@ void completion_fish(struct buf *b);
 enum completion_value {
     VALUE_NONE,
     VALUE_CHOICE,
+    VALUE_FORMAT,  /* of an output */
     VALUE_METRICS, /* names with commas between */
     VALUE_FILE,
+    VALUE_DIRECTORY,
+    VALUE_USER,
     VALUE_OTHER,
 };
 enum completion_value completion_value(const struct option *o);
@@ -22,7 +25,9 @@ enum completion_value completion_value(const struct option *o);
 /* What stands behind a subcommand, as its synopsis tells. */
 enum completion_arguments {
     ARGUMENTS_COMMAND, /* options, then a command with its own arguments */
-    ARGUMENTS_FILE,    /* options, then a file */
+    ARGUMENTS_FILE,    /* options and a file */
+    ARGUMENTS_PIDS,    /* options and processes */
+    ARGUMENTS_NONE,    /* options alone */
     ARGUMENTS_WORDS,   /* one of a few words, see completion_add_words */
 };
 enum completion_arguments completion_arguments(const struct subcommand *s);
@@ -30,10 +35,12 @@ enum completion_arguments completion_arguments(const struct subcommand *s);
 /* Each adds names with `between` between them. */
 void completion_add_subcommands(struct buf *b, const char *between);
 void completion_add_words(struct buf *b, const struct subcommand *s, const char *between);
-void completion_add_long(struct buf *b, bool with_value, const char *between);
+void completion_add_formats(struct buf *b, const char *between);
 
-/* The letters of the options that take a value, or of those that do not. */
-void completion_add_letters(struct buf *b, bool with_value);
+/* Of the options for some subcommands (FOR_…), those that take a value or those that do not: their
+ * names, and their letters. */
+void completion_add_long(struct buf *b, unsigned modes, bool with_value, const char *between);
+void completion_add_letters(struct buf *b, unsigned modes, bool with_value);
 
 /* For every name of a metric once, the row that has it; NULL behind the last. */
 const struct toll_metric *completion_next_metric(size_t *at);

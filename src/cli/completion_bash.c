@@ -23,6 +23,27 @@ static const char helpers[] =
     "{\n"
     "    [[ $before ]] || compopt -o default\n"
     "}\n"
+    "_toll_directories()\n"
+    "{\n"
+    "    [[ $before ]] || compopt -o dirnames\n"
+    "}\n"
+    "_toll_users()\n"
+    "{\n"
+    "    mapfile -t COMPREPLY < <(compgen -P \"$before\" -u -- \"$typed\")\n"
+    "}\n"
+    "_toll_pids() # or NAME=PID\n"
+    "{\n"
+    "    local pids=(/proc/[0-9]*)\n"
+    "    if [[ $typed == *=* ]]; then\n"
+    "        [[ $COMP_WORDBREAKS == *=* ]] || before=${typed%%=*}=\n"
+    "        typed=${typed#*=}\n"
+    "    fi\n"
+    "    _toll_offer \"${pids[*]##*/}\"\n"
+    "}\n"
+    "_toll_nothing()\n"
+    "{\n"
+    "    :\n"
+    "}\n"
     "_toll_command() # INDEX of the command in words\n"
     "{\n"
     "    if declare -F _command_offset >/dev/null; then\n"
@@ -41,10 +62,10 @@ static const char options_loop[] =
     "            return\n"
     "        elif [[ ${words[i]} =~ $long || ${words[i]} =~ $letter ]]; then\n"
     "            if [[ ! ${BASH_REMATCH[2]} ]] && ((++i == last)); then\n"
-    "                _toll_value \"${BASH_REMATCH[1]}\"\n"
+    "                _toll_value \"${BASH_REMATCH[1]#--}\"\n"
     "                return\n"
     "            fi\n"
-    "        elif [[ ${words[i]} != -?* ]]; then\n"
+    "        elif [[ ${words[i]} != -?* && $1 == _toll_command ]]; then\n"
     "            break\n"
     "        fi\n"
     "    done\n"
@@ -55,7 +76,7 @@ static const char options_loop[] =
     "        typed=${typed#[\\'\\\"]}\n"
     "        before=${words[last]%\"$typed\"}\n"
     "        [[ $COMP_WORDBREAKS == *=* ]] && before=${before##*[=\\'\\\"]}\n"
-    "        _toll_value \"${BASH_REMATCH[1]}\"\n"
+    "        _toll_value \"${BASH_REMATCH[1]#--}\"\n"
     "    else\n";
 
 /* readline cuts words at = and : too; what has no blank in front belongs to the word before. */
@@ -85,6 +106,28 @@ static void add_metrics(struct buf *b)
         buf_printf(b, "%s%s", at > 1 ? " " : "", m->name);
 }
 
+static void add_value(struct buf *b, const struct option *o)
+{
+    switch (completion_value(o)) {
+    case VALUE_CHOICE: buf_printf(b, "_toll_offer '%s'", o->choices); break;
+    case VALUE_FORMAT:
+        buf_puts(b, "_toll_offer '");
+        completion_add_formats(b, " ");
+        buf_putc(b, '\'');
+        break;
+    case VALUE_METRICS:
+        buf_puts(b, "_toll_offer_list '");
+        add_metrics(b);
+        buf_putc(b, '\'');
+        break;
+    case VALUE_FILE: buf_puts(b, "_toll_files"); break;
+    case VALUE_DIRECTORY: buf_puts(b, "_toll_directories"); break;
+    case VALUE_USER: buf_puts(b, "_toll_users"); break;
+    case VALUE_NONE:
+    case VALUE_OTHER: break;
+    }
+}
+
 /* A function that offers values of the option with a name or a letter. */
 static void add_values(struct buf *b)
 {
@@ -96,15 +139,9 @@ static void add_values(struct buf *b)
         buf_printf(b, "    %s", o->name);
         if (o->letter)
             buf_printf(b, "|%c", o->letter);
-        if (value == VALUE_CHOICE) {
-            buf_printf(b, ") _toll_offer '%s' ;;\n", o->choices);
-        } else if (value == VALUE_METRICS) {
-            buf_puts(b, ") _toll_offer_list '");
-            add_metrics(b);
-            buf_puts(b, "' ;;\n");
-        } else {
-            buf_puts(b, ") _toll_files ;;\n");
-        }
+        buf_puts(b, ") ");
+        add_value(b, o);
+        buf_puts(b, " ;;\n");
     }
     buf_puts(b, "    esac\n}\n");
 }
@@ -112,20 +149,38 @@ static void add_values(struct buf *b)
 /* A function for subcommands with options: finds what the last word is. */
 static void add_options(struct buf *b)
 {
-    buf_puts(b, "_toll_options() # FUNCTION for what is behind the options\n{\n"
-                "    local i long='^--(");
-    completion_add_long(b, true, "|");
-    buf_puts(b, ")(=.*)?$' letter='^-[");
-    completion_add_letters(b, false);
-    buf_puts(b, "]*([");
-    completion_add_letters(b, true);
-    buf_puts(b, "])(.+)?$'\n");
+    buf_puts(b, "_toll_options() # FUNCTION for what is no option, NAMES and LETTERS of options "
+                "that take a\n"
+                "                # value, of those that do not\n{\n"
+                "    local i long=\"^(${2// /|})(=.*)?$\" letter=\"^-[$5]*([$3])(.+)?$\"\n");
     buf_puts(b, options_loop);
-    buf_puts(b, "        _toll_offer '--");
-    completion_add_long(b, true, " --");
-    buf_puts(b, " --");
-    completion_add_long(b, false, " --");
-    buf_puts(b, "'\n    fi\n}\n");
+    buf_puts(b, "        _toll_offer \"$2 $4\"\n    fi\n}\n");
+}
+
+static void add_subcommand(struct buf *b, const struct subcommand *s)
+{
+    static const char *const functions[] = {
+        [ARGUMENTS_COMMAND] = "_toll_command",
+        [ARGUMENTS_FILE] = "_toll_files",
+        [ARGUMENTS_PIDS] = "_toll_pids",
+        [ARGUMENTS_NONE] = "_toll_nothing",
+    };
+    enum completion_arguments arguments = completion_arguments(s);
+    if (arguments == ARGUMENTS_WORDS) {
+        buf_printf(b, "    2,%s) _toll_offer '", s->name);
+        completion_add_words(b, s, " ");
+        buf_puts(b, "' ;;\n");
+        return;
+    }
+    buf_printf(b, "    *,%s) _toll_options %s", s->name, functions[arguments]);
+    for (unsigned with_value = 2; with_value--;) {
+        buf_puts(b, " \\\n        '--");
+        completion_add_long(b, s->options, with_value, " --");
+        buf_puts(b, "' '");
+        completion_add_letters(b, s->options, with_value);
+        buf_putc(b, '\'');
+    }
+    buf_puts(b, " ;;\n");
 }
 
 void completion_bash(struct buf *b)
@@ -137,16 +192,7 @@ void completion_bash(struct buf *b)
     buf_puts(b, "    case $last,${words[1]} in\n    1,*) _toll_offer '");
     completion_add_subcommands(b, " ");
     buf_puts(b, " --help --version' ;;\n");
-    for (const struct subcommand *s = subcommands; s->name; s++) {
-        enum completion_arguments arguments = completion_arguments(s);
-        if (arguments == ARGUMENTS_WORDS) {
-            buf_printf(b, "    2,%s) _toll_offer '", s->name);
-            completion_add_words(b, s, " ");
-            buf_puts(b, "' ;;\n");
-        } else {
-            buf_printf(b, "    *,%s) _toll_options %s ;;\n", s->name,
-                       arguments == ARGUMENTS_COMMAND ? "_toll_command" : "_toll_files");
-        }
-    }
+    for (const struct subcommand *s = subcommands; s->name; s++)
+        add_subcommand(b, s);
     buf_puts(b, "    esac\n}\ncomplete -F _toll toll\n");
 }

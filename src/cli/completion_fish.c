@@ -36,6 +36,13 @@ static const char helpers[] =
     "    set -l words (__toll_rest) (commandline -ct)\n"
     "    string match -q -- '-*' $words[1]; or __fish_complete_subcommand --commandline $words\n"
     "end\n"
+    "function __toll_pids # or NAME=PID\n"
+    "    set -l before (commandline -ct | string replace -r '[^=]*$' '')\n"
+    "    printf '%s\\n' $before(__fish_complete_pids)\n"
+    "end\n"
+    "function __toll_directories\n"
+    "    __fish_complete_directories (commandline -ct | string replace -r '^--[^=]*=' '')\n"
+    "end\n"
     "function __toll_metric_list # offers metrics, of which several have commas between\n"
     "    set -l typed (commandline -ct | string replace -r '^(--[^=]*=|-.)' '')\n"
     "    set -l before (string trim -l -c '\\'\"' -- $typed | string replace -r '[^,]*$' '')\n"
@@ -54,11 +61,11 @@ static void add_takes_value(struct buf *b)
 {
     buf_puts(b, "function __toll_takes_value # WORD: is the next one its value?\n"
                 "    string match -qr -- '^(--(");
-    completion_add_long(b, true, "|");
+    completion_add_long(b, ~0U, true, "|");
     buf_puts(b, ")|-[");
-    completion_add_letters(b, false);
+    completion_add_letters(b, ~0U, false);
     buf_puts(b, "]*[");
-    completion_add_letters(b, true);
+    completion_add_letters(b, ~0U, true);
     buf_puts(b, "])$' $argv[1]\nend\n");
 }
 
@@ -73,12 +80,26 @@ static void add_metrics(struct buf *b)
     buf_puts(b, "\nend\n");
 }
 
-/* The subcommands that take options. */
-static void add_takers(struct buf *b)
+/* The subcommands that take an option. */
+static void add_takers(struct buf *b, const struct option *o)
 {
     for (const struct subcommand *s = subcommands; s->name; s++)
-        if (completion_arguments(s) != ARGUMENTS_WORDS)
+        if (s->options & o->modes)
             buf_printf(b, " %s", s->name);
+}
+
+/* Behind the first word all belongs to the command that is run; others take options anywhere but
+ * behind --. */
+static void add_accepts(struct buf *b)
+{
+    buf_puts(b, "function __toll_accepts # NAME…: may an option of one of these stand here?\n"
+                "    __toll_subcommand $argv; or return 1\n"
+                "    if __toll_subcommand");
+    for (const struct subcommand *s = subcommands; s->name; s++)
+        if (completion_arguments(s) == ARGUMENTS_COMMAND)
+            buf_printf(b, " %s", s->name);
+    buf_puts(b, "\n        not __toll_rest >/dev/null\n"
+                "    else\n        not contains -- -- (commandline -opc)\n    end\nend\n");
 }
 
 static void add_choices(struct buf *b, const char *choices)
@@ -90,16 +111,27 @@ static void add_choices(struct buf *b, const char *choices)
     buf_puts(b, "\\t'");
 }
 
+static void add_formats(struct buf *b)
+{
+    struct buf names = {0};
+    completion_add_formats(&names, " ");
+    add_choices(b, names.data ? names.data : "");
+    buf_done(&names);
+}
+
 static void add_option(struct buf *b, const struct option *o)
 {
-    buf_puts(b, "complete -c toll -n '__toll_subcommand");
-    add_takers(b);
-    buf_printf(b, "; and not __toll_rest >/dev/null' -l %s", o->name);
+    buf_puts(b, "complete -c toll -n '__toll_accepts");
+    add_takers(b, o);
+    buf_printf(b, "' -l %s", o->name);
     if (o->letter)
         buf_printf(b, " -s %c", o->letter);
     switch (completion_value(o)) {
     case VALUE_NONE: break;
     case VALUE_CHOICE: add_choices(b, o->choices); break;
+    case VALUE_FORMAT: add_formats(b); break;
+    case VALUE_DIRECTORY: buf_puts(b, " -x -a '(__toll_directories)'"); break;
+    case VALUE_USER: buf_puts(b, " -x -a '(__fish_complete_users)'"); break;
     case VALUE_METRICS: buf_puts(b, " -x -a '(__toll_metric_list)'"); break;
     case VALUE_FILE: buf_puts(b, " -r -F"); break;
     case VALUE_OTHER: buf_puts(b, " -x"); break;
@@ -119,6 +151,10 @@ static void add_arguments(struct buf *b, const struct subcommand *s)
     case ARGUMENTS_FILE:
         buf_printf(b, "complete -c toll -n '__toll_subcommand %s' -F\n", s->name);
         break;
+    case ARGUMENTS_PIDS:
+        buf_printf(b, "complete -c toll -n '__toll_subcommand %s' -a '(__toll_pids)'\n", s->name);
+        break;
+    case ARGUMENTS_NONE: break;
     case ARGUMENTS_WORDS:
         buf_printf(b, "complete -c toll -n '__toll_first_word %s' -a '", s->name);
         completion_add_words(b, s, " ");
@@ -131,6 +167,7 @@ void completion_fish(struct buf *b)
 {
     buf_puts(b, helpers);
     add_takes_value(b);
+    add_accepts(b);
     add_metrics(b);
     buf_puts(b, "complete -c toll -f\n");
     for (const struct subcommand *s = subcommands; s->name; s++) {

@@ -48,24 +48,56 @@ static void add_spelling(struct buf *b, const struct option *o, bool letter)
     switch (completion_value(o)) {
     case VALUE_NONE: break;
     case VALUE_CHOICE: buf_printf(b, ":%s:(%s)", o->value, o->choices); break;
+    case VALUE_FORMAT:
+        buf_printf(b, ":%s:(", o->value);
+        completion_add_formats(b, " ");
+        buf_putc(b, ')');
+        break;
     case VALUE_METRICS: buf_puts(b, ":metric:_toll_metrics"); break;
     case VALUE_FILE: buf_puts(b, ":file:_files"); break;
+    case VALUE_DIRECTORY: buf_puts(b, ":directory:_directories"); break;
+    case VALUE_USER: buf_puts(b, ":user:_users"); break;
     case VALUE_OTHER: buf_printf(b, ":%s: ", o->value); break;
     }
     buf_puts(b, "' \\\n");
 }
 
-static void add_options(struct buf *b)
+/* What stands behind the options, as _arguments wants it. */
+static const char *behind(enum completion_arguments arguments)
 {
-    buf_puts(b, "_toll_options() { # SPECIFICATIONS of what is behind the options\n"
-                "    _arguments -s -S \\\n");
+    switch (arguments) {
+    case ARGUMENTS_COMMAND:
+        return "'(-)1:command: _command_names -e' '*::arguments: _toll_command'";
+    case ARGUMENTS_FILE: return "'1:file:_files'";
+    case ARGUMENTS_PIDS: return "'*:process: _toll_pids'";
+    default: return "";
+    }
+}
+
+static void add_options(struct buf *b, const struct subcommand *s)
+{
+    buf_puts(b, "_arguments -s -S \\\n");
     for (const struct option *o = options; o->name; o++) {
+        if (!(o->modes & s->options))
+            continue;
         add_spelling(b, o, false);
         if (o->letter)
             add_spelling(b, o, true);
     }
-    buf_puts(b, "        \"$@\"\n}\n");
+    buf_printf(b, "        %s ;;\n", behind(completion_arguments(s)));
 }
+
+/* With their names; NAME=PID names one anew. */
+static const char pids[] = "_toll_pids() {\n"
+                           "    local -a pids\n"
+                           "    local directory name\n"
+                           "    for directory in /proc/<->(N); do\n"
+                           "        read -r name 2>/dev/null <$directory/comm || continue\n"
+                           "        pids+=(\"${directory:t}:\"${name//:/\\\\:})\n"
+                           "    done\n"
+                           "    compset -P '*='\n"
+                           "    _describe -t processes process pids\n"
+                           "}\n";
 
 /* _arguments counts a -- among the words of the command. */
 static const char command[] = "_toll_command() {\n"
@@ -78,7 +110,7 @@ void completion_zsh(struct buf *b)
     buf_puts(b, "#compdef toll\n");
     add_metrics(b);
     add_subcommands(b);
-    add_options(b);
+    buf_puts(b, pids);
     buf_puts(b, command);
     buf_puts(b, "_toll() {\n"
                 "    if (( CURRENT == 2 )); then\n        _toll_subcommands\n        return\n"
@@ -86,18 +118,13 @@ void completion_zsh(struct buf *b)
                 "    shift words\n    (( CURRENT-- ))\n    case $words[1] in\n");
     for (const struct subcommand *s = subcommands; s->name; s++) {
         buf_printf(b, "    %s) ", s->name);
-        switch (completion_arguments(s)) {
-        case ARGUMENTS_COMMAND:
-            buf_puts(b, "_toll_options '(-)1:command: _command_names -e' "
-                        "'*::arguments: _toll_command' ;;\n");
-            break;
-        case ARGUMENTS_FILE: buf_puts(b, "_toll_options '(-)1:file:_files' ;;\n"); break;
-        case ARGUMENTS_WORDS:
-            buf_puts(b, "(( CURRENT == 2 )) && compadd -- ");
-            completion_add_words(b, s, " ");
-            buf_puts(b, " ;;\n");
-            break;
+        if (completion_arguments(s) != ARGUMENTS_WORDS) {
+            add_options(b, s);
+            continue;
         }
+        buf_puts(b, "(( CURRENT == 2 )) && compadd -- ");
+        completion_add_words(b, s, " ");
+        buf_puts(b, " ;;\n");
     }
     buf_puts(b, "    esac\n}\n"
                 "if [[ $funcstack[1] == _toll ]]; then\n    _toll \"$@\"\n"

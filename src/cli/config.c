@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  *   # options as on the command line, without the dashes
- *   [run]
+ *   label = team=blue         for every subcommand that has it
+ *   [run]                     only for that subcommand, until the next heading
  *   interval = 250ms
- *   label = team=blue
  */
 #include "cli/options.h"
 
@@ -22,15 +22,36 @@ static char *trim(char *text)
     return text;
 }
 
-static int take_line(struct settings *s, char *line, const char *where, struct toll_error *e)
+/* What a line is for. */
+enum section { FOR_EVERYBODY, FOR_THIS, FOR_ANOTHER };
+
+/* [run]: what follows is for that subcommand alone. */
+static int take_section(const struct settings *s, char *line, enum section *section,
+                        const char *where, struct toll_error *e)
+{
+    size_t length = strlen(line);
+    bool closed = line[length - 1] == ']';
+    line[length - 1] = '\0';
+    const struct subcommand *named = closed ? subcommand_by_name(line + 1) : NULL;
+    if (!named || !named->options)
+        return err_set(e, -EINVAL,
+                       "%s: '%s%s' is not a section; there are [run], [attach] and "
+                       "[system]",
+                       where, line, closed ? "]" : "");
+    *section = named->options & s->mode ? FOR_THIS : FOR_ANOTHER;
+    return 0;
+}
+
+static int take_line(struct settings *s, char *line, enum section *section, const char *where,
+                     struct toll_error *e)
 {
     line = trim(line);
     if (!*line || *line == '#' || *line == ';')
         return 0;
     if (*line == '[')
-        return strcmp(line, "[run]") == 0
-                   ? 0
-                   : err_set(e, -EINVAL, "%s: '%s' is not a section; there is [run]", where, line);
+        return take_section(s, line, section, where, e);
+    if (*section == FOR_ANOTHER)
+        return 0;
     char *equals = strchr(line, '=');
     if (!equals)
         return err_set(e, -EINVAL, "%s: '%s' is not of the form 'option = value'", where, line);
@@ -38,8 +59,14 @@ static int take_line(struct settings *s, char *line, const char *where, struct t
     const char *name = trim(line);
     const struct option *o = option_by_name(name);
     if (!o || o->command_line_only)
-        return err_set(e, -EINVAL, "%s: there is no option '%s'; 'toll help run' lists them", where,
-                       name);
+        return err_set(e, -EINVAL, "%s: there is no option '%s'; 'toll help %s' lists them", where,
+                       name, s->subcommand);
+    if (!(o->modes & s->mode) && *section == FOR_THIS)
+        return err_set(e, -EINVAL,
+                       "%s: '%s' is not an option of toll %s; 'toll help %s' lists them", where,
+                       name, s->subcommand, s->subcommand);
+    if (!(o->modes & s->mode))
+        return 0; /* for another subcommand */
     return options_apply(s, o, trim(equals + 1), where, e);
 }
 
@@ -84,13 +111,14 @@ int config_read(struct settings *s, const char *path, struct toll_error *e)
     if (memchr(text, '\0', (size_t)n))
         return err_set(e, -EINVAL, "the configuration file '%s' is not a text", path);
     unsigned number = 1;
+    enum section section = FOR_EVERYBODY;
     for (char *line = text, *next; line; line = next, number++) {
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';
         char where[256];
         snprintf(where, sizeof where, "%s, line %u", path, number);
-        int r = take_line(s, line, where, e);
+        int r = take_line(s, line, &section, where, e);
         if (r < 0)
             return r;
     }

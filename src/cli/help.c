@@ -10,11 +10,6 @@
 
 enum { COLUMN = 30, WIDTH = 79 };
 
-static bool takes_options(const char *subcommand)
-{
-    return strcmp(subcommand, "run") == 0 || strcmp(subcommand, "replay") == 0;
-}
-
 /* Words from the column on, broken before the width. */
 static void add_wrapped(struct buf *b, const char *text)
 {
@@ -70,28 +65,25 @@ static void add_option(struct buf *b, const struct option *o)
     buf_done(&text);
 }
 
-static const struct subcommand *find(const char *name)
-{
-    for (const struct subcommand *s = subcommands; s->name; s++)
-        if (strcmp(s->name, name) == 0)
-            return s;
-    return NULL;
-}
-
 int help_subcommand(const char *name)
 {
-    const struct subcommand *s = find(name);
+    const struct subcommand *s = subcommand_by_name(name);
     if (!s)
         return complain("'%s' is not a subcommand; 'toll help' lists them", name);
     struct buf b = {0};
     buf_printf(&b, "usage: toll %s %s\n\n%s\n", s->name, s->arguments, s->help);
-    if (takes_options(s->name)) {
+    if (s->more)
+        buf_printf(&b, "\n%s", s->more);
+    if (s->main == doctor_main)
+        doctor_add_help(&b);
+    if (s->options) {
         buf_puts(&b, "\n");
         for (const struct option *o = options; o->name; o++)
-            add_option(&b, o);
+            if (o->modes & s->options)
+                add_option(&b, o);
         buf_puts(&b, "\nAn option may also be given as a variable (TOLL_INTERVAL=1s) or in a "
-                     "configuration file\n(interval = 1s); the command line wins over the "
-                     "variable, the variable over the file.\n");
+                     "file\nthat --config names (interval = 1s). The command line wins over the "
+                     "variable,\nthe variable over the file.\n");
     }
     return print(&b);
 }
@@ -105,12 +97,16 @@ static int overview(void)
             continue;
         size_t start = b.length;
         buf_printf(&b, "  toll %s %s  ", s->name, s->arguments);
-        buf_pad(&b, start, 48);
+        buf_pad(&b, start, 47);
         buf_printf(&b, "%s\n", s->help);
     }
-    buf_puts(&b, "\n  toll run -- make -j4                 what did it use?\n"
-                 "  toll run -o run.csv -- ./train.sh    with a curve\n\n"
-                 "'toll help run' lists the options; the manual is toll(1).\n");
+    buf_puts(&b,
+             "\n  toll run -- make -j4                 what did it use?\n"
+             "  toll run -o run.csv -- ./train.sh    with a curve\n"
+             "  toll attach 1234                     what does it use, line by line?\n"
+             "  toll system                          … and the whole machine?\n\n"
+             "'toll help run', 'toll help attach' and 'toll help system' list the options; the\n"
+             "manual is toll(1).\n");
     return print(&b);
 }
 
@@ -125,6 +121,24 @@ static void add_roff(struct buf *b, const char *text)
             buf_puts(b, "\\e");
         else
             buf_putc(b, *text);
+}
+
+/* "Only for toll run and toll attach." unless it is for all that measure. */
+static void add_modes(struct buf *b, const struct option *o)
+{
+    unsigned left = o->modes & (FOR_RUN | FOR_ATTACH | FOR_SYSTEM);
+    if (left == (FOR_RUN | FOR_ATTACH | FOR_SYSTEM))
+        return;
+    const char *before = "Only for";
+    for (const struct subcommand *s = subcommands; s->name && left; s++) {
+        if (!(s->options & left))
+            continue;
+        left &= ~s->options;
+        buf_printf(b, "%s\n.B toll %s\n", before, s->name);
+        before = "and";
+    }
+    b->length--; /* the full stop stands on the last line, not in bold */
+    buf_puts(b, "\\fR.\n");
 }
 
 static int options_for_man(void)
@@ -157,6 +171,7 @@ static int options_for_man(void)
         if (o->list)
             buf_puts(&b, ". May be repeated");
         buf_puts(&b, ".\n");
+        add_modes(&b, o);
     }
     return print(&b);
 }

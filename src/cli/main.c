@@ -7,14 +7,35 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char about_run[] =
+    "Options end at -- or at the first word that is none; the rest is the command.\n"
+    "The summary goes to stderr, and toll exits as the command did.\n";
+
+static const char about_attach[] =
+    "A PID stands for the process and all its descendants; NAME=PID names it. Several\n"
+    "targets are several series, and their union. Options may stand behind PIDs.\n"
+    "Without --output there is a line on stdout each second; Ctrl-C ends toll with a\n"
+    "summary on stderr, and the targets never notice.\n";
+
+static const char about_system[] =
+    "Without --output there is a line on stdout each second; Ctrl-C or --for ends\n"
+    "toll with a summary on stderr.\n";
+
 const struct subcommand subcommands[] = {
-    {"run", "[options] [--] COMMAND [ARGUMENT…]", "run a command and tell what it used", run_main,
-     false},
-    {"metrics", "[--json | --markdown]", "list what can be measured", metrics_main, false},
-    {"help", "[SUBCOMMAND]", "explain toll or one of its subcommands", help_main, false},
-    {"completion", "bash | zsh | fish", "print a shell's completion script", completion_main, true},
+    {"run", "[options] [--] COMMAND [ARGUMENT…]", "run a command, tell what it used", run_main,
+     false, FOR_RUN, about_run},
+    {"attach", "[options] [PID…]", "measure what runs already", attach_main, false, FOR_ATTACH,
+     about_attach},
+    {"system", "[options]", "measure the whole machine", system_main, false, FOR_SYSTEM,
+     about_system},
+    {"doctor", "[--json] [--strict] [WHAT…]", "tell what can be measured here", doctor_main, false, 0,
+     NULL},
+    {"metrics", "[--json | --markdown]", "list what can be measured", metrics_main, false, 0, NULL},
+    {"help", "[SUBCOMMAND]", "explain toll or a subcommand", help_main, false, 0, NULL},
+    {"completion", "bash | zsh | fish", "print a shell's completion script", completion_main, true,
+     0, NULL},
     {"replay", "[options] DIRECTORY", "measure a recorded run instead of a live one", replay_main,
-     true},
+     true, FOR_RUN | FOR_ATTACH | FOR_SYSTEM, NULL},
     {0},
 };
 
@@ -53,7 +74,9 @@ int main(int argc, char **argv)
 {
     fill_standard_streams();
     if (argc < 2) {
-        fputs("usage: toll run [options] [--] COMMAND…     ('toll help' tells more)\n", stderr);
+        fputs("usage: toll run [options] [--] COMMAND… | toll attach PID… | toll system     ('toll "
+              "help' tells more)\n",
+              stderr);
         return EXIT_TOLL;
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
@@ -62,9 +85,13 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return help_main(1, argv + 1);
-    for (const struct subcommand *s = subcommands; s->name; s++)
-        if (strcmp(argv[1], s->name) == 0)
-            return s->main(argc - 1, argv + 1);
+    const struct subcommand *s = subcommand_by_name(argv[1]);
+    if (s)
+        return s->main(argc - 1, argv + 1);
+    if (argv[1][0] == '-')
+        return complain("toll has no option %s; there are --help and --version, and 'toll help' "
+                        "lists the subcommands",
+                        argv[1]);
     return complain("'%s' is not a subcommand; to measure it: toll run -- %s; 'toll help' lists "
                     "the subcommands",
                     argv[1], argv[1]);

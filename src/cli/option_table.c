@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What can be said to toll run, and what each setting accepts. */
+ * What can be said to a subcommand that measures, and what each setting accepts. */
 #include "cli/options.h"
 
 #include "base/scan.h"
@@ -24,6 +24,7 @@ int option_choose(const char *choices, const char *word)
 
 static int set_interval(struct settings *s, const char *value, int choice, struct toll_error *e)
 {
+    s->interval_is_given = true;
     if (strcmp(value, "auto") == 0) {
         s->tracker.interval_ns = 0;
         return 0;
@@ -37,7 +38,7 @@ static int set_interval(struct settings *s, const char *value, int choice, struc
 
 static int set_output(struct settings *s, const char *value, int choice, struct toll_error *e)
 {
-    if (strcmp(value, "-") == 0)
+    if (strcmp(value, "-") == 0 && s->mode == FOR_RUN)
         return err_set(e, -EINVAL, "a file: stdout belongs to the command that is run");
     if (!*value)
         return err_set(e, -EINVAL, "a file name");
@@ -139,48 +140,143 @@ static int set_help(struct settings *s, const char *value, int choice, struct to
     return 0;
 }
 
+static int set_format(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    const struct toll_format *f;
+    for (size_t i = 0; (f = toll_format_at(i)); i++)
+        if (strcmp(f->name, value) == 0) {
+            s->format = value;
+            return 0;
+        }
+    struct buf names = {0};
+    for (size_t i = 0; (f = toll_format_at(i)); i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", f->name);
+    int r = err_set(e, -EINVAL, "one of %s", names.data ? names.data : "none");
+    buf_done(&names);
+    return r;
+}
+
+static int set_word(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    return *value ? 0 : err_set(e, -EINVAL, "something that is not empty");
+}
+
+static int set_since_start(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.since_start = choice;
+    return 0;
+}
+
+static int set_system(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.system = choice;
+    return 0;
+}
+
+static int set_network(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.network = choice;
+    return 0;
+}
+
+static int take_time(uint64_t *ret_ns, const char *value, struct toll_error *e)
+{
+    if (scan_duration(value, ret_ns) < 0 || !*ret_ns ||
+        *ret_ns > UINT64_C(315360000) * NS_PER_SECOND)
+        return err_set(e, -EINVAL, "a time above 0 such as 90s, 5m or 1.5h");
+    return 0;
+}
+
+static int set_timeout(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    return take_time(&s->tracker.timeout_ns, value, e);
+}
+
+static int set_grace(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    return take_time(&s->tracker.grace_ns, value, e);
+}
+
+static int set_for(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    return take_time(&s->for_ns, value, e);
+}
+
 /* ---- The table ------------------------------------------------------------------------------- */
 
+#define ANY (FOR_RUN | FOR_ATTACH | FOR_SYSTEM)
+
 const struct option options[] = {
-    {"interval", 'i', "auto|TIME", NULL, 0, false,
+    {"interval", 'i', "auto|TIME", NULL, 0, false, ANY,
      "time between samples, from 1ms up; auto begins with 10ms and grows with the age of the run "
-     "to 1s",
+     "to 1s. A command has auto, what runs already 1s",
      set_interval},
-    {"output", 'o', "FILE", NULL, offsetof(struct settings, outputs), false,
+    {"output", 'o', "FILE", NULL, offsetof(struct settings, outputs), false, ANY,
      "write to FILE; its suffix tells the format: .csv, .jsonl (samples), .json, .txt (summary); "
-     "or FORMAT:FILE",
+     "or FORMAT:FILE; - is stdout where no command has it",
      set_output},
-    {"metrics", 'm', "GLOB", NULL, offsetof(struct settings, metrics), false,
+    {"format", 'f', "FORMAT", NULL, 0, false, ANY,
+     "the format of outputs whose name does not tell one: csv, jsonl, json, text or lines",
+     set_format},
+    {"metrics", 'm', "GLOB", NULL, offsetof(struct settings, metrics), false, ANY,
      "only the metrics with these names, with commas between and * for any letters; see 'toll "
      "metrics'",
      set_metrics},
-    {"quiet", 'q', NULL, NULL, 0, false, "no summary and no notes on the terminal", set_quiet},
-    {"verbose", 'v', NULL, NULL, 0, false,
+    {"quiet", 'q', NULL, NULL, 0, false, ANY, "no summary and no notes on the terminal", set_quiet},
+    {"verbose", 'v', NULL, NULL, 0, false, ANY,
      "every figure in the summary, also those that are zero or unknown", set_verbose},
-    {"summary", 0, "FORMAT", "text json none", 0, false, "what to print at the end", set_summary},
-    {"summary-to", 0, "FILE|FD", NULL, 0, false,
+    {"summary", 0, "FORMAT", "text json none", 0, false, ANY, "what to print at the end",
+     set_summary},
+    {"summary-to", 0, "FILE|FD", NULL, 0, false, ANY,
      "where the summary goes, a file or the number of an open descriptor, instead of stderr",
      set_summary_to},
-    {"name", 0, "NAME", NULL, 0, false, "what the run is called, instead of the command's name",
-     set_name},
-    {"label", 0, "KEY=VALUE", NULL, offsetof(struct settings, labels), false, "a label of the run",
-     set_label},
-    {"no-children", 0, NULL, NULL, 0, false, "measure the command alone, not what it starts",
-     set_no_children},
-    {"memory", 0, "KIND", "auto rss pss", 0, false,
+    {"name", 0, "NAME", NULL, 0, false, ANY,
+     "what the run is called, instead of the command's name", set_name},
+    {"label", 0, "KEY=VALUE", NULL, offsetof(struct settings, labels), false, ANY,
+     "a label of the run", set_label},
+    {"no-children", 0, NULL, NULL, 0, false, FOR_RUN | FOR_ATTACH,
+     "measure the command or the processes named alone, not what they start", set_no_children},
+    {"group", 'g', "[NAME=]PGID", NULL, offsetof(struct settings, groups), true, FOR_ATTACH,
+     "attach to a process group", set_word},
+    {"session", 0, "[NAME=]SID", NULL, offsetof(struct settings, sessions), true, FOR_ATTACH,
+     "attach to a session", set_word},
+    {"cgroup", 0, "PATH", NULL, offsetof(struct settings, cgroups), true, FOR_ATTACH,
+     "attach to all processes of a cgroup and those below it", set_word},
+    {"match", 0, "REGEX", NULL, offsetof(struct settings, matches), true, FOR_ATTACH,
+     "attach to the processes whose command line an extended regular expression matches, with "
+     "their descendants",
+     set_word},
+    {"user", 0, "NAME|UID", NULL, offsetof(struct settings, users), true, FOR_ATTACH,
+     "attach to all processes of a user", set_word},
+    {"since-start", 0, NULL, NULL, 0, false, FOR_ATTACH | FOR_SYSTEM,
+     "count from the birth of the processes and the start of the machine, not from now on",
+     set_since_start},
+    {"system", 0, NULL, NULL, 0, false, FOR_RUN | FOR_ATTACH, "measure the machine too",
+     set_system},
+    {"network", 0, NULL, NULL, 0, false, FOR_RUN | FOR_ATTACH,
+     "count network bytes too: those of TCP, or all when the target has a network namespace of its "
+     "own; costs about half a millisecond a look",
+     set_network},
+    {"timeout", 0, "TIME", NULL, 0, false, FOR_RUN,
+     "end a command that runs longer, and all it started, with SIGTERM", set_timeout},
+    {"grace", 0, "TIME", NULL, 0, false, FOR_RUN,
+     "how long after SIGTERM a --timeout sends SIGKILL; 10s by default", set_grace},
+    {"for", 0, "TIME", NULL, 0, false, FOR_ATTACH | FOR_SYSTEM, "measure for this long, then end",
+     set_for},
+    {"memory", 0, "KIND", "auto rss pss", 0, false, FOR_RUN | FOR_ATTACH,
      "how memory that several processes share is divided among them (PSS), which is dear to read: "
      "auto as often as the budget allows, rss never, pss at every sample",
      set_memory},
-    {"budget", 0, "PERCENT", NULL, 0, false,
+    {"budget", 0, "PERCENT", NULL, 0, false, FOR_RUN | FOR_ATTACH,
      "share of one core that dear reads may take; 1 by default", set_budget},
-    {"processes", 0, "WHICH", "top none all", 0, false,
+    {"processes", 0, "WHICH", "top none all", 0, false, FOR_RUN | FOR_ATTACH,
      "rows of single processes in .jsonl: the twenty largest once a second, none, or all always",
      set_processes},
-    {"wait", 0, "FOR", "main all", 0, false,
+    {"wait", 0, "FOR", "main all", 0, false, FOR_RUN | FOR_ATTACH,
      "end with the command, or with the last process it left behind", set_wait},
-    {"config", 0, "FILE", NULL, 0, true, "read options from FILE, lines of 'option = value'",
+    {"config", 0, "FILE", NULL, 0, true, ANY, "read options from FILE, lines of 'option = value'",
      set_config},
-    {"help", 'h', NULL, NULL, 0, true, "show this", set_help},
+    {"help", 'h', NULL, NULL, 0, true, ANY, "show this", set_help},
     {0},
 };
 

@@ -5,6 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+const struct subcommand *subcommand_by_name(const char *name)
+{
+    for (const struct subcommand *s = subcommands; s->name; s++)
+        if (strcmp(s->name, name) == 0)
+            return s;
+    return NULL;
+}
+
 /* ---- Applying -------------------------------------------------------------------------------- */
 
 /* In files and variables a switch takes yes or no: 1, 0, or -1 for something else. */
@@ -116,7 +124,7 @@ static int read_environment(struct settings *s, struct toll_error *e)
         char variable[64];
         option_variable(o, variable, sizeof variable);
         const char *value = getenv(variable);
-        if (!value || !*value || o->command_line_only)
+        if (!value || !*value || o->command_line_only || !(o->modes & s->mode))
             continue;
         int r = o->list ? apply_list(s, o, value, variable, e)
                         : options_apply(s, o, value, variable, e);
@@ -133,6 +141,7 @@ struct arguments {
     char **argv;
     int at;           /* the next word */
     const char *more; /* further letters of -qv, or NULL */
+    bool ended;       /* there was a --: words alone from here on */
 };
 
 /* One option as it was written. */
@@ -166,7 +175,8 @@ static void take_letter(struct arguments *a, struct given *g)
 }
 
 /* The next option and its value. 1, 0 when the options are over, -EINVAL. */
-static int next_option(struct arguments *a, struct given *g, struct toll_error *e)
+static int next_option(const struct settings *s, struct arguments *a, struct given *g,
+                       struct toll_error *e)
 {
     *g = (struct given){0};
     if (!a->more) {
@@ -174,8 +184,10 @@ static int next_option(struct arguments *a, struct given *g, struct toll_error *
         if (!word || word[0] != '-' || !word[1])
             return 0;
         a->at++;
-        if (strcmp(word, "--") == 0)
+        if (strcmp(word, "--") == 0) {
+            a->ended = true;
             return 0;
+        }
         if (word[1] == '-')
             take_long(word, g);
         else
@@ -184,11 +196,29 @@ static int next_option(struct arguments *a, struct given *g, struct toll_error *
     if (a->more)
         take_letter(a, g);
     if (!g->option)
-        return err_set(e, -EINVAL, "there is no option %s; 'toll help run' lists them", g->shown);
+        return err_set(e, -EINVAL, "there is no option %s; 'toll help %s' lists them", g->shown,
+                       s->subcommand);
+    if (!(g->option->modes & s->mode))
+        return err_set(e, -EINVAL, "%s is not an option of toll %s; 'toll help %s' lists them",
+                       g->shown, s->subcommand, s->subcommand);
     if (g->option->value && !g->value && a->at < a->argc)
         g->value = a->argv[a->at++];
     if (g->option->value && !g->value)
         return err_set(e, -EINVAL, "%s needs a value: %s", g->shown, g->option->value);
+    return 1;
+}
+
+/* The next option, or a word between options where these may stand behind it: then g->option is
+ * NULL, and the word goes to the list if there is one. */
+static int next_word(struct settings *s, struct arguments *a, struct given *g, const char ***words,
+                     struct toll_error *e)
+{
+    int r = next_option(s, a, g, e);
+    if (r != 0 || s->mode == FOR_RUN || a->at >= a->argc || a->ended)
+        return r;
+    const char *word = a->argv[a->at++];
+    if (words && append(words, word) < 0)
+        return err_set(e, -ENOMEM, "no memory for the options");
     return 1;
 }
 
@@ -201,8 +231,8 @@ static int find_config(struct settings *s, int argc, char **argv, struct toll_er
     s->config = getenv("TOLL_CONFIG");
     if (s->config && !*s->config)
         s->config = NULL;
-    while ((r = next_option(&a, &g, e)) > 0)
-        if (strcmp(g.option->name, "config") == 0)
+    while ((r = next_word(s, &a, &g, NULL, e)) > 0)
+        if (g.option && strcmp(g.option->name, "config") == 0)
             s->config = g.value;
     return r;
 }
@@ -214,7 +244,9 @@ static int read_command_line(struct settings *s, int argc, char **argv, int *ret
     struct given g;
     uint64_t lists_replaced = 0; /* what other sources listed gives way at the first value */
     int r;
-    while ((r = next_option(&a, &g, e)) > 0) {
+    while ((r = next_word(s, &a, &g, &s->words, e)) > 0) {
+        if (!g.option)
+            continue;
         if (g.option->list && !(lists_replaced & BIT(g.option - options))) {
             forget_list(s, g.option);
             lists_replaced |= BIT(g.option - options);
@@ -225,6 +257,8 @@ static int read_command_line(struct settings *s, int argc, char **argv, int *ret
     }
     s->outputs_on_command_line = lists_replaced & BIT(option_by_name("output") - options);
     *ret_rest = a.at;
+    for (; r == 0 && s->mode != FOR_RUN && a.at < argc; a.at++)
+        r = append(&s->words, argv[a.at]);
     return r;
 }
 
@@ -246,6 +280,9 @@ static int join_metrics(struct settings *s, struct toll_error *e)
 
 int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struct toll_error *e)
 {
+    const struct subcommand *sub = subcommand_by_name(argv[0]);
+    s->mode = sub ? sub->options : FOR_RUN;
+    s->subcommand = argv[0];
     int r = find_config(s, argc, argv, e);
     if (r == 0 && s->config)
         r = config_read(s, s->config, e);
@@ -268,5 +305,11 @@ void settings_done(struct settings *s)
     free(s->outputs);
     free(s->labels);
     free(s->metrics);
+    free(s->groups);
+    free(s->sessions);
+    free(s->cgroups);
+    free(s->matches);
+    free(s->users);
+    free(s->words);
     *s = (struct settings){0};
 }

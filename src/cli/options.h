@@ -8,13 +8,21 @@
 
 enum summary_format { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_NONE };
 
-/* Everything `toll run` can be told. Strings are borrowed from the command line or the
- * environment, or owned by `kept`. */
+/* Everything that can be told to a subcommand that measures. Strings are borrowed from the command
+ * line or the environment, or owned by `kept`. */
 struct settings {
     struct toll_options tracker;
+    unsigned mode; /* FOR_…: the subcommand that is told */
+    const char *subcommand;
     const char **outputs; /* owned array, NULL behind the last */
     const char **labels;  /* owned array, NULL behind the last */
     const char **metrics; /* owned array of globs, NULL behind the last */
+    const char **groups, **sessions, **cgroups, **matches,
+        **users;        /* likewise: what to attach to */
+    const char **words; /* owned array: what is no option, where options may stand behind it */
+    const char *format; /* of outputs whose name does not tell one */
+    uint64_t for_ns;    /* how long to measure, 0: until it ends */
+    bool interval_is_given;
     bool outputs_on_command_line;
     enum summary_format summary;
     bool summary_is_given;
@@ -33,6 +41,7 @@ struct option {
     const char *choices; /* accepted words with blanks between, or NULL */
     size_t list;         /* of an option that repeats: where its values are in struct settings */
     bool command_line_only;
+    unsigned modes; /* FOR_…: the subcommands it is for */
     const char *help;
     /* choice: which of the choices; of a switch, 1 for on and 0 for off. -EINVAL and what would be
      * accepted. */
@@ -44,8 +53,9 @@ extern const struct option options[];
 
 void settings_done(struct settings *s);
 
-/* Read file, environment and command line in that order: each overrides the one before. *ret_rest
- * is the index of the first word that is no option. 0 or -EINVAL. */
+/* Read file, environment and command line in that order: each overrides the one before. argv[0] is
+ * the subcommand. *ret_rest is the index of the first word that is no option; only a command's own
+ * options stand behind it, other subcommands take options anywhere. 0 or -EINVAL. */
 int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struct toll_error *e);
 
 /* One value from a named source; name is as on the command line. */
@@ -61,5 +71,6 @@ int option_choose(const char *choices, const char *word);
 /* TOLL_SUMMARY_TO for summary-to. */
 void option_variable(const struct option *o, char *ret, size_t capacity);
 
-/* The configuration file: "name = value" lines, optional [run] heading, # comments. */
+/* The configuration file: "name = value" lines, # comments, [run] above what is for that subcommand
+ * alone. */
 int config_read(struct settings *s, const char *path, struct toll_error *e);

@@ -13,9 +13,11 @@ int replay_main(int argc, char **argv)
     struct toll_error e = {0};
     struct toll_end end = {0};
     status = 0;
-    if (s.first_word != argc - 1)
+    const char **words = s.settings.words;
+    const char *directory = words && words[0] && !words[1] ? words[0] : NULL;
+    if (!directory)
         status = complain("toll replay takes the directory of one recorded run");
-    else if (toll_tracker_replay(s.tracker, argv[s.first_word], &e) < 0)
+    else if (toll_tracker_replay(s.tracker, directory, &e) < 0)
         status = complain("%s", e.message);
     if (status == 0) {
         int r;
@@ -23,7 +25,7 @@ int replay_main(int argc, char **argv)
             ;
         session_finish(&s, &end);
         if (r < 0)
-            status = complain("the script of '%s' is not as expected", argv[s.first_word]);
+            status = complain("the script of '%s' is not as expected", directory);
     }
     session_close(&s);
     return status;

@@ -5,14 +5,21 @@
 #include "cli/help.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+
+bool session_reader_is_gone(const struct session *s)
+{
+    struct pollfd fd = {.fd = STDOUT_FILENO};
+    return s->writes_stdout && poll(&fd, 1, 0) > 0 && (fd.revents & POLLERR);
+}
 
 /* Said at once, but not twice on the same screen. */
 static void say(void *arg, const char *sentence)
 {
     const struct session *s = arg;
     bool summary_says_it = s->settings.summary != SUMMARY_NONE && !s->settings.summary_to;
-    if (!s->settings.quiet && !(s->finishing && summary_says_it))
+    if (!s->settings.quiet && !(s->finishing && summary_says_it) && !session_reader_is_gone(s))
         complain("%s", sentence);
 }
 
@@ -71,8 +78,37 @@ static void take_format(struct toll_output *out)
     }
 }
 
+static bool tells_a_format(const char *path)
+{
+    const struct toll_format *f;
+    for (size_t i = 0; (f = toll_format_at(i)); i++)
+        if (ends_with(path, f->suffix))
+            return true;
+    return false;
+}
+
+/* stdout, which is toll's own: lines for people unless a format is named. */
+static int add_stdout(struct session *s, const char *format, struct toll_error *e)
+{
+    if (s->writes_stdout)
+        return err_set(e, -EINVAL, "'-' is given twice");
+    s->writes_stdout = true;
+    struct toll_output out = {
+        .size = sizeof out,
+        .fd = STDOUT_FILENO,
+        .format = format ? format : "lines",
+        .flags = wants_color(STDOUT_FILENO) ? TOLL_OUTPUT_COLOR : 0,
+    };
+    return toll_tracker_add_output(s->tracker, &out, e);
+}
+
 static int add_outputs(struct session *s, struct toll_error *e)
 {
+    bool live = s->settings.mode == FOR_ATTACH || s->settings.mode == FOR_SYSTEM;
+    if (live && !s->settings.outputs) {
+        int r = add_stdout(s, s->settings.format, e);
+        return r < 0 ? r : add_summary(s, e);
+    }
     for (const char **file = s->settings.outputs; file && *file; file++) {
         struct toll_output out = {
             .size = sizeof out,
@@ -80,7 +116,15 @@ static int add_outputs(struct session *s, struct toll_error *e)
             .flags = s->settings.verbose ? TOLL_OUTPUT_VERBOSE : 0,
         };
         take_format(&out);
-        int r = toll_tracker_add_output(s->tracker, &out, e);
+        if (!out.format && !tells_a_format(out.destination))
+            out.format = s->settings.format;
+        int r;
+        if (strcmp(out.destination, "-") != 0)
+            r = toll_tracker_add_output(s->tracker, &out, e);
+        else if (s->settings.mode == FOR_RUN)
+            r = err_set(e, -EINVAL, "stdout belongs to the command that is run; it takes a file");
+        else
+            r = add_stdout(s, out.format, e);
         if (r == -EBUSY && !s->settings.outputs_on_command_line)
             complain("%s; it is left out",
                      e->message); /* inherited from the toll around this one */
@@ -99,6 +143,10 @@ int session_open(struct session *s, int argc, char **argv, int *ret_status)
         *ret_status = help_subcommand(argv[0]);
         return 1;
     }
+    if (s->settings.mode & (FOR_ATTACH | FOR_SYSTEM) && !(s->settings.mode & FOR_RUN) &&
+        !s->settings.interval_is_given)
+        s->settings.tracker.interval_ns = NS_PER_SECOND;
+    s->settings.tracker.system |= s->settings.mode == FOR_SYSTEM;
     s->settings.tracker.note = say;
     s->settings.tracker.note_arg = s;
     if (r == 0)
@@ -116,12 +164,24 @@ void session_close(struct session *s)
     settings_done(&s->settings);
 }
 
-void session_finish(struct session *s, struct toll_end *ret_end)
+/* Nobody asked for the summary that would now stand below what head has shown. */
+static void say_no_more(const struct session *s)
+{
+    CLEANUP_CLOSE int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (!s->settings.summary_is_given && nowhere >= 0)
+        dup2(nowhere, STDERR_FILENO);
+}
+
+bool session_finish(struct session *s, struct toll_end *ret_end)
 {
     s->finishing = true;
+    bool gone = session_reader_is_gone(s);
+    if (gone && !s->interrupted)
+        say_no_more(s);
     int r = toll_tracker_finish(s->tracker, ret_end);
     if (r == -ENOMEM)
         complain("no memory for what should be written at the end"); /* the summary included */
     else if (r < 0 && s->settings.quiet)
         complain("an output is not complete: %s", strerror(-r)); /* no summary will say it */
+    return r == 0 || gone;
 }

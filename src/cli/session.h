@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What `toll run` and `toll replay` have in common: a tracker made from the settings, with its
+ * What the subcommands that measure have in common: a tracker made from the settings, with its
  * outputs and its summary. */
 #pragma once
 
@@ -8,8 +8,10 @@
 struct session {
     struct settings settings;
     struct toll_tracker *tracker;
-    int first_word; /* index of the first word behind the options */
-    bool finishing; /* the summary will repeat what is noted from now on */
+    int first_word;     /* index of the first word behind the options */
+    bool writes_stdout; /* nobody is served when nobody reads it */
+    bool interrupted;   /* somebody asked for the end, and wants to see the summary */
+    bool finishing;     /* the summary will repeat what is noted from now on */
 };
 
 /* Reads the options and opens the outputs. 0 to go on; otherwise the exit status is in
@@ -17,5 +19,8 @@ struct session {
 int session_open(struct session *s, int argc, char **argv, int *ret_status);
 void session_close(struct session *s);
 
-/* Last sample and summary. */
-void session_finish(struct session *s, struct toll_end *ret_end);
+/* Last sample and summary. False when something could not be written. */
+bool session_finish(struct session *s, struct toll_end *ret_end);
+
+/* Whether whoever read toll's stdout has gone: the end of a pipeline has seen enough. */
+bool session_reader_is_gone(const struct session *s);

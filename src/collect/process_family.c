@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "collect/process_visit.h"
 #include "parse/pid_stat.h"
+#include "parse/pid_status.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,12 +51,60 @@ bool process_lists_children(struct process_reader *r, pid_t pid)
     return faccessat(r->root->proc, path, R_OK, 0) == 0;
 }
 
+static int read_stat(struct process_reader *r, pid_t pid, struct pid_stat *ret)
+{
+    ssize_t n = process_read_once(r, pid, "stat");
+    return n < 0 ? (int)n : parse_pid_stat(scan_text(r->text, (size_t)n), ret);
+}
+
 pid_t process_parent(struct process_reader *r, pid_t pid)
 {
     struct pid_stat st;
-    ssize_t n = process_read_once(r, pid, "stat");
-    int e = n < 0 ? (int)n : parse_pid_stat(scan_text(r->text, (size_t)n), &st);
+    int e = read_stat(r, pid, &st);
     return e < 0 ? e : st.parent;
+}
+
+bool process_is_leaving(struct process_reader *r, pid_t pid)
+{
+    struct pid_stat st;
+    return read_stat(r, pid, &st) < 0 || st.is_leaving;
+}
+
+int process_identify(struct process_reader *r, struct process *p)
+{
+    struct pid_stat st;
+    int e = read_stat(r, p->entity.pid, &st);
+    if (e < 0)
+        return e;
+    p->entity.parent = st.parent;
+    p->entity.start_ticks = st.start_ticks;
+    p->group = st.group;
+    p->session = st.session;
+    return 0;
+}
+
+int process_user(struct process_reader *r, pid_t pid, uid_t *ret)
+{
+    ssize_t n = process_read_once(r, pid, "status");
+    return n < 0 ? (int)n : parse_pid_user(scan_text(r->text, (size_t)n), ret);
+}
+
+int process_command_line(struct process_reader *r, pid_t pid, char **ret)
+{
+    ssize_t n = process_read_once(r, pid, "cmdline");
+    if (n == 0) /* a thread of the kernel, or a zombie */
+        n = process_read_once(r, pid, "comm");
+    if (n < 0)
+        return (int)n;
+    size_t length = min_u64((uint64_t)n, PROCESS_TEXT_BYTES - 1);
+    while (length && (!r->text[length - 1] || r->text[length - 1] == '\n'))
+        length--;
+    for (size_t i = 0; i < length; i++)
+        if (!r->text[i])
+            r->text[i] = ' ';
+    r->text[length] = '\0';
+    *ret = r->text;
+    return 0;
 }
 
 static void meet_of_thread(void *arg, pid_t thread)

@@ -22,7 +22,8 @@ int process_read_status(struct process_reader *r, struct process_source *s, stru
     int e = parse_pid_status(scan_text(r->text, (size_t)n), &st);
     if (e < 0)
         return e;
-    p->ignores_sigchld = st.ignored_signals >> (SIGCHLD - 1) & 1;
+    /* Threads of the kernel ignore every signal, and have no children to wait for. */
+    p->ignores_sigchld = !p->of_kernel && (st.ignored_signals >> (SIGCHLD - 1) & 1);
     row_put_u64(&p->own, process_switches_voluntary_count, st.switches_voluntary);
     row_put_u64(&p->own, process_switches_involuntary_count, st.switches_involuntary);
     if (st.has_memory) {
@@ -33,7 +34,7 @@ int process_read_status(struct process_reader *r, struct process_source *s, stru
         row_put_u64(&p->own, process_memory_shared_bytes, st.shared_bytes);
     if (st.has_swap)
         row_put_u64(&p->own, process_memory_swap_bytes, st.swap_bytes);
-    if (!st.has_memory && s->threads <= 1)
+    if (!st.has_memory && s->threads <= 1 && !p->of_kernel)
         p->has_ended = true; /* between the two files */
     return 0;
 }

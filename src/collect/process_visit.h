@@ -26,6 +26,19 @@ bool process_lists_children(struct process_reader *r, pid_t pid);
 /* The parent of a process, as the kernel says now, or -errno. */
 pid_t process_parent(struct process_reader *r, pid_t pid);
 
+/* Whether a process is on its way out, or gone. */
+bool process_is_leaving(struct process_reader *r, pid_t pid);
+
+/* Parent, group, session and start of a process that is no member, into p. 0 or -errno. */
+int process_identify(struct process_reader *r, struct process *p);
+
+/* The effective user of a process. 0 or -errno. */
+int process_user(struct process_reader *r, pid_t pid, uid_t *ret);
+
+/* Its command line with blanks between the words, in the reader's own buffer until the next read;
+ * of what has none, its name. 0 or -errno. */
+int process_command_line(struct process_reader *r, pid_t pid, char **ret);
+
 /* Calls meet for every child of a process, whichever of its threads made it. 0, or -ENOENT when
  * the kernel does not tell (CONFIG_PROC_CHILDREN). meet must not read through r. */
 int process_children(struct process_reader *r, struct process_source *s, pid_t pid,

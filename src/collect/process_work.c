@@ -35,6 +35,8 @@ static void put_identity(struct process *p, const struct pid_stat *st)
     p->entity.name[length] = '\0';
     p->entity.start_ticks = st->start_ticks;
     p->entity.parent = st->parent;
+    p->group = st->group;
+    p->session = st->session;
     p->state = st->state;
 }
 
@@ -44,6 +46,18 @@ static void empty_gauges(struct process *p)
 {
     FOR_EACH_BIT(id, metric_fold_mask(FOLD_SUM) & p->own.present)
     row_put_u64(&p->own, id, 0);
+}
+
+/* A thread of the kernel has no memory of its own: that is known. */
+static void put_no_memory(struct process *p)
+{
+    static const enum metric_id none[] = {
+        process_memory_rss_bytes,  process_memory_virtual_bytes, process_memory_pss_bytes,
+        process_memory_uss_bytes,  process_memory_shared_bytes,  process_memory_swap_bytes,
+        process_memory_peak_bytes,
+    };
+    for (size_t i = 0; i < ARRAY_LEN(none); i++)
+        row_put_u64(&p->own, none[i], 0);
 }
 
 int process_read_stat(struct process_reader *r, struct process_source *s, struct process *p,
@@ -69,13 +83,17 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     s->had_threads |= st.threads > 1;
     /* A main thread that left the others behind looks like a zombie too. The memory they use stands
      * in their files only: it keeps what was last seen. */
-    bool shows_no_memory = st.state == 'Z' || st.state == 'X' || !st.virtual_bytes;
-    p->has_ended = shows_no_memory && st.threads <= 1;
+    bool is_dead = st.state == 'Z' || st.state == 'X';
+    bool shows_no_memory = is_dead || !st.virtual_bytes;
+    p->of_kernel = st.of_kernel;
+    p->has_ended = (st.of_kernel ? is_dead : shows_no_memory) && st.threads <= 1;
     if (p->has_ended) {
         empty_gauges(p);
         return 0;
     }
     row_put_u64(&p->own, process_threads_count, st.threads);
+    if (st.of_kernel)
+        put_no_memory(p);
     if (shows_no_memory)
         return 0;
     uint64_t rss = st.rss_pages * r->page_bytes;

@@ -33,8 +33,7 @@ static _Noreturn void become(char *const argv[], const struct toll_launch *optio
     _exit(127);
 }
 
-/* -1 where the kernel, or its headers, are older than Linux 5.3. */
-static int open_pidfd(pid_t pid)
+int launch_open_pidfd(pid_t pid)
 {
 #ifdef SYS_pidfd_open
     return (int)syscall(SYS_pidfd_open, pid, 0);
@@ -112,7 +111,7 @@ int launch(struct launched *ret, char *const argv[], struct toll_launch *options
     }
     *ret = (struct launched){
         .pid = pid,
-        .pidfd = open_pidfd(pid),
+        .pidfd = launch_open_pidfd(pid),
     };
     return 0;
 }

@@ -2,6 +2,8 @@
 #include "engine/reap.h"
 
 #include "base/file.h"
+#include "engine/departure.h"
+#include "engine/membership.h"
 #include "engine/outputs.h"
 #include "engine/walk.h"
 #include "parse/pid_status.h"
@@ -95,7 +97,7 @@ static uint64_t io_bits(void)
 
 void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct pid_io *io)
 {
-    struct row *books = &t->ledger.reaped;
+    struct row *books = &t->whole->ledger.reaped;
     const struct rusage *base = &t->reaper.usage_base;
     uint64_t user = left_u64(to_ns(usage->ru_utime), to_ns(base->ru_utime));
     uint64_t system = left_u64(to_ns(usage->ru_stime), to_ns(base->ru_stime));
@@ -121,13 +123,13 @@ void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct 
 static void book_peak(struct toll_tracker *t, uint64_t peak_bytes)
 {
     if (peak_bytes <= t->reaper.floor_rss_bytes) {
-        if (!row_has(&t->ledger.reaped, process_memory_peak_bytes))
+        if (!row_has(&t->whole->ledger.reaped, process_memory_peak_bytes))
             t->reaper.peak_is_exact = false;
         return;
     }
     t->reaper.peak_is_exact = true;
-    row_put_u64(&t->ledger.reaped, process_memory_peak_bytes,
-                max_u64(peak_bytes, row_u64(&t->ledger.reaped, process_memory_peak_bytes)));
+    row_put_u64(&t->whole->ledger.reaped, process_memory_peak_bytes,
+                max_u64(peak_bytes, row_u64(&t->whole->ledger.reaped, process_memory_peak_bytes)));
 }
 
 /* Of a process that reaped somebody, user and system time are known in ticks only, their sum to the
@@ -177,10 +179,20 @@ static struct toll_end end_of(int status)
     };
 }
 
+static void add_to_base(struct rusage *base, const struct rusage *usage)
+{
+    timeradd(&base->ru_utime, &usage->ru_utime, &base->ru_utime);
+    timeradd(&base->ru_stime, &usage->ru_stime, &base->ru_stime);
+    base->ru_minflt += usage->ru_minflt;
+    base->ru_majflt += usage->ru_majflt;
+    base->ru_nvcsw += usage->ru_nvcsw;
+    base->ru_nivcsw += usage->ru_nivcsw;
+}
+
 /* What it brings into the accounts of this process is taken into what was there before. */
 static bool reap_stranger(struct toll_tracker *t, pid_t pid)
 {
-    struct rusage usage, *base = &t->reaper.usage_base;
+    struct rusage usage;
     struct pid_io before = {0}, after = {0};
     t->reaper.has_io = t->reaper.has_io && reaped_io(t, &before);
     if (wait4(pid, NULL, WNOHANG, &usage) != pid)
@@ -188,19 +200,29 @@ static bool reap_stranger(struct toll_tracker *t, pid_t pid)
     t->reaper.has_io = t->reaper.has_io && reaped_io(t, &after);
     struct pid_io brought = io_difference(&after, &before);
     io_add(&t->reaper.io_base, &brought);
-    timeradd(&base->ru_utime, &usage.ru_utime, &base->ru_utime);
-    timeradd(&base->ru_stime, &usage.ru_stime, &base->ru_stime);
-    base->ru_minflt += usage.ru_minflt;
-    base->ru_majflt += usage.ru_majflt;
-    base->ru_nvcsw += usage.ru_nvcsw;
-    base->ru_nivcsw += usage.ru_nivcsw;
+    add_to_base(&t->reaper.usage_base, &usage);
     map_remove(&t->discovery.strangers, (uint32_t)pid);
     return true;
 }
 
+/* Helpers of the tracker end without a signal and are not met among the others. What they used is
+ * taken into what was there before; they read and write no files. */
+static void reap_unnoticed(struct toll_tracker *t)
+{
+    struct map *strangers = &t->discovery.strangers;
+    for (uint32_t i = 0; strangers->count && i < strangers->capacity; i++) {
+        struct rusage usage;
+        uint32_t pid = strangers->slots[i].key;
+        if (!pid || wait4((pid_t)pid, NULL, WNOHANG | __WCLONE, &usage) != (pid_t)pid)
+            continue;
+        add_to_base(&t->reaper.usage_base, &usage);
+        map_remove(strangers, pid);
+    }
+}
+
 static bool reap_one(struct toll_tracker *t, pid_t pid)
 {
-    if (walk_is_stranger(t, pid))
+    if (membership_is_stranger(t, pid))
         return reap_stranger(t, pid);
     uint64_t now_ns = clock_mono(NULL);
     struct member *m = walk_last_look(t, pid, now_ns);
@@ -218,7 +240,7 @@ static bool reap_one(struct toll_tracker *t, pid_t pid)
     book_peak(t, (uint64_t)usage.ru_maxrss * 1024);
     if (m) {
         sharpen(&m->process, &usage, t->reaper.floor_rss_bytes);
-        walk_reaped(t, m, &end, now_ns);
+        departure_reaped(t, m, &end, now_ns);
     }
     return true;
 }
@@ -229,14 +251,32 @@ static void miss_end(struct toll_tracker *t)
     t->reaper.main_reaped = true;
     t->reaper.main_end_ns = t->reaper.last_end_ns = clock_mono(NULL);
     t->reaper.end = (struct toll_end){.ended = true, .unknown = true};
-    t->ledger.losing = true;
+    t->whole->ledger.losing = true;
     outputs_note(t, "somebody else waited for the command: how it ended is not known, and what it "
                     "used only as far as it was seen");
+}
+
+/* True when it is no more, or somebody else has waited for it. */
+static bool forget_helper(pid_t pid)
+{
+    pid_t found = waitpid(pid, NULL, WNOHANG | __WALL);
+    return found == pid || (found < 0 && errno == ECHILD);
+}
+
+void reap_helpers(struct toll_tracker *t)
+{
+    struct map *strangers = &t->discovery.strangers;
+    for (uint32_t i = 0; strangers->count && i < strangers->capacity; i++) {
+        uint32_t pid = strangers->slots[i].key;
+        if (pid && forget_helper((pid_t)pid))
+            map_remove(strangers, pid);
+    }
 }
 
 void reap(struct toll_tracker *t)
 {
     bool reaped = false;
+    reap_unnoticed(t);
     for (;;) {
         siginfo_t info = {0};
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
@@ -246,7 +286,7 @@ void reap(struct toll_tracker *t)
             break;
         }
         if (!info.si_pid && t->discovery.strangers.count)
-            t->reaper.no_children_left = !walk_has_children(t);
+            t->reaper.no_children_left = !membership_has_children(t);
         if (!info.si_pid || !reap_one(t, info.si_pid))
             break;
         reaped = true;

@@ -12,5 +12,8 @@ void reap_begin(struct toll_tracker *t);
 /* Reap everything that has ended; never waits. */
 void reap(struct toll_tracker *t);
 
+/* The same for helpers of the tracker alone: other children are their parent's affair. */
+void reap_helpers(struct toll_tracker *t);
+
 /* Put what was reaped so far into the books; usage and io count from the launch on. */
 void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct pid_io *io);

@@ -1,218 +1,17 @@
-/* SPDX-License-Identifier: MIT
- *
- * The script is DIRECTORY/script, a word and its values on each line:
- *
- *   start 1731000000.000      real time of the launch, seconds
- *   host old-box              kernel 4.9.0    cpus 64
- *   command make -j2          words, split at blanks
- *   tracker 999               pid that orphans come to
- *   main 1000                 pid of the command
- *   tick 0.010 t000           at 0.010 s the machine looked like DIRECTORY/t000/proc: a sample
- *   look 0.020 t001           the same without a sample: how it looked when a process was reaped,
- *                             or at the very end, where the last sample is taken anyway
- *   reaped 1000 exit 0        (or: signal 9) the tracker reaped this process …
- *   usage 0.5 0.1 900 2 30 4 20480     … which brought all reaped so far to: user and system
- *                             seconds, minor and major faults, voluntary and involuntary switches,
- *                             largest RSS in KiB
- *   io 4096 8192 10 20 0 4096 0        … and to: read and written bytes, read and write calls,
- *                             storage read, written, cancelled bytes
- */
+/* SPDX-License-Identifier: MIT */
 #include "engine/replay.h"
 
 #include "base/err.h"
 #include "base/file.h"
+#include "engine/attach.h"
 #include "engine/outputs.h"
-#include "engine/reap.h"
-#include "engine/tick.h"
-#include "engine/walk.h"
+#include "engine/replay_line.h"
+#include "engine/targets.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { SCRIPT_BYTES = 1 << 20, NAME_BYTES = 128 };
-
-#define MOST_SECONDS 1e10
-
-struct replay {
-    int directory;
-    char *text; /* owned */
-    struct scan rest;
-    unsigned line; /* its number, from 1 */
-    struct clock clock;
-    struct rusage usage;
-    struct pid_io io;
-    bool has_io;
-};
-
-/* ---- One line -------------------------------------------------------------------------------- */
-
-static bool take_word(struct scan *line, char *ret, size_t capacity)
-{
-    scan_blanks(line);
-    size_t length = 0;
-    while (line->at < line->end && *line->at != ' ' && length + 1 < capacity)
-        ret[length++] = *line->at++;
-    ret[length] = '\0';
-    return length > 0;
-}
-
-static bool take_seconds(struct scan *line, uint64_t *ret_ns)
-{
-    double seconds;
-    if (!scan_decimal(line, &seconds) || seconds > MOST_SECONDS)
-        return false;
-    *ret_ns = (uint64_t)(seconds * 1e9 + 0.5);
-    return true;
-}
-
-static int take_command(struct toll_tracker *t, struct scan *line)
-{
-    char words[16][NAME_BYTES];
-    char *argv[17] = {0};
-    for (size_t n = 0; n < 16 && take_word(line, words[n], NAME_BYTES); n++)
-        argv[n] = words[n];
-    return argv[0] ? run_set_command(&t->run, argv) : -EBADMSG;
-}
-
-static int take_look(struct toll_tracker *t, struct scan *line)
-{
-    char name[NAME_BYTES];
-    uint64_t elapsed;
-    if (!take_seconds(line, &elapsed) || !take_word(line, name, sizeof name))
-        return -EBADMSG;
-    if (t->start_ns + elapsed < t->replay->clock.mono_ns)
-        return -EBADMSG; /* time runs forward */
-    struct sysroot root;
-    int r = sysroot_open_at(&root, t->replay->directory, name, false);
-    if (r < 0)
-        return r;
-    sysroot_close(&t->root);
-    t->root = root;
-    t->reader.no_children = !process_lists_children(&t->reader, t->launched.pid) &&
-                            !process_lists_children(&t->reader, t->discovery.tracker_pid);
-    t->replay->clock.mono_ns = t->start_ns + elapsed;
-    t->replay->clock.real_ns = t->run.start_real_ns + elapsed;
-    return 0;
-}
-
-static int take_reaped(struct toll_tracker *t, struct scan *line)
-{
-    char how[NAME_BYTES];
-    uint64_t pid, status;
-    if (!scan_u64(line, &pid) || !take_word(line, how, sizeof how) || !scan_u64(line, &status) ||
-        pid > INT_MAX || status > INT_MAX)
-        return -EBADMSG;
-    struct toll_end end = {
-        .ended = true, .signaled = strcmp(how, "signal") == 0, .status = (int)status};
-    struct member *m = walk_last_look(t, (pid_t)pid, t->replay->clock.mono_ns);
-    if ((pid_t)pid == t->launched.pid) {
-        t->reaper.main_reaped = true;
-        t->reaper.end = end;
-        t->reaper.main_end_ns = t->replay->clock.mono_ns;
-    }
-    if (m)
-        walk_reaped(t, m, &end, t->replay->clock.mono_ns);
-    members_sweep(&t->members);
-    return 0;
-}
-
-static int take_usage(struct toll_tracker *t, struct scan *line)
-{
-    struct rusage *u = &t->replay->usage;
-    uint64_t user, system, counts[5];
-    if (!take_seconds(line, &user) || !take_seconds(line, &system))
-        return -EBADMSG;
-    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-        if (!scan_u64(line, &counts[i]))
-            return -EBADMSG;
-    u->ru_utime = (struct timeval){(time_t)(user / NS_PER_SECOND),
-                                   (suseconds_t)(user % NS_PER_SECOND / NS_PER_US)};
-    u->ru_stime = (struct timeval){(time_t)(system / NS_PER_SECOND),
-                                   (suseconds_t)(system % NS_PER_SECOND / NS_PER_US)};
-    u->ru_minflt = (long)counts[0];
-    u->ru_majflt = (long)counts[1];
-    u->ru_nvcsw = (long)counts[2];
-    u->ru_nivcsw = (long)counts[3];
-    reap_book(t, u, t->replay->has_io ? &t->replay->io : NULL);
-    row_put_u64(&t->ledger.reaped, process_memory_peak_bytes, counts[4] * 1024);
-    return 0;
-}
-
-static int take_io(struct toll_tracker *t, struct scan *line)
-{
-    struct pid_io *io = &t->replay->io;
-    uint64_t *fields[] = {&io->read_bytes,
-                          &io->written_bytes,
-                          &io->read_calls,
-                          &io->write_calls,
-                          &io->storage_read_bytes,
-                          &io->storage_written_bytes,
-                          &io->storage_cancelled_bytes};
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-        if (!scan_u64(line, fields[i]))
-            return -EBADMSG;
-    t->replay->has_io = true;
-    reap_book(t, &t->replay->usage, io);
-    return 0;
-}
-
-static int take_fact(struct toll_tracker *t, const char *word, struct scan *line)
-{
-    struct run *run = &t->run;
-    uint64_t number;
-    if (strcmp(word, "start") == 0)
-        return take_seconds(line, &run->start_real_ns) ? 0 : -EBADMSG;
-    if (strcmp(word, "host") == 0)
-        return take_word(line, run->host, sizeof run->host) ? 0 : -EBADMSG;
-    if (strcmp(word, "kernel") == 0)
-        return take_word(line, run->kernel, sizeof run->kernel) ? 0 : -EBADMSG;
-    if (strcmp(word, "command") == 0)
-        return take_command(t, line);
-    if (!scan_u64(line, &number) || number > INT_MAX)
-        return -EBADMSG;
-    if (strcmp(word, "cpus") == 0)
-        run->cpus = (unsigned)number;
-    else if (strcmp(word, "tracker") == 0)
-        t->discovery.tracker_pid = (pid_t)number;
-    else if (strcmp(word, "main") == 0)
-        t->launched.pid = run->pid = (pid_t)number;
-    else
-        return -EBADMSG;
-    return 0;
-}
-
-/* Empty when the line says nothing. */
-static void take_first_word(struct scan *line, char ret[NAME_BYTES])
-{
-    if (!take_word(line, ret, NAME_BYTES) || ret[0] == '#')
-        ret[0] = '\0';
-}
-
-/* 1 when the line was a sample. */
-static int take_line(struct toll_tracker *t, struct scan line)
-{
-    char word[NAME_BYTES];
-    take_first_word(&line, word);
-    if (!*word)
-        return 0;
-    if (strcmp(word, "tick") == 0) {
-        int r = take_look(t, &line);
-        return r < 0 ? r : 1;
-    }
-    if (strcmp(word, "look") == 0)
-        return take_look(t, &line);
-    if (strcmp(word, "reaped") == 0)
-        return take_reaped(t, &line);
-    if (strcmp(word, "usage") == 0)
-        return take_usage(t, &line);
-    if (strcmp(word, "io") == 0)
-        return take_io(t, &line);
-    return take_fact(t, word, &line);
-}
-
-/* ---- The whole ------------------------------------------------------------------------------- */
+enum { SCRIPT_BYTES = 1 << 20 };
 
 int replay_step(struct toll_tracker *t)
 {
@@ -220,15 +19,15 @@ int replay_step(struct toll_tracker *t)
     struct scan line;
     while (scan_line(&replay->rest, &line)) {
         replay->line++;
-        int r = take_line(t, line);
+        int r = replay_line_take(t, line);
         if (r < 0)
             outputs_note(t, "line %u of the script cannot be used (%s): %.*s", replay->line,
                          r == -EBADMSG ? "not as expected" : strerror(-r),
-                         (int)min_u64((uint64_t)(line.end - line.at), NAME_BYTES), line.at);
+                         (int)min_u64((uint64_t)(line.end - line.at), REPLAY_NAME_BYTES), line.at);
         if (r != 0)
             return r;
     }
-    if (t->ledger.started)
+    if (!t->whole || t->whole->ledger.started)
         return 0;
     outputs_note(t, "no process of the recorded run could be read");
     return -EBADMSG;
@@ -239,11 +38,11 @@ static int read_head(struct toll_tracker *t)
 {
     struct scan line, ahead = t->replay->rest;
     while (scan_line(&ahead, &line)) {
-        char word[NAME_BYTES];
-        take_first_word(&line, word);
+        char word[REPLAY_NAME_BYTES];
+        replay_line_word(&line, word);
         if (strcmp(word, "tick") == 0)
-            return t->launched.pid > 0 ? 0 : -EBADMSG;
-        int r = *word ? take_fact(t, word, &line) : 0;
+            return t->launched.pid > 0 || t->target_count || t->run.system ? 0 : -EBADMSG;
+        int r = *word ? replay_line_fact(t, word, &line) : 0;
         if (r < 0)
             return r;
         t->replay->rest = ahead;
@@ -275,7 +74,13 @@ int replay_open(struct toll_tracker *t, const char *directory, struct toll_error
     if (read_head(t) < 0)
         return err_set(e, -EBADMSG, "'%s/script' must name the main process and have a tick",
                        directory);
-    return 0;
+    if (t->launched.pid > 0 && targets_set_launched(t) < 0)
+        return err_set(e, -ENOMEM, "no memory for a replay");
+    if (t->launched.pid > 0)
+        targets_add_roots(t);
+    else if (t->target_count && t->root.proc < 0)
+        return err_set(e, -EBADMSG, "'%s/script' has targets and does not say 'attach'", directory);
+    return t->launched.pid > 0 || !t->target_count ? 0 : attach(t, e);
 }
 
 void replay_close(struct toll_tracker *t)

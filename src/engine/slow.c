@@ -16,7 +16,7 @@ static uint64_t slow_metrics(void)
 /* What a round will about cost, from the memory there is to walk. */
 static uint64_t guess_cost(const struct toll_tracker *t)
 {
-    uint64_t rss = row_u64(&t->parts[PART_COMBINED], process_memory_rss_bytes);
+    uint64_t rss = row_u64(&t->whole->parts[PART_COMBINED], process_memory_rss_bytes);
     return t->members.count * 15 * NS_PER_US + rss / 200; /* 5 ms per gigabyte */
 }
 
@@ -41,7 +41,7 @@ static uint64_t spacing_after(const struct toll_tracker *t, uint64_t cost_ns, ui
  * when its memory has doubled. */
 static bool has_doubled(const struct toll_tracker *t, uint64_t now_ns)
 {
-    uint64_t rss = row_u64(&t->parts[PART_COMBINED], process_memory_rss_bytes);
+    uint64_t rss = row_u64(&t->whole->parts[PART_COMBINED], process_memory_rss_bytes);
     uint64_t half = (t->slow.next_ns - t->slow.began_ns) / 2;
     return rss > 2 * t->slow.rss_bytes && now_ns - t->slow.began_ns >= half;
 }
@@ -67,7 +67,7 @@ static bool go_on(struct toll_tracker *t, uint64_t began_ns)
     uint64_t slice = fixed ? max_u64(fixed / 4, SHORTEST_SLICE_NS) : AUTO_SLICE_NS;
     for (size_t i = 0; i < t->members.count; i++) {
         struct member *m = t->members.order[i];
-        if (m->slow_pass == t->slow.pass || !m->was_seen || m->process.has_ended)
+        if (m->slow_pass == t->slow.pass || !m->was_seen || !m->targets || m->process.has_ended)
             continue;
         m->slow_pass = t->slow.pass;
         t->members_changed = true;
@@ -120,9 +120,11 @@ bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
 
 void slow_remember(struct toll_tracker *t)
 {
-    for (unsigned part = 0; part < PARTS; part++) {
-        uint64_t rss = row_u64(&t->parts[part], process_memory_rss_bytes);
-        t->slow.most_rss_bytes[part] = max_u64(t->slow.most_rss_bytes[part], rss);
+    for (size_t i = 0; i < book_count(t); i++) {
+        struct target *g = &t->targets[i];
+        for (unsigned part = 0; part < PARTS; part++)
+            g->most_slow_rss[part] = max_u64(g->most_slow_rss[part],
+                                             row_u64(&g->parts[part], process_memory_rss_bytes));
     }
-    t->slow.rss_bytes = row_u64(&t->parts[PART_COMBINED], process_memory_rss_bytes);
+    t->slow.rss_bytes = row_u64(&t->whole->parts[PART_COMBINED], process_memory_rss_bytes);
 }

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/tick.h"
 
+#include "engine/machine.h"
+#include "engine/network.h"
 #include "engine/outputs.h"
 #include "engine/slow.h"
+#include "engine/surroundings.h"
+#include "engine/targets.h"
 #include "engine/walk.h"
 
 enum { TOP_PROCESSES = 20 };
 
 #define ROWS_EVERY_NS   NS_PER_SECOND
-#define REFRESH_SELF_NS NS_PER_SECOND
+#define REFRESH_SELF_NS (10 * NS_PER_SECOND)
 
 /* The run ends with the command, or with the last process, not when toll has noticed. */
 static uint64_t end_of_run(const struct toll_tracker *t, uint64_t now_ns)
 {
     const struct reaper *r = &t->reaper;
-    if (t->options.wait == TOLL_WAIT_MAIN && r->main_reaped)
+    if (!is_launched(t))
+        return targets_end(t, now_ns);
+    bool to_the_last = t->options.wait == TOLL_WAIT_ALL || t->timeout.told;
+    if (!to_the_last && r->main_reaped)
         return r->main_end_ns;
     return r->no_children_left && r->last_end_ns ? r->last_end_ns : now_ns;
 }
@@ -32,27 +39,54 @@ static void stamp(struct toll_tracker *t, struct frame *f, bool last)
     f->last = last;
 }
 
-/* The parts of the target: sums, then rates; figures that are read rarely only when they are new.
- */
-static void fold(struct toll_tracker *t, bool slow_is_fresh)
+/* The union of targets that have nobody in common is their sum; otherwise it has its own books. */
+static void unite(struct toll_tracker *t)
 {
-    ledger_fold(&t->ledger, &t->members, t->members_changed, t->frame.last, t->parts);
-    t->members_changed = false;
+    const struct row *rows[TARGETS_AT_MOST];
+    for (size_t i = 0; i < t->target_count; i++)
+        rows[i] = &t->targets[i].parts[PART_COMBINED];
+    struct row *combined = &t->whole->parts[PART_COMBINED];
+    if (t->discovery.overlap)
+        ledger_at_least(&t->whole->ledger, rows, t->target_count, combined);
+    else
+        ledger_add_up(&t->whole->ledger, rows, t->target_count, combined);
+}
+
+/* The parts of a target: sums, then rates; figures that are read rarely only when they are new. */
+static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_fresh,
+                        struct frame_row rows[PARTS])
+{
+    ledger_fold(&g->ledger, &t->members, t->members_changed, t->frame.last, g->parts);
+    if (g->is_union)
+        unite(t);
+    surroundings_put(g);
+    network_put(t, g);
     for (unsigned part = 0; part < PARTS; part++) {
-        struct row *row = &t->parts[part];
+        struct row *row = &g->parts[part];
         row_put_u64(row, process_wall_seconds, t->frame.elapsed_ns);
         if (!slow_is_fresh) {
             row_unknown(row, process_memory_pss_bytes);
             row_unknown(row, process_memory_uss_bytes);
         }
+        rates_put(g->rates[part], row, ENTITY_PROCESS, t->frame.mono_ns);
+        if (part == PART_COMBINED || target_has_parts(t, g))
+            rows[part] = (struct frame_row){&g->entities[part], row};
     }
+    target_summary_of(t, g)->denied |= g->ledger.denied;
+}
+
+static void fold(struct toll_tracker *t, bool slow_is_fresh)
+{
+    struct frame *f = &t->frame;
+    for (size_t i = 0; i < book_count(t); i++) {
+        struct target *g = &t->targets[i];
+        fold_target(t, g, slow_is_fresh, g == t->whole ? f->target : t->frame_targets[i].parts);
+    }
+    t->members_changed = false;
     if (slow_is_fresh)
         slow_remember(t);
-    rates_of_parts(&t->rates, t->parts, t->frame.interval_ns);
-    for (unsigned part = 0; part < PARTS; part++)
-        if (part == PART_COMBINED || !t->run.no_children)
-            t->frame.target[part] = (struct frame_row){&t->part_entities[part], &t->parts[part]};
-    t->summary.denied |= t->ledger.denied;
+    f->targets = t->frame_targets;
+    f->target_count = t->frame_targets ? t->target_count : 0;
 }
 
 /* ---- Rows of single processes ---------------------------------------------------------------- */
@@ -77,13 +111,13 @@ static size_t insert_largest(struct member **top, size_t count, struct member *m
 static void publish_member(struct toll_tracker *t, struct member *m)
 {
     struct frame *f = &t->frame;
-    const struct member *main = t->members.order[0];
-    uint64_t after = left_u64(m->process.entity.start_ticks,
-                              main->is_main ? main->process.entity.start_ticks : 0);
-    if (main->is_main)
+    uint64_t began = t->discovery.start_ticks, born = m->process.entity.start_ticks;
+    if (began)
         row_put_u64(&m->process.own, process_wall_seconds,
-                    left_u64(f->elapsed_ns, after * t->reader.ns_per_tick));
-    rates_of_member(m, f->mono_ns);
+                    left_u64(f->elapsed_ns + left_u64(began, born) * t->reader.ns_per_tick,
+                             left_u64(born, began) * t->reader.ns_per_tick));
+    m->process.entity.targets = m->targets;
+    rates_put(m->rates, &m->process.own, ENTITY_PROCESS, f->mono_ns);
     f->processes[f->process_count++] = (struct frame_row){&m->process.entity, &m->process.own};
 }
 
@@ -103,7 +137,7 @@ static void pick_processes(struct toll_tracker *t)
     count = all ? t->members.count : count;
     f->processes = arena_take(&f->arena, count * sizeof *f->processes);
     for (size_t i = 0; f->processes && i < count; i++)
-        if (picked[i]->was_seen)
+        if (picked[i]->was_seen && picked[i]->targets)
             publish_member(t, picked[i]);
 }
 
@@ -132,9 +166,12 @@ void tick(struct toll_tracker *t, bool last)
     struct frame *f = &t->frame;
     frame_begin(f);
     stamp(t, f, last);
-    walk(t, f->mono_ns);
-    bool slow_is_fresh = slow_tick(t, f->mono_ns);
-    fold(t, slow_is_fresh);
+    machine_tick(t);
+    if (t->whole) {
+        walk(t, f->mono_ns);
+        network_tick(t);
+        fold(t, slow_tick(t, f->mono_ns));
+    }
     pick_processes(t);
     measure_self(t);
     summary_frame(&t->summary, f);

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "account/ladder.h"
-#include "account/rates.h"
+#include "account/settle.h"
 #include "base/clock.h"
+#include "collect/collector.h"
 #include "collect/process_visit.h"
 #include "collect/self.h"
 #include "engine/launch.h"
 #include "engine/schedule.h"
+#include "engine/target.h"
 #include "parse/pid_io.h"
 #include "sink/sink.h"
 #include "summary/summary.h"
@@ -36,23 +38,62 @@ struct discovery {
     int loadavg;                   /* kept descriptor, -1 when not open */
     uint64_t last_pid;             /* handed out by the kernel when last asked */
     struct map outsiders;          /* pids seen in a scan that do not belong to the target */
-    struct map strangers;          /* children this process had before the launch */
+    struct map strangers;          /* children of this process that are none of the job's */
     uint64_t all_after_ns;         /* ask everybody again then */
+    const struct member *parent;   /* whose children are being met, NULL: the tracker's */
+    uint64_t tree_bits;            /* targets whose members' children belong to them … */
+    uint64_t rule_bits;            /* … and those that a process belongs to by itself */
+    bool by_scan;                  /* some target needs a look at every process of the machine */
+    bool overlap;                  /* somebody belonged to two targets at once */
+    bool by_match;                 /* some target goes by the command line */
+    uint64_t start_ticks;          /* when tracking began, in the unit of a process's start */
+    uint64_t walked_ticks;         /* … and when all was last walked over */
+    bool attaching;                /* the first walk: what is there was there before */
 };
 
 /* The reads that are dear, on their budget. */
 struct slow_reads {
     uint64_t pass; /* the round that is being made */
     bool in_pass;
-    uint64_t cost_ns;               /* of this round so far */
-    uint64_t began_ns;              /* the round that is being made, or was last */
-    uint64_t next_ns;               /* not before */
-    bool outdated;                  /* a process has run, come or left since the last round */
-    uint64_t tick_cpu_ns;           /* CPU time they took in this tick */
-    uint64_t spent_ns;              /* … and in the whole run */
-    uint64_t rss_bytes;             /* of the target in the last round … */
-    uint64_t most_rss_bytes[PARTS]; /* … and the most of each part in any round */
+    uint64_t cost_ns;     /* of this round so far */
+    uint64_t began_ns;    /* the round that is being made, or was last */
+    uint64_t next_ns;     /* not before */
+    bool outdated;        /* a process has run, come or left since the last round */
+    uint64_t tick_cpu_ns; /* CPU time they took in this tick */
+    uint64_t spent_ns;    /* … and in the whole run */
+    uint64_t rss_bytes;   /* of all in the last round */
     bool unavailable;
+};
+
+enum { COLLECTORS_AT_MOST = 16 };
+
+/* What is read of the machine around the target. */
+struct machine {
+    struct measured system;
+    struct collect_context context;
+    void *states[COLLECTORS_AT_MOST]; /* of collectors[], NULL: not open */
+    bool is_open[COLLECTORS_AT_MOST];
+    uint64_t next_ns[COLLECTORS_AT_MOST];
+    struct measured_list list; /* of this tick */
+    unsigned numbered;         /* things that were ever read */
+};
+
+struct cgroup;
+
+/* A cgroup that a target is in, or is. */
+struct around {
+    struct cgroup *cgroup; /* owned unless it is a target's */
+    bool is_target;
+    uint64_t oom_kills; /* when it was met; UINT64_MAX: not known */
+};
+
+struct surroundings {
+    struct cgroup *own; /* borrowed from those below: the one we are in; NULL: not asked for */
+    struct around *around; /* owned; each cgroup once */
+    size_t count;
+    size_t collected;   /* how many there were when they were last read … */
+    uint64_t next_ns;   /* … and when to do so again */
+    uint64_t follow_ns; /* when to ask where the targets are */
 };
 
 struct replay;
@@ -65,15 +106,31 @@ struct toll_tracker {
     struct clock *scripted; /* NULL: the machine's own clocks */
     struct replay *replay;  /* owned, NULL: live */
 
+    struct target *targets; /* owned; behind several stands their union */
+    size_t target_count;
+    struct target *whole; /* all of them: the only one, or the union; NULL: there is none */
+    struct frame_target *frame_targets; /* owned, one for each of several */
+
     struct launched launched;
     struct reaper reaper;
     struct discovery discovery;
     struct process_reader reader;
     struct members members; /* payload: struct process_source */
     bool members_changed;   /* since they were last summed up */
-    struct ledger ledger;
-    struct rates rates;
     struct slow_reads slow;
+    struct machine machine;
+    struct surroundings surroundings;
+    struct {
+        struct sockets *sockets; /* owned, NULL: not to be had */
+        uint64_t next_ns;
+    } network;
+
+    struct {
+        bool told;   /* SIGTERM was sent */
+        bool killed; /* … and SIGKILL */
+        bool is_over;
+        uint64_t again_ns; /* SIGKILL is sent once more */
+    } timeout;
 
     struct schedule schedule;
     int timer;
@@ -86,8 +143,6 @@ struct toll_tracker {
     uint64_t refreshed_ns; /* own memory was read */
     uint64_t rows_at_ns;   /* process rows were published */
 
-    struct row parts[PARTS];
-    struct entity part_entities[PARTS];
     struct row self_row;
     struct entity self_entity;
     struct frame frame;
@@ -103,4 +158,15 @@ struct toll_tracker {
 static inline struct process_source *source_of(struct member *m)
 {
     return (struct process_source *)m->payload;
+}
+
+/* The targets and, when there are several, their union. */
+static inline size_t book_count(const struct toll_tracker *t)
+{
+    return t->target_count + (t->target_count > 1);
+}
+
+static inline bool is_launched(const struct toll_tracker *t)
+{
+    return t->whole && t->whole->is_launched;
 }

@@ -2,201 +2,17 @@
 #include "engine/walk.h"
 
 #include "base/file.h"
-#include "engine/outputs.h"
+#include "engine/departure.h"
+#include "engine/membership.h"
 #include "parse/loadavg.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 /* A process that runs is read in full about once a second; one that sleeps cannot change its files,
  * but the kernel can take its memory away. */
 #define REFRESH_NS       NS_PER_SECOND
 #define REFRESH_STILL_NS (10 * NS_PER_SECOND)
 #define REFRESH_YOUNG_NS (20 * NS_PER_MS)
-
-void walk_init(struct toll_tracker *t, pid_t tracker_pid)
-{
-    members_init(&t->members, sizeof(struct process_source));
-    t->discovery = (struct discovery){.tracker_pid = tracker_pid, .loadavg = -1};
-    process_source_init(&t->discovery.tracker);
-}
-
-void walk_done(struct toll_tracker *t)
-{
-    for (size_t i = 0; i < t->members.count; i++)
-        process_source_done(source_of(t->members.order[i]), &t->reader);
-    process_source_done(&t->discovery.tracker, &t->reader);
-    if (t->discovery.loadavg >= 0)
-        close(t->discovery.loadavg);
-    map_done(&t->discovery.outsiders);
-    map_done(&t->discovery.strangers);
-    members_done(&t->members);
-}
-
-/* ---- Coming ---------------------------------------------------------------------------------- */
-
-static struct member *add_member(struct toll_tracker *t, pid_t pid)
-{
-    struct member *m = members_add(&t->members, pid);
-    if (!m) {
-        outputs_note(t, "no memory for another process: what it uses is seen when it is reaped");
-        return NULL;
-    }
-    process_source_init(source_of(m));
-    return m;
-}
-
-int walk_begin(struct toll_tracker *t, pid_t main)
-{
-    struct member *m = add_member(t, main);
-    if (!m)
-        return -ENOMEM;
-    m->is_main = true;
-    m->process.splits_io = true;
-    return 0;
-}
-
-static bool is_member(const struct toll_tracker *t, pid_t pid)
-{
-    return members_find(&t->members, pid) != NULL;
-}
-
-static void note_stranger(void *arg, pid_t pid)
-{
-    struct toll_tracker *t = arg;
-    map_put(&t->discovery.strangers, (uint32_t)pid, 1);
-}
-
-void walk_note_strangers(struct toll_tracker *t)
-{
-    process_children(&t->reader, &t->discovery.tracker, t->discovery.tracker_pid, note_stranger, t);
-}
-
-bool walk_is_stranger(const struct toll_tracker *t, pid_t pid)
-{
-    uint32_t known;
-    return map_get(&t->discovery.strangers, (uint32_t)pid, &known);
-}
-
-struct child_search {
-    const struct toll_tracker *t;
-    bool found;
-};
-
-static void look_for_child(void *arg, pid_t pid)
-{
-    struct child_search *search = arg;
-    search->found |= !walk_is_stranger(search->t, pid);
-}
-
-bool walk_has_children(struct toll_tracker *t)
-{
-    struct child_search search = {.t = t};
-    process_children(&t->reader, &t->discovery.tracker, t->discovery.tracker_pid, look_for_child,
-                     &search);
-    return search.found;
-}
-
-/* Members are added at the end and are visited in this same walk. */
-static void meet(void *arg, pid_t pid)
-{
-    struct toll_tracker *t = arg;
-    if (!is_member(t, pid) && !walk_is_stranger(t, pid))
-        add_member(t, pid);
-}
-
-/* A parent that was not looked at yet may be anybody of the machine. */
-static bool is_family(const struct toll_tracker *t, const struct process *p)
-{
-    const struct member *parent = members_find(&t->members, p->entity.parent);
-    return p->entity.parent == t->discovery.tracker_pid || (parent && parent->was_seen);
-}
-
-/* Seen for the first time: all it used so far counts, it was born after the run began. */
-static void welcome(struct toll_tracker *t, struct member *m, uint64_t now_ns)
-{
-    m->was_seen = true;
-    m->process.first_seen_ns = now_ns;
-    t->ledger.started++;
-    m->inherited_base_ns = row_u64(&m->process.inherited, process_cpu_seconds);
-}
-
-/* ---- Leaving --------------------------------------------------------------------------------- */
-
-static void forget(struct toll_tracker *t, struct member *m)
-{
-    m->gone = true;
-    t->members_changed = true;
-    process_source_done(source_of(m), &t->reader);
-}
-
-static void leave(struct toll_tracker *t, struct member *m, enum departure how,
-                  const struct toll_end *end, uint64_t now_ns)
-{
-    forget(t, m);
-    m->in_books = true;
-    if (!m->was_seen)
-        return;
-    ledger_leave(&t->ledger, m, how == LEFT_LOST);
-    if (t->options.processes == TOLL_PROCESSES_NONE)
-        return;
-    struct process_end e = {
-        .process = &m->process,
-        .how = how,
-        .has_status = end != NULL,
-        .end = end ? *end : (struct toll_end){0},
-        .elapsed_ns = left_u64(now_ns, t->start_ns),
-    };
-    outputs_process_end(t, &e);
-}
-
-/* What a parent has inherited by now, to be compared with what its children had. Its figures in the
- * books stay those of its own turn in the walk: newer ones could count a child twice that was read
- * before and reaped since. */
-static void judge(struct toll_tracker *t, struct member *parent, uint64_t now_ns)
-{
-    if (parent->judged_at_ns == now_ns)
-        return;
-    uint64_t before = parent->judged_at_ns ? parent->inherited_now_ns : parent->inherited_base_ns;
-    parent->judged_at_ns = now_ns;
-    struct process now = parent->process;
-    struct process_source *s = source_of(parent);
-    if (process_read_stat(&t->reader, s, &now, DEPTH_STILL) < 0 || now.has_ended)
-        parent->inherited_now_ns = PARENT_HAS_ENDED;
-    else
-        parent->inherited_now_ns = row_u64(&now.inherited, process_cpu_seconds);
-    parent->inherited_grown_ns = left_u64(parent->inherited_now_ns, before);
-    if (process_read_status(&t->reader, s, &now, DEPTH_REFRESH) == 0)
-        parent->process.ignores_sigchld = now.ignores_sigchld;
-}
-
-static bool was_lost(struct toll_tracker *t, const struct member *m, uint64_t now_ns)
-{
-    struct member *parent = members_find(&t->members, m->process.entity.parent);
-    if (!m->was_seen || !parent)
-        return false;
-    judge(t, parent, now_ns);
-    bool lost = ledger_was_lost(parent, m, t->reader.ns_per_tick);
-    bool told = parent->loss_told;
-    parent->loss_told |= lost;
-    if (lost && !told)
-        outputs_note(t,
-                     "process %d (%s) does not wait for its children: what they used is known "
-                     "only as far as it was seen",
-                     (int)parent->process.entity.pid, parent->process.entity.name);
-    return lost;
-}
-
-/* After the walk, so that a parent is asked once for all its children that left. */
-static void book_departures(struct toll_tracker *t, uint64_t now_ns)
-{
-    for (size_t i = 0; i < t->members.count; i++) {
-        struct member *m = t->members.order[i];
-        if (m->gone && !m->in_books)
-            leave(t, m, was_lost(t, m, now_ns) ? LEFT_LOST : LEFT_INSIDE, NULL, now_ns);
-    }
-    members_sweep(&t->members);
-}
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
@@ -238,9 +54,35 @@ static void ask_for_children(struct toll_tracker *t, struct member *m, uint64_t 
     if (t->reader.no_children || m->process.has_ended || now_ns < s->children_after_ns)
         return;
     uint64_t began = s->threads > 1 ? clock_mono(t->scripted) : 0;
-    process_children(&t->reader, s, m->process.entity.pid, meet, t);
+    t->discovery.parent = m;
+    process_children(&t->reader, s, m->process.entity.pid, membership_meet, t);
     if (s->threads > 1)
         s->children_after_ns = now_ns + 100 * left_u64(clock_mono(t->scripted), began);
+}
+
+/* The kernel keeps a high-water mark for life: one from before says nothing of this run. */
+static void date_peak(struct member *m)
+{
+    struct row *own = &m->process.own;
+    m->seen_peak_bytes = max_u64(m->seen_peak_bytes, row_u64(own, process_memory_rss_bytes));
+    if (m->old_peak_bytes && row_u64(own, process_memory_peak_bytes) <= m->old_peak_bytes)
+        row_put_u64(own, process_memory_peak_bytes, m->seen_peak_bytes);
+}
+
+static void turn_away(struct toll_tracker *t, struct member *m)
+{
+    departure_forget(t, m);
+    m->in_books = true;
+    if (t->discovery.by_scan || t->reader.no_children)
+        map_put(&t->discovery.outsiders, (uint32_t)m->process.entity.pid, 1);
+}
+
+/* The pid of a member that has ended may be in use again, by a child of the same parent. */
+static void meet_again(struct toll_tracker *t, const struct member *m)
+{
+    t->discovery.parent = members_find(&t->members, m->process.entity.parent);
+    if (t->discovery.parent || is_launched(t))
+        membership_meet(t, m->process.entity.pid);
 }
 
 static void look_at(struct toll_tracker *t, struct member *m, bool find_children, uint64_t now_ns)
@@ -254,26 +96,28 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
     t->members_changed = true;
     int r = moved < 0 ? moved : process_visit(&t->reader, source_of(m), p, depth);
     if (r == -ESRCH) {
-        forget(t, m);
+        departure_forget(t, m);
         if (moved >= 0 && m->was_seen)
-            meet(t, p->entity.pid); /* the pid may be in use again */
+            meet_again(t, m);
         return;
     }
     if (r < 0 && m->was_seen)
         return; /* it keeps its last figures */
     if (r < 0) {
-        forget(t, m); /* it will be met again */
+        departure_forget(t, m); /* it will be met again */
         return;
     }
     if (!m->was_seen) {
-        if (!m->is_main && !is_family(t, p)) {
-            forget(t, m);
-            if (t->reader.no_children)
-                map_put(&t->discovery.outsiders, (uint32_t)p->entity.pid, 1);
+        if (!membership_confirm(t, m)) {
+            turn_away(t, m);
             return;
         }
-        welcome(t, m, now_ns);
+        membership_welcome(t, m, now_ns);
+    } else if (!membership_review(t, m, depth == DEPTH_REFRESH)) {
+        turn_away(t, m);
+        return;
     }
+    date_peak(m);
     remember_look(p, depth, now_ns);
     if (find_children && depth != DEPTH_STILL)
         ask_for_children(t, m, now_ns);
@@ -298,57 +142,54 @@ static bool pids_moved(struct toll_tracker *t)
     return moved;
 }
 
-/* Its parent alone is asked for: most processes of a machine have nothing to do with the job. */
-static void meet_unknown(void *arg, pid_t pid)
-{
-    struct toll_tracker *t = arg;
-    uint32_t known;
-    if (pid == t->discovery.tracker_pid || is_member(t, pid) ||
-        map_get(&t->discovery.outsiders, (uint32_t)pid, &known))
-        return;
-    pid_t parent = process_parent(&t->reader, pid);
-    if (parent == t->discovery.tracker_pid || is_member(t, parent))
-        meet(t, pid);
-    else if (parent >= 0)
-        map_put(&t->discovery.outsiders, (uint32_t)pid, 1);
-}
-
-/* For kernels that list no children: look at every process of the machine that is not known yet.
- * A child may stand before its parent, so those that were turned away are asked again as long as
- * somebody new was found. */
-static void scan_machine(struct toll_tracker *t, uint64_t now_ns)
+/* For what no list of children shows. A child may stand before its parent, so everybody is asked
+ * again as long as somebody new was found. */
+static void search(struct toll_tracker *t, bool by_parent, bool again, uint64_t now_ns)
 {
     size_t before;
     do {
         before = t->members.count;
-        process_scan(&t->reader, meet_unknown, t);
+        membership_scan(t, by_parent, again);
         for (size_t i = before; i < t->members.count; i++)
-            look_at(t, t->members.order[i], false, now_ns);
-        book_departures(t, now_ns);
-        if (t->members.count > before)
-            map_clear(&t->discovery.outsiders);
-    } while (t->members.count > before);
+            if (!t->members.order[i]->gone)
+                look_at(t, t->members.order[i], !by_parent, now_ns);
+        departure_book(t, now_ns);
+        again = true;
+    } while (by_parent && t->members.count > before);
+    if (!is_launched(t))
+        members_sort(&t->members);
+}
+
+/* In the unit of a process's start. That counts the sleep of the machine, which now_ns does not. */
+static uint64_t ticks_at(const struct toll_tracker *t, uint64_t now_ns)
+{
+    uint64_t live_ns = t->root.live ? clock_since_boot() : 0;
+    if (live_ns)
+        return live_ns / t->reader.ns_per_tick;
+    return t->discovery.start_ticks + left_u64(now_ns, t->start_ns) / t->reader.ns_per_tick;
 }
 
 void walk(struct toll_tracker *t, uint64_t now_ns)
 {
     struct discovery *d = &t->discovery;
+    uint64_t began_ticks = is_launched(t) ? 0 : ticks_at(t, now_ns);
     bool all = now_ns >= d->all_after_ns || t->frame.last;
     if (all)
         d->all_after_ns = now_ns + REFRESH_NS;
-    bool find_children = !t->run.no_children && (pids_moved(t) || all);
-    bool by_lists = find_children && !t->reader.no_children;
-    if (by_lists)
-        process_children(&t->reader, &d->tracker, d->tracker_pid, meet, t);
+    bool find = (d->tree_bits || d->rule_bits || d->by_scan) && (pids_moved(t) || all);
+    bool by_lists = find && !t->reader.no_children;
+    if (by_lists && is_launched(t)) {
+        d->parent = NULL;
+        process_children(&t->reader, &d->tracker, d->tracker_pid, membership_meet, t);
+    }
     for (size_t i = 0; i < t->members.count; i++)
         if (!t->members.order[i]->gone)
             look_at(t, t->members.order[i], by_lists, now_ns);
-    book_departures(t, now_ns);
-    if (find_children && !by_lists) {
-        if (all)
-            map_clear(&d->outsiders);
-        scan_machine(t, now_ns);
-    }
+    departure_book(t, now_ns);
+    if (find)
+        search(t, !by_lists, all, now_ns);
+    if (!is_launched(t))
+        d->walked_ticks = began_ticks;
 }
 
 /* ---- Those the tracker reaps ----------------------------------------------------------------- */
@@ -356,20 +197,32 @@ void walk(struct toll_tracker *t, uint64_t now_ns)
 struct member *walk_last_look(struct toll_tracker *t, pid_t pid, uint64_t now_ns)
 {
     struct member *m = members_find(&t->members, pid);
-    if (!m && !t->run.no_children)
-        m = add_member(t, pid);
+    if (!m && t->discovery.tree_bits) {
+        t->discovery.parent = NULL;
+        membership_meet(t, pid);
+        m = members_find(&t->members, pid);
+    }
     if (!m)
         return NULL;
     process_probe(&t->reader, source_of(m), &m->process);
     if (process_visit(&t->reader, source_of(m), &m->process, DEPTH_REFRESH) == 0 && !m->was_seen)
-        welcome(t, m, now_ns);
+        membership_welcome(t, m, now_ns);
     /* Of the other counters the end shows only what the main thread did. */
-    m->process.fresh &= t->ledger.folds[FOLD_CONSERVED];
+    m->process.fresh &= t->whole->ledger.folds[FOLD_CONSERVED];
     return m;
 }
 
-void walk_reaped(struct toll_tracker *t, struct member *m, const struct toll_end *end,
-                 uint64_t now_ns)
+/* ---- Those that somebody else reaps ---------------------------------------------------------- */
+
+void walk_end(struct toll_tracker *t, pid_t pid, uint64_t now_ns)
 {
-    leave(t, m, LEFT_REAPED, end, now_ns);
+    struct member *m = members_find(&t->members, pid);
+    if (!m)
+        return;
+    t->members_changed = true;
+    if (process_visit(&t->reader, source_of(m), &m->process, DEPTH_REFRESH) == 0 &&
+        m->process.has_ended)
+        return;
+    departure_forget(t, m);
+    departure_book(t, now_ns);
 }

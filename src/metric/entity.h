@@ -28,12 +28,12 @@ struct entity {
     enum entity_kind kind;
     enum part part;  /* of a target */
     unsigned target; /* its number, from 0 */
-    pid_t pid;       /* of a process */
+    uint64_t targets; /* of a process: bits of those it belongs to */
+    pid_t pid;        /* of a process */
     pid_t parent;
     uint64_t start_ticks;
     char name[ENTITY_NAME_BYTES];
-    const char
-        *path; /* a name of any length instead (a mount point, a cgroup), borrowed; or NULL */
+    const char *path; /* a name of any length instead (a mount point, a cgroup), borrowed */
     struct label labels[ENTITY_LABELS]; /* those with a key */
 };
 

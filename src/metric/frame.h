@@ -47,7 +47,14 @@ static inline union value row_value(const struct row *r, enum metric_id id)
     return r->values[id - r->first];
 }
 
-enum { RATES_PER_ENTITY = 4 };
+enum { RATES_PER_ENTITY = 2 };
+
+/* Where the last rate was measured from. */
+struct rate {
+    uint64_t value;
+    uint64_t at_ns;
+    bool known;
+};
 
 /* A thing of the machine with its figures: a disk, a CPU, the whole of it. Collectors own them and
  * write what the kernel says into `read`; the accounts make `row` of it, which counts from the
@@ -60,10 +67,7 @@ struct measured {
     struct row base; /* what counters had when they were first read */
     unsigned number; /* from 1 in order of appearance; 0: not published yet */
     bool is_new;     /* came after the start: its counters count from zero */
-    struct {
-        uint64_t value;
-        uint64_t at_ns;
-    } rates[RATES_PER_ENTITY]; /* where the last rates were measured from */
+    struct rate rates[RATES_PER_ENTITY];
 };
 
 void measured_init(struct measured *m, enum entity_kind kind);
@@ -84,6 +88,13 @@ struct frame_row {
     const struct row *row;       /* borrowed until the next tick */
 };
 
+/* One of several targets. */
+struct frame_target {
+    const char *name;
+    bool has_ended;
+    struct frame_row parts[PARTS]; /* row NULL: this part does not exist */
+};
+
 struct frame {
     uint64_t tick;    /* counts from 0 */
     uint64_t mono_ns; /* when it was taken */
@@ -91,7 +102,11 @@ struct frame {
     uint64_t elapsed_ns;  /* since the start of the run */
     uint64_t interval_ns; /* since the frame before, really */
     bool last;
-    struct frame_row target[PARTS]; /* row NULL: this part does not exist */
+    struct frame_row target[PARTS]; /* all targets together; row NULL: this part does not exist */
+    const struct frame_target *targets; /* each of several, borrowed until the next tick */
+    size_t target_count;                /* 0 when there is but one */
+    struct measured *const *machine;    /* what was read of the machine, borrowed likewise */
+    size_t machine_count;
     struct frame_row self;
     struct frame_row *processes; /* from the arena; those the plan asked for */
     size_t process_count;

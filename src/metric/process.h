@@ -10,8 +10,10 @@ struct process {
     struct row inherited; /* what it took over from children it reaped, where that is told apart */
     uint64_t denied;      /* bits of own that permissions hide */
     uint64_t fresh;       /* bits of own that were read at the last visit */
+    pid_t group, session; /* as of the last look */
     char state;           /* as in /proc/PID/stat; 0 = not read yet */
     bool has_ended;       /* a zombie, or so far on its way out that it has no memory any more */
+    bool of_kernel;       /* a thread of the kernel, which has no memory */
     bool ignores_sigchld; /* its children vanish without being counted anywhere */
     bool splits_io;       /* keep its own I/O apart from what it reaped: one more file */
     uint64_t first_seen_ns;

@@ -7,6 +7,22 @@
 
 #include "base/util.h"
 
+int parse_loadavg(struct scan text, struct loadavg *ret)
+{
+    if (scan_done(&text))
+        return -ENODATA;
+    struct loadavg l;
+    /* What follows the last number used shows that it was not cut short. */
+    if (!scan_decimal(&text, &l.load[0]) || !scan_word(&text, " ") ||
+        !scan_decimal(&text, &l.load[1]) || !scan_word(&text, " ") ||
+        !scan_decimal(&text, &l.load[2]) || !scan_word(&text, " ") ||
+        !scan_u64(&text, &l.running) || !scan_word(&text, "/") || !scan_u64(&text, &l.threads) ||
+        !scan_word(&text, " "))
+        return -EBADMSG;
+    *ret = l;
+    return 0;
+}
+
 int parse_loadavg_last_pid(struct scan text, uint64_t *ret)
 {
     if (scan_done(&text))

@@ -15,9 +15,20 @@
 #include <limits.h>
 #include <string.h>
 
+/* Of linux/sched.h, where they are PF_EXITING and PF_KTHREAD. */
+#define LEAVING       0x00000004
+#define KERNEL_THREAD 0x00200000
+
 static const char *last_parenthesis(struct scan text)
 {
     return memrchr(text.at, ')', (size_t)(text.end - text.at));
+}
+
+/* 0 is the kernel's, or somebody's outside of a pid namespace; -1 was seen of a process that is
+ * being reaped. */
+static bool is_pid(int64_t number)
+{
+    return number >= -1 && number <= INT_MAX;
 }
 
 int parse_pid_stat(struct scan text, struct pid_stat *ret)
@@ -25,8 +36,8 @@ int parse_pid_stat(struct scan text, struct pid_stat *ret)
     if (scan_done(&text))
         return -ESRCH;
     struct pid_stat st = {0};
-    uint64_t pid;
-    int64_t parent;
+    uint64_t pid, flags;
+    int64_t parent, group, session;
     if (!scan_u64(&text, &pid) || !scan_word(&text, " ("))
         return -EBADMSG;
     const char *close = last_parenthesis(text);
@@ -40,7 +51,8 @@ int parse_pid_stat(struct scan text, struct pid_stat *ret)
     if (scan_done(&s))
         return -EBADMSG;
     st.state = *s.at++;
-    bool whole = scan_i64(&s, &parent) && scan_skip_fields(&s, 5) &&
+    bool whole = scan_i64(&s, &parent) && scan_i64(&s, &group) && scan_i64(&s, &session) &&
+                 scan_skip_fields(&s, 2) && scan_u64(&s, &flags) &&
                  scan_u64(&s, &st.faults_minor) && scan_u64(&s, &st.children_faults_minor) &&
                  scan_u64(&s, &st.faults_major) && scan_u64(&s, &st.children_faults_major) &&
                  scan_u64(&s, &st.user_ticks) && scan_u64(&s, &st.system_ticks) &&
@@ -48,10 +60,14 @@ int parse_pid_stat(struct scan text, struct pid_stat *ret)
                  scan_skip_fields(&s, 2) && scan_u64(&s, &st.threads) && scan_skip_fields(&s, 1) &&
                  scan_u64(&s, &st.start_ticks) && scan_u64(&s, &st.virtual_bytes) &&
                  scan_u64(&s, &st.rss_pages) && !scan_done(&s); /* else rss may be cut short */
-    if (!whole || pid > INT_MAX || parent < 0 || parent > INT_MAX)
+    if (!whole || pid > INT_MAX || !is_pid(parent) || !is_pid(group) || !is_pid(session))
         return -EBADMSG;
     st.pid = (pid_t)pid;
     st.parent = (pid_t)parent;
+    st.group = (pid_t)group;
+    st.session = (pid_t)session;
+    st.of_kernel = flags & KERNEL_THREAD;
+    st.is_leaving = flags & LEAVING;
     *ret = st;
     return 0;
 }

@@ -9,7 +9,11 @@
 struct pid_stat {
     pid_t pid;
     pid_t parent;
+    pid_t group;
+    pid_t session;
     char state;       /* R S D Z T … */
+    bool of_kernel;   /* a thread of the kernel: it has no memory and lives all the same */
+    bool is_leaving;  /* on its way out: the last moments in the kernel, then a zombie */
     const char *name; /* inside the text that was parsed, not terminated */
     size_t name_length;
     uint64_t faults_minor, children_faults_minor; /* children: those that were reaped */

@@ -38,6 +38,25 @@ static bool has(int seen, uint64_t bits)
     return ((uint64_t)seen & bits) == bits;
 }
 
+/* "Uid:	1000	1000	1000	1000": real, effective, saved, of the filesystem */
+static bool read_effective(struct scan *s, uint64_t *ret)
+{
+    uint64_t other;
+    return scan_u64(s, &other) && scan_u64(s, ret) && scan_u64(s, &other) && scan_u64(s, &other);
+}
+
+int parse_pid_user(struct scan text, uid_t *ret_effective)
+{
+    static const struct keyed user = {"Uid:", read_effective};
+    uint64_t value;
+    if (scan_done(&text))
+        return -ESRCH;
+    if (keyed_read(text, &user, 1, &value) != 1 || value > UINT32_MAX)
+        return -EBADMSG;
+    *ret_effective = (uid_t)value;
+    return 0;
+}
+
 int parse_pid_status(struct scan text, struct pid_status *ret)
 {
     if (scan_done(&text))

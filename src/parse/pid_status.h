@@ -21,3 +21,6 @@ struct pid_status {
 /* 0, -EBADMSG when SigIgn or the switches are missing or a number is not one, -ESRCH when there is
  * no text. */
 int parse_pid_status(struct scan text, struct pid_status *ret);
+
+/* The effective user alone; the same errors. */
+int parse_pid_user(struct scan text, uid_t *ret_effective);

@@ -3,51 +3,184 @@
  *
  *   time,elapsed_seconds,interval_seconds,target_wall_seconds,target_cpu_seconds,…
  *   2026-11-15T21:27:53.120Z,0.010012345,0.010012345,0.010012345,0.008412,…
- */
+ *
+ * Each of several targets has columns "target.NAME.cpu_seconds", a thing of the machine
+ * "disk.vda.read_bytes". The columns are those of the first sample: what comes later has none. */
 #include "sink/sinks.h"
 
-static void add_names(struct sink *s, const char *prefix, enum entity_kind kind, uint64_t columns)
+#include <stdio.h>
+#include <string.h>
+
+enum group_of { OF_WHOLE, OF_TARGET, OF_THING, OF_SELF };
+
+/* Columns side by side that come from one row. */
+struct group {
+    enum group_of of;
+    size_t index; /* of the target; number of the thing */
+    enum part part;
+    uint64_t columns;
+};
+
+struct table {
+    struct group *groups; /* owned */
+    size_t count;
+    bool failed;
+};
+
+/* ---- The heading ----------------------------------------------------------------------------- */
+
+/* Names come from outside: a comma or a quote must not make a column. */
+static void add_name(struct buf *b, const char *lead, const char *name, const char *metric)
 {
-    FOR_EACH_BIT(i, columns)
-    buf_printf(&s->text, ",%s_%s", prefix, metric_of(metric_first(kind) + i)->facts.name);
+    bool quoted = strpbrk(name, ",\"\r\n") != NULL;
+    buf_puts(b, quoted ? ",\"" : ",");
+    buf_puts(b, lead);
+    for (const char *c = name; *c; c++) {
+        if (*c == '"')
+            buf_putc(b, '"');
+        buf_putc(b, *c);
+    }
+    buf_printf(b, "%s%s", metric, quoted ? "\"" : "");
 }
 
-static void csv_begin(struct sink *s, const struct run *run)
+static void add_group(struct sink *s, struct group g, const char *lead, const char *name,
+                      const char *between, enum metric_id first)
 {
+    struct table *t = s->state;
+    struct group *longer = realloc(t->groups, (t->count + 1) * sizeof *longer);
+    t->failed |= !longer;
+    if (!longer)
+        return;
+    t->groups = longer;
+    longer[t->count++] = g;
+    FOR_EACH_BIT(i, g.columns)
+    {
+        char metric[128];
+        snprintf(metric, sizeof metric, "%s%s", between, metric_of(first + i)->facts.name);
+        add_name(&s->text, lead, name, metric);
+    }
+}
+
+static void add_targets(struct sink *s, const struct frame *f)
+{
+    for (size_t i = 0; i < f->target_count; i++)
+        for (unsigned part = 0; part < PARTS; part++) {
+            if (!f->targets[i].parts[part].row)
+                continue;
+            char between[32];
+            snprintf(between, sizeof between, part == PART_COMBINED ? "." : ".%s_",
+                     part_prefix(part));
+            struct group g = {OF_TARGET, i, part, s->selection.parts[part]};
+            add_group(s, g, "target.", f->targets[i].name, between, process_first);
+        }
+}
+
+/* A machine has many CPUs and disks: they have columns when they were asked for by name. */
+static bool has_columns(const struct sink *s, enum entity_kind kind)
+{
+    return s->selection.by_name || kind == ENTITY_SYSTEM ||
+           (kind == ENTITY_CGROUP && s->run && s->run->system);
+}
+
+static void add_things(struct sink *s, const struct frame *f)
+{
+    for (size_t i = 0; i < f->machine_count; i++) {
+        const struct measured *m = f->machine[i];
+        enum entity_kind kind = m->entity.kind;
+        if (!has_columns(s, kind) || !s->selection.of[kind])
+            continue;
+        struct group g = {OF_THING, m->number, 0, s->selection.of[kind]};
+        char lead[40];
+        snprintf(lead, sizeof lead, kind == ENTITY_SYSTEM ? "%s_" : "%s.", entity_kind_name(kind));
+        add_group(s, g, lead, entity_name(&m->entity), kind == ENTITY_SYSTEM ? "" : ".",
+                  metric_first(kind));
+    }
+}
+
+static void csv_close(struct sink *s)
+{
+    struct table *t = s->state;
+    if (t)
+        free(t->groups);
+    free(t);
+    s->state = NULL;
+}
+
+static void csv_heading(struct sink *s, const struct frame *f)
+{
+    csv_close(s);
+    struct table *t = s->state = calloc(1, sizeof *t);
+    if (!t) {
+        s->text.failed = true;
+        return;
+    }
     buf_puts(&s->text, "time,elapsed_seconds,interval_seconds");
-    for (unsigned part = 0; part < (run->no_children ? PART_MAIN : PARTS); part++)
-        add_names(s, part_prefix(part), ENTITY_TARGET, s->selection.parts[part]);
-    add_names(s, "self", ENTITY_SELF, s->selection.of[ENTITY_SELF]);
+    for (unsigned part = 0; part < PARTS; part++)
+        if (f->target[part].row)
+            add_group(s, (struct group){OF_WHOLE, 0, part, s->selection.parts[part]},
+                      part_prefix(part), "", "_", process_first);
+    add_targets(s, f);
+    add_things(s, f);
+    add_group(s, (struct group){OF_SELF, 0, 0, s->selection.of[ENTITY_SELF]}, "self_", "", "",
+              self_first);
     buf_putc(&s->text, '\n');
+    s->text.failed |= t->failed;
+}
+
+/* ---- The rows -------------------------------------------------------------------------------- */
+
+/* Things come in the same order in every sample, with gaps: the search goes on where the one before
+ * ended. */
+static const struct row *find_thing(const struct frame *f, size_t number, size_t *at)
+{
+    for (size_t tries = 0; tries < f->machine_count; tries++) {
+        size_t i = (*at + tries) % f->machine_count;
+        if (f->machine[i]->number == number) {
+            *at = i + 1;
+            return &f->machine[i]->row;
+        }
+    }
+    return NULL;
+}
+
+static const struct row *find_row(const struct frame *f, const struct group *g, size_t *at)
+{
+    switch (g->of) {
+    case OF_WHOLE: return f->target[g->part].row;
+    case OF_TARGET: return f->targets[g->index].parts[g->part].row;
+    case OF_THING: return find_thing(f, g->index, at);
+    case OF_SELF: return f->self.row;
+    }
+    return NULL;
 }
 
 static void add_values(struct sink *s, const struct row *row, uint64_t columns)
 {
     FOR_EACH_BIT(i, columns)
     {
-        enum metric_id id = row->first + i;
         buf_putc(&s->text, ',');
-        if (row_has(row, id))
-            metric_write(&s->text, metric_of(id), row_value(row, id));
+        if (row && row->present >> i & 1)
+            metric_write(&s->text, metric_of(row->first + i), row->values[i]);
     }
 }
 
 static void csv_frame(struct sink *s, const struct frame *f)
 {
+    const struct table *t = s->state;
     buf_utc(&s->text, f->real_ns);
     buf_putc(&s->text, ',');
     buf_seconds(&s->text, f->elapsed_ns);
     buf_putc(&s->text, ',');
     buf_seconds(&s->text, f->interval_ns);
-    for (unsigned part = 0; part < PARTS; part++)
-        if (f->target[part].row)
-            add_values(s, f->target[part].row, s->selection.parts[part]);
-    add_values(s, f->self.row, s->selection.of[ENTITY_SELF]);
+    size_t at = 0;
+    for (size_t i = 0; i < t->count; i++)
+        add_values(s, find_row(f, &t->groups[i], &at), t->groups[i].columns);
     buf_putc(&s->text, '\n');
 }
 
 const struct sink_kind sink_csv = {
     .format = {"csv", ".csv", "a table with a row for each sample"},
-    .begin = csv_begin,
+    .heading = csv_heading,
     .frame = csv_frame,
+    .close = csv_close,
 };

@@ -101,6 +101,26 @@ void human_number(struct buf *b, const struct metric *m, double number)
     }
 }
 
+void human_short(struct buf *b, const struct metric *m, double number)
+{
+    static const char letters[] = "kMGTPE";
+    bool bytes = m->unit == UNIT_bytes;
+    double step = bytes ? 1024 : 1000;
+    if (m->unit == UNIT_ratio)
+        number *= 100;
+    if (number < (bytes ? 1023.5 : 999.5)) {
+        bool whole = bytes || m->unit == UNIT_count;
+        buf_double_fixed(b, number, whole ? 0 : number < 99.95 ? 2 : 1);
+        buf_puts(b, m->unit == UNIT_ratio ? "%" : "");
+        return;
+    }
+    unsigned letter = 0;
+    for (number /= step; number >= step - 0.5 && letters[letter + 1]; letter++)
+        number /= step;
+    buf_double_fixed(b, number, number < 9.95 ? 1 : 0);
+    buf_putc(b, letters[letter]);
+}
+
 void human_rate(struct buf *b, const struct metric *m, double number)
 {
     if (m->unit == UNIT_seconds)

@@ -32,6 +32,17 @@ static void jsonl_begin(struct sink *s, const struct run *run)
     line_end(&j, s);
 }
 
+/* Which of several targets a process belongs to. */
+static void add_memberships(struct json_out *j, const struct run *run, uint64_t targets)
+{
+    json_key(j, "targets");
+    json_array(j);
+    for (size_t i = 0; i < run->target_count; i++)
+        if (targets >> i & 1)
+            json_string(j, run->targets[i].name);
+    json_array_end(j);
+}
+
 static void add_process(struct json_out *j, struct sink *s, const struct entity *e,
                         const struct row *row)
 {
@@ -39,7 +50,60 @@ static void add_process(struct json_out *j, struct sink *s, const struct entity 
     json_put_i64(j, "parent", e->parent);
     json_put_u64(j, "start_ticks", e->start_ticks);
     json_put_string(j, "name", e->name);
+    if (s->run && s->run->target_count > 1)
+        add_memberships(j, s->run, e->targets);
     record_json_row(j, row, s->selection.of[ENTITY_PROCESS] & ~metric_fold_mask(FOLD_WHOLE));
+}
+
+static void add_parts(struct json_out *j, struct sink *s, const struct frame_row parts[PARTS])
+{
+    for (unsigned part = 0; part < PARTS; part++) {
+        if (!parts[part].row)
+            continue;
+        json_key(j, part_name(part));
+        json_object(j);
+        record_json_row(j, parts[part].row, s->selection.parts[part]);
+        json_object_end(j);
+    }
+}
+
+static void add_targets(struct json_out *j, struct sink *s, const struct frame *f)
+{
+    json_key(j, "targets");
+    json_array(j);
+    for (size_t i = 0; i < f->target_count; i++) {
+        json_object(j);
+        json_put_string(j, "name", f->targets[i].name);
+        add_parts(j, s, f->targets[i].parts);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+/* The machine itself stands alone, of other kinds there may be several. What was not read for this
+ * sample is left out. */
+static void add_things(struct json_out *j, struct sink *s, const struct frame *f,
+                       enum entity_kind kind)
+{
+    bool any = false, alone = kind == ENTITY_SYSTEM;
+    for (size_t i = 0; i < f->machine_count && s->selection.of[kind]; i++) {
+        const struct measured *m = f->machine[i];
+        if (m->entity.kind != kind)
+            continue;
+        if (!any) {
+            json_key(j, entity_kind_plural(kind));
+            if (!alone)
+                json_array(j);
+        }
+        any = true;
+        json_object(j);
+        if (!alone)
+            record_json_entity(j, &m->entity);
+        record_json_row(j, &m->row, s->selection.of[kind] & m->row.present);
+        json_object_end(j);
+    }
+    if (any && !alone)
+        json_array_end(j);
 }
 
 static void jsonl_frame(struct sink *s, const struct frame *f)
@@ -50,17 +114,16 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
     json_put_utc(&j, "time", f->real_ns);
     json_put_seconds(&j, "elapsed_seconds", f->elapsed_ns);
     json_put_seconds(&j, "interval_seconds", f->interval_ns);
-    json_key(&j, "target");
-    json_object(&j);
-    for (unsigned part = 0; part < PARTS; part++) {
-        if (!f->target[part].row)
-            continue;
-        json_key(&j, part_name(part));
+    if (f->target[PART_COMBINED].row) {
+        json_key(&j, "target");
         json_object(&j);
-        record_json_row(&j, f->target[part].row, s->selection.parts[part]);
+        add_parts(&j, s, f->target);
         json_object_end(&j);
     }
-    json_object_end(&j);
+    if (f->target_count)
+        add_targets(&j, s, f);
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
+        add_things(&j, s, f, kind);
     json_key(&j, "self");
     json_object(&j);
     record_json_row(&j, f->self.row, s->selection.of[ENTITY_SELF]);

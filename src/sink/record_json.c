@@ -31,7 +31,11 @@ void record_json_run(struct json_out *j, const struct run *run)
     json_put_string(j, "host", run->host);
     json_put_string(j, "kernel", run->kernel);
     json_put_u64(j, "cpus", run->cpus);
-    json_put_i64(j, "pid", run->pid);
+    json_key(j, "pid");
+    if (run->pid)
+        json_i64(j, run->pid);
+    else
+        json_null(j);
     json_put_utc(j, "start", run->start_real_ns);
     json_key(j, "interval_seconds");
     if (run->interval_ns)
@@ -39,6 +43,26 @@ void record_json_run(struct json_out *j, const struct run *run)
     else
         json_null(j);
     json_put_bool(j, "children", !run->no_children);
+    if (!run->command)
+        json_put_bool(j, "since_start", run->since_start);
+    if (!run->target_count)
+        return;
+    json_key(j, "attached_to");
+    json_array(j);
+    for (size_t i = 0; i < run->target_count; i++) {
+        json_object(j);
+        json_put_string(j, "name", run->targets[i].name);
+        json_put_string(j, "what", run->targets[i].what);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+void record_json_entity(struct json_out *j, const struct entity *e)
+{
+    json_put_string(j, "name", entity_name(e));
+    for (unsigned i = 0; i < ENTITY_LABELS && e->labels[i].key; i++)
+        json_put_string(j, e->labels[i].key, e->labels[i].value);
 }
 
 static void add_value(struct json_out *j, const struct metric *m, union value v)
@@ -47,6 +71,8 @@ static void add_value(struct json_out *j, const struct metric *m, union value v)
         json_double(j, v.d, 6);
     else if (m->unit == UNIT_seconds)
         json_seconds(j, v.u);
+    else if (m->unit == UNIT_joules)
+        json_double(j, metric_number(m, v), 6);
     else
         json_u64(j, v.u);
 }
@@ -86,6 +112,8 @@ void record_json_end(struct json_out *j, const struct toll_end *end)
     else
         json_null(j);
     json_put_bool(j, "core_dumped", end->core_dumped);
+    json_put_bool(j, "oom_killed", end->oom_killed);
+    json_put_bool(j, "timed_out", end->timed_out);
     json_object_end(j);
 }
 
@@ -151,13 +179,71 @@ static void add_series(struct json_out *j, const struct series *s, const struct 
     json_object_end(j);
 }
 
-static void add_part(struct json_out *j, const struct summary *s, enum part part, uint64_t selected)
+static void add_parts(struct json_out *j, const struct target_summary *t,
+                      const struct selection *selection)
 {
-    json_key(j, part_name(part));
+    for (unsigned part = 0; part < PARTS; part++) {
+        if (part != PART_COMBINED && !t->has_parts)
+            continue;
+        json_key(j, part_name(part));
+        json_object(j);
+        FOR_EACH_BIT(id, selection->parts[part])
+        add_series(j, &t->series[part][id], metric_of(id), &t->verdicts[part][id]);
+        json_object_end(j);
+    }
+}
+
+static void add_targets(struct json_out *j, const struct summary *s,
+                        const struct selection *selection)
+{
+    json_key(j, "targets");
+    json_array(j);
+    for (size_t i = 0; i < s->target_count; i++) {
+        json_object(j);
+        json_put_string(j, "name", s->run->targets[i].name);
+        json_key(j, "end");
+        record_json_end(j, &s->targets[i].end);
+        record_json_limits(j, &s->targets[i].limits);
+        add_parts(j, &s->targets[i], selection);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+static void add_thing(struct json_out *j, const struct thing_summary *t, uint64_t selected)
+{
+    const struct entity *e = &t->thing->entity;
     json_object(j);
-    FOR_EACH_BIT(id, selected)
-    add_series(j, &s->target[part][id], metric_of(id), &s->verdicts[part][id]);
+    if (e->kind != ENTITY_SYSTEM)
+        record_json_entity(j, e);
+    FOR_EACH_BIT(i, selected)
+    {
+        const struct metric *m = metric_of(metric_first(e->kind) + i);
+        struct verdict v = {summary_thing_quality(&t->series[i], m), "kernel"};
+        if (v.quality == QUALITY_UNKNOWN)
+            v.rung = "";
+        add_series(j, &t->series[i], m, &v);
+    }
     json_object_end(j);
+}
+
+static void add_things(struct json_out *j, const struct summary *s, enum entity_kind kind,
+                       uint64_t selected)
+{
+    bool any = false, alone = kind == ENTITY_SYSTEM;
+    for (size_t i = 0; i < s->thing_count && selected; i++) {
+        if (s->things[i].thing->entity.kind != kind)
+            continue;
+        if (!any) {
+            json_key(j, entity_kind_plural(kind));
+            if (!alone)
+                json_array(j);
+        }
+        any = true;
+        add_thing(j, &s->things[i], selected);
+    }
+    if (any && !alone)
+        json_array_end(j);
 }
 
 static void add_survivors(struct json_out *j, const struct summary *s)
@@ -182,13 +268,19 @@ void record_json_summary(struct json_out *j, const struct summary *s,
     record_json_run(j, s->run);
     json_put_seconds(j, "wall_seconds", s->elapsed_ns);
     json_key(j, "end");
-    record_json_end(j, &s->end);
-    json_key(j, "target");
-    json_object(j);
-    for (unsigned part = 0; part < PARTS; part++)
-        if (part == PART_COMBINED || !s->run->no_children)
-            add_part(j, s, part, selection->parts[part]);
-    json_object_end(j);
+    record_json_end(j, &s->whole.end);
+    if (s->has_target) {
+        json_key(j, "target");
+        json_object(j);
+        add_parts(j, &s->whole, selection);
+        json_object_end(j);
+    }
+    if (s->target_count)
+        add_targets(j, s, selection);
+    if (s->has_target && !s->target_count)
+        record_json_limits(j, &s->whole.limits);
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
+        add_things(j, s, kind, selection->of[kind]);
     json_key(j, "self");
     json_object(j);
     FOR_EACH_BIT(i, selection->of[ENTITY_SELF])

@@ -7,11 +7,17 @@
 /* "name":…, "command":…, … of a run, as members of the object that is open. */
 void record_json_run(struct json_out *j, const struct run *run);
 
+/* "name" and the labels of a thing, as members of the object that is open. */
+void record_json_entity(struct json_out *j, const struct entity *e);
+
 /* The selected metrics of a row as members of the object that is open; unknown is null. */
 void record_json_row(struct json_out *j, const struct row *row, uint64_t selected);
 
 /* "status", "code", "signal", "core_dumped" as an object. */
 void record_json_end(struct json_out *j, const struct toll_end *end);
+
+/* "limits" with what is known of them. */
+void record_json_limits(struct json_out *j, const struct limits *limits);
 
 /* Everything of a summary as members of the object that is open. */
 void record_json_summary(struct json_out *j, const struct summary *s,

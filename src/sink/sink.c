@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -62,6 +63,14 @@ static int open_file(struct sink *s, const char *path, struct toll_error *e)
     return 0;
 }
 
+/* What a descriptor is called in a sentence. */
+static char *name_descriptor(int fd)
+{
+    char name[32];
+    snprintf(name, sizeof name, "descriptor %d", fd);
+    return strdup(fd == STDOUT_FILENO ? "stdout" : fd == STDERR_FILENO ? "stderr" : name);
+}
+
 int sink_open(struct sink **ret, const struct toll_output *output,
               const struct selection *selection, struct toll_error *e)
 {
@@ -74,7 +83,7 @@ int sink_open(struct sink **ret, const struct toll_output *output,
         return err_set(e, -ENOMEM, "no memory for an output");
     *s = (struct sink){.kind = kind, .fd = output->fd, .flags = output->flags};
     s->selection = *selection;
-    s->name = strdup(output->destination ? output->destination : kind->format.name);
+    s->name = output->destination ? strdup(output->destination) : name_descriptor(output->fd);
     if (!s->name)
         r = err_set(e, -ENOMEM, "no memory for an output");
     else if (output->destination)
@@ -96,6 +105,8 @@ void sink_close(struct sink *s, bool discard)
         if (discard && s->made_file)
             unlink(s->name);
     }
+    if (s->kind->close)
+        s->kind->close(s);
     buf_done(&s->text);
     buf_done(&s->rest);
     free(s->name);
@@ -172,6 +183,7 @@ static bool is_late(const struct sink *s)
 
 int sink_begin(struct sink *s, const struct run *run)
 {
+    s->run = run;
     if (is_late(s)) {
         if (s->made_file)
             unlink(s->name);
@@ -189,6 +201,13 @@ int sink_frame(struct sink *s, const struct frame *f)
 {
     if (!s->kind->frame)
         return 0;
+    if (s->kind->heading && !s->has_heading) {
+        s->kind->heading(s, f);
+        int r = write_piece(s);
+        if (r < 0)
+            return r; /* figures without a heading say nothing: it is tried again */
+        s->has_heading = true;
+    }
     s->kind->frame(s, f);
     return write_piece(s);
 }

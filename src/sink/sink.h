@@ -29,10 +29,12 @@ struct sink_kind {
     struct toll_format format;
     /* All optional, all add to sink->text. */
     void (*begin)(struct sink *s, const struct run *run);
+    void (*heading)(struct sink *s, const struct frame *f); /* once, before the first frame */
     void (*frame)(struct sink *s, const struct frame *f);
     void (*process_end)(struct sink *s, const struct process_end *e);
     void (*note)(struct sink *s, uint64_t elapsed_ns, const char *sentence);
     void (*summary)(struct sink *s, const struct summary *summary);
+    void (*close)(struct sink *s); /* free sink->state */
 };
 
 struct sink {
@@ -43,6 +45,9 @@ struct sink {
     bool made_file; /* the file was not there before */
     unsigned flags; /* TOLL_OUTPUT_… */
     struct selection selection;
+    const struct run *run; /* borrowed, from the beginning on */
+    void *state;           /* of the kind, NULL at first */
+    bool has_heading;
     struct buf text;
     struct buf rest;  /* of a piece that a slow reader took only in part */
     uint64_t pieces;  /* written */

@@ -4,150 +4,18 @@
 #include "base/signal_name.h"
 #include "sink/human.h"
 #include "sink/sinks.h"
+#include "sink/text_table.h"
 
 #include <string.h>
 
-/* Eighty columns: a title, four figures, a word on how they were obtained. */
-enum { TITLE = 25, FIGURE = 12, MEAN = 11, MAIN = 11, DESCENDANTS = 12, LINE = 80 };
-
-/* Stands for a blank at which no line is broken. */
-#define UNBROKEN '\x1f'
-
-/* A rate over less than this says nothing. */
-#define SHORTEST_FOR_RATES NS_PER_SECOND
 #define SHORTEST_FOR_SHARE 0.1
-
-#define BOLD  "\033[1m"
-#define RED   "\033[1;31m"
-#define DIM   "\033[2m"
-#define PLAIN "\033[0m"
-
-static void style(struct sink *s, const char *sequence)
-{
-    if (s->flags & TOLL_OUTPUT_COLOR)
-        buf_puts(&s->text, sequence);
-}
-
-/* Text with a lead, broken at words, the further lines hanging below the first. */
-static void add_paragraph(struct sink *s, const char *lead, const char *text)
-{
-    size_t at = strlen(lead);
-    size_t indent = at;
-    buf_puts(&s->text, lead);
-    while (*text) {
-        size_t word = strcspn(text, " ");
-        if (at > indent && at + 1 + word > LINE) {
-            buf_putc(&s->text, '\n');
-            size_t start = s->text.length;
-            buf_pad(&s->text, start, (unsigned)indent);
-            at = indent;
-        } else if (at > indent) {
-            buf_putc(&s->text, ' ');
-            at++;
-        }
-        for (const char *c = text; c < text + word; c++)
-            buf_putc(&s->text, *c == UNBROKEN ? ' ' : *c);
-        at += word;
-        text += word;
-        text += strspn(text, " ");
-    }
-    buf_putc(&s->text, '\n');
-}
-
-/* ---- What stands for a series ---------------------------------------------------------------- */
-
-/* The total of a counter, the peak of a gauge. */
-static double figure(const struct series *s, const struct metric *m)
-{
-    return m->kind == METRIC_COUNTER ? metric_number(m, s->last) : s->max;
-}
-
-static bool is_zero(const struct summary *summary, enum metric_id id)
-{
-    return figure(&summary->target[PART_COMBINED][id], metric_of(id)) == 0;
-}
-
-/* At least nothing is not known. */
-static bool is_known(const struct summary *summary, enum metric_id id)
-{
-    enum quality q = summary->verdicts[PART_COMBINED][id].quality;
-    return q != QUALITY_UNKNOWN && !(q == QUALITY_LOWER_BOUND && is_zero(summary, id));
-}
-
-static bool is_shown(const struct sink *s, enum metric_id id)
-{
-    bool verbose = s->flags & TOLL_OUTPUT_VERBOSE;
-    return (s->selection.parts[PART_COMBINED] >> id & 1) &&
-           metric_of(id)->show <= (verbose ? SHOW_MORE : SHOW_TABLE);
-}
-
-/* Unless all is asked for, what is zero and what is unknown get one line together. */
-static bool has_line(const struct sink *s, const struct summary *summary, enum metric_id id)
-{
-    return is_shown(s, id) &&
-           ((s->flags & TOLL_OUTPUT_VERBOSE) || (is_known(summary, id) && !is_zero(summary, id)));
-}
-
-/* The parts say something only when there is more than one of them. */
-static bool has_parts(const struct summary *summary)
-{
-    for (unsigned id = 0; id < PROCESS_METRICS; id++)
-        if (summary_knows(summary, PART_DESCENDANTS, id) && metric_of(id)->kind == METRIC_COUNTER &&
-            metric_of(id)->fold == FOLD_CONSERVED &&
-            figure(&summary->target[PART_DESCENDANTS][id], metric_of(id)) > 0)
-            return true;
-    return false;
-}
 
 /* ---- Head ------------------------------------------------------------------------------------ */
 
-static bool needs_quotes(const char *word)
+static void add_how(struct sink *s, const struct toll_end *end)
 {
-    return !*word || strpbrk(word, " \t\n\"'\\$`*?[]{}()<>|&;!#~");
-}
-
-/* A name from outside, without what could move the cursor or change colours: control characters,
- * and those of the second set (U+0080 to U+009F). */
-static void add_foreign(struct sink *s, const char *text, const char *for_quote)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        bool second_set = c == 0xC2 && ((unsigned char)text[1] & 0xE0) == 0x80;
-        if (c == '\'' && *for_quote)
-            buf_puts(&s->text, for_quote);
-        else
-            buf_putc(&s->text, c < 0x20 || c == 0x7F || second_set ? '?' : *text);
-        text += second_set;
-    }
-}
-
-/* As one could type it. */
-static void add_command(struct sink *s, char *const *command)
-{
-    enum { LONGEST = 300 };
-    size_t start = s->text.length;
-    for (char *const *arg = command; arg && *arg && s->text.length - start < LONGEST; arg++) {
-        const char *quote = needs_quotes(*arg) ? "'" : "";
-        buf_puts(&s->text, arg == command ? "" : " ");
-        buf_puts(&s->text, quote);
-        add_foreign(s, *arg, "'\\''");
-        buf_puts(&s->text, quote);
-    }
-    if (s->text.length - start > LONGEST && !buf_failed(&s->text)) {
-        s->text.length = start + LONGEST;
-        while ((s->text.data[s->text.length] & 0xC0) == 0x80)
-            s->text.length--; /* not in the middle of a letter */
-        buf_puts(&s->text, "…");
-    }
-}
-
-static void add_end(struct sink *s, const struct summary *summary)
-{
-    const struct toll_end *end = &summary->end;
     const char *name = end->signaled ? signal_name(end->status) : NULL;
-    if (!end->ended)
-        buf_puts(&s->text, "still running");
-    else if (end->unknown)
+    if (end->unknown)
         buf_puts(&s->text, "ended, it is not known how,");
     else if (name)
         buf_printf(&s->text, "killed by SIG%s", name);
@@ -157,184 +25,158 @@ static void add_end(struct sink *s, const struct summary *summary)
         buf_printf(&s->text, "exit %d", end->status);
     if (end->core_dumped)
         buf_puts(&s->text, ", core dumped,");
-    buf_puts(&s->text, " after ");
+    if (end->oom_killed)
+        buf_puts(&s->text, " for want of memory (OOM)");
+    if (end->timed_out)
+        buf_puts(&s->text, ", timed out,");
+}
+
+static void add_end(struct sink *s, const struct summary *summary)
+{
+    const struct toll_end *end = &summary->whole.end;
+    bool attached = summary->run->target_count > 0;
+    if (!summary->has_target)
+        buf_puts(&s->text, "measured for ");
+    else if (end->ended && (!attached || !end->unknown))
+        add_how(s, end);
+    else
+        buf_puts(&s->text, end->ended ? "ended" : attached ? "measured for " : "still running");
+    if (summary->has_target && (end->ended || !attached))
+        buf_puts(&s->text, " after ");
     human_seconds(&s->text, (double)summary->elapsed_ns / 1e9);
+    if (attached && !end->ended)
+        buf_puts(&s->text, ", still running");
+    if (attached)
+        buf_puts(&s->text, summary->run->since_start ? "; counted from the birth of each process"
+                                                     : "; counted from the attach on");
+}
+
+static void add_answer_figure(struct buf *b, const struct text_rows *r, unsigned i)
+{
+    const struct metric *m = metric_of(r->first + i);
+    buf_puts(b, b->length ? ", " : "");
+    size_t start = b->length;
+    buf_puts(b, text_quality(r, PART_COMBINED, i) == QUALITY_LOWER_BOUND ? "≥ " : "");
+    human_number(b, m,
+                 m->unit == UNIT_cores ? series_mean(&r->series[PART_COMBINED][i], m)
+                                       : text_figure(r, PART_COMBINED, i));
+    buf_printf(b, " %s", m->facts.title);
+    for (size_t k = start; k < b->length; k++)
+        if (b->data[k] == ' ')
+            b->data[k] = UNBROKEN;
 }
 
 /* The answer in a line or two; an average tells more of a rate than its peak. */
-static void add_answer(struct sink *s, const struct summary *summary)
+static void add_answer(struct sink *s, const struct text_rows *r)
 {
     struct buf answer = {0};
-    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
-        const struct metric *m = metric_of(id);
-        const struct series *series = &summary->target[PART_COMBINED][id];
-        if (m->show != SHOW_HEAD || !has_line(s, summary, id))
-            continue;
-        buf_puts(&answer, answer.length ? ", " : "");
-        size_t start = answer.length;
-        bool bound = summary->verdicts[PART_COMBINED][id].quality == QUALITY_LOWER_BOUND;
-        buf_puts(&answer, bound ? "≥ " : "");
-        human_number(&answer, m,
-                     m->unit == UNIT_cores ? series_mean(series, m) : figure(series, m));
-        buf_printf(&answer, " %s", m->facts.title);
-        for (size_t i = start; i < answer.length; i++)
-            if (answer.data[i] == ' ')
-                answer.data[i] = UNBROKEN;
-    }
+    for (unsigned i = 0; i < r->count; i++)
+        if (metric_of(r->first + i)->show == SHOW_HEAD && text_has_line(s, r, i) &&
+            text_quality(r, PART_COMBINED, i) != QUALITY_UNKNOWN)
+            add_answer_figure(&answer, r, i);
     if (answer.length && !buf_failed(&answer))
-        add_paragraph(s, "", answer.data);
+        text_paragraph(s, "", answer.data);
     buf_done(&answer);
+}
+
+static void add_subject(struct sink *s, const struct run *run)
+{
+    if (run->command)
+        text_command(s, run->command);
+    else if (run->target_count == 1)
+        text_foreign(s, run->targets[0].what);
+    else if (run->target_count)
+        buf_printf(&s->text, "%zu targets", run->target_count);
+    else
+        buf_printf(&s->text, "the machine %s", run->host);
 }
 
 static void add_head(struct sink *s, const struct summary *summary)
 {
-    bool failed = summary->end.signaled || summary->end.status;
-    style(s, BOLD);
+    const struct run *run = summary->run;
+    const struct toll_end *end = &summary->whole.end;
+    text_style(s, BOLD);
     buf_puts(&s->text, "toll: ");
-    if (summary->run->is_named) {
-        add_foreign(s, summary->run->name, "");
+    if (run->is_named) {
+        text_foreign(s, run->name);
         buf_puts(&s->text, ": ");
     }
-    add_command(s, summary->run->command);
+    add_subject(s, run);
     buf_putc(&s->text, '\n');
-    for (char **label = summary->run->labels; label && *label; label++) {
-        buf_puts(&s->text, label == summary->run->labels ? "" : ", ");
-        add_foreign(s, *label, "");
+    for (char **label = run->labels; label && *label; label++) {
+        buf_puts(&s->text, label == run->labels ? "" : ", ");
+        text_foreign(s, *label);
     }
-    if (summary->run->labels && summary->run->labels[0])
+    if (run->labels && run->labels[0])
         buf_putc(&s->text, '\n');
-    style(s, failed ? RED : BOLD);
+    text_style(s, end->signaled || end->status ? RED : BOLD);
     add_end(s, summary);
-    style(s, PLAIN);
-    buf_putc(&s->text, '\n');
-    add_answer(s, summary);
+    text_style(s, PLAIN);
     buf_putc(&s->text, '\n');
 }
 
-/* ---- Table ----------------------------------------------------------------------------------- */
+/* ---- What was allowed ------------------------------------------------------------------------ */
 
-static const char *word_for(enum quality q)
-{
-    switch (q) {
-    case QUALITY_LOWER_BOUND: return " at least";
-    case QUALITY_SAMPLED: return " sampled";
-    case QUALITY_UNKNOWN: return " unknown";
-    default: return "";
-    }
-}
-
-static void add_figure(struct sink *s, const struct summary *summary, enum part part,
-                       enum metric_id id, unsigned width)
-{
-    buf_putc(&s->text, ' '); /* stays when the figure is wider than its column */
-    size_t start = s->text.length;
-    enum quality q = summary->verdicts[part][id].quality;
-    double number = figure(&summary->target[part][id], metric_of(id));
-    if (q == QUALITY_UNKNOWN || (q == QUALITY_LOWER_BOUND && number == 0)) {
-        buf_puts(&s->text, "?");
-    } else {
-        buf_puts(&s->text, q == QUALITY_LOWER_BOUND ? "≥ " : "");
-        human_number(&s->text, metric_of(id), number);
-    }
-    buf_pad_left(&s->text, start, width - 1);
-}
-
-/* The mean of a gauge; of bytes, how many a second. */
-static void add_mean(struct sink *s, const struct summary *summary, enum metric_id id)
+static void add_allowance(struct buf *b, const struct limit *l, enum metric_id id, double used,
+                          double allowed, const char *noun)
 {
     const struct metric *m = metric_of(id);
-    const struct series *series = &summary->target[PART_COMBINED][id];
-    bool rate = m->kind == METRIC_COUNTER;
-    bool says_something = rate ? m->unit == UNIT_bytes && summary->elapsed_ns >= SHORTEST_FOR_RATES
-                               : m->fold != FOLD_MAX;
-    size_t start = s->text.length;
-    if (says_something && series->observed_ns) {
-        human_number(&s->text, m, series_mean(series, m));
-        buf_puts(&s->text, rate ? "/s" : "");
-    }
-    buf_pad_left(&s->text, start, MEAN);
+    buf_puts(b, b->length ? "; " : "");
+    human_number(b, m, used);
+    buf_puts(b, " of ");
+    human_number(b, m, allowed);
+    buf_printf(b, " %s (", noun);
+    buf_double_fixed(b, used / allowed * 100, 0);
+    buf_printf(b, " %%, %s", l->by);
+    if (l->cgroup)
+        buf_printf(b, " of %s", l->cgroup);
+    buf_puts(b, ")");
 }
 
-/* The last column; without a word the line ends with its last figure. */
-static void add_word(struct sink *s, const char *word)
+/* A limit of a cgroup is on what is charged to it, which RSS can be above (pages of files that
+ * others have read first). The kernel's own peak counts when it was reached in this run. 0 when the
+ * cgroup that set the limit was not read. */
+static double charged(const struct summary *summary, const struct limit *l)
 {
-    while (!*word && s->text.length && s->text.data[s->text.length - 1] == ' ')
-        s->text.length--;
-    style(s, *word ? DIM : "");
-    buf_puts(&s->text, word);
-    style(s, *word ? PLAIN : "");
-    buf_putc(&s->text, '\n');
+    for (size_t i = 0; l->cgroup && i < summary->thing_count; i++) {
+        const struct thing_summary *t = &summary->things[i];
+        const struct series *now = &t->series[cgroup_memory_bytes - cgroup_first];
+        const struct series *peak = &t->series[cgroup_memory_peak_bytes - cgroup_first];
+        if (t->thing->entity.kind == ENTITY_CGROUP && now->count &&
+            strcmp(entity_name(&t->thing->entity), l->cgroup) == 0)
+            return peak->count && peak->max > peak->min ? peak->max : now->max;
+    }
+    return 0;
 }
 
-static void add_line(struct sink *s, const struct summary *summary, enum metric_id id, bool parts)
+static void add_memory_allowance(struct buf *b, const struct summary *summary,
+                                 const struct limit *l, double rss)
 {
-    size_t start = s->text.length;
-    buf_puts(&s->text, metric_of(id)->facts.title);
-    buf_pad(&s->text, start, TITLE);
-    style(s, BOLD);
-    add_figure(s, summary, PART_COMBINED, id, FIGURE);
-    style(s, PLAIN);
-    add_mean(s, summary, id);
-    if (parts) {
-        add_figure(s, summary, PART_MAIN, id, MAIN);
-        add_figure(s, summary, PART_DESCENDANTS, id, DESCENDANTS);
-    }
-    add_word(s, word_for(summary->verdicts[PART_COMBINED][id].quality));
+    double used = charged(summary, l);
+    add_allowance(b, l, process_memory_rss_bytes, used > 0 ? used : rss, (double)l->value,
+                  used > 0 ? "memory, all that is charged to the cgroup" : "memory");
 }
 
-static void add_heading(struct sink *s, bool parts)
+/* The denominators: how much of what it could have had it used. */
+static void add_allowances(struct sink *s, const struct summary *summary, const struct text_rows *r)
 {
-    const struct {
-        const char *name;
-        unsigned width;
-    } columns[] = {
-        {"", TITLE},
-        {"total, peak", FIGURE},
-        {"mean", MEAN},
-        {part_name(PART_MAIN), MAIN},
-        {part_name(PART_DESCENDANTS), DESCENDANTS},
-    };
-    style(s, DIM);
-    for (size_t i = 0; i < (parts ? ARRAY_LEN(columns) : 3); i++) {
-        size_t start = s->text.length;
-        buf_puts(&s->text, columns[i].name);
-        buf_pad_left(&s->text, start, columns[i].width);
-    }
-    style(s, PLAIN);
-    buf_putc(&s->text, '\n');
-}
-
-static void add_table(struct sink *s, const struct summary *summary)
-{
-    bool parts = has_parts(summary);
-    bool any = false;
-    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
-        if (!has_line(s, summary, id))
-            continue;
-        if (!any)
-            add_heading(s, parts);
-        any = true;
-        add_line(s, summary, id, parts);
-    }
-    if (any)
-        buf_putc(&s->text, '\n');
+    const struct target_summary *t = &summary->whole;
+    const struct limit *cpus = &t->limits.of[LIMIT_CPUS];
+    const struct limit *memory = &t->limits.of[LIMIT_MEMORY_BYTES];
+    const struct series *cores = &t->series[PART_COMBINED][process_cpu_cores];
+    struct buf b = {0};
+    if (cpus->known && cpus->cores > 0 && text_has_line(s, r, process_cpu_cores))
+        add_allowance(&b, cpus, process_cpu_cores, series_mean(cores, metric_of(process_cpu_cores)),
+                      cpus->cores, "cores");
+    if (memory->known && memory->value && text_has_line(s, r, process_memory_rss_bytes))
+        add_memory_allowance(&b, summary, memory,
+                             text_figure(r, PART_COMBINED, process_memory_rss_bytes));
+    if (b.length && !buf_failed(&b))
+        text_paragraph(s, "of what was allowed: ", b.data);
+    buf_done(&b);
 }
 
 /* ---- Foot ------------------------------------------------------------------------------------ */
-
-/* The titles of what is known to be zero, or not known. */
-static void add_rest(struct sink *s, const struct summary *summary, bool known)
-{
-    struct buf titles = {0};
-    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
-        if (!is_shown(s, id) || has_line(s, summary, id) || is_known(summary, id) != known)
-            continue;
-        buf_printf(&titles, "%s%s", titles.length ? "; " : "", metric_of(id)->facts.title);
-    }
-    if (titles.length && !buf_failed(&titles))
-        add_paragraph(s, known ? "zero: " : "unknown: ", titles.data);
-    buf_done(&titles);
-}
 
 static void add_survivors(struct sink *s, const struct summary *summary)
 {
@@ -346,7 +188,7 @@ static void add_survivors(struct sink *s, const struct summary *summary)
     for (size_t i = 0; i < count && i < SUMMARY_STILL_RUNNING; i++) {
         const struct survivor *p = &summary->survivors[i];
         buf_printf(&s->text, "  %d ", (int)p->pid);
-        add_foreign(s, p->name, "");
+        text_foreign(s, p->name);
         buf_puts(&s->text, ": ");
         human_seconds(&s->text, (double)p->cpu_ns / 1e9);
         buf_puts(&s->text, " CPU, ");
@@ -360,15 +202,15 @@ static void add_survivors(struct sink *s, const struct summary *summary)
 static void add_notes(struct sink *s, const struct summary *summary)
 {
     for (size_t i = 0; i < summary->note_count && i < SUMMARY_NOTES; i++)
-        add_paragraph(s, "note: ", summary->notes[i]);
+        text_paragraph(s, "note: ", summary->notes[i]);
     if (summary->note_count > SUMMARY_NOTES)
         buf_printf(&s->text, "note: and %zu more\n", summary->note_count - SUMMARY_NOTES);
 }
 
-static bool has_quality(const struct sink *s, const struct summary *summary, enum quality q)
+static bool has_quality(const struct sink *s, const struct text_rows *r, enum quality q)
 {
-    for (unsigned id = 0; id < PROCESS_METRICS; id++)
-        if (has_line(s, summary, id) && summary->verdicts[PART_COMBINED][id].quality == q)
+    for (unsigned i = 0; i < r->count; i++)
+        if (text_has_line(s, r, i) && text_quality(r, PART_COMBINED, i) == q)
             return true;
     return false;
 }
@@ -402,25 +244,97 @@ static void add_self(struct sink *s, const struct summary *summary)
             add_self_figure(&figures, m, number, elapsed);
     }
     if (figures.length && !buf_failed(&figures))
-        add_paragraph(s, "measuring took ", figures.data);
+        text_paragraph(s, "measuring took ", figures.data);
     buf_done(&figures);
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+static void add_target(struct sink *s, const struct summary *summary)
+{
+    struct text_rows r = text_rows_of_target(s, &summary->whole);
+    add_answer(s, &r);
+    add_allowances(s, summary, &r);
+    buf_putc(&s->text, '\n');
+    text_table(s, &r, summary->elapsed_ns);
+    if (summary->target_count)
+        text_targets(s, summary);
+    text_rest(s, &r);
+}
+
+static void add_system(struct sink *s, const struct summary *summary,
+                       const struct thing_summary *system)
+{
+    struct text_rows r = text_rows_of_thing(s, system);
+    if (summary->has_target) {
+        text_style(s, BOLD);
+        buf_printf(&s->text, "\nthe machine %s\n", summary->run->host);
+        text_style(s, PLAIN);
+    }
+    add_answer(s, &r);
+    buf_putc(&s->text, '\n');
+    text_table(s, &r, summary->elapsed_ns);
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
+        if (kind != ENTITY_SYSTEM && kind != ENTITY_CGROUP && kind != ENTITY_CGROUP_DISK)
+            text_kind(s, summary, kind);
+    text_rest(s, &r);
+}
+
+/* Others are in it too, so its figures are not the job's; they say how near the limits were. */
+static void add_cgroup(struct sink *s, const struct summary *summary,
+                       const struct thing_summary *cgroup)
+{
+    struct text_rows r = text_rows_of_thing(s, cgroup);
+    buf_puts(&s->text, "\n");
+    text_style(s, BOLD);
+    buf_puts(&s->text, "everything in cgroup ");
+    text_foreign(s, entity_name(&cgroup->thing->entity));
+    text_style(s, PLAIN);
+    buf_puts(&s->text, "\n");
+    text_table(s, &r, summary->elapsed_ns);
+}
+
+/* A cgroup without limits and without trouble is of interest only when all is. */
+static bool is_tight(const struct thing_summary *t)
+{
+    static const enum metric_id signs[] = {cgroup_cpu_limit_cores, cgroup_memory_limit_bytes,
+                                           cgroup_oom_kills_count, cgroup_cpu_throttled_seconds};
+    for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
+        const struct series *s = &t->series[signs[i] - cgroup_first];
+        if (s->observed_ns && (s->max > 0 || s->last.u))
+            return true;
+    }
+    return false;
+}
+
+static void add_machine(struct sink *s, const struct summary *summary)
+{
+    for (size_t i = 0; i < summary->thing_count; i++) {
+        const struct thing_summary *t = &summary->things[i];
+        enum entity_kind kind = t->thing->entity.kind;
+        if (kind == ENTITY_CGROUP && ((s->flags & TOLL_OUTPUT_VERBOSE) || is_tight(t)))
+            add_cgroup(s, summary, t);
+        if (kind == ENTITY_SYSTEM)
+            add_system(s, summary, t);
+    }
 }
 
 static void text_summary(struct sink *s, const struct summary *summary)
 {
+    struct text_rows r = text_rows_of_target(s, &summary->whole);
     add_head(s, summary);
-    add_table(s, summary);
-    add_rest(s, summary, true);
-    add_rest(s, summary, false);
+    if (summary->has_target)
+        add_target(s, summary);
+    add_machine(s, summary);
     add_survivors(s, summary);
     add_notes(s, summary);
-    style(s, DIM);
-    if (has_quality(s, summary, QUALITY_EXACT_IF_REAPED))
-        add_paragraph(s, "no word: ",
-                      "exact, counted by the kernel; only a child that nobody waits for could be "
-                      "missing, and none was seen");
+    text_style(s, DIM);
+    if (summary->has_target && has_quality(s, &r, QUALITY_EXACT_IF_REAPED))
+        text_paragraph(s, "no word: ",
+                       "exact, counted by the kernel; only a child that nobody waits for could be "
+                       "missing, and none was seen");
     add_self(s, summary);
-    style(s, PLAIN);
+    text_style(s, PLAIN);
 }
 
 const struct sink_kind sink_text = {

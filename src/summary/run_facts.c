@@ -47,8 +47,24 @@ int run_set_labels(struct run *r, const char *const labels[])
     return r->labels ? 0 : -ENOMEM;
 }
 
+int run_add_target(struct run *r, const char *name, const char *what)
+{
+    struct run_target *longer = realloc(r->targets, (r->target_count + 1) * sizeof *longer);
+    if (!longer)
+        return -ENOMEM;
+    r->targets = longer;
+    struct run_target *t = &longer[r->target_count++];
+    *t = (struct run_target){.name = strdup(name), .what = strdup(what)};
+    return t->name && t->what ? 0 : -ENOMEM;
+}
+
 void run_done(struct run *r)
 {
+    for (size_t i = 0; i < r->target_count; i++) {
+        free(r->targets[i].name);
+        free(r->targets[i].what);
+    }
+    free(r->targets);
     free(r->name);
     free_strings(r->command);
     free_strings(r->labels);

@@ -4,6 +4,12 @@
 
 #include "toll.h"
 
+/* One of the things a run was attached to. */
+struct run_target {
+    char *name; /* owned */
+    char *what; /* owned: "process 1234 (make) and its descendants" */
+};
+
 struct run {
     char *name;     /* owned */
     bool is_named;  /* by the user, not after the command */
@@ -11,8 +17,13 @@ struct run {
     char **labels;  /* owned "key=value", NULL behind the last; or NULL */
     char host[65];
     char kernel[65];
-    unsigned cpus; /* that may be used */
-    pid_t pid;     /* of the main process */
+    unsigned cpus;              /* that may be used */
+    pid_t pid;                  /* of the main process, 0: there is none */
+    struct run_target *targets; /* owned; what was attached to, none for a command */
+    size_t target_count;
+    bool since_start; /* counters count from the birth of the processes and of the machine */
+    bool system;      /* the machine is measured too */
+    bool network;     /* … and the network of the target */
     uint64_t start_real_ns;
     uint64_t interval_ns; /* 0 = auto */
     bool no_children;
@@ -21,5 +32,7 @@ struct run {
 /* Copies; 0 or -ENOMEM. */
 int run_set_command(struct run *r, char *const argv[]);
 int run_set_labels(struct run *r, const char *const labels[]);
+
+int run_add_target(struct run *r, const char *name, const char *what);
 
 void run_done(struct run *r);

@@ -6,14 +6,14 @@
 /* Histograms count in whole numbers: nanoseconds, millionths of a core, bytes. */
 static double histogram_scale(const struct metric *m)
 {
-    if (metric_is_double(m))
+    if (metric_is_double(m) || m->unit == UNIT_joules)
         return 1e6;
     return m->unit == UNIT_seconds ? 1e9 : 1;
 }
 
 static bool is_windowed(const struct metric *m)
 {
-    return m->kind == METRIC_COUNTER || m->unit == UNIT_cores;
+    return m->kind == METRIC_COUNTER || m->fold == FOLD_RATE;
 }
 
 static void observe(struct series *s, const struct metric *m, double value, uint64_t weight_ns,
@@ -26,7 +26,7 @@ static void observe(struct series *s, const struct metric *m, double value, uint
     if (!s->count || value < s->min)
         s->min = value;
     s->count++;
-    if (s->histogram)
+    if (s->histogram && value >= 0) /* a temperature may be below */
         histogram_add(s->histogram, (uint64_t)(value * histogram_scale(m) + 0.5), weight_ns);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "metric/frame.h"
+#include "metric/limits.h"
 #include "metric/quality.h"
 #include "summary/run_facts.h"
 #include "summary/series.h"
@@ -18,14 +19,32 @@ struct survivor {
     uint64_t rss_bytes;
 };
 
+/* What one target came to. */
+struct target_summary {
+    struct series series[PARTS][PROCESS_METRICS];
+    struct verdict verdicts[PARTS][PROCESS_METRICS];
+    bool has_parts;       /* a main process and its descendants */
+    struct limits limits; /* what it may use */
+    struct toll_end end;
+    uint64_t denied; /* bits that permissions hid for some process at some time */
+};
+
+/* What one thing of the machine came to. */
+struct thing_summary {
+    const struct measured *thing; /* borrowed */
+    struct series *series;        /* owned, one for each metric of the entity */
+};
+
 struct summary {
     const struct run *run; /* borrowed */
-    struct toll_end end;
     uint64_t elapsed_ns;
-    struct series target[PARTS][PROCESS_METRICS];
-    struct verdict verdicts[PARTS][PROCESS_METRICS];
+    bool has_target;                /* otherwise only the machine was measured */
+    struct target_summary whole;    /* all targets together */
+    struct target_summary *targets; /* owned; each of several, as named in run */
+    size_t target_count;            /* 0 when there is but one */
     struct series self[SELF_METRICS];
-    uint64_t denied; /* bits that permissions hid for some process at some time */
+    struct thing_summary *things; /* owned, by their numbers */
+    size_t thing_count;
     struct survivor survivors[SUMMARY_STILL_RUNNING];
     size_t survivor_count;        /* may exceed what the array holds */
     char *notes[SUMMARY_NOTES];   /* owned sentences */
@@ -34,6 +53,9 @@ struct summary {
 };
 
 int summary_init(struct summary *s, const struct run *run);
+
+/* Room for each of several targets. 0 or -ENOMEM. */
+int summary_add_targets(struct summary *s, size_t count);
 void summary_done(struct summary *s);
 
 void summary_frame(struct summary *s, const struct frame *f);
@@ -44,5 +66,8 @@ bool summary_note(struct summary *s, const char *sentence);
 /* The run is over. */
 void summary_end(struct summary *s, uint64_t elapsed_ns);
 
-/* Whether anything is known of that figure. */
+/* Whether anything is known of that figure of the whole. */
 bool summary_knows(const struct summary *s, enum part part, enum metric_id id);
+
+/* How a figure of the machine was obtained: counters are the kernel's own. */
+enum quality summary_thing_quality(const struct series *s, const struct metric *m);

@@ -113,3 +113,80 @@ def test_program_links_and_runs(tmp_path):
     subprocess.run(command, check=True)
     env = {**os.environ, "LD_LIBRARY_PATH": BUILD}
     assert subprocess.run([str(program)], env=env, check=False).returncode == 0
+
+
+# A program with a child of its own that has ended: whoever attaches leaves it to the program.
+HOST = r"""
+#include "toll.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int others; /* children that are none of the program's, while it measures */
+
+static int measure(void)
+{
+    struct toll_options o = {.size = sizeof o, .interval_ns = 50000000, .system = true};
+    struct toll_target self = {.size = sizeof self, .id = getppid()};
+    struct toll_tracker *t;
+    struct toll_error e;
+    if (toll_tracker_new(&t, &o, &e) < 0 || toll_tracker_add_target(t, &self, &e) < 0 ||
+        toll_tracker_attach(t, &e) < 0)
+        return fprintf(stderr, "%s\n", e.message), 1;
+    for (int i = 0; i < 6 && toll_tracker_step(t) > 0; i++) {
+        struct pollfd fd = {.fd = toll_tracker_fd(t), .events = POLLIN};
+        poll(&fd, 1, 1000);
+    }
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *f = fopen(path, "r");
+    if (f && fgets(text, sizeof text, f))
+        for (char *at = text; (at = strchr(at, ' ')); at++)
+            others++;
+    struct toll_end end;
+    toll_tracker_finish(t, &end);
+    toll_tracker_free(t);
+    return 0;
+}
+
+int main(void)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(7);
+    if (measure())
+        return 1;
+    if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 7)
+        return 2;
+    if (waitpid(-1, &status, 0) != -1 || errno != ECHILD)
+        return 3; /* something of toll's was left behind */
+    printf("%d\n", others - 1);
+    return 0;
+}
+"""
+
+# A filesystem that never answers needs a helper of toll's: FUSE whose server does not listen.
+SILENT = ('exec 9<>/dev/fuse && '
+          'mount -i -t fuse -o fd=9,rootmode=40000,user_id=0,group_id=0 silent "$1" || exit 99; '
+          'shift; exec "$@"')
+
+
+@pytest.mark.skipif(SANITIZED, reason="the program is built without sanitizers")
+@pytest.mark.parametrize("filesystem", ["usual", "silent"])
+def test_attach_leaves_children_alone(tmp_path, filesystem):
+    (tmp_path / "host.c").write_text(HOST)
+    subprocess.run(["cc", f"-I{TOP}/include", "-o", tmp_path / "host", tmp_path / "host.c",
+                    f"-L{BUILD}", "-ltoll", f"-Wl,-rpath,{BUILD}"], check=True)
+    command = [tmp_path / "host"]
+    if filesystem == "silent":
+        (tmp_path / "silent").mkdir()
+        command = ["unshare", "-m", "sh", "-c", SILENT, "sh", tmp_path / "silent", *command]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if filesystem == "silent" and done.returncode in (1, 99) and "perm" in done.stderr.lower():
+        pytest.skip("no filesystem without an answer can be made here")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == (1 if filesystem == "silent" else 0), "helpers"

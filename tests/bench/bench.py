@@ -2,7 +2,8 @@
 """The benchmarks of toll: a table of ratios, each within one run of this program.
 
     BENCH_N=100           only trees of that size (several with commas)
-    BENCH_ONLY=floor      only these parts: cadence, floor, slowdown, start, count
+    BENCH_ONLY=floor      only these parts: cadence, attach, system, network, floor, slowdown,
+                          start, count
     BENCH_ROUNDS=3        that many times as many repetitions
 """
 import os
@@ -10,14 +11,20 @@ import shutil
 import sys
 
 import against_floor
+import attaching
 import cadence
 import counting
 import measure
+import network_bytes
 import slowdown
 import starting
+import whole_machine
 
 PARTS = {
     "cadence": cadence.run,
+    "attach": attaching.run,
+    "system": whole_machine.run,
+    "network": network_bytes.run,
     "floor": against_floor.run,
     "slowdown": slowdown.run,
     "start": starting.run,

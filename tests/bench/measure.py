@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -85,10 +86,11 @@ def status_of(pid):
 
 
 @contextlib.contextmanager
-def tree(n, mode, prefix=(), env=None):
+def tree(n, mode, prefix=(), env=None, session=False):
     """A tree of n processes, perhaps below a command that starts it: (Popen, pid of the first)."""
     with subprocess.Popen([*prefix, program("tree"), str(n), mode], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, env=env) as process:
+                          stderr=subprocess.DEVNULL, env=env,
+                          start_new_session=session) as process:
         root = int(process.stdout.readline())
         try:
             yield process, root
@@ -97,27 +99,47 @@ def tree(n, mode, prefix=(), env=None):
             process.wait()
 
 
-def run_toll(n, mode, interval_ms, warm, window, options=()):
-    """CPU time per tick of toll in the steady state, from outside, by its CPU clock.
+def watch(pid, warm, window):
+    """CPU time per tick of a toll in the steady state, from outside, by its CPU clock.
 
     What its start and its end cost is not in it. toll sleeps once before each tick, so the ticks
     of the window are its voluntary context switches."""
-    summary = WORK / "summary.json"
-    prefix = [TOLL, "run", "-i", f"{interval_ms}ms", "--summary", "json", "--summary-to",
-              str(summary), *options, "--"]
-    with tree(n, mode, prefix) as (toll, _):
-        time.sleep(warm)
-        before, cpu_before = status_of(toll.pid), cpu_ns(toll.pid)
-        time.sleep(window)
-        cpu_after, after = cpu_ns(toll.pid), status_of(toll.pid)
-    record = json.loads(summary.read_text())
+    time.sleep(warm)
+    before, cpu_before = status_of(pid), cpu_ns(pid)
+    time.sleep(window)
+    cpu_after, after = cpu_ns(pid), status_of(pid)
     ticks = int(after["voluntary_ctxt_switches"]) - int(before["voluntary_ctxt_switches"])
     return {
         "tick_ns": (cpu_after - cpu_before) / ticks,
         "ticks": ticks,
+        "share": (cpu_after - cpu_before) / (window * 1e9),
         "memory": int(after["VmHWM"].split()[0]) * 1024,
-        "seen": record["target"]["combined"]["processes"]["max"],
     }
+
+
+def run_toll(n, mode, interval_ms, warm, window, options=()):
+    """toll run of a tree."""
+    summary = WORK / "summary.json"
+    prefix = [TOLL, "run", "-i", f"{interval_ms}ms", "--summary", "json", "--summary-to",
+              str(summary), *options, "--"]
+    with tree(n, mode, prefix) as (toll, _):
+        seen = watch(toll.pid, warm, window)
+    record = json.loads(summary.read_text())
+    return seen | {"seen": record["target"]["combined"]["processes"]["max"]}
+
+
+def watch_toll(words, interval_ms, warm, window):
+    """toll attach or toll system, ended by us."""
+    summary = WORK / "summary.json"
+    command = [TOLL, *words, "-i", f"{interval_ms}ms", "-q", "-o", str(summary)]
+    with subprocess.Popen(command) as toll:
+        try:
+            seen = watch(toll.pid, warm, window)
+        finally:
+            toll.send_signal(signal.SIGINT)
+            toll.wait()
+    target = json.loads(summary.read_text()).get("target")
+    return seen | {"seen": target["combined"]["processes"]["max"] if target else None}
 
 
 def output_of(*command):

@@ -1,14 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""psutil_loop.py PID INTERVAL SKIP TICKS: sample a tree the way a careful user of psutil does.
+"""psutil_loop.py PID|groups:PGID,… INTERVAL SKIP TICKS: sample a tree, or process groups, the way a
+careful user of psutil does.
 
 Process objects are kept, values that come from one file are read together (oneshot), deadlines are
 absolute. Prints ticks, CPU seconds of the ticks after the first SKIP, and how long they took."""
+import os
 import sys
 import time
 
 import psutil
 
-root = psutil.Process(int(sys.argv[1]))
+
+def members_of(groups):
+    for process in psutil.process_iter():
+        try:
+            if os.getpgid(process.pid) in groups:
+                yield process
+        except ProcessLookupError:
+            pass
+
+
+asked = sys.argv[1].removeprefix("groups:")
+by_group = asked != sys.argv[1]
+groups = set(map(int, asked.split(",")))
+root = None if by_group else psutil.Process(int(asked))
 interval = float(sys.argv[2])
 skip, ticks = int(sys.argv[3]), int(sys.argv[4])
 kept = {}
@@ -18,7 +33,7 @@ for tick in range(skip + ticks):
         began, began_cpu = time.monotonic(), time.process_time()
     deadline = max(deadline + interval, time.monotonic())
     time.sleep(max(0, deadline - time.monotonic()))
-    members = [root] + root.children(recursive=True)
+    members = list(members_of(groups)) if by_group else [root] + root.children(recursive=True)
     kept = {p: kept.get(p, p) for p in members}
     for p in kept.values():
         try:

@@ -112,8 +112,8 @@ def test_every_dependency_has_its_reason():
 
 
 def options():
-    """(letter or None, long name) of every option in the help."""
-    text = output(TOLL, "help", "run")
+    """(letter or None, long name) of every option in the help, of whatever subcommand."""
+    text = "".join(output(TOLL, "help", name) for name in ("run", "attach", "system"))
     found = re.findall(r"^ +(?:-(\w), )?--([a-z-]+)", text, flags=re.MULTILINE)
     assert len(found) > 10
     return found
@@ -140,7 +140,7 @@ def test_completion_has_every_option(file):
 
 
 def test_man_page_and_readme_name_real_options_only():
-    known = {name for _, name in options()} | {"version", "json", "markdown"}
+    known = {name for _, name in options()} | {"version", "json", "markdown", "strict"}
     template = (TOP / "man/toll.1.in").read_text(encoding="utf-8").replace("\\-", "-")
     template = template.replace("--name", "").replace("--epochs", "")  # of an example
     text = template + (TOP / "README.md").read_text(encoding="utf-8")
@@ -173,6 +173,10 @@ def test_output_is_as_shown(block):
     assert block["text"] == refresh.printed(block["command"], BUILD), "run tools/refresh-docs"
 
 
+def test_examples_are_filled_in():
+    assert [name for name, block in BLOCKS if not block["text"]] == [], "run tools/refresh-docs"
+
+
 def titles():
     """What a line of the table may begin with."""
     return {metric["title"] for metric in json.loads(output(TOLL, "metrics", "--json"))}
@@ -180,10 +184,13 @@ def titles():
 
 def test_summaries_shown_have_the_titles_of_today():
     known = titles()
+    # Behind the table of figures stand those of targets and things of the machine, by their names.
+    others = re.compile(r"^(?:targets|[a-z]+s|rapl|cgroup_disks) {10,}\S", re.MULTILINE)
     rows = re.compile(r"^(\S[^\n]*?) {2,}(?:≥ )?[\d.,?]+ ?\S* ", re.MULTILINE)
     for _, block in BLOCKS:
-        if "\ntoll: " in f"\n{block['text']}":
-            shown = set(rows.findall(block["text"]))
+        if "\ntoll: " in f"\n{block['text']}" and "total, peak" in block["text"]:
+            table = others.split(block["text"].partition("total, peak")[2])[0]
+            shown = set(rows.findall(table))
             assert shown and shown <= known, "run tools/refresh-docs"
 
 
@@ -198,7 +205,25 @@ def written(tmp_path_factory):
     job = "sleep 1 & (sleep 0.05); sleep 0.2; exit 3"
     done = subprocess.run([*command, "--", "sh", "-c", job], cwd=directory, check=False)
     assert done.returncode == 3
+    write_others(directory)
     return directory
+
+
+def write_others(directory):
+    """… of two targets and the machine."""
+    with subprocess.Popen(["sleep", "60"]) as one, subprocess.Popen(["sleep", "60"]) as two:
+        try:
+            command = [TOLL, "attach", "-q", "--system", "--for", "200ms", "-m", "*"]
+            command += ["-o", "machine.csv", "-o", "machine.jsonl", str(one.pid), str(two.pid)]
+            subprocess.run(command, cwd=directory, check=True)
+        finally:
+            one.kill()
+            two.kill()
+
+
+def keys_written(directory):
+    texts = [(directory / name).read_text("utf-8") for name in ("run.jsonl", "machine.jsonl")]
+    return {key for text in texts for line in documents_in(text) for key in keys(line)}
 
 
 def keys(value):
@@ -220,26 +245,38 @@ def documents_in(text):
 
 @pytest.mark.parametrize("text", fenced("json"))
 def test_json_shown_has_the_keys_of_today(text, written):
-    record = (written / "run.jsonl").read_text(encoding="utf-8")
-    known = {key for line in documents_in(record) for key in keys(line)}
     shown = {key for document in documents_in(text) for key in keys(document)}
-    assert shown and shown <= known
+    assert shown and shown <= keys_written(written)
 
 
 @pytest.mark.parametrize("text", fenced("csv"))
 def test_csv_shown_has_the_columns_of_today(text, written):
-    with open(written / "run.csv", encoding="utf-8", newline="") as file:
-        known = next(csv.reader(file))
+    known = set()
+    for name in ("run.csv", "machine.csv"):
+        with open(written / name, encoding="utf-8", newline="") as file:
+            known |= set(next(csv.reader(file)))
     rows = list(csv.reader(text.splitlines()))
-    assert set(rows[0]) <= set(known)
+    assert set(rows[0]) <= known
     assert {len(row) for row in rows} == {len(rows[0])}
+
+
+@pytest.mark.parametrize("record", ["run.jsonl", "machine.jsonl"])
+def test_what_is_written_follows_the_schemas(record, written):
+    jsonschema = pytest.importorskip("jsonschema")
+    for kind in ("record", "summary"):
+        schema = json.loads((TOP / f"docs/schema/{kind}.schema.json").read_text(encoding="utf-8"))
+        validator = jsonschema.Draft202012Validator(schema)
+        for line in map(json.loads, (written / record).read_text(encoding="utf-8").splitlines()):
+            if kind == "record":
+                validator.validate(line)
+            elif line["type"] == "summary":
+                validator.validate({key: v for key, v in line.items() if key != "type"})
 
 
 def test_formats_describes_every_key(written):
     """Keys of the record and the summary that are not metrics stand in docs/formats.md."""
     metrics = {metric["name"] for metric in json.loads(output(TOLL, "metrics", "--json"))}
-    record = (written / "run.jsonl").read_text(encoding="utf-8")
-    found = {key for line in documents_in(record) for key in keys(line)} - metrics
+    found = keys_written(written) - metrics
     text = (TOP / "docs/formats.md").read_text(encoding="utf-8")
     assert [key for key in sorted(found) if f"`{key}`" not in text and f'"{key}"' not in text] == []
 

@@ -166,6 +166,51 @@ def test_from_then_on(tmp_path, kind):
     walk(tmp_path, kind, "+")
 
 
+# ---- What runs already ---------------------------------------------------------------------------
+
+
+def observe(directory, fault, words):
+    """toll attach or system with a fault: it measures, or it says why not, and exits with 125."""
+    directory.mkdir()
+    env = {
+        **os.environ,
+        "LD_PRELOAD": FAULTS,
+        "TOLL_FAULT": fault,
+        "TOLL_FAULT_FIRED": str(directory / "fired"),
+        "ASAN_OPTIONS": "abort_on_error=1:verify_asan_link_order=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "abort_on_error=1:print_stacktrace=1",
+    }
+    done = subprocess.run(
+        [TOLL, *words, "-i", "1ms", "--for", "15ms", "-o", "x.csv", "-o", "x.jsonl"],
+        cwd=directory,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    told = f"{fault}: status {done.returncode}\n{done.stderr}"
+    assert done.returncode in (0, 125), told
+    assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr, told
+    assert done.returncode == 0 or "toll: " in done.stderr, told
+    for name, look in (("x.csv", check_csv), ("x.jsonl", check_jsonl)):
+        if (directory / name).exists():
+            look(directory / name)
+    return (directory / "fired").exists()
+
+
+@pytest.mark.parametrize("suffix", ["", "+"])
+@pytest.mark.parametrize("kind", ["malloc", "calloc", "realloc", "open", "read", "pread", "poll"])
+@pytest.mark.parametrize("what", ["attach", "system"])
+def test_what_runs_already(tmp_path, what, kind, suffix):
+    words = [what] if what == "system" else [what, f"a={os.getpid()}", "--match=pytest", "--network"]
+    n = 1
+    while observe(tmp_path / str(n), f"{kind}:{n}{suffix}", words):
+        n += 1 if n < EVERY_CALL_UP_TO else n // 5
+        assert n < 100000, "the fault comes up however often the call is made"
+
+
 @pytest.mark.parametrize(
     "kind, error",
     [("open", "ENOENT"), ("open", "EACCES"), ("pread", "ESRCH"), ("pread", "EACCES"),
@@ -199,11 +244,11 @@ def test_short_writes(tmp_path):
 
 
 def test_a_full_disk_is_told(tmp_path):
-    """Every write to a file fails; the summary on the terminal says which."""
+    """The first write is that of the head of x.jsonl; the summary on the terminal says so."""
     outcome = Outcome(tmp_path / "run", "write:1:ENOSPC")
     check(outcome)
     assert outcome.fired
-    assert "x.csv" in outcome.stderr and "No space left on device" in outcome.stderr
+    assert "x.jsonl" in outcome.stderr and "No space left on device" in outcome.stderr
 
 
 def test_no_descriptors_left_for_measuring(tmp_path):

@@ -16,6 +16,8 @@ NOBODY = 65534
 
 # Runs that are replayed with options; the others are replayed plainly.
 VARIANTS = {
+    "attach-tree.since-start": ["--since-start"],
+    "attach-tree.no-children": ["--no-children"],
     "this-machine.no-children": ["--no-children"],
     "this-machine.some-metrics": ["--metrics", "cpu_*,target_memory_rss*,processes"],
     "this-machine.rss-only": ["--memory", "rss", "--processes", "none"],

@@ -13,10 +13,22 @@ import recorded
 jsonschema = pytest.importorskip("jsonschema")
 
 SCHEMAS = recorded.TOP / "docs/schema"
+ENTITIES = {m["entity"] for m in recorded.metrics()}
 NAMES_OF = {
-    entity: {m["name"] for m in recorded.metrics() if m["entity"] == entity}
-    for entity in ("process", "self")
+    entity: {m["name"] for m in recorded.metrics() if m["entity"] == entity} for entity in ENTITIES
 }
+# The keys of things of the machine and their entity; words that are no figures.
+THINGS = {
+    "cores": "core",
+    "disks": "disk",
+    "mounts": "mount",
+    "netifs": "netif",
+    "sensors": "sensor",
+    "rapl": "rapl",
+    "cgroups": "cgroup",
+    "cgroup_disks": "cgroup_disk",
+}
+PARTS = ("combined", "main", "descendants")
 # Files that must take names of metrics from the table. In C an enumerator of the table may stand
 # (process_cpu_seconds): the compiler knows when it is no more. A string may not.
 GENERATED = ("src/sink", "src/cli", "docs/schema", "completions")
@@ -28,6 +40,11 @@ ALLOWED = {
     ("docs/schema/record.schema.json", "processes"),
     # An option.
     ("src/cli/option_table.c", "processes"),
+} | {
+    # What is allowed is called like what is used; size_bytes is in file_size_bytes.
+    (file, name)
+    for file in ("src/sink/record_limits.c", "docs/schema/summary.schema.json")
+    for name in ("memory_bytes", "open_files", "processes", "size_bytes", "tasks")
 }
 
 
@@ -42,12 +59,30 @@ def validator(name):
     return jsonschema.Draft202012Validator(schema)
 
 
+def figures_of(document):
+    """(entity, name) of every figure of a sample or a summary."""
+    targets = [document.get("target", {}), *document.get("targets", [])]
+    found = {("process", name) for t in targets for part in PARTS for name in t.get(part, {})}
+    found |= {(entity, name) for entity in ("system", "self") for name in document.get(entity, {})}
+    for key, entity in THINGS.items():
+        for thing in document.get(key, []):
+            found |= {(entity, n) for n, value in thing.items() if not isinstance(value, str)}
+    return found
+
+
+def assert_names_are_known(document):
+    assert figures_of(document)
+    assert [(e, name) for e, name in figures_of(document) if name not in NAMES_OF[e]] == []
+
+
+def test_every_entity_has_its_key():
+    assert ENTITIES == {*THINGS.values(), "process", "system", "self"}
+
+
 def test_summary_follows_its_schema(outputs):
     summary = json.loads(outputs[".json"])
     validator("summary.schema.json").validate(summary)
-    for figures in summary["target"].values():
-        assert figures.keys() <= NAMES_OF["process"]
-    assert summary["self"].keys() <= NAMES_OF["self"]
+    assert_names_are_known(summary)
 
 
 def test_record_follows_its_schema(outputs):
@@ -56,12 +91,21 @@ def test_record_follows_its_schema(outputs):
     lines = recorded.records(outputs[".jsonl"])
     for line in lines:
         record.validate(line)
-        for figures in line["target"].values() if line["type"] == "sample" else ():
-            assert figures.keys() <= NAMES_OF["process"]
+        if line["type"] == "sample":
+            assert_names_are_known(line)
     types = [line["type"] for line in lines]
     assert types[0] == "run" and types[-1] == "summary"
     assert types.count("run") == types.count("summary") == 1
     summary.validate({key: value for key, value in lines[-1].items() if key != "type"})
+
+
+SAMPLE = {"type": "sample", "tick": 0, "time": "2026-11-16T01:49:16.056Z"}
+SAMPLE |= {"elapsed_seconds": 0.1, "interval_seconds": 0.1, "self": {}}
+
+
+def test_the_schema_of_the_record_takes_what_refuse_breaks():
+    things = {"system": {"cpu_seconds": 1}, "sensors": [{"name": "cpu", "any_celsius": -1.5}]}
+    validator("record.schema.json").validate(SAMPLE | things)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +114,10 @@ def test_record_follows_its_schema(outputs):
         ("record.schema.json", {"type": "sample"}),
         ("record.schema.json", {"type": "event", "elapsed_seconds": -1, "name": "note", "text": "x"}),
         ("record.schema.json", {"type": "other"}),
+        ("record.schema.json", SAMPLE | {"system": {"cpu_seconds": None}}),
+        ("record.schema.json", SAMPLE | {"disks": [{"class": "disk", "reads": 1}]}),
+        ("record.schema.json", SAMPLE | {"sensors": [{"name": "cpu", "busy_ratio": -1}]}),
+        ("record.schema.json", SAMPLE | {"targets": []}),
         ("summary.schema.json", {"schema": "toll.summary/1"}),
     ],
 )
@@ -89,9 +137,12 @@ def test_csv_is_a_table(outputs):
     prefixes = {"combined": "target", "main": "main", "descendants": "descendants"}
     for sample, row in zip(samples, values):
         named = dict(zip(header, row))
-        for part, figures in sample["target"].items():
+        parts = {prefixes[part]: figures for part, figures in sample.get("target", {}).items()}
+        if "system" in sample:
+            parts["system"] = sample["system"]
+        for prefix, figures in parts.items():
             for name, value in figures.items():
-                text = named[f"{prefixes[part]}_{name}"]
+                text = named[f"{prefix}_{name}"]
                 assert text == "" if value is None else float(text) == value, name
 
 

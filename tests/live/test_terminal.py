@@ -192,3 +192,42 @@ def test_window_size_reaches_the_command(here):
         assert here.path("sizes").read_text().count("30 100") == 1
     finally:
         here.call([*tmux, "kill-server"])
+
+
+# ---- What runs already ---------------------------------------------------------------------------
+
+
+def test_ctrl_c_ends_attach_with_a_summary(bash):
+    """On a line of its own, behind the ^C of the terminal; the target does not notice."""
+    bash.type("sleep 1000 & echo pid $!\n")
+    pid = int(bash.expect(r"pid (\d+)\r")[1])
+    bash.type(f"TERM=xterm $TOLL attach -i 20ms {pid}\n")
+    bash.expect(r"\x1b\[2m +time +cores")  # the heading is dim
+    bash.expect(r"\d\d:\d\d:\d\d +\S+")
+    bash.type("\x03")
+    bash.expect(rf"\^C\r\n\x1b\[1mtoll: process {pid} \(sleep\)")
+    bash.expect("counted from the attach on")
+    bash.expect(PROMPT)
+    bash.type("echo status $?\n")
+    assert bash.expect(r"status (\d+)\r")[1] == "0"
+    assert state_of(pid) in "SR"
+    bash.type(f"kill {pid}\n")
+    until(lambda: not exists(pid), "the end of the target")
+
+
+@pytest.mark.parametrize("what, heading", [
+    ("system", "iowait"),
+    ("attach --system a-rather-long-name-of-a-target=$$ me=$$", "cores"),
+])
+def test_lines_fit_the_terminal(bash, what, heading):
+    """However much there is to show; and the heading comes back before it has left the screen."""
+    bash.type("stty cols 80 rows 24\n")
+    bash.expect(PROMPT)
+    bash.type(f"$TOLL {what} -q -i 10ms\n")
+    bash.expect("time ")
+    screen = bash.expect(rf"{heading}[\s\S]*?\r\n[\s\S]*?{heading}")[0]
+    bash.type("\x03")
+    bash.expect(PROMPT)
+    lines = [line.rstrip("\r") for line in screen.split("\n")]
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80

@@ -35,6 +35,8 @@ def place(tmp_path):
         )
         program.chmod(0o755)
     (tmp_path / "notes file.txt").touch()
+    (tmp_path / "groups.txt").touch()
+    (tmp_path / "groups here").mkdir()
     return tmp_path
 
 
@@ -121,7 +123,29 @@ LINES = [
     ("toll run -q -i 1s uniquej", ["run", "-q", "-i", "1s", "uniquejob"]),
     ("toll run --label=a=b -- uniquej", ["run", "--label=a=b", "--", "uniquejob"]),
     ("toll run -- cat notes", ["run", "--", "cat", "notes file.txt"]),
-    ("toll run cat --quie", ["run", "cat", "--quie"]),  # no longer an option of toll
+    ("toll run --timeo", ["run", "--timeout"]),
+    ("toll run -f cs", ["run", "-f", "csv"]),
+    ("toll att", ["attach"]),
+    ("toll attach --no-", ["attach", "--no-children"]),
+    ("toll attach --since", ["attach", "--since-start"]),
+    ("toll attach 12 web=34 --since", ["attach", "12", "web=34", "--since-start"]),
+    ("toll attach 12 -qf cs", ["attach", "12", "-qf", "csv"]),
+    ("toll attach --user nobod", ["attach", "--user", "nobody"]),
+    ("toll attach --cgroup=grou", ["attach", "--cgroup=groups here"]),
+    ("toll attach --cgroup grou", ["attach", "--cgroup", "groups here"]),
+    ("toll sys", ["system"]),
+    ("toll system --form", ["system", "--format"]),
+    ("toll system --summary json --sin", ["system", "--summary", "json", "--since-start"]),
+]
+# Words that are offered nothing: no longer an option of toll, or not one of this subcommand.
+NOTHING = [
+    ("toll run cat --quie", ["run", "cat", "--quie"]),
+    ("toll run --since", ["run", "--since"]),
+    ("toll run --user=nobod", ["run", "--user=nobod"]),
+    ("toll attach --timeo", ["attach", "--timeo"]),
+    ("toll attach -- --since", ["attach", "--", "--since"]),
+    ("toll system --no-ch", ["system", "--no-ch"]),
+    ("toll system notes", ["system", "notes"]),
 ]
 OF_THE_COMMAND = [
     ("toll run uniquejob che", ["run", "uniquejob", "checkout"]),
@@ -130,15 +154,20 @@ OF_THE_COMMAND = [
 ]
 
 
+def tabs(shell, lines):
+    """A shell may leave the slash behind a directory or take it away again."""
+    return [(line, [word.rstrip("/") for word in shell.tab(line)]) for line, _ in lines]
+
+
 @needs("bash")
 def test_bash(bash):
-    assert [(line, bash.tab(line)) for line, _ in LINES] == LINES
+    assert tabs(bash, LINES + NOTHING) == LINES + NOTHING
 
 
 @needs("zsh")
 def test_zsh(zsh):
-    lines = LINES + OF_THE_COMMAND
-    assert [(line, zsh.tab(line)) for line, _ in lines] == lines
+    lines = LINES + NOTHING + OF_THE_COMMAND
+    assert tabs(zsh, lines) == lines
 
 
 QUOTED = "toll run -m 'cpu_c*,cpu_u"
@@ -180,10 +209,61 @@ def fish_offers(place, line):
 @needs("fish")
 @pytest.mark.parametrize("line, words", LINES + OF_THE_COMMAND)
 def test_fish(line, words, place):
-    if line.endswith("--quie"):
-        assert "--quiet" not in fish_offers(place, line)
-    else:
-        assert list(fish_offers(place, line)) == [words[-1]]
+    offers = [offer.rstrip("/") for offer in fish_offers(place, line)]
+    assert offers == [words[-1]]
+
+
+@needs("fish")
+@pytest.mark.parametrize("line, words", NOTHING)
+def test_fish_offers_no_option_of_another(line, words, place):
+    assert not [offer for offer in fish_offers(place, line) if offer.startswith(words[-1])]
+
+
+# ---- Processes -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def job(place):
+    """A process with a name of its own."""
+    shutil.copy(shutil.which("sleep"), place / "bin" / "quiet:job")
+    with subprocess.Popen([place / "bin" / "quiet:job", "1000"]) as process:
+        end = time.monotonic() + DEADLINE
+        comm = pathlib.Path(f"/proc/{process.pid}/comm")
+        while comm.read_text() != "quiet:job\n":
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        yield process.pid
+        process.kill()
+
+
+@needs("bash")
+def test_bash_offers_processes(job):
+    assert str(job) in bash_offers("toll attach ")
+    assert str(job) in bash_offers("toll attach -q 1 ")
+    assert str(job) in bash_offers(f"toll attach {str(job)[:-1]}")
+    assert str(job) in bash_offers(f"toll attach web={str(job)[:-1]}")
+    setup = "COMP_WORDBREAKS=${COMP_WORDBREAKS//=}"
+    assert f"web={job}" in bash_offers(f"toll attach web={str(job)[:-1]}", setup, breaks=" ")
+    assert bash_offers("toll system ") == []
+
+
+@needs("fish")
+def test_fish_offers_processes_with_their_names(job, place):
+    assert fish_offers(place, "toll attach ")[str(job)].startswith("quiet:job")
+    assert f"web={job}" in fish_offers(place, f"toll attach web={str(job)[:-1]}")
+    assert fish_offers(place, "toll system ") == {}
+
+
+@needs("zsh")
+def test_zsh_offers_processes_with_their_names(job):
+    script = f"""
+        compdef() {{ :; }}; compset() {{ :; }}; _describe() {{ print -rl -- $pids; }}
+        . '{FILES}/_toll'
+        _toll_pids
+    """
+    done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, check=True)
+    assert f"{job}:quiet\\:job" in done.stdout.splitlines()
+    assert done.stderr == ""
 
 
 # ---- bash alone ----------------------------------------------------------------------------------
@@ -218,13 +298,25 @@ def test_bash_offers_every_metric_once():
 
 @needs("bash")
 def test_bash_offers_subcommands_and_their_words():
-    assert bash_offers("toll ") == ["--help", "--version", "help", "metrics", "run"]
-    assert bash_offers("toll help ") == ["help", "metrics", "run"]
+    subcommands = ["attach", "doctor", "help", "metrics", "run", "system"]
+    assert bash_offers("toll ") == ["--help", "--version", *subcommands]
+    assert bash_offers("toll help ") == subcommands
     assert bash_offers("toll metrics --") == ["--json", "--markdown"]
     assert bash_offers("toll metrics --json ") == []
     assert bash_offers("toll run --summary=") == ["json", "none", "text"]
     assert bash_offers("toll run --summary=j") == ["json"]
     assert bash_offers("toll run --name ") == []
+
+
+@pytest.mark.parametrize("subcommand", ["run", "attach", "system"])
+def test_every_option_of_the_subcommand_and_no_other(subcommand, place):
+    text = subprocess.check_output([TOLL, "help", subcommand], text=True)
+    options = sorted(re.findall(r"^ +(?:-., )?(--[a-z-]+)", text, re.MULTILINE))
+    assert "--help" in options
+    if shutil.which("bash"):
+        assert bash_offers(f"toll {subcommand} --") == options
+    if shutil.which("fish"):
+        assert sorted(fish_offers(place, f"toll {subcommand} --")) == options
 
 
 @needs("bash")
@@ -262,7 +354,8 @@ def test_fish_offers_every_metric_once(place):
 
 @needs("fish")
 def test_fish_offers_nothing_else(place):
-    assert sorted(fish_offers(place, "toll help ")) == ["help", "metrics", "run"]
+    subcommands = ["attach", "doctor", "help", "metrics", "run", "system"]
+    assert sorted(fish_offers(place, "toll help ")) == subcommands
     assert sorted(fish_offers(place, "toll metrics --")) == ["--json", "--markdown"]
     assert fish_offers(place, "toll metrics --json ") == {}
     assert fish_offers(place, "toll run --name ") == {}

@@ -56,7 +56,8 @@ def test_replay_tells_what_was_reaped(run):
     assert target["cpu_system_seconds"]["total"] == pytest.approx(float(usage[2]), abs=1e-6)
     assert target["faults_minor"]["total"] == int(usage[3])
     assert target["io_read_bytes"]["total"] == int(io[1]) > 0
-    assert target["processes_started"]["total"] >= 3
+    # The recorder looks now and then: on a busy machine a short process may be over before.
+    assert target["processes_started"]["total"] >= 1
     assert target["cpu_seconds"]["quality"] == "exact if reaped"
 
 

@@ -6,6 +6,13 @@
 #include "cli/options.h"
 #include "tree.h"
 
+const struct subcommand subcommands[] = {
+    {"run", "", "", NULL, false, FOR_RUN, NULL},
+    {"attach", "", "", NULL, false, FOR_ATTACH, NULL},
+    {"system", "", "", NULL, false, FOR_SYSTEM, NULL},
+    {0},
+};
+
 /* What came of a command line. */
 struct parsed {
     struct settings s;
@@ -20,28 +27,31 @@ static inline void parse_words(struct parsed *p, int argc, char **argv)
     p->result = options_read(&p->s, argc, argv, &p->rest, &p->e);
 }
 
-/* PARSE(&p, "-q", "make") */
-#define PARSE(p, ...)                                                                              \
+/* PARSE(&p, "-q", "make"), or of another subcommand PARSE_LINE(&p, "attach", "-q", "1") */
+#define PARSE(p, ...) PARSE_LINE(p, "run", __VA_ARGS__)
+#define PARSE_LINE(p, ...)                                                                         \
     do {                                                                                           \
-        const char *words_[] = {"run", __VA_ARGS__};                                               \
+        const char *words_[] = {__VA_ARGS__};                                                      \
         char *argv_[ARRAY_LEN(words_) + 1] = {0};                                                  \
         for (size_t i_ = 0; i_ < ARRAY_LEN(words_); i_++)                                          \
             argv_[i_] = strdupa(words_[i_]);                                                       \
         parse_words(p, ARRAY_LEN(words_), argv_);                                                  \
     } while (0)
 
-#define ACCEPT(p, ...)                                                                             \
+#define ACCEPT(p, ...) ACCEPT_LINE(p, "run", __VA_ARGS__)
+#define ACCEPT_LINE(p, ...)                                                                        \
     do {                                                                                           \
-        PARSE(p, __VA_ARGS__);                                                                     \
+        PARSE_LINE(p, __VA_ARGS__);                                                                \
         assert_string_equal((p)->e.message, "");                                                   \
         assert_int_equal((p)->result, 0);                                                          \
     } while (0)
 
 /* Refused, with a sentence that has this in it. */
-#define REFUSE(because, ...)                                                                       \
+#define REFUSE(because, ...) REFUSE_LINE(because, "run", __VA_ARGS__)
+#define REFUSE_LINE(because, ...)                                                                  \
     do {                                                                                           \
         struct parsed p_;                                                                          \
-        PARSE(&p_, __VA_ARGS__);                                                                   \
+        PARSE_LINE(&p_, __VA_ARGS__);                                                              \
         assert_int_equal(p_.result, -EINVAL);                                                      \
         assert_int_equal(p_.e.code, -EINVAL);                                                      \
         if (!strstr(p_.e.message, because))                                                        \

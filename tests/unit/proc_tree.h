@@ -4,6 +4,7 @@
 
 #include "base/sysroot.h"
 #include "collect/process_files.h"
+#include "figures.h"
 #include "tree.h"
 
 /* What is set of a process; the rest of its files is plausible. */
@@ -94,10 +95,3 @@ static inline void proc_begin(struct process *p, struct process_source *s, int p
     process_source_init(s);
     s->children_after_ns = 0;
 }
-
-#define assert_value(row, id, expected)                                                            \
-    do {                                                                                           \
-        assert_true(row_has(row, id));                                                             \
-        assert_int_equal(row_u64(row, id), expected);                                              \
-    } while (0)
-#define assert_unknown(row, id) assert_false(row_has(row, id))

@@ -30,11 +30,12 @@ static inline void sample_make(struct sample *s, const char *metrics)
     s->run.pid = 100;
     s->run.start_real_ns = UINT64_C(1731000000123000000);
     assert_int_equal(summary_init(&s->summary, &s->run), 0);
-    s->summary.end = (struct toll_end){.ended = true, .status = 3};
+    s->summary.has_target = s->summary.whole.has_parts = true;
+    s->summary.whole.end = (struct toll_end){.ended = true, .status = 3};
     s->summary.elapsed_ns = 2 * NS_PER_SECOND;
     for (unsigned part = 0; part < PARTS; part++) {
         for (unsigned id = 0; id < PROCESS_METRICS; id++)
-            s->summary.verdicts[part][id].rung = "";
+            s->summary.whole.verdicts[part][id].rung = "";
         row_init(&s->parts[part], ENTITY_PROCESS);
         s->frame.target[part] = (struct frame_row){&s->entity, &s->parts[part]};
     }
@@ -82,8 +83,8 @@ static inline void sample_expect(struct sample *s, struct sink *sink, const char
 static inline void sample_total(struct sample *s, enum part part, enum metric_id id, uint64_t value,
                                 enum quality quality)
 {
-    series_put(&s->summary.target[part][id], metric_of(id), (union value){.u = value},
+    series_put(&s->summary.whole.series[part][id], metric_of(id), (union value){.u = value},
                2 * NS_PER_SECOND);
-    series_end(&s->summary.target[part][id], metric_of(id), 2 * NS_PER_SECOND);
-    s->summary.verdicts[part][id] = (struct verdict){quality, "test"};
+    series_end(&s->summary.whole.series[part][id], metric_of(id), 2 * NS_PER_SECOND);
+    s->summary.whole.verdicts[part][id] = (struct verdict){quality, "test"};
 }

@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 static struct toll_tracker *make(void)
 {
@@ -158,6 +159,23 @@ static void test_freed_while_it_runs(void **state)
     assert_int_equal(tree_open_fds(), before);
 }
 
+/* The limit of open files is the program's, not ours. */
+static void test_attach_leaves_the_limit(void **state)
+{
+    struct rlimit before, lower, after;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    lower = (struct rlimit){.rlim_cur = before.rlim_max / 2, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &lower), 0);
+    struct toll_options o = {.size = sizeof o, .system = true};
+    struct toll_tracker *t = NULL;
+    assert_int_equal(toll_tracker_new(&t, &o, NULL), 0);
+    assert_int_equal(toll_tracker_attach(t, NULL), 0);
+    toll_tracker_free(t);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
+    assert_int_equal(after.rlim_cur, lower.rlim_cur);
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +185,7 @@ int main(void)
         cmocka_unit_test(test_out_of_turn),
         cmocka_unit_test(test_a_command_that_cannot_be_run),
         cmocka_unit_test(test_a_whole_run),
+        cmocka_unit_test(test_attach_leaves_the_limit),
         cmocka_unit_test(test_freed_while_it_runs),
     };
     return RUN("api", tests);

@@ -8,12 +8,19 @@ struct fixture {
     struct toll_error e;
 };
 
-static int read_text(struct fixture *f, const char *text)
+/* As a subcommand would. */
+static int read_for(struct fixture *f, unsigned mode, const char *subcommand, const char *text)
 {
     settings_done(&f->s);
+    f->s = (struct settings){.mode = mode, .subcommand = subcommand};
     f->e = (struct toll_error){0};
     tree_write(&f->tree, "toll.conf", text);
     return config_read(&f->s, f->path, &f->e);
+}
+
+static int read_text(struct fixture *f, const char *text)
+{
+    return read_for(f, FOR_RUN, "run", text);
 }
 
 static void begin(struct fixture *f)
@@ -73,6 +80,55 @@ static void test_refused_with_its_line(void **state)
     end(&f);
 }
 
+static const char sections[] = "name = everybody\ntimeout = 9s\nsince-start = yes\n"
+                               "[run]\ninterval = 1s\ntimeout = 1m\n"
+                               "[attach]\ninterval = 2s\nnetwork = yes\n"
+                               "[system]\ninterval = 3s\nfor = 1h\n"
+                               "[run]\nlabel = a=b\n";
+
+static void test_sections(void **state)
+{
+    struct fixture f;
+    begin(&f);
+    assert_int_equal(read_for(&f, FOR_RUN, "run", sections), 0);
+    assert_string_equal(f.s.tracker.name, "everybody");
+    assert_int_equal(f.s.tracker.interval_ns, NS_PER_SECOND);
+    assert_int_equal(f.s.tracker.timeout_ns, 60 * NS_PER_SECOND);
+    assert_false(f.s.tracker.since_start);
+    assert_string_equal(f.s.labels[0], "a=b");
+    assert_int_equal(read_for(&f, FOR_ATTACH, "attach", sections), 0);
+    assert_string_equal(f.s.tracker.name, "everybody");
+    assert_int_equal(f.s.tracker.interval_ns, 2 * NS_PER_SECOND);
+    assert_int_equal(f.s.tracker.timeout_ns, 0); /* it has no such option */
+    assert_true(f.s.tracker.since_start && f.s.tracker.network);
+    assert_null(f.s.labels);
+    assert_int_equal(read_for(&f, FOR_SYSTEM, "system", sections), 0);
+    assert_int_equal(f.s.tracker.interval_ns, 3 * NS_PER_SECOND);
+    assert_int_equal(f.s.for_ns, 3600 * NS_PER_SECOND);
+    assert_false(f.s.tracker.network);
+    end(&f);
+}
+
+/* Before a heading an option of somebody else is passed over, below its own it is a mistake. */
+static void test_options_of_others(void **state)
+{
+    struct fixture f;
+    begin(&f);
+    assert_int_equal(read_for(&f, FOR_ATTACH, "attach", "timeout = 1s\n"), 0);
+    assert_int_equal(read_for(&f, FOR_ATTACH, "attach", "[run]\nnonsense = 1\n"), 0);
+    assert_int_equal(read_for(&f, FOR_ATTACH, "attach", "[attach]\ntimeout = 1s\n"), -EINVAL);
+    assert_non_null(strstr(f.e.message, "line 2"));
+    assert_non_null(strstr(f.e.message, "not an option of toll attach"));
+    assert_int_equal(read_for(&f, FOR_SYSTEM, "system", "[system]\nwait = all\n"), -EINVAL);
+    /* Whom to attach to is said on the command line only. */
+    assert_int_equal(read_for(&f, FOR_ATTACH, "attach", "user = root\n"), -EINVAL);
+    assert_int_equal(read_text(&f, "[\n"), -EINVAL);
+    assert_int_equal(read_text(&f, "[]\n"), -EINVAL);
+    assert_int_equal(read_text(&f, "[run\n"), -EINVAL);
+    assert_non_null(strstr(f.e.message, "[attach]"));
+    end(&f);
+}
+
 static void test_files_that_cannot_be_read(void **state)
 {
     struct fixture f;
@@ -98,6 +154,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_refused_with_its_line),
+        cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_options_of_others),
         cmocka_unit_test(test_files_that_cannot_be_read),
     };
     return RUN("config", tests);

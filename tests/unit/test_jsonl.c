@@ -45,7 +45,8 @@ static void test_the_end_of_a_process(void **state)
     sample_expect(
         &s, sink, "x.jsonl",
         "{\"type\":\"process\",\"elapsed_seconds\":0.5,\"left\":\"reaped by toll\",\"end\":{"
-        "\"status\":\"signaled\",\"code\":null,\"signal\":9,\"core_dumped\":false},"
+        "\"status\":\"signaled\",\"code\":null,\"signal\":9,\"core_dumped\":false,\"oom_killed\":"
+        "false,\"timed_out\":false},"
         "\"pid\":101,\"parent\":100,\"start_ticks\":5,\"name\":\"cc\","
         "\"cpu_seconds\":0.000000001}\n"
         "{\"type\":\"process\",\"elapsed_seconds\":0.5,\"left\":\"reaped by nobody\",\"end\":null,"

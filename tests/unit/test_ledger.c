@@ -13,7 +13,7 @@ struct books {
 
 static void begin(struct books *b, bool own_only)
 {
-    ledger_init(&b->ledger, own_only);
+    ledger_init(&b->ledger, 1, own_only);
     members_init(&b->members, 0);
 }
 
@@ -25,10 +25,11 @@ static void end(struct books *b)
 static struct member *join(struct books *b, pid_t pid, bool is_main)
 {
     struct member *m = members_add(&b->members, pid);
-    m->is_main = is_main;
+    m->targets = 1;
+    m->main_of = is_main;
     m->was_seen = true;
     m->process.state = 'R';
-    b->ledger.started++;
+    ledger_join(&b->ledger, m, true);
     return m;
 }
 
@@ -316,6 +317,152 @@ static void test_was_lost_ignoring(void **state)
     end(&b);
 }
 
+/* ---- Attached targets ------------------------------------------------------------------------ */
+
+static struct member *join_later(struct books *b, pid_t pid, uint64_t cpu, uint64_t inherited)
+{
+    struct member *m = members_add(&b->members, pid);
+    m->targets = 1;
+    m->was_seen = true;
+    m->process.state = 'R';
+    put(m, process_cpu_seconds, cpu, inherited);
+    put(m, process_cpu_wait_seconds, cpu / 2, 0);
+    ledger_join(&b->ledger, m, false);
+    return m;
+}
+
+static void test_what_was_before_does_not_count(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *m = join_later(&b, 1, 1000, 300);
+    assert_value(fold(&b), process_cpu_seconds, 0);
+    assert_value(&b.parts[PART_COMBINED], process_cpu_wait_seconds, 0);
+    put(m, process_cpu_seconds, 1010, 302);
+    put(m, process_cpu_wait_seconds, 507, 0);
+    assert_value(fold(&b), process_cpu_seconds, 12);
+    assert_value(&b.parts[PART_COMBINED], process_cpu_wait_seconds, 7);
+    leave(&b, m, true); /* to somebody outside */
+    assert_value(fold(&b), process_cpu_seconds, 12);
+    assert_value(&b.parts[PART_COMBINED], process_cpu_wait_seconds, 7);
+    assert_true(b.ledger.losing);
+    end(&b);
+}
+
+/* The main process of an attached tree has its own base. */
+static void test_main_with_a_base(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = members_add(&b.members, 1);
+    main->targets = main->main_of = 1;
+    main->was_seen = true;
+    put(main, process_cpu_seconds, 100, 40);
+    put(main, process_memory_rss_bytes, 4096, 0);
+    ledger_join(&b.ledger, main, false);
+    put(main, process_cpu_seconds, 107, 45);
+    assert_value(fold(&b), process_cpu_seconds, 12);
+    assert_value(&b.parts[PART_MAIN], process_cpu_seconds, 7);
+    assert_value(&b.parts[PART_DESCENDANTS], process_cpu_seconds, 5);
+    assert_value(&b.parts[PART_MAIN], process_memory_rss_bytes, 4096); /* a gauge has none */
+    end(&b);
+}
+
+static void test_part_and_rejoin(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *m = join_later(&b, 1, 1000, 0);
+    m->been = 1;
+    put(m, process_cpu_seconds, 1050, 0);
+    ledger_part(&b.ledger, m);
+    m->targets = 0;
+    assert_value(fold(&b), process_cpu_seconds, 50);
+    put(m, process_cpu_seconds, 1500, 0); /* elsewhere */
+    assert_value(fold(&b), process_cpu_seconds, 50);
+    m->targets = 1;
+    ledger_join(&b.ledger, m, false);
+    put(m, process_cpu_seconds, 1503, 0);
+    assert_value(fold(&b), process_cpu_seconds, 53);
+    assert_value(&b.parts[PART_COMBINED], process_processes_started_count, 1); /* the same one */
+    assert_false(b.ledger.losing);
+    end(&b);
+}
+
+/* A shell inherits what its job in another group used. */
+static void test_foreign(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *shell = join_later(&b, 1, 10, 0);
+    struct member job = {.targets = 0};
+    row_init(&job.process.own, ENTITY_PROCESS);
+    row_init(&job.process.inherited, ENTITY_PROCESS);
+    put(&job, process_cpu_seconds, 400, 30);
+    put(shell, process_cpu_seconds, 12, 430);
+    ledger_foreign(&b.ledger, &job);
+    assert_value(fold(&b), process_cpu_seconds, 2);
+    end(&b);
+}
+
+/* Before the parent shows what it inherited: the total does not fall below nothing. */
+static void test_foreign_before_it_is_seen(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *shell = join(&b, 1, false);
+    put(shell, process_cpu_seconds, 12, 0);
+    assert_value(fold(&b), process_cpu_seconds, 12);
+    struct member job = {.targets = 0};
+    row_init(&job.process.own, ENTITY_PROCESS);
+    row_init(&job.process.inherited, ENTITY_PROCESS);
+    put(&job, process_cpu_seconds, 400, 0);
+    ledger_foreign(&b.ledger, &job);
+    assert_value(fold(&b), process_cpu_seconds, 12);
+    put(shell, process_cpu_seconds, 13, 400);
+    assert_value(fold(&b), process_cpu_seconds, 13);
+    end(&b);
+}
+
+/* Several that match, without their children. */
+static void test_own_only_of_several(void **state)
+{
+    struct books b;
+    begin(&b, true);
+    struct member *one = join_later(&b, 1, 100, 50);
+    struct member *two = join_later(&b, 2, 200, 60);
+    put(one, process_cpu_seconds, 110, 500);
+    put(two, process_cpu_seconds, 207, 600);
+    assert_value(fold(&b), process_cpu_seconds, 17);
+    leave(&b, one, true);
+    assert_value(fold(&b), process_cpu_seconds, 17);
+    put(two, process_cpu_seconds, 208, 600);
+    assert_value(fold(&b), process_cpu_seconds, 18);
+    leave(&b, two, true);
+    assert_value(fold(&b), process_cpu_seconds, 18);
+    end(&b);
+}
+
+static void test_disjoint_targets_add_up(void **state)
+{
+    struct books one, two, whole;
+    struct books *all[] = {&one, &two, &whole};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        begin(all[i], false);
+    put(join(&one, 1, false), process_cpu_seconds, 70, 0);
+    put(join(&two, 2, false), process_cpu_seconds, 50, 0);
+    put(join(&whole, 1, false), process_cpu_seconds, 118, 0); /* what was rounded away is missing */
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        fold(all[i]);
+    const struct row *rows[] = {&one.parts[PART_COMBINED], &two.parts[PART_COMBINED]};
+    ledger_add_up(&whole.ledger, rows, 2, &whole.parts[PART_COMBINED]);
+    assert_value(&whole.parts[PART_COMBINED], process_cpu_seconds, 120);
+    assert_unknown(&whole.parts[PART_COMBINED], process_io_read_bytes);
+    assert_value(fold(&whole), process_cpu_seconds, 120); /* and is held */
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        end(all[i]);
+}
+
 /* ---- A whole life, against the truth -----------------------------------------------------------
  */
 
@@ -479,7 +626,8 @@ static bool visit(struct world *w, struct process *p)
 static void welcome(struct world *w, struct member *m)
 {
     m->was_seen = true;
-    w->books.ledger.started++;
+    m->targets = 1;
+    ledger_join(&w->books.ledger, m, true);
     m->inherited_base_ns = row_u64(&m->process.inherited, process_cpu_seconds);
 }
 
@@ -584,7 +732,7 @@ static void live(struct world *w)
     begin(&w->books, false);
     w->tasks[1] = (struct task){.alive = true, .parent = TRACKER, .pid = pid_for(w, 1)};
     struct member *main = members_add(&w->books.members, w->tasks[1].pid);
-    main->is_main = true;
+    main->main_of = main->root_of = 1;
     main->process.splits_io = true;
     for (unsigned tick = 0; tick < 60 || w->books.members.count; tick++) {
         assert_true(tick < 10000);
@@ -646,6 +794,13 @@ int main(void)
         cmocka_unit_test(test_was_lost),
         cmocka_unit_test(test_was_lost_after_the_parent),
         cmocka_unit_test(test_was_lost_ignoring),
+        cmocka_unit_test(test_what_was_before_does_not_count),
+        cmocka_unit_test(test_main_with_a_base),
+        cmocka_unit_test(test_part_and_rejoin),
+        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_foreign_before_it_is_seen),
+        cmocka_unit_test(test_own_only_of_several),
+        cmocka_unit_test(test_disjoint_targets_add_up),
         cmocka_unit_test(test_everything_is_counted),
         cmocka_unit_test(test_losses_are_seen),
     };

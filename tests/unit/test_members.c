@@ -82,17 +82,17 @@ static void test_used_again_is_like_new(void **state)
     struct members m;
     members_init(&m, 32);
     struct member *one = members_add(&m, 1);
-    one->is_main = one->was_seen = one->gone = one->in_books = one->loss_told = true;
-    one->vanished_ns = one->rate_at_ns = one->slow_pass = 5;
+    one->main_of = one->was_seen = one->gone = one->in_books = one->loss_told = true;
+    one->vanished_ns = one->seen_peak_bytes = one->slow_pass = 5;
     one->process.state = 'R';
     row_put_u64(&one->process.own, process_cpu_seconds, 5);
     memset(one->payload, UNTOUCHED, 32);
     members_sweep(&m);
     struct member *two = members_add(&m, 2);
     assert_ptr_equal(one, two); /* no malloc in a steady state */
-    assert_false(two->is_main || two->was_seen || two->gone || two->in_books);
+    assert_false(two->main_of || two->was_seen || two->gone || two->in_books);
     assert_false(two->loss_told);
-    assert_true(two->vanished_ns == 0 && two->rate_at_ns == 0 && two->slow_pass == 0);
+    assert_true(two->vanished_ns == 0 && two->seen_peak_bytes == 0 && two->slow_pass == 0);
     assert_true(two->process.own.present == 0 && two->process.state == 0);
     for (int i = 0; i < 32; i++)
         assert_int_equal(two->payload[i], 0);
@@ -117,7 +117,7 @@ static void check_all(const struct members *m, const struct model *model)
     const struct member *expected[PIDS + 1] = {0};
     for (size_t i = 0; i < model->count; i++) {
         assert_int_equal(m->order[i]->process.entity.pid, model->list[i].pid);
-        assert_int_equal(m->order[i]->rate_at_ns, model->list[i].mark);
+        assert_int_equal(m->order[i]->seen_peak_bytes, model->list[i].mark);
         assert_int_equal(m->order[i]->gone, model->list[i].gone);
         if (!model->list[i].gone)
             expected[model->list[i].pid] = m->order[i];
@@ -136,7 +136,7 @@ static void run_random(uint64_t seed)
         pid_t pid = (pid_t)random_below(&seed, PIDS) + 1;
         uint64_t what = random_below(&seed, 100);
         if (what < 45 && !members_find(&m, pid)) {
-            members_add(&m, pid)->rate_at_ns = step;
+            members_add(&m, pid)->seen_peak_bytes = step;
             model.list[model.count].pid = pid;
             model.list[model.count].mark = step;
             model.list[model.count++].gone = false;
@@ -145,7 +145,7 @@ static void run_random(uint64_t seed)
             if (found)
                 found->gone = true;
             for (size_t i = 0; found && i < model.count; i++)
-                if (model.list[i].mark == found->rate_at_ns)
+                if (model.list[i].mark == found->seen_peak_bytes)
                     model.list[i].gone = true;
         } else {
             members_sweep(&m);
@@ -169,6 +169,21 @@ static void test_random(void **state)
         run_random(seed);
 }
 
+static void test_sort(void **state)
+{
+    struct members m;
+    members_init(&m, 0);
+    static const uint64_t born[] = {30, 10, 20, 10, 40};
+    for (int i = 0; i < 5; i++)
+        members_add(&m, 100 + i)->process.entity.start_ticks = born[i];
+    members_sort(&m);
+    static const pid_t sorted[] = {101, 103, 102, 100, 104}; /* equal ones stay as they were */
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(m.order[i]->process.entity.pid, sorted[i]);
+    assert_ptr_equal(members_find(&m, 100), m.order[3]);
+    members_done(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_reused_pid_again_and_again),
         cmocka_unit_test(test_used_again_is_like_new),
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_sort),
     };
     return RUN("members", tests);
 }

@@ -298,13 +298,107 @@ static const char *random_word(uint64_t *seed)
     return words[random_below(seed, ARRAY_LEN(words))];
 }
 
+static void expect_words(const struct parsed *p, const char *expected)
+{
+    char have[256] = "";
+    size_t n = 0;
+    for (const char **word = p->s.words; word && *word; word++)
+        n += (size_t)snprintf(have + n, sizeof have - n, "%s ", *word);
+    assert_string_equal(have, expected);
+}
+
+/* Options stand before, between and behind words; -- ends them. */
+static void test_words_between_options(void **state)
+{
+    struct parsed p;
+    ACCEPT_LINE(&p, "attach", "-q", "12", "--for", "1s", "web=34", "-i2s", "56");
+    expect_words(&p, "12 web=34 56 ");
+    assert_true(p.s.quiet);
+    assert_int_equal(p.s.for_ns, NS_PER_SECOND);
+    assert_int_equal(p.s.tracker.interval_ns, 2 * NS_PER_SECOND);
+    settings_done(&p.s);
+    ACCEPT_LINE(&p, "attach", "12", "--", "-q", "--for");
+    expect_words(&p, "12 -q --for ");
+    assert_false(p.s.quiet);
+    settings_done(&p.s);
+    ACCEPT_LINE(&p, "attach", "--name", "--", "12", "-q"); /* that is a value */
+    expect_words(&p, "12 ");
+    assert_string_equal(p.s.tracker.name, "--");
+    assert_true(p.s.quiet);
+    settings_done(&p.s);
+    ACCEPT_LINE(&p, "attach", "12", "--", "--", "34");
+    expect_words(&p, "12 -- 34 ");
+    settings_done(&p.s);
+    ACCEPT_LINE(&p, "attach", "--match=x", "--match", "y z", "-g5", "--group=web=6");
+    expect_words(&p, "");
+    assert_string_equal(p.s.matches[0], "x");
+    assert_string_equal(p.s.matches[1], "y z");
+    assert_null(p.s.matches[2]);
+    assert_string_equal(p.s.groups[0], "5");
+    assert_string_equal(p.s.groups[1], "web=6");
+    settings_done(&p.s);
+    ACCEPT_LINE(&p, "attach", "-"); /* a word, which no pid is */
+    expect_words(&p, "- ");
+    settings_done(&p.s);
+}
+
+static void test_options_of_other_subcommands(void **state)
+{
+    REFUSE_LINE("--timeout is not an option of toll attach", "attach", "--timeout", "1s", "1");
+    REFUSE_LINE("--timeout is not an option of toll attach", "attach", "1", "--timeout=1s");
+    REFUSE_LINE("-g is not an option of toll system", "system", "-g", "1");
+    REFUSE_LINE("--network is not an option of toll system", "system", "--network");
+    REFUSE("--for is not an option of toll run", "--for", "1s", "make");
+    REFUSE("--since-start is not an option of toll run", "--since-start", "make");
+    struct parsed p;
+    ACCEPT(&p, "make", "--for"); /* the command's own */
+    settings_done(&p.s);
+    setenv("TOLL_TIMEOUT", "nonsense", 1); /* not this subcommand's affair */
+    setenv("TOLL_FOR", "5s", 1);
+    ACCEPT_LINE(&p, "attach", "1");
+    assert_int_equal(p.s.for_ns, 5 * NS_PER_SECOND);
+    settings_done(&p.s);
+    REFUSE("TOLL_TIMEOUT: 'nonsense'", "make");
+    setenv("TOLL_USER", "root", 1); /* whom to attach to is said on the command line only */
+    ACCEPT_LINE(&p, "attach", "1");
+    assert_null(p.s.users);
+    settings_done(&p.s);
+    no_variables(NULL);
+    unsetenv("TOLL_USER");
+}
+
+static void test_times_and_formats(void **state)
+{
+    struct parsed p;
+    ACCEPT(&p, "--timeout", "1.5h", "--grace", "500ms", "-f", "csv", "make");
+    assert_int_equal(p.s.tracker.timeout_ns, 5400 * NS_PER_SECOND);
+    assert_int_equal(p.s.tracker.grace_ns, 500 * NS_PER_MS);
+    assert_string_equal(p.s.format, "csv");
+    settings_done(&p.s);
+    static const char *const bad[] = {"0", "-1s", "", "soon", "1 s", "11y", "1e3s", "3651d"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        REFUSE("a time above 0", "--timeout", bad[i], "make");
+        REFUSE("a time above 0", "--grace", bad[i], "make");
+        REFUSE_LINE("a time above 0", "system", "--for", bad[i]);
+    }
+    REFUSE("csv, jsonl", "-f", "nonsense", "make");
+    REFUSE("csv, jsonl", "--format=", "make");
+    REFUSE("stdout belongs to the command", "-o", "-", "make");
+    ACCEPT_LINE(&p, "system", "-o", "-", "-f", "jsonl");
+    assert_string_equal(p.s.outputs[0], "-");
+    settings_done(&p.s);
+    REFUSE_LINE("not empty", "attach", "--match", "");
+    REFUSE_LINE("not empty", "attach", "--cgroup=");
+}
+
 /* Any line is either read to a command or refused with a sentence; nothing leaks, nothing breaks.
  */
 static void test_random_lines(void **state)
 {
     uint64_t seed = 1;
     for (int i = 0; i < 20000; i++) {
-        char *argv[10] = {strdupa("run")};
+        char subcommand[] = "attach";
+        char *argv[10] = {i % 2 ? subcommand : strdupa("run")};
         int argc = 1 + (int)random_below(&seed, 8);
         char storage[10][32];
         for (int k = 1; k < argc; k++) {
@@ -324,12 +418,21 @@ static void test_random_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),          cmocka_unit_test(test_ways_to_write_a_value),
-        cmocka_unit_test(test_letters_together), cmocka_unit_test(test_where_the_command_begins),
-        cmocka_unit_test(test_switches),         cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_refused),          cmocka_unit_test(test_lists_grow),
-        cmocka_unit_test(test_variables),        cmocka_unit_test(test_precedence),
-        cmocka_unit_test(test_the_table),        cmocka_unit_test(test_random_lines),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_ways_to_write_a_value),
+        cmocka_unit_test(test_letters_together),
+        cmocka_unit_test(test_where_the_command_begins),
+        cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_lists_grow),
+        cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_precedence),
+        cmocka_unit_test(test_words_between_options),
+        cmocka_unit_test(test_options_of_other_subcommands),
+        cmocka_unit_test(test_times_and_formats),
+        cmocka_unit_test(test_the_table),
+        cmocka_unit_test(test_random_lines),
     };
     return cmocka_run_group_tests_name("options", tests, no_variables, NULL);
 }

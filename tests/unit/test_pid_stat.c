@@ -41,6 +41,26 @@ static void test_good(void **state)
     assert_int_equal(st.start_ticks, 54223);
     assert_int_equal(st.virtual_bytes, 3133440);
     assert_int_equal(st.rss_pages, 397);
+    assert_false(st.is_leaving);
+}
+
+/* Still running in the kernel, but not for long. */
+static void test_leaving(void **state)
+{
+    struct pid_stat st;
+    assert_int_equal(parse("9 (sh) R 1 9 9 0 -1 4194308 1 0 0 0 0 0 0 0 20 0 1 0 77 0 0" TAIL, &st),
+                     0);
+    assert_true(st.is_leaving);
+}
+
+static void test_kernel_thread(void **state)
+{
+    struct pid_stat st;
+    assert_int_equal(parse(good, &st), 0);
+    assert_false(st.of_kernel);
+    assert_int_equal(
+        parse("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 1 0 0 20 0 1 0 30 0 0" TAIL, &st), 0);
+    assert_true(st.of_kernel);
 }
 
 static void test_names(void **state)
@@ -84,6 +104,7 @@ static void test_zombie(void **state)
     assert_int_equal(parse("9 (sh) Z 1 9 9 0 -1 4227084 1 0 0 0 0 0 0 0 20 0 1 0 77 0 0" TAIL, &st),
                      0);
     assert_int_equal(st.state, 'Z');
+    assert_true(st.is_leaving);
     assert_int_equal(st.rss_pages, 0);
 }
 
@@ -146,13 +167,11 @@ static void test_huge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_cut_short),
-        cmocka_unit_test(test_zombie),
-        cmocka_unit_test(test_old_and_new_kernel),
-        cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_huge),
+        cmocka_unit_test(test_good),    cmocka_unit_test(test_kernel_thread),
+        cmocka_unit_test(test_names),   cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_zombie),  cmocka_unit_test(test_old_and_new_kernel),
+        cmocka_unit_test(test_garbage), cmocka_unit_test(test_huge),
+        cmocka_unit_test(test_leaving),
     };
     return RUN("pid_stat", tests);
 }

@@ -146,6 +146,21 @@ static void test_parent(void **state)
     proc_close(&p);
 }
 
+static void test_leaving(void **state)
+{
+    struct proc_reader p;
+    proc_open(&p);
+    proc_stat(&p.tree, &(struct proc_facts){.pid = 7, .parent = 3});
+    assert_false(process_is_leaving(&p.reader, 7));
+    assert_true(process_is_leaving(&p.reader, 8));
+    proc_write(&p.tree, 8, "stat", "8 (x");
+    assert_true(process_is_leaving(&p.reader, 8));
+    proc_write(&p.tree, 8, "stat",
+               "8 (x) R 1 8 8 0 -1 4194308 1 0 0 0 0 0 0 0 20 0 1 0 77 0 0 0 0\n");
+    assert_true(process_is_leaving(&p.reader, 8));
+    proc_close(&p);
+}
+
 static void test_scan(void **state)
 {
     struct proc_reader p;
@@ -173,7 +188,7 @@ int main(void)
         cmocka_unit_test(test_children),      cmocka_unit_test(test_children_of_threads),
         cmocka_unit_test(test_many_children), cmocka_unit_test(test_last_child_without_blank),
         cmocka_unit_test(test_garbage),       cmocka_unit_test(test_parent),
-        cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_leaving),       cmocka_unit_test(test_scan),
     };
     return RUN("process_family", tests);
 }

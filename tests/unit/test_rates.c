@@ -3,82 +3,64 @@
 
 #include "unit.h"
 
-static double cores(const struct row *row)
+static double cores_after(struct rate *rates, uint64_t cpu_ns, uint64_t now_ns)
 {
-    assert_true(row_has(row, process_cpu_cores));
-    return row_value(row, process_cpu_cores).d;
+    struct row row;
+    row_init(&row, ENTITY_PROCESS);
+    row_put_u64(&row, process_cpu_seconds, cpu_ns);
+    rates_put(rates, &row, ENTITY_PROCESS, now_ns);
+    return row_has(&row, process_cpu_cores) ? row_value(&row, process_cpu_cores).d : -1;
 }
 
-static void test_parts(void **state)
+static void test_from_zero(void **state)
 {
-    struct rates r = {0};
-    struct row parts[PARTS];
-    for (unsigned part = 0; part < PARTS; part++)
-        row_init(&parts[part], ENTITY_PROCESS);
-    row_put_u64(&parts[PART_COMBINED], process_cpu_seconds, 2 * NS_PER_SECOND);
-    row_put_u64(&parts[PART_MAIN], process_cpu_seconds, NS_PER_SECOND);
-    rates_of_parts(&r, parts, NS_PER_SECOND / 2);
-    assert_true(cores(&parts[PART_COMBINED]) == 4);
-    assert_true(cores(&parts[PART_MAIN]) == 2);
-    assert_false(row_has(&parts[PART_DESCENDANTS], process_cpu_cores)); /* unknown, not idle */
-    row_put_u64(&parts[PART_COMBINED], process_cpu_seconds, 2 * NS_PER_SECOND);
-    rates_of_parts(&r, parts, NS_PER_SECOND / 2);
-    assert_true(cores(&parts[PART_COMBINED]) == 0);
+    struct rate rates[RATES_PER_ENTITY];
+    rates_begin(rates, 100);
+    assert_true(cores_after(rates, NS_PER_SECOND, 100 + NS_PER_SECOND / 2) == 2);
+    assert_true(cores_after(rates, NS_PER_SECOND, 100 + NS_PER_SECOND) == 0);
 }
 
-static void test_no_time_has_no_rate(void **state)
+static void test_first_value_has_no_rate(void **state)
 {
-    struct rates r = {0};
-    struct row parts[PARTS];
-    for (unsigned part = 0; part < PARTS; part++)
-        row_init(&parts[part], ENTITY_PROCESS);
-    row_put_u64(&parts[PART_COMBINED], process_cpu_seconds, 5);
-    rates_of_parts(&r, parts, 0);
-    assert_false(row_has(&parts[PART_COMBINED], process_cpu_cores));
+    struct rate rates[RATES_PER_ENTITY] = {0};
+    assert_true(cores_after(rates, 7 * NS_PER_SECOND, NS_PER_SECOND) == -1);
+    assert_true(cores_after(rates, 8 * NS_PER_SECOND, 2 * NS_PER_SECOND) == 1);
+    assert_true(cores_after(rates, 9 * NS_PER_SECOND, 2 * NS_PER_SECOND) == -1); /* no time */
 }
 
-/* The steps make the total, whatever the intervals. */
-static void test_steps_make_the_total(void **state)
+/* A tick without the counter is bridged: the next rate is over both intervals. */
+static void test_unknown_is_bridged(void **state)
 {
-    struct rates r = {0};
-    struct row parts[PARTS];
-    uint64_t seed = 1, total = 0;
-    double sum = 0;
-    for (unsigned part = 0; part < PARTS; part++)
-        row_init(&parts[part], ENTITY_PROCESS);
-    for (int i = 0; i < 1000; i++) {
-        uint64_t interval = random_below(&seed, NS_PER_SECOND) + 1;
-        total += random_below(&seed, 4 * interval);
-        row_put_u64(&parts[PART_COMBINED], process_cpu_seconds, total);
-        rates_of_parts(&r, parts, interval);
-        sum += cores(&parts[PART_COMBINED]) * (double)interval;
-    }
-    assert_true(sum / (double)total > 0.999999 && sum / (double)total < 1.000001);
+    struct rate rates[RATES_PER_ENTITY];
+    rates_begin(rates, 0);
+    assert_true(cores_after(rates, NS_PER_SECOND, NS_PER_SECOND) == 1);
+    struct row nothing;
+    row_init(&nothing, ENTITY_PROCESS);
+    rates_put(rates, &nothing, ENTITY_PROCESS, 2 * NS_PER_SECOND);
+    assert_false(row_has(&nothing, process_cpu_cores));
+    assert_true(cores_after(rates, 2 * NS_PER_SECOND, 3 * NS_PER_SECOND) == 0.5);
 }
 
-static void test_member(void **state)
+static void test_two_rates_of_one_row(void **state)
 {
-    struct members m;
-    members_init(&m, 0);
-    struct member *one = members_add(&m, 1);
-    row_put_u64(&one->process.own, process_cpu_seconds, NS_PER_SECOND);
-    rates_of_member(one, 10 * NS_PER_SECOND);
-    assert_false(row_has(&one->process.own, process_cpu_cores)); /* since when? */
-    row_put_u64(&one->process.own, process_cpu_seconds, 2 * NS_PER_SECOND);
-    rates_of_member(one, 14 * NS_PER_SECOND);
-    assert_true(cores(&one->process.own) == 0.25);
-    rates_of_member(one, 14 * NS_PER_SECOND); /* twice at once changes nothing */
-    assert_true(cores(&one->process.own) == 0.25);
-    members_done(&m);
+    struct rate rates[RATES_PER_ENTITY];
+    struct row row;
+    rates_begin(rates, 0);
+    row_init(&row, ENTITY_SYSTEM);
+    row_put_u64(&row, system_cpu_seconds, 3 * NS_PER_SECOND);
+    row_put_u64(&row, system_energy_joules, 30000000); /* held in millionths */
+    rates_put(rates, &row, ENTITY_SYSTEM, 2 * NS_PER_SECOND);
+    assert_true(row_value(&row, system_cpu_cores).d == 1.5);
+    assert_true(row_value(&row, system_power_watts).d == 15);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_no_time_has_no_rate),
-        cmocka_unit_test(test_steps_make_the_total),
-        cmocka_unit_test(test_member),
+        cmocka_unit_test(test_from_zero),
+        cmocka_unit_test(test_first_value_has_no_rate),
+        cmocka_unit_test(test_unknown_is_bridged),
+        cmocka_unit_test(test_two_rates_of_one_row),
     };
-    return RUN("rates", tests);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,16 +40,42 @@ static void test_run(void **state)
     sample_remove(&s);
 }
 
+#define EMPTY_RUN                                                                                  \
+    "{\"toll\":\"" TOLL_VERSION "\",\"name\":\"\",\"command\":[],\"labels\":{},"                   \
+    "\"host\":\"\",\"kernel\":\"\",\"cpus\":0,\"pid\":null,"                                       \
+    "\"start\":\"1970-01-01T00:00:00.000Z\",\"interval_seconds\":null,\"children\":true,"
+
 /* A run of which nothing is known yet is still valid JSON. */
 static void test_empty_run(void **state)
 {
     struct run run = {0};
     struct out o;
     record_json_run(begin(&o), &run);
-    expect(&o, "{\"toll\":\"" TOLL_VERSION "\",\"name\":\"\",\"command\":[],\"labels\":{},"
-               "\"host\":\"\",\"kernel\":\"\",\"cpus\":0,\"pid\":0,"
-               "\"start\":\"1970-01-01T00:00:00.000Z\",\"interval_seconds\":null,"
-               "\"children\":true}");
+    expect(&o, EMPTY_RUN "\"since_start\":false}");
+}
+
+static void test_attached_run(void **state)
+{
+    struct run run = {.since_start = true};
+    struct out o;
+    assert_int_equal(run_add_target(&run, "web", "process 7 (nginx)"), 0);
+    record_json_run(begin(&o), &run);
+    expect(&o, EMPTY_RUN "\"since_start\":true,"
+                         "\"attached_to\":[{\"name\":\"web\",\"what\":\"process 7 (nginx)\"}]}");
+    run_done(&run);
+}
+
+static void test_limits(void **state)
+{
+    struct limits limits = {0};
+    struct out o;
+    limits.of[LIMIT_CPUS] = (struct limit){.known = true, .cores = 1.5, .by = "cpu quota"};
+    limits.of[LIMIT_CPUS].cgroup = (char[]){"/job"};
+    limits.of[LIMIT_SWAP_BYTES] = (struct limit){.known = true, .unlimited = true, .by = "machine"};
+    record_json_limits(begin(&o), &limits);
+    expect(&o, "{\"limits\":{\"cpus\":{\"value\":1.5,\"unlimited\":false,\"by\":\"cpu quota\","
+               "\"cgroup\":\"/job\"},"
+               "\"swap_bytes\":{\"value\":null,\"unlimited\":true,\"by\":\"machine\"}}}");
 }
 
 static void test_row(void **state)
@@ -78,16 +104,17 @@ static void test_end(void **state)
     struct out o;
     json_key(begin(&o), "e");
     record_json_end(&o.j, &(struct toll_end){.ended = true, .status = 7});
-    expect(&o, "{\"e\":{\"status\":\"exited\",\"code\":7,\"signal\":null,\"core_dumped\":false}}");
+    expect(&o, "{\"e\":{\"status\":\"exited\",\"code\":7,\"signal\":null,\"core_dumped\":false,"
+               "\"oom_killed\":false,\"timed_out\":false}}");
     json_key(begin(&o), "e");
     record_json_end(&o.j, &(struct toll_end){
                               .ended = true, .signaled = true, .core_dumped = true, .status = 11});
-    expect(&o,
-           "{\"e\":{\"status\":\"signaled\",\"code\":null,\"signal\":11,\"core_dumped\":true}}");
+    expect(&o, "{\"e\":{\"status\":\"signaled\",\"code\":null,\"signal\":11,\"core_dumped\":true,"
+               "\"oom_killed\":false,\"timed_out\":false}}");
     json_key(begin(&o), "e");
     record_json_end(&o.j, &(struct toll_end){0});
-    expect(&o,
-           "{\"e\":{\"status\":\"running\",\"code\":null,\"signal\":null,\"core_dumped\":false}}");
+    expect(&o, "{\"e\":{\"status\":\"running\",\"code\":null,\"signal\":null,\"core_dumped\":false,"
+               "\"oom_killed\":false,\"timed_out\":false}}");
 }
 
 /* Unknown has no figure at all; a known one says how it was obtained. */
@@ -141,9 +168,10 @@ static void test_many_survivors_and_notes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),     cmocka_unit_test(test_empty_run),
-        cmocka_unit_test(test_row),     cmocka_unit_test(test_end),
-        cmocka_unit_test(test_summary), cmocka_unit_test(test_many_survivors_and_notes),
+        cmocka_unit_test(test_run),          cmocka_unit_test(test_empty_run),
+        cmocka_unit_test(test_attached_run), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_row),          cmocka_unit_test(test_end),
+        cmocka_unit_test(test_summary),      cmocka_unit_test(test_many_survivors_and_notes),
     };
     return RUN("record_json", tests);
 }

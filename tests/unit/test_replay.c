@@ -53,7 +53,7 @@ static void test_a_life(void **state)
     assert_string_equal(t->run.host, "box");
     assert_int_equal(t->run.cpus, 8);
     assert_string_equal(t->run.name, "make");
-    const struct row *all = &t->parts[PART_COMBINED];
+    const struct row *all = &t->whole->parts[PART_COMBINED];
 
     assert_int_equal(toll_tracker_step(t), 1);
     assert_value(all, process_cpu_seconds, 10 * NS_PER_MS);
@@ -64,8 +64,8 @@ static void test_a_life(void **state)
     assert_value(all, process_cpu_seconds, 320 * NS_PER_MS);
     assert_value(all, process_processes_count, 2);
     assert_value(all, process_memory_rss_bytes, 15 * 4096);
-    assert_value(&t->parts[PART_MAIN], process_cpu_seconds, 20 * NS_PER_MS);
-    assert_value(&t->parts[PART_DESCENDANTS], process_cpu_seconds, 300 * NS_PER_MS);
+    assert_value(&t->whole->parts[PART_MAIN], process_cpu_seconds, 20 * NS_PER_MS);
+    assert_value(&t->whole->parts[PART_DESCENDANTS], process_cpu_seconds, 300 * NS_PER_MS);
     assert_int_equal(t->frame.interval_ns, 10 * NS_PER_MS);
 
     assert_int_equal(toll_tracker_step(t), 1);
@@ -81,7 +81,7 @@ static void test_a_life(void **state)
     assert_int_equal(toll_tracker_finish(t, &end), 0);
     assert_true(end.ended);
     assert_int_equal(end.status, 3);
-    assert_false(t->ledger.losing);
+    assert_false(t->whole->ledger.losing);
     toll_tracker_free(t);
     tree_remove(&tree);
 }
@@ -169,10 +169,92 @@ static void test_odd_scripts(void **state)
     tree_remove(&tree);
 }
 
+#define LIMITS(cpu)                                                                                \
+    "Limit                     Soft Limit           Hard Limit           Units     \n"             \
+    "Max cpu time              " cpu "                   " cpu "                   seconds   \n"
+
+/* The number of a command that was reaped goes to somebody else, in another cgroup and with other
+ * limits: these are not the command's. */
+static void test_limits_of_a_stranger(void **state)
+{
+    struct tree tree;
+    tree_make(&tree);
+    tree_write(&tree, "script",
+               HEAD "tick 0.010 t0\nreaped 10 exit 0\nusage 0.5 0.25 9 2 3 4 2048\n"
+                    "tick 2.000 t1\n");
+    const struct proc_facts ours = {.pid = 10, .parent = 9}, theirs = {.pid = 10, .parent = 1};
+    put_process(&tree, "t0", &ours, "");
+    tree_write(&tree, "t0/proc/10/cgroup", "0::/ours\n");
+    tree_write(&tree, "t0/proc/10/limits", LIMITS("50"));
+    put_process(&tree, "t1", &theirs, "");
+    tree_write(&tree, "t1/proc/10/cgroup", "0::/theirs\n");
+    tree_write(&tree, "t1/proc/10/limits", LIMITS("60"));
+    struct toll_tracker *t = make();
+    assert_int_equal(toll_tracker_replay(t, tree.path, NULL), 0);
+    while (toll_tracker_step(t) > 0)
+        ;
+    toll_tracker_finish(t, NULL);
+    assert_int_equal(t->summary.whole.limits.of[LIMIT_CPU_SECONDS].value, 50);
+    toll_tracker_free(t);
+    tree_remove(&tree);
+}
+
+/* The command is killed while the counter of its cgroup grows. */
+static bool is_called_oom(const char *left_in_cgroup)
+{
+    struct tree tree;
+    tree_make(&tree);
+    tree_write(&tree, "script",
+               HEAD "tick 0.010 t0\nreaped 10 signal 9\nusage 0.5 0.25 9 2 3 4 2048\n"
+                    "tick 2.000 t1\n");
+    const struct proc_facts toll = {.pid = 9, .parent = 8}, shell = {.pid = 8, .parent = 1};
+    const struct proc_facts main = {.pid = 10, .parent = 9}, other = {.pid = 77, .parent = 1};
+    static const char *const samples[] = {"t0", "t1"};
+    for (unsigned i = 0; i < 2; i++) {
+        char path[64];
+        put_process(&tree, samples[i], &toll, i ? "" : "10 ");
+        put_process(&tree, samples[i], &shell, "9 ");
+        put_process(&tree, samples[i], i ? &other : &main, "");
+        for (unsigned pid = 0; pid < 2; pid++) {
+            snprintf(path, sizeof path, "%s/proc/%s/mountinfo", samples[i], pid ? "10" : "self");
+            tree_write(&tree, path,
+                       "30 24 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n");
+        }
+        snprintf(path, sizeof path, "%s/proc/self/cgroup", samples[i]);
+        tree_write(&tree, path, "0::/pod\n");
+        snprintf(path, sizeof path, "%s/sys/fs/cgroup/pod/memory.events", samples[i]);
+        tree_write(&tree, path, i ? "oom 1\noom_kill 1\n" : "oom 0\noom_kill 0\n");
+        snprintf(path, sizeof path, "%s/sys/fs/cgroup/pod/cgroup.procs", samples[i]);
+        tree_write(&tree, path, i ? left_in_cgroup : "8\n9\n10\n");
+        snprintf(path, sizeof path, "%s/sys/fs/cgroup/cgroup.controllers", samples[i]);
+        tree_write(&tree, path, "memory\n");
+    }
+    tree_write(&tree, "t0/proc/10/cgroup", "0::/pod\n");
+    struct toll_tracker *t = make();
+    assert_int_equal(toll_tracker_replay(t, tree.path, NULL), 0);
+    while (toll_tracker_step(t) > 0)
+        ;
+    toll_tracker_finish(t, NULL);
+    assert_true(t->summary.whole.end.signaled);
+    bool oom = t->summary.whole.end.oom_killed;
+    toll_tracker_free(t);
+    tree_remove(&tree);
+    return oom;
+}
+
+/* A recorded machine has no kernel log, like a container. */
+static void test_who_ran_out_of_memory(void **state)
+{
+    assert_true(is_called_oom("8\n9\n"));
+    assert_false(is_called_oom("8\n9\n77\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_life),
+        cmocka_unit_test(test_who_ran_out_of_memory),
+        cmocka_unit_test(test_limits_of_a_stranger),
         cmocka_unit_test(test_bad_scripts),
         cmocka_unit_test(test_odd_scripts),
     };

@@ -37,15 +37,15 @@ static void test_frames(void **state)
         summary_frame(s, &f);
     }
     summary_end(s, f.elapsed_ns);
-    const struct series *cpu = &s->target[PART_COMBINED][process_cpu_seconds];
+    const struct series *cpu = &s->whole.series[PART_COMBINED][process_cpu_seconds];
     assert_int_equal(cpu->last.u, 5 * NS_PER_SECOND);
     assert_true(series_mean(cpu, metric_of(process_cpu_seconds)) == 0.5);
-    assert_true(s->target[PART_COMBINED][process_memory_rss_bytes].max == 1000);
+    assert_true(s->whole.series[PART_COMBINED][process_memory_rss_bytes].max == 1000);
     assert_int_equal(s->self[self_ticks_count - self_first].last.u, 10);
     assert_int_equal(s->elapsed_ns, 10 * NS_PER_SECOND);
     /* Nothing is made of what was not there. */
-    assert_int_equal(s->target[PART_MAIN][process_cpu_seconds].count, 0);
-    assert_int_equal(s->target[PART_COMBINED][process_io_read_bytes].observed_ns, 0);
+    assert_int_equal(s->whole.series[PART_MAIN][process_cpu_seconds].count, 0);
+    assert_int_equal(s->whole.series[PART_COMBINED][process_io_read_bytes].observed_ns, 0);
     double value;
     assert_true(series_quantile(cpu, metric_of(process_cpu_seconds), 0.5, &value));
     drop(s);
@@ -68,7 +68,7 @@ static void test_gaps(void **state)
             row_unknown(&combined, process_memory_pss_bytes);
         summary_frame(s, &f);
     }
-    const struct series *pss = &s->target[PART_COMBINED][process_memory_pss_bytes];
+    const struct series *pss = &s->whole.series[PART_COMBINED][process_memory_pss_bytes];
     assert_int_equal(pss->count, 2);
     assert_true(series_mean(pss, metric_of(process_memory_pss_bytes)) == 7.5);
     drop(s);
@@ -102,7 +102,7 @@ static void test_unknown_until_judged(void **state)
     for (unsigned part = 0; part < PARTS; part++)
         for (unsigned id = 0; id < PROCESS_METRICS; id++)
             assert_false(summary_knows(s, part, id));
-    s->verdicts[PART_MAIN][process_cpu_seconds].quality = QUALITY_LOWER_BOUND;
+    s->whole.verdicts[PART_MAIN][process_cpu_seconds].quality = QUALITY_LOWER_BOUND;
     assert_true(summary_knows(s, PART_MAIN, process_cpu_seconds));
     drop(s);
 }

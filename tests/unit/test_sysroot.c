@@ -26,6 +26,24 @@ static void test_live(void **state)
     }
 }
 
+static void test_the_rest_later(void **state)
+{
+    struct sysroot root;
+    assert_int_equal(sysroot_open_proc(&root, NULL), 0);
+    assert_true(root.live && root.proc >= 0);
+    assert_true(root.sys < 0 && root.root < 0);
+    sysroot_open_rest(&root);
+    assert_true(fcntl(root.root, F_GETFD) & FD_CLOEXEC);
+    char buf[64];
+    assert_true(file_read_at(root.root, "proc/self/comm", buf, sizeof buf) > 0);
+    int before[] = {root.root, root.sys};
+    sysroot_open_rest(&root); /* it has it */
+    assert_int_equal(root.root, before[0]);
+    assert_int_equal(root.sys, before[1]);
+    sysroot_close(&root);
+    assert_int_equal(root.root, -1);
+}
+
 static void test_recorded(void **state)
 {
     char dir[] = "/tmp/test_sysroot.XXXXXX";
@@ -79,6 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_live),
+        cmocka_unit_test(test_the_rest_later),
         cmocka_unit_test(test_recorded),
         cmocka_unit_test(test_missing),
         cmocka_unit_test(test_path_too_long),

@@ -29,16 +29,16 @@ static void test_the_head(void **state)
     static const char head[] = "toll: make -j2\nexit 3 after 2.00 s\n";
     assert_memory_equal(text, head, strlen(head));
     free(text);
-    s.summary.end = (struct toll_end){.ended = true, .signaled = true, .status = 9};
+    s.summary.whole.end = (struct toll_end){.ended = true, .signaled = true, .status = 9};
     text = text_of(&s, 0);
     assert_non_null(strstr(text, "killed by SIGKILL after"));
     free(text);
-    s.summary.end = (struct toll_end){
+    s.summary.whole.end = (struct toll_end){
         .ended = true, .signaled = true, .status = 64, .core_dumped = true};
     text = text_of(&s, 0);
     assert_non_null(strstr(text, "core dumped"));
     free(text);
-    s.summary.end = (struct toll_end){0};
+    s.summary.whole.end = (struct toll_end){0};
     text = text_of(&s, 0);
     assert_non_null(strstr(text, "still running after"));
     free(text);

@@ -12,6 +12,9 @@ static void test_arithmetic(void **state)
     assert_int_equal(left_u64(5, 3), 2);
     assert_int_equal(left_u64(3, 5), 0);
     assert_int_equal(left_u64(3, 3), 0);
+    assert_true(sum_u64(3, 5) == 8);
+    assert_true(sum_u64(UINT64_MAX - 1, 1) == UINT64_MAX);
+    assert_true(sum_u64(UINT64_MAX - 1, 7) == UINT64_MAX);
     assert_true(BIT(63) == UINT64_C(0x8000000000000000));
 }
 

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/observe.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+/* Ctrl-C is the usual way to end; the targets never hear of it. */
+static int open_signals(void)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    if (sigprocmask(SIG_BLOCK, &ends, NULL) < 0)
+        return -errno;
+    int fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The terminal has shown ^C: what is printed now begins on a line of its own. */
+static void take_signal(struct session *s, int fd)
+{
+    struct signalfd_siginfo info;
+    s->interrupted = true;
+    while (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo == SIGINT && info.ssi_code > 0 && !s->settings.quiet &&
+            isatty(STDERR_FILENO))
+            fputc('\n', stderr);
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Until the time is over, as poll takes it. */
+static int left_ms(uint64_t deadline_ms)
+{
+    uint64_t now = now_ms();
+    if (deadline_ms == UINT64_MAX)
+        return -1;
+    return deadline_ms > now ? (int)min_u64(deadline_ms - now, 1000000) : 0;
+}
+
+/* Each process that is measured keeps a few descriptors. The library leaves the limit of a program
+ * that attaches as it is; this one is ours. */
+int observe_attach(struct session *s, struct toll_error *e)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    return toll_tracker_attach(s->tracker, e);
+}
+
+int observe(struct session *s)
+{
+    CLEANUP_CLOSE int signals = open_signals();
+    if (signals < 0)
+        return complain("cannot watch for signals: %s", strerror(-signals));
+    struct pollfd fds[] = {
+        {.fd = signals, .events = POLLIN},
+        {.fd = toll_tracker_fd(s->tracker), .events = POLLIN},
+        {.fd = s->writes_stdout ? STDOUT_FILENO : -1}, /* a reader that is gone shows as an error */
+    };
+    uint64_t for_ms = s->settings.for_ns / NS_PER_MS;
+    uint64_t deadline_ms = s->settings.for_ns ? now_ms() + max_u64(for_ms, 1) : UINT64_MAX;
+    while (toll_tracker_step(s->tracker) > 0) {
+        if (poll(fds, 3, left_ms(deadline_ms)) < 0 && errno != EINTR)
+            usleep(10000); /* no memory to wait with: looked for now and then */
+        if (fds[0].revents & POLLIN)
+            take_signal(s, signals);
+        if (s->interrupted || (fds[2].revents & POLLERR) || now_ms() >= deadline_ms)
+            break;
+    }
+    struct toll_end end;
+    return session_finish(s, &end) ? 0 : EXIT_TOLL;
+}

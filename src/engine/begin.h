@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * The three ways a run begins. A tracker is for one of them, once. Each returns 0, or -errno and a
+ * sentence. */
+#pragma once
+
+#include "engine/tracker.h"
+
+/* Starts the command; all that can fail is done before. */
+int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch *request,
+                 struct toll_error *e);
+
+/* Measures what is there already: the targets that were added, or the machine alone. */
+int begin_attach(struct toll_tracker *t, struct toll_error *e);
+
+/* Measures a recorded run. */
+int begin_replay(struct toll_tracker *t, const char *directory, struct toll_error *e);

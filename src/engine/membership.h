@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ * Who belongs to which target: by descent, by a rule (group, session, user, cgroup), by name. */
+#pragma once
+
+#include "engine/tracker.h"
+
+void membership_init(struct toll_tracker *t, pid_t tracker_pid);
+void membership_done(struct toll_tracker *t);
+
+/* The masks of the targets, once they are all known. */
+void membership_plan(struct toll_tracker *t);
+
+/* A member that belongs to those targets by itself, not by descent. NULL when there is no memory.
+ */
+struct member *membership_add_root(struct toll_tracker *t, pid_t pid, uint64_t bits);
+
+/* Children that this process has before the launch do not belong to the job: a shell that executes
+ * toll may leave it some. */
+void membership_note_strangers(struct toll_tracker *t);
+void membership_add_stranger(void *tracker, pid_t pid);
+bool membership_is_stranger(const struct toll_tracker *t, pid_t pid);
+
+/* Whether this process has a child that is no stranger. */
+bool membership_has_children(struct toll_tracker *t);
+
+/* A child of discovery.parent was listed. Members are added at the end and are visited in the same
+ * walk. */
+void membership_meet(void *tracker, pid_t pid);
+
+/* A process was read for the first time: true when it belongs to a target, or is a child of one
+ * that has to be watched. */
+bool membership_confirm(struct toll_tracker *t, struct member *m);
+
+/* … and again: it may have changed its group, its session, its user or its cgroup. False when it
+ * need not be watched any more. */
+bool membership_review(struct toll_tracker *t, struct member *m, bool thoroughly);
+
+/* It counts from now on, for every target it belongs to. */
+void membership_welcome(struct toll_tracker *t, struct member *m, uint64_t now_ns);
+
+/* Ask cgroups who is in them, and look at all processes of the machine that are not known yet,
+ * where a target needs that. again: also those that were turned away before. */
+void membership_scan(struct toll_tracker *t, bool by_parent, bool again);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/settings.h"
+
+#include "base/err.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+static int check_labels(const char *const *labels, struct toll_error *e)
+{
+    for (const char *const *l = labels; l && *l; l++) {
+        const char *equals = strchr(*l, '=');
+        if (!equals || equals == *l)
+            return err_set(e, -EINVAL, "the label '%s' is not of the form KEY=VALUE", *l);
+    }
+    return 0;
+}
+
+int settings_check(struct toll_options *ret, const struct toll_options *asked, struct toll_error *e)
+{
+    struct toll_options o = {0};
+    if (!asked || asked->size < sizeof asked->size)
+        return err_set(e, -EINVAL, "the options have no size: it is sizeof (struct toll_options)");
+    memcpy(&o, asked, min_u64(asked->size, sizeof o));
+    if (o.interval_ns && o.interval_ns < NS_PER_MS)
+        return err_set(e, -EINVAL, "the interval is shorter than 1 ms");
+    if (o.interval_ns > 86400 * NS_PER_SECOND)
+        return err_set(e, -EINVAL, "the interval is longer than a day");
+    if (o.budget_percent == 0)
+        o.budget_percent = 1;
+    if (!(o.budget_percent > 0 && o.budget_percent <= 100))
+        return err_set(e, -EINVAL, "the budget is not between 0 and 100 percent");
+    int r = check_labels(o.labels, e);
+    if (r == 0)
+        *ret = o;
+    return r;
+}
+
+static void describe_machine(struct run *run)
+{
+    struct utsname u;
+    cpu_set_t cpus;
+    if (uname(&u) == 0) {
+        snprintf(run->host, sizeof run->host, "%s", u.nodename);
+        snprintf(run->kernel, sizeof run->kernel, "%s", u.release);
+    }
+    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+        run->cpus = (unsigned)CPU_COUNT(&cpus);
+    else
+        run->cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static int copy_settings(struct toll_tracker *t, const struct toll_options *o)
+{
+    if (o->name && !(t->run.name = strdup(o->name)))
+        return -ENOMEM;
+    if (o->labels && run_set_labels(&t->run, o->labels) < 0)
+        return -ENOMEM;
+    t->run.is_named = o->name != NULL;
+    t->run.interval_ns = o->interval_ns;
+    t->run.no_children = o->no_children;
+    t->run.system = o->system;
+    t->run.network = o->network;
+    t->run.since_start = o->since_start;
+    return 0;
+}
+
+/* Network bytes of a target are dear: they are read when they are asked for, also by name. */
+static void settle_network(struct toll_tracker *t)
+{
+    uint64_t bits = BIT(process_network_received_bytes) | BIT(process_network_sent_bytes);
+    struct selection *s = &t->selection;
+    if (s->by_name && ((s->parts[PART_COMBINED] | s->of[ENTITY_PROCESS]) & bits))
+        t->options.network = true;
+    for (unsigned part = 0; part < PARTS; part++)
+        if (part != PART_COMBINED || !t->options.network)
+            s->parts[part] &= ~bits;
+    s->of[ENTITY_PROCESS] &= ~bits;
+}
+
+int settings_take(struct toll_tracker *t, struct toll_error *e)
+{
+    int r = selection_parse(&t->selection, t->options.metrics, e);
+    if (r < 0)
+        return r;
+    settle_network(t);
+    if (copy_settings(t, &t->options) < 0)
+        return err_set(e, -ENOMEM, "no memory for a tracker");
+    describe_machine(&t->run);
+    return 0;
+}

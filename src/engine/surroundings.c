@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/surroundings.h"
+
+#include "base/file.h"
+#include "collect/cgroup.h"
+#include "collect/kernel_log.h"
+#include "collect/limits_read.h"
+#include "engine/membership.h"
+#include "engine/outputs.h"
+#include "engine/targets.h"
+
+#include <stdio.h>
+
+#define REFRESH_NS (950 * NS_PER_MS)
+#define FOLLOW_NS  (20 * NS_PER_MS)
+#define NOT_KNOWN  UINT64_MAX
+
+enum { ENOUGH_FILES = 128 };
+
+/* ---- Finding them ---------------------------------------------------------------------------- */
+
+static pid_t main_pid(const struct toll_tracker *t, const struct target *g)
+{
+    return g->is_launched ? t->launched.pid : g->id;
+}
+
+static bool is_there(const struct member *m)
+{
+    return m && !m->gone && !m->process.has_ended;
+}
+
+/* Somebody who can be asked: the main process, or the first there is. 0 when it has ended: its
+ * number may be a stranger's by now. */
+static pid_t representative(const struct toll_tracker *t, const struct target *g)
+{
+    if (g->is_launched)
+        return t->reaper.main_reaped ? 0 : t->launched.pid;
+    if (target_has_main(g)) {
+        const struct member *m = members_find(&t->members, g->id);
+        return is_there(m) && (m->root_of & g->bit) ? g->id : 0;
+    }
+    for (size_t i = 0; i < t->members.count; i++)
+        if ((t->members.order[i]->targets & g->bit) && is_there(t->members.order[i]))
+            return t->members.order[i]->process.entity.pid;
+    return 0;
+}
+
+static struct cgroup *find(const struct surroundings *s, const struct cgroup *c)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (cgroup_same(s->around[i].cgroup, c))
+            return s->around[i].cgroup;
+    return NULL;
+}
+
+/* Counters count from the moment at which the cgroup is met. */
+static void take_base(struct cgroup *c)
+{
+    struct measured_list list = {0};
+    cgroup_collect(c, &list);
+    for (size_t i = 0; i < list.count; i++)
+        settle_base(list.items[i]);
+    measured_list_done(&list);
+}
+
+static int add(struct surroundings *s, struct cgroup *c, bool is_target)
+{
+    struct around *longer = realloc(s->around, (s->count + 1) * sizeof *longer);
+    if (!longer)
+        return -ENOMEM;
+    s->around = longer;
+    struct around *a = &longer[s->count++];
+    *a = (struct around){.cgroup = c, .is_target = is_target, .oom_kills = NOT_KNOWN};
+    cgroup_oom_kills(c, &a->oom_kills);
+    take_base(c);
+    return 0;
+}
+
+/* The cgroup a process is in, each once. NULL when there is none to be had. */
+static struct cgroup *cgroup_around(struct toll_tracker *t, pid_t pid)
+{
+    struct cgroup *c, *known;
+    if (cgroup_open_of(&c, &t->root, pid) < 0)
+        return NULL;
+    known = find(&t->surroundings, c);
+    if (!known && add(&t->surroundings, c, false) == 0)
+        return c;
+    cgroup_close(c);
+    return known;
+}
+
+/* Of the process, and of the cgroup it is in. */
+static void read_limits(struct toll_tracker *t, struct target *g, pid_t pid, struct cgroup *c)
+{
+    struct limits *limits = &target_summary_of(t, g)->limits;
+    limits_done(limits);
+    limits_read(limits, &t->root, pid, g->cgroup ? g->cgroup : c);
+}
+
+/* Whether the process is in other cgroups than when it was last asked. Of one in its last moments
+ * version 1 says that it is in the root. */
+static bool has_moved(struct toll_tracker *t, struct target *g, pid_t pid)
+{
+    char path[32], text[8192];
+    snprintf(path, sizeof path, "%d/cgroup", (int)pid);
+    ssize_t n = file_read_at(t->root.proc, path, text, sizeof text);
+    uint64_t hash = 14695981039346656037U; /* FNV-1a */
+    for (ssize_t i = 0; i < n; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 1099511628211U;
+    if (n <= 0 || hash == g->cgroups_hash || process_is_leaving(&t->reader, pid))
+        return false;
+    g->cgroups_hash = hash;
+    return true;
+}
+
+/* Many who start a job put it into its cgroup afterwards. */
+static void follow(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->target_count; i++) {
+        struct target *g = &t->targets[i];
+        pid_t pid = g->ended ? 0 : representative(t, g);
+        if (pid && has_moved(t, g, pid))
+            read_limits(t, g, pid, g->cgroup ? NULL : cgroup_around(t, pid));
+    }
+}
+
+/* The files of a cgroup stay open, some thirty. Where descriptors are scarce the command needs them
+ * more: then they are opened when it runs and our limit is raised. */
+void surroundings_prepare(struct toll_tracker *t)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur < ENOUGH_FILES)
+        return;
+    sysroot_open_rest(&t->root);
+    t->surroundings.own = cgroup_around(t, 0);
+}
+
+void surroundings_open(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->target_count; i++)
+        if (t->targets[i].cgroup)
+            add(&t->surroundings, t->targets[i].cgroup, true);
+    /* A command may have ended already: then it was where we are. */
+    if (is_launched(t))
+        read_limits(t, t->whole, t->launched.pid,
+                    t->surroundings.own ? t->surroundings.own : cgroup_around(t, 0));
+    follow(t);
+}
+
+void surroundings_close(struct toll_tracker *t)
+{
+    struct surroundings *s = &t->surroundings;
+    for (size_t i = 0; i < s->count; i++)
+        if (!s->around[i].is_target)
+            cgroup_close(s->around[i].cgroup);
+    for (size_t i = 0; t->whole && i < t->target_count; i++)
+        limits_done(&target_summary_of(t, &t->targets[i])->limits);
+    free(s->around);
+    *s = (struct surroundings){0};
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* The cgroup's own row stands before those of its devices. When it is gone, what was last read of
+ * it still counts. */
+static void collect_target(struct toll_tracker *t, struct target *g)
+{
+    struct measured_list *list = &t->machine.list;
+    size_t at = list->count;
+    cgroup_collect(g->cgroup, list);
+    if (list->count > at)
+        g->cgroup_thing = list->items[at];
+}
+
+/* A young target is followed more closely. */
+static uint64_t follow_again_ns(const struct toll_tracker *t)
+{
+    return t->frame.mono_ns + min_u64(REFRESH_NS, max_u64(t->frame.elapsed_ns / 2, FOLLOW_NS));
+}
+
+void surroundings_tick(struct toll_tracker *t)
+{
+    struct surroundings *s = &t->surroundings;
+    uint64_t now_ns = t->frame.mono_ns;
+    if (now_ns >= s->follow_ns) {
+        follow(t);
+        s->follow_ns = follow_again_ns(t);
+    }
+    for (size_t i = 0; i < t->target_count; i++)
+        if (t->targets[i].cgroup)
+            collect_target(t, &t->targets[i]);
+    if (now_ns < s->next_ns && !t->frame.last && s->count == s->collected)
+        return;
+    s->next_ns = now_ns + REFRESH_NS;
+    s->collected = s->count;
+    for (size_t i = 0; i < s->count; i++)
+        if (!s->around[i].is_target)
+            cgroup_collect(s->around[i].cgroup, &t->machine.list);
+}
+
+/* Not the bytes of storage: version 1 leaves out what is written back later, and what version 2
+ * counts is not what the processes caused. */
+void surroundings_put(struct target *g)
+{
+    static const enum metric_id same[][2] = {
+        {process_cpu_seconds, cgroup_cpu_seconds},
+        {process_cpu_user_seconds, cgroup_cpu_user_seconds},
+        {process_cpu_system_seconds, cgroup_cpu_system_seconds},
+    };
+    const struct row *row = g->cgroup_thing ? &g->cgroup_thing->row : NULL;
+    for (size_t i = 0; row && i < ARRAY_LEN(same); i++) {
+        if (!row_has(row, same[i][1]))
+            continue;
+        row_put_u64(&g->parts[PART_COMBINED], same[i][0], row_u64(row, same[i][1]));
+        g->cgroup_bits |= BIT(same[i][0]);
+    }
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+static void note_kills(struct toll_tracker *t, struct cgroup *c, uint64_t grown)
+{
+    outputs_note(t, "the kernel killed %llu process%s of cgroup %s for want of memory",
+                 (unsigned long long)grown, grown == 1 ? "" : "es", cgroup_name(c));
+}
+
+static uint64_t kills_in(const struct around *a)
+{
+    uint64_t now;
+    bool known = a->oom_kills != NOT_KNOWN && cgroup_oom_kills(a->cgroup, &now);
+    return known ? left_u64(now, a->oom_kills) : 0;
+}
+
+static void note_all_kills(struct toll_tracker *t)
+{
+    const struct surroundings *s = &t->surroundings;
+    for (size_t i = 0; i < s->count; i++) {
+        uint64_t grown = kills_in(&s->around[i]);
+        if (grown)
+            note_kills(t, s->around[i].cgroup, grown);
+    }
+}
+
+struct neighbours {
+    struct toll_tracker *t;
+    const struct target *g;
+    bool others;
+};
+
+/* We and those who wait for us live: none of them was the victim. */
+static bool waits_for_us(struct toll_tracker *t, pid_t pid)
+{
+    pid_t one = t->discovery.tracker_pid;
+    for (unsigned hops = 0; one > 0 && hops < 1000; hops++) {
+        if (one == pid)
+            return true;
+        one = process_parent(&t->reader, one);
+    }
+    return false;
+}
+
+static void meet_neighbour(void *arg, pid_t pid)
+{
+    struct neighbours *n = arg;
+    const struct member *m = members_find(&n->t->members, pid);
+    bool is_ours = (m && (m->targets & n->g->bit)) || pid == main_pid(n->t, n->g) ||
+                   membership_is_stranger(n->t, pid);
+    n->others |= !is_ours && !waits_for_us(n->t, pid);
+}
+
+/* By the counters of the cgroups the targets are in, never by the signal alone. Where others are in
+ * the same cgroup, the victim may have been one of them. */
+static bool must_be_victim(struct toll_tracker *t, const struct target *g)
+{
+    const struct surroundings *s = &t->surroundings;
+    struct neighbours n = {.t = t, .g = g};
+    bool grown = false;
+    for (size_t i = 0; i < s->count; i++) {
+        if (!kills_in(&s->around[i]))
+            continue;
+        grown = true;
+        cgroup_each_pid(s->around[i].cgroup, meet_neighbour, &n);
+    }
+    return grown && !n.others && !t->timeout.killed;
+}
+
+static bool was_oom_killed(struct toll_tracker *t, const struct target *g)
+{
+    enum kernel_log_answer log = KERNEL_LOG_UNKNOWN;
+    if (t->root.live)
+        log = kernel_log_killed(&t->root, main_pid(t, g), t->start_ns);
+    return log == KERNEL_LOG_YES || (log == KERNEL_LOG_UNKNOWN && must_be_victim(t, g));
+}
+
+static void note_limit(struct toll_tracker *t, const struct target_summary *s)
+{
+    const struct limit *cpu = &s->limits.of[LIMIT_CPU_SECONDS];
+    const struct limit *file = &s->limits.of[LIMIT_FILE_BYTES];
+    if (!s->end.signaled)
+        return;
+    if (s->end.status == SIGXCPU && cpu->known && !cpu->unlimited)
+        outputs_note(t, "the limit of %llu s of CPU time was reached (RLIMIT_CPU)",
+                     (unsigned long long)cpu->value);
+    if (s->end.status == SIGXFSZ && file->known && !file->unlimited)
+        outputs_note(t, "the limit of %llu bytes for a file was reached (RLIMIT_FSIZE)",
+                     (unsigned long long)file->value);
+}
+
+static void note_task_limit(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->summary.thing_count; i++) {
+        const struct thing_summary *thing = &t->summary.things[i];
+        const struct entity *e = &thing->thing->entity;
+        if (e->kind != ENTITY_CGROUP)
+            continue;
+        uint64_t hits = thing->series[cgroup_tasks_limit_events_count - cgroup_first].last.u;
+        if (hits)
+            outputs_note(t, "the limit on tasks of cgroup %s was reached %llu times",
+                         entity_name(e), (unsigned long long)hits);
+    }
+}
+
+void surroundings_finish(struct toll_tracker *t)
+{
+    note_all_kills(t);
+    for (size_t i = 0; i < t->target_count; i++) {
+        struct target *g = &t->targets[i];
+        struct target_summary *s = target_summary_of(t, g);
+        if (target_has_main(g) && s->end.signaled && s->end.status == SIGKILL)
+            s->end.oom_killed = was_oom_killed(t, g);
+        note_limit(t, s);
+    }
+    note_task_limit(t);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * The cgroups the targets are in: their figures, what they allow, and whether the kernel killed
+ * somebody in them for want of memory. */
+#pragma once
+
+#include "engine/tracker.h"
+
+/* Before a command is started, which will be in our own cgroup: what it does in its first moments
+ * counts. */
+void surroundings_prepare(struct toll_tracker *t);
+
+void surroundings_open(struct toll_tracker *t);
+void surroundings_close(struct toll_tracker *t);
+
+/* Adds the figures of the cgroups to what was read of the machine, when it is time. */
+void surroundings_tick(struct toll_tracker *t);
+
+/* A target that is a cgroup has figures that the kernel counted for it, and that miss nobody. */
+void surroundings_put(struct target *g);
+
+/* Whether somebody was killed for want of memory, and which limits were reached. */
+void surroundings_finish(struct toll_tracker *t);

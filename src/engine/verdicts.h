@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT
+ * What every figure of the targets is worth, judged when the run is over. */
+#pragma once
+
+#include "engine/tracker.h"
+
+/* Somebody is left whom no list shows: born a moment ago, or hidden from us. */
+bool verdicts_has_hidden(const struct toll_tracker *t);
+
+void verdicts_make(struct toll_tracker *t);

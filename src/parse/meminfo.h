@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ * /proc/meminfo: what the memory of the machine is used for. */
+#pragma once
+
+#include "base/scan.h"
+
+enum meminfo_key {
+    MEMINFO_TOTAL,
+    MEMINFO_AVAILABLE, /* since Linux 3.14 */
+    MEMINFO_FREE,
+    MEMINFO_BUFFERS,
+    MEMINFO_CACHED,
+    MEMINFO_ANON,
+    MEMINFO_SHMEM,
+    MEMINFO_SLAB,
+    MEMINFO_DIRTY,
+    MEMINFO_WRITEBACK,
+    MEMINFO_SWAP_TOTAL,
+    MEMINFO_SWAP_FREE,
+    MEMINFO_HUGE_TOTAL,
+    MEMINFO_HUGE_FREE,
+    MEMINFO_HUGE_SIZE, /* of one huge page */
+    MEMINFO_KEYS,
+};
+
+struct meminfo {
+    unsigned seen; /* bit n: bytes[n] was there */
+    uint64_t bytes[MEMINFO_KEYS];
+};
+
+/* 0, -EBADMSG when the total is missing or a number is not one, -ENODATA when there is no text. */
+int parse_meminfo(struct scan text, struct meminfo *ret);

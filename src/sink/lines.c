@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT
+ * One readable line a sample, in the manner of vmstat: what has a heading in the table of metrics,
+ * or what was asked for by name; counters as rates. The heading comes back after a screen of lines.
+ * On a terminal there are as many columns as fit.
+ *
+ *       time target         cores   rss read/s write/s procs
+ *   21:27:53 process-1234    0.98  412M      0    1.2M     3
+ */
+#include "sink/human.h"
+#include "sink/sinks.h"
+#include "sink/text_words.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+enum {
+    TIME = 8,
+    NAME_AT_LEAST = 8,
+    NAME_CUT = 16,
+    NAME_AT_MOST = 24,
+    COLUMNS = PROCESS_METRICS + SYSTEM_METRICS
+};
+
+/* A row that gets a line of its own, or stands beside the target's. */
+struct before {
+    struct row row;
+    uint64_t at_ns;
+};
+
+struct column {
+    enum entity_kind kind;
+    unsigned i;     /* of the metrics of that kind */
+    unsigned width; /* with the blank in front */
+};
+
+struct lines {
+    unsigned since_heading; /* lines */
+    unsigned until_heading; /* as many fit on the screen; 0: there was none yet */
+    unsigned name_width;    /* 0: there is but one line a sample */
+    struct before *targets; /* owned: of the whole, then of each of several */
+    size_t count;
+    struct before system;
+    struct column columns[COLUMNS]; /* the target's, then the machine's */
+    unsigned column_count;
+};
+
+/* ---- The heading ----------------------------------------------------------------------------- */
+
+static const char *heading_of(const struct metric *m, char *ret, size_t capacity)
+{
+    snprintf(ret, capacity, "%s%s", *m->line ? m->line : m->facts.name,
+             !*m->line && m->kind == METRIC_COUNTER ? "/s" : "");
+    return ret;
+}
+
+static void add_columns(struct sink *s, enum entity_kind kind)
+{
+    struct lines *l = s->state;
+    uint64_t selected = kind == ENTITY_TARGET ? s->selection.parts[PART_COMBINED]
+                                              : s->selection.of[kind];
+    FOR_EACH_BIT(i, selected)
+    {
+        char name[64];
+        const struct metric *m = metric_of(metric_first(kind) + i);
+        if (!*m->line && !s->selection.by_name)
+            continue;
+        uint64_t figure = m->unit == UNIT_ratio ? strlen("99.95%") : strlen("1023M");
+        unsigned width = (unsigned)max_u64(strlen(heading_of(m, name, sizeof name)), figure);
+        l->columns[l->column_count++] = (struct column){kind, i, width + 1};
+    }
+}
+
+static unsigned width_of(const struct lines *l, enum entity_kind kind)
+{
+    unsigned width = 0;
+    for (unsigned c = 0; c < l->column_count; c++)
+        width += l->columns[c].kind == kind ? l->columns[c].width : 0;
+    return width;
+}
+
+static unsigned longest_name(const struct frame *f)
+{
+    uint64_t longest = NAME_AT_LEAST; /* together */
+    for (size_t i = 0; i < f->target_count; i++)
+        longest = max_u64(longest, min_u64(strlen(f->targets[i].name), NAME_AT_MOST));
+    return f->target_count ? (unsigned)longest : 0;
+}
+
+/* A line that is broken by the terminal cannot be read: long names give way first, then the columns
+ * on the right. */
+static void fit(struct lines *l, unsigned terminal)
+{
+    unsigned whole = TIME + width_of(l, ENTITY_TARGET) + width_of(l, ENTITY_SYSTEM);
+    if (l->name_width > NAME_CUT && whole + 1 + l->name_width > terminal)
+        l->name_width = (unsigned)max_u64(NAME_CUT, left_u64(terminal, whole + 1));
+    whole += l->name_width ? l->name_width + 1 : 0;
+    while (l->column_count > 1 && whole > terminal)
+        whole -= l->columns[--l->column_count].width;
+}
+
+/* Which columns there are; again at every heading, because windows change their size. Returns after
+ * how many lines the next heading should come. */
+static unsigned lay_out(struct sink *s, const struct frame *f, bool system)
+{
+    struct lines *l = s->state;
+    l->column_count = 0;
+    l->name_width = longest_name(f);
+    if (f->target[PART_COMBINED].row)
+        add_columns(s, ENTITY_TARGET);
+    if (system)
+        add_columns(s, ENTITY_SYSTEM);
+    struct winsize window = {0};
+    bool terminal = ioctl(s->fd, TIOCGWINSZ, &window) == 0;
+    if (terminal && window.ws_col)
+        fit(l, window.ws_col);
+    return terminal && window.ws_row > 3 ? window.ws_row - 2U : 22;
+}
+
+/* ------- target ------- */
+static void add_group(struct sink *s, const char *name, unsigned width)
+{
+    unsigned word = (unsigned)strlen(name) + 3;
+    unsigned dashes = width > word ? width - word : 0;
+    buf_putc(&s->text, ' ');
+    for (unsigned i = 0; i < dashes / 2; i++)
+        buf_putc(&s->text, '-');
+    if (dashes)
+        buf_printf(&s->text, " %s ", name);
+    else
+        buf_printf(&s->text, "%.*s", (int)width - 1, name);
+    for (unsigned i = dashes / 2; i < dashes; i++)
+        buf_putc(&s->text, '-');
+}
+
+/* Headings are the same for a target and the machine: where both are shown, what stands above them
+ * tells them apart. */
+static void add_groups(struct sink *s)
+{
+    struct lines *l = s->state;
+    unsigned target = width_of(l, ENTITY_TARGET), system = width_of(l, ENTITY_SYSTEM);
+    if (!target || !system)
+        return;
+    size_t start = s->text.length;
+    buf_pad(&s->text, start, TIME + (l->name_width ? l->name_width + 1 : 0));
+    add_group(s, "target", target);
+    add_group(s, "machine", system);
+    buf_putc(&s->text, '\n');
+}
+
+static void add_heading(struct sink *s)
+{
+    struct lines *l = s->state;
+    text_style(s, DIM);
+    add_groups(s);
+    size_t start = s->text.length;
+    buf_puts(&s->text, "time");
+    buf_pad_left(&s->text, start, TIME);
+    if (l->name_width) {
+        start = s->text.length;
+        buf_puts(&s->text, " target");
+        buf_pad(&s->text, start, l->name_width + 1);
+    }
+    for (unsigned c = 0; c < l->column_count; c++) {
+        char name[64];
+        start = s->text.length;
+        buf_puts(&s->text, heading_of(metric_of(metric_first(l->columns[c].kind) + l->columns[c].i),
+                                      name, sizeof name));
+        buf_pad_left(&s->text, start, l->columns[c].width);
+    }
+    text_style(s, PLAIN);
+    buf_putc(&s->text, '\n');
+}
+
+/* ---- The lines ------------------------------------------------------------------------------- */
+
+static void add_time(struct sink *s, uint64_t real_ns)
+{
+    time_t seconds = (time_t)(real_ns / NS_PER_SECOND);
+    struct tm tm;
+    char text[16] = "";
+    if (localtime_r(&seconds, &tm))
+        strftime(text, sizeof text, "%H:%M:%S", &tm);
+    buf_puts(&s->text, text);
+}
+
+static void add_cell(struct sink *s, const struct row *row, const struct before *before,
+                     uint64_t now_ns, const struct column *c)
+{
+    unsigned i = c->i;
+    const struct metric *m = metric_of(row->first + i);
+    size_t start = s->text.length;
+    buf_putc(&s->text, ' ');
+    bool rate = m->kind == METRIC_COUNTER;
+    bool known = row->present >> i & 1;
+    if (rate)
+        known &= before->at_ns && before->row.present >> i & 1 && now_ns > before->at_ns;
+    if (!known) {
+        buf_putc(&s->text, '?');
+    } else if (rate) {
+        union value grown = {.u = left_u64(row->values[i].u, before->row.values[i].u)};
+        human_short(&s->text, m,
+                    metric_number(m, grown) / ((double)(now_ns - before->at_ns) / 1e9));
+    } else {
+        human_short(&s->text, m, metric_number(m, row->values[i]));
+    }
+    buf_pad_left(&s->text, start, c->width);
+}
+
+/* Keeps what is needed for the rates of the next line. */
+static void add_cells(struct sink *s, const struct row *row, struct before *before,
+                      enum entity_kind kind, uint64_t now_ns)
+{
+    const struct lines *l = s->state;
+    for (unsigned c = 0; c < l->column_count; c++)
+        if (l->columns[c].kind == kind)
+            add_cell(s, row, before, now_ns, &l->columns[c]);
+    *before = (struct before){*row, now_ns};
+}
+
+/* As wide as the column, not cut in the middle of a letter. */
+static void add_name(struct sink *s, const char *name)
+{
+    const struct lines *l = s->state;
+    buf_putc(&s->text, ' ');
+    size_t start = s->text.length, letters = 0;
+    text_foreign(s, name);
+    for (size_t at = start; at < s->text.length; at++) {
+        letters += (s->text.data[at] & 0xC0) != 0x80;
+        if (letters > l->name_width)
+            s->text.length = at;
+    }
+    buf_pad(&s->text, start, l->name_width);
+}
+
+static void add_line(struct sink *s, const struct frame *f, const char *name, const struct row *row,
+                     struct before *before, const struct measured *system)
+{
+    struct lines *l = s->state;
+    add_time(s, f->real_ns);
+    if (l->name_width)
+        add_name(s, name);
+    if (row)
+        add_cells(s, row, before, ENTITY_TARGET, f->mono_ns);
+    if (system)
+        add_cells(s, &system->row, &l->system, ENTITY_SYSTEM, f->mono_ns);
+    buf_putc(&s->text, '\n');
+    l->since_heading++;
+}
+
+static const struct measured *find_system(const struct frame *f)
+{
+    for (size_t i = 0; i < f->machine_count; i++)
+        if (f->machine[i]->entity.kind == ENTITY_SYSTEM)
+            return f->machine[i];
+    return NULL;
+}
+
+static struct lines *make(const struct frame *f)
+{
+    struct lines *l = calloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    l->count = f->target_count + 1;
+    l->targets = calloc(l->count, sizeof *l->targets);
+    if (!l->targets) {
+        free(l);
+        return NULL;
+    }
+    return l;
+}
+
+/* The first sample has no rates yet and comes after a millisecond: it is remembered, not shown. */
+static void remember(struct lines *l, const struct frame *f, const struct measured *system)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const struct row *row = i ? f->targets[i - 1].parts[PART_COMBINED].row
+                                  : f->target[PART_COMBINED].row;
+        if (row)
+            l->targets[i] = (struct before){*row, f->mono_ns};
+    }
+    if (system)
+        l->system = (struct before){system->row, f->mono_ns};
+}
+
+static void lines_frame(struct sink *s, const struct frame *f)
+{
+    const struct measured *system = find_system(f);
+    if (!s->state) {
+        s->state = make(f);
+        if (s->state)
+            remember(s->state, f, system);
+        return;
+    }
+    struct lines *l = s->state;
+    if (f->last && f->interval_ns < 100 * NS_PER_MS)
+        return; /* a line just before has said it */
+    if (!l->until_heading || l->since_heading + l->count > l->until_heading) {
+        l->until_heading = lay_out(s, f, system);
+        add_heading(s);
+        l->since_heading = 0;
+    }
+    for (size_t i = 0; i < f->target_count; i++)
+        if (!f->targets[i].has_ended)
+            add_line(s, f, f->targets[i].name, f->targets[i].parts[PART_COMBINED].row,
+                     &l->targets[i + 1], NULL);
+    add_line(s, f, "together", f->target[PART_COMBINED].row, &l->targets[0], system);
+}
+
+static void lines_close(struct sink *s)
+{
+    struct lines *l = s->state;
+    if (l)
+        free(l->targets);
+    free(l);
+}
+
+const struct sink_kind sink_lines = {
+    .format = {"lines", ".lines", "a readable line for each sample"},
+    .frame = lines_frame,
+    .close = lines_close,
+};

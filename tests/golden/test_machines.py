@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""toll doctor on written machines, byte for byte; `make golden-update` writes what is expected."""
+
+import contextlib
+import json
+import os
+import pathlib
+import pty
+import re
+import subprocess
+
+import pytest
+
+import recorded
+
+jsonschema = pytest.importorskip("jsonschema")
+
+HERE = pathlib.Path(__file__).parent
+MACHINES = sorted(path.name for path in (HERE / "machines").iterdir())
+SCHEMA = json.loads((recorded.TOP / "docs/schema/doctor.schema.json").read_text())
+
+
+def doctor(*words):
+    done = subprocess.run(
+        [recorded.TOLL, "doctor", *words],
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def checks(machine, *words):
+    status, out, err = doctor("--root", HERE / "machines" / machine, "--json", *words)
+    assert (status, err) == (0, "")
+    return {check["name"]: check for check in json.loads(out)["checks"]}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_as_expected(machine, request):
+    status, out, err = doctor("--root", HERE / "machines" / machine)
+    assert (status, err) == (0, "")
+    # The formats are those of the build, which no machine decides.
+    out = "".join(line for line in out.splitlines(True) if " formats " not in line)
+    path = HERE / "expected" / f"doctor-{machine}.txt"
+    if request.config.getoption("--update"):
+        path.write_text(out)
+    assert out == path.read_text()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_lines_fit_a_terminal(machine):
+    _, out, _ = doctor("--root", HERE / "machines" / machine)
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_json_follows_its_schema(machine):
+    _, out, _ = doctor("--root", HERE / "machines" / machine, "--json")
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(out))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_text_and_json_agree(machine):
+    """Every check has its line, with its mark; and what would help stands below."""
+    words = {"ok": "ok", "partly": "partly", "missing": "no", "unknown": "?"}
+    _, out, _ = doctor("--root", HERE / "machines" / machine)
+    shown = [tuple(line.split()[:2]) for line in out.splitlines() if not line.startswith(" ")]
+    found = checks(machine)
+    assert shown == [(words[check["state"]], name) for name, check in found.items()]
+    joined = " ".join(out.replace("\\\n", " ").split())
+    for check in found.values():
+        assert not check["remedy"] or f"→ {check['remedy']}" in joined
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_strict_tells_what_is_not_ok(machine):
+    found = checks(machine)
+    wanted = [check for check in found.values() if check["essential"]]
+    status, _, err = doctor("--root", HERE / "machines" / machine, "--strict")
+    assert err == ""
+    assert status == (0 if all(check["state"] == "ok" for check in wanted) else 1)
+    for name, check in found.items():
+        status, out, _ = doctor("--root", HERE / "machines" / machine, "--strict", name)
+        assert status == (0 if check["state"] == "ok" else 1)
+        assert out.split()[1] == name
+
+
+def contents(top):
+    return {p.relative_to(top): p.read_bytes() for p in top.rglob("*") if p.is_file()}
+
+
+def test_machines_are_as_written(tmp_path):
+    subprocess.run([HERE / "write-machines", tmp_path], check=True)
+    assert contents(tmp_path) == contents(HERE / "machines"), "run tests/golden/write-machines"
+
+
+@pytest.mark.parametrize("variable, colours", [({}, True), ({"NO_COLOR": "1"}, False),
+                                               ({"TERM": "dumb"}, False)])
+def test_colours_on_a_terminal(variable, colours):
+    """Only the mark is coloured; without the colours it is the same text."""
+    root = ["--root", str(HERE / "machines/hidepid")]
+    ours, theirs = pty.openpty()
+    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TERM": "xterm"} | variable
+    text = b""
+    with subprocess.Popen([recorded.TOLL, "doctor", *root], env=env, stdout=theirs) as toll:
+        os.close(theirs)
+        with contextlib.suppress(OSError):  # how a terminal says that nobody has it any more
+            while piece := os.read(ours, 4096):
+                text += piece
+        assert toll.wait() == 0
+    os.close(ours)
+    shown = text.decode().replace("\r\n", "\n")
+    assert ("\033[31mno" in shown) == colours
+    assert re.sub(r"\033\[\d+m", "", shown) == doctor(*root)[1]
+
+
+def test_order_of_words_does_not_matter():
+    root = ["--root", HERE / "machines/desktop"]
+    first = doctor(*root, "--json", "io", "cpu")
+    assert first == doctor("cpu", "--json", "io", *root)
+    assert [check["name"] for check in json.loads(first[1])["checks"]] == ["cpu", "io"]
+
+
+@pytest.mark.parametrize("words", [["cpus"], ["cpu", ""], ["--json", "CPU"], ["cpu\033[31m"]])
+def test_unknown_name(words):
+    status, out, err = doctor(*words)
+    assert (status, out) == (125, "")
+    assert err.startswith("toll: toll doctor checks nothing called '") and err.count("\n") == 1
+    assert "cpu, memory, pss" in err and "\033" not in err
+
+
+@pytest.mark.parametrize("words", [["--jsno"], ["-x", "cpu"], ["--root"], ["cpu", "--strict=1"]])
+def test_unknown_option(words):
+    status, out, err = doctor(*words)
+    assert (status, out, err.count("\n")) == (125, "", 1)
+    assert "--json, --strict" in err
+
+
+def test_help_lists_every_check():
+    done = subprocess.run([recorded.TOLL, "help", "doctor"], capture_output=True, text=True,
+                          check=True)
+    found = checks("desktop")
+    listed = [line.split() for line in done.stdout.partition("WHAT is any of")[2].splitlines()[1:]]
+    assert [words[1] if words[0] == "*" else words[0] for words in listed] == list(found)
+    assert [words[0] == "*" for words in listed] == [c["essential"] for c in found.values()]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stdout == doctor("--help")[1]
+
+
+def test_no_machine(tmp_path):
+    status, out, err = doctor("--root", tmp_path)
+    assert (status, out, err.count("\n")) == (125, "", 1)
+    assert f"{tmp_path}/proc" in err
+
+
+def test_nothing_but_an_empty_proc(tmp_path):
+    (tmp_path / "proc").mkdir()
+    status, out, err = doctor("--root", tmp_path, "--strict", "--json")
+    assert (status, err) == (1, "")
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(out))
+
+
+def test_files_that_are_no_files(tmp_path):
+    """Directories where files are expected, and garbage in files, are said, not stumbled over."""
+    for name in ("self/status", "stat", "self/mountinfo", "self/cgroup", "diskstats"):
+        (tmp_path / "proc" / name).mkdir(parents=True)
+    for name in ("self/stat", "self/io", "self/limits", "meminfo", "loadavg", "net/dev"):
+        file = tmp_path / "proc" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"\xff\x00 garbage \n" * 9)
+    status, out, err = doctor("--root", tmp_path, "--json")
+    assert (status, err) == (0, "")
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(out))
+
+
+def test_output_that_cannot_be_written():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [recorded.TOLL, "doctor"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (125, b"toll: cannot write to stdout\n")

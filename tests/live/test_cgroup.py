@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: MIT
+"""Cgroups: limits as denominators, throttling, the end for want of memory; against the kernel's
+own files."""
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+from cgrouplib import go, group, wait_in  # noqa: F401
+from livelib import GUARD, IS_ROOT, PAGE, exists, records, started, until
+
+MIB = 1 << 20
+pytestmark = pytest.mark.skipif(not IS_ROOT, reason="needs root, to make cgroups")
+
+
+def things(summary, kind, name):
+    found = [t for t in summary.get(kind, []) if t["name"] == name]
+    assert len(found) == 1, summary.get(kind)
+    return found[0]
+
+
+def cgroup_of(summary, g):
+    return things(summary, "cgroups", g.path("memory"))
+
+
+class Attached:
+    """toll attach that is ended by the test, when all is done; with its summary."""
+
+    def __init__(self, place, *options):
+        self.place = place
+        self.path = place.path(f"attached-{id(self)}.json")
+        self.series = place.path(f"attached-{id(self)}.jsonl")
+        self.text = place.path(f"attached-{id(self)}.txt")
+        self.p = place.popen([place.toll, "attach", "-q", "-o", self.path, "-o", self.series, "-o",
+                              self.text, *options], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE)
+        until(lambda: self.p.poll() is not None or self.samples(), "the first sample")
+        assert self.p.poll() is None, self.p.stderr.read()
+
+    def samples(self):
+        text = self.series.read_text() if self.series.exists() else ""
+        return text.count('"type":"sample"')
+
+    def end(self):
+        self.p.send_signal(signal.SIGINT)
+        return self.wait()
+
+    def wait(self):
+        self.p.wait(timeout=GUARD)
+        self.p.stderr.close()
+        return json.loads(self.path.read_text())
+
+
+# ---- CPU -----------------------------------------------------------------------------------------
+
+
+def test_throttling_of_a_run_inside(here, group):
+    """toll is in the cgroup too: what it does after its last look is not in its figures, so that
+    the kernel's files at the end are a bound, and more than half of it must be there: the last
+    look comes when the job is over."""
+    group.set_quota(0.2)
+    path = here.path("s.json")
+    status, _, err = here.call(group.join([here.toll, "run", "--summary", "json", "--summary-to",
+                                           path, "-o", here.path("s.txt"), "--",
+                                           here.helper("burn"), "300"]))
+    periods, throttled, seconds = group.throttling()
+    assert status == 0, err
+    summary = json.loads(path.read_text())
+    found = cgroup_of(summary, group)
+    assert throttled > 0 and seconds > 0, "the truth"
+    assert seconds / 2 < found["cpu_throttled_seconds"]["total"] <= seconds
+    assert 0 < found["cpu_throttled_periods"]["total"] <= throttled
+    assert found["cpu_throttled_periods"]["total"] <= found["cpu_periods"]["total"] <= periods
+    assert summary["limits"]["cpus"] == {"value": 0.2, "unlimited": False, "by": "cpu quota",
+                                         "cgroup": group.path("cpu")}
+    text = here.path("s.txt").read_text()
+    assert re.search(r"of 0\.20 cores\s+\(\d+\s%,\s+cpu\s+quota", text), text
+
+
+def test_throttling_seen_from_outside(here, group):
+    """Nobody is in the cgroup when the figures are taken: they are equal to the kernel's."""
+    group.set_quota(0.2)
+    path = "cpu" if group.version == 1 else "memory"
+    with wait_in(group, here, [here.helper("burn"), "300"]) as job:
+        toll = Attached(here, "--cgroup", group.path(path), "--since-start", "-i", "200ms")
+        go(job)
+        job.wait(timeout=GUARD)
+        until(lambda: not group.pids(), "an empty cgroup")
+        summary = toll.end()
+    periods, throttled, seconds = group.throttling()
+    found = things(summary, "cgroups", group.path(path))
+    assert throttled > 0
+    assert found["cpu_throttled_periods"]["total"] == throttled
+    assert found["cpu_throttled_seconds"]["total"] == pytest.approx(seconds, abs=1e-9)
+    assert found["cpu_periods"]["total"] == periods
+    assert found["cpu_throttled_seconds"]["quality"] == "exact"
+
+
+def test_cpu_time_is_what_the_cgroup_grew_by(here, group):
+    """Children that nobody saw count too: the kernel charges the cgroup. Nothing runs in it when
+    toll begins and when it ends, so that the two readings are equal to toll's, to the nanosecond."""
+    burn = here.helper("burn")
+    script = f"for i in 1 2 3 4 5 6 7 8; do {burn} 5; done; {burn} 50"
+    path = "cpuacct" if group.version == 1 else "memory"
+    with wait_in(group, here, ["sh", "-c", script]) as job:
+        toll = Attached(here, "--cgroup", group.path(path), "-i", "1s")
+        before = group.cpu_seconds()
+        go(job)
+        job.wait(timeout=GUARD)
+        until(lambda: not group.pids(), "an empty cgroup")
+        summary = toll.end()
+        after = group.cpu_seconds()
+    cpu = summary["target"]["combined"]["cpu_seconds"]
+    assert cpu["total"] == pytest.approx(after - before, abs=1e-9)
+    assert (cpu["quality"], cpu["from"]) == ("exact", "cgroup")
+    assert after - before > 0.09
+    both = sum(summary["target"]["combined"][m]["total"]
+               for m in ("cpu_user_seconds", "cpu_system_seconds"))
+    assert both <= cpu["total"] + 1e-6, "the parts are no more than the whole"
+
+
+@pytest.mark.skipif(os.cpu_count() < 2, reason="needs two CPUs")
+def test_cpuset_and_affinity(here, group):
+    """Effective CPUs: of the machine, fewer by affinity, fewer by the cpuset."""
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("the tests may use one CPU only")
+    one = str(allowed[0])
+    status, _, _ = here.call(["taskset", "-c", one, here.toll, "run", "-q", "-o", "a.json", "--",
+                              "true"])
+    assert status == 0
+    limit = json.loads(here.path("a.json").read_text())["limits"]["cpus"]
+    assert (limit["value"], limit["by"]) == (1, "affinity")
+    group.set("cpus", one)
+    status, _, _ = here.call(group.join([here.toll, "run", "-q", "-o", "c.json", "--", "true"]))
+    assert status == 0
+    limit = json.loads(here.path("c.json").read_text())["limits"]["cpus"]
+    assert (limit["value"], limit["by"]) == (1, "cpuset")
+
+
+# ---- Memory --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["run", "attach"])
+def test_memory_limit_is_the_denominator(here, group, way):
+    """The tightest counts, also when it is an ancestor's."""
+    inner = group.child("inner")
+    group.set("memory", 256 * MIB)
+    inner.set("memory", 512 * MIB)
+    if way == "run":
+        status, _, err = here.call(inner.join([here.toll, "run", "-q", "-o", "s.json", "-o",
+                                               "s.txt", "--", here.helper("fill"), "64", "200"]))
+        assert status == 0, err
+        summary = json.loads(here.path("s.json").read_text())
+        text = here.path("s.txt").read_text()
+    else:
+        with here.popen(inner.join([here.helper("fill"), "64", "100000"])) as job:
+            until(lambda: job.pid in inner.pids(), "the job in its cgroup")
+            until(lambda: os.readlink(f"/proc/{job.pid}/exe").endswith("fill"), "the job itself")
+            until(lambda: rss_of(job.pid) > 64 * MIB, "memory in use")
+            toll = Attached(here, str(job.pid), "-i", "50ms")
+            until(lambda: toll.samples() > 3, "some samples")
+            summary = toll.end()
+            text = toll.text.read_text()
+            job.kill()
+    limit = summary["limits"]["memory_bytes"]
+    assert limit == {"value": 256 * MIB, "unlimited": False, "by": "memory limit",
+                     "cgroup": group.path("memory")}
+    found = cgroup_of(summary, inner)
+    assert found["memory_limit_bytes"]["max"] == 256 * MIB
+    rss = summary["target"]["combined"]["memory_rss_bytes"]["max"]
+    assert 64 * MIB <= rss < 80 * MIB
+    share = re.search(r"of\s+256\s+MiB\s+memory\s+\((\d+)\s%,\s+memory\s+limit\s+of\s+(\S+?)\)",
+                      text)
+    assert share, text
+    assert int(share[1]) == round(rss / (256 * MIB) * 100)
+    assert share[2] == group.path("memory")
+
+
+def rss_of(pid):
+    with open(f"/proc/{pid}/statm") as f:
+        return int(f.read().split()[1]) * PAGE
+
+
+def test_page_cache_is_not_the_jobs_memory(here, group):
+    """128 MiB of a file that the job reads are charged to the cgroup; none of it is the job's."""
+    big = here.path("big")
+    with open(big, "wb") as f:
+        f.write(bytes(128 * MIB))
+        f.flush()
+        os.fsync(f.fileno())
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    status, _, err = here.call(group.join([
+        here.toll, "run", "-q", "-o", "s.json", "--", "dd", f"if={big}", "of=/dev/null",
+        "bs=1M"]))
+    assert status == 0, err
+    if group.cache_bytes() < 64 * MIB:
+        pytest.skip("the file was in somebody else's cache")
+    summary = json.loads(here.path("s.json").read_text())
+    found = cgroup_of(summary, group)
+    assert found["memory_file_bytes"]["max"] >= 64 * MIB
+    assert found["memory_bytes"]["max"] >= found["memory_file_bytes"]["max"]
+    assert found["memory_anon_bytes"]["max"] < 16 * MIB
+    for metric in ("memory_rss_bytes", "memory_peak_bytes"):
+        assert summary["target"]["combined"][metric]["max"] < 16 * MIB, metric
+
+
+# ---- The end -------------------------------------------------------------------------------------
+
+
+def test_oom_kill_of_the_command(here, group):
+    group.set("memory", 64 * MIB)
+    status, _, err = here.call(group.join([here.toll, "run", "-o", "s.json", "--",
+                                           here.helper("fill"), "256"]))
+    assert status == 128 + signal.SIGKILL, err
+    summary = json.loads(here.path("s.json").read_text())
+    assert summary["end"]["oom_killed"] is True
+    assert b"OOM" in err
+    assert cgroup_of(summary, group)["oom_kills"]["total"] == 1
+    assert any("want of memory" in note for note in summary["notes"])
+
+
+def test_oom_kill_of_an_attached_command(here, group):
+    group.set("memory", 64 * MIB)
+    with wait_in(group, here, [here.helper("fill"), "256"]) as job:
+        toll = Attached(here, str(job.pid), "-i", "50ms")
+        go(job)
+        job.wait(timeout=GUARD)
+        summary = toll.wait()
+    assert job.returncode == -signal.SIGKILL
+    assert any("want of memory" in note for note in summary["notes"])
+    if summary["end"]["status"] == "signaled":  # older kernels do not tell how it ended
+        assert summary["end"]["oom_killed"] is True
+
+
+def test_oom_kill_of_a_child_is_a_note(here, group):
+    """The command lives on and ends as it likes."""
+    group.set("memory", 64 * MIB)
+    status, _, err = here.call(group.join([here.toll, "run", "-o", "s.json", "--", "sh", "-c",
+                                           f"{here.helper('fill')} 256; exit 5"]))
+    assert status == 5, err
+    summary = json.loads(here.path("s.json").read_text())
+    assert summary["end"]["oom_killed"] is False and summary["end"]["code"] == 5
+    assert any("killed 1 process of cgroup" in note for note in summary["notes"])
+
+
+def test_a_plain_kill_is_not_called_oom(here, group):
+    """Even after a child was killed for want of memory: the kernel's log has the pids."""
+    group.set("memory", 64 * MIB)
+    script = f"{here.helper('fill')} 256; kill -9 $$"
+    status, _, err = here.call(group.join([here.toll, "run", "-o", "s.json", "--", "sh", "-c",
+                                           script]))
+    assert status == 128 + signal.SIGKILL, err
+    summary = json.loads(here.path("s.json").read_text())
+    assert summary["end"]["signal"] == signal.SIGKILL
+    assert summary["end"]["oom_killed"] is False
+    assert b"OOM)" not in err
+
+
+def test_task_limit_reached(here, group):
+    """As often as the kernel counted it."""
+    group.set("tasks", 4)
+    script = "for i in 1 2 3 4 5 6; do sleep 0.3 & done 2>/dev/null; wait"
+    status, _, _ = here.call(group.join([here.toll, "run", "-q", "-o", "s.json", "--", "sh", "-c",
+                                         script]))
+    summary = json.loads(here.path("s.json").read_text())
+    refused = group.task_refusals()
+    assert refused > 0, "the truth"
+    assert status != 0
+    assert cgroup_of(summary, group)["tasks_limit_events"]["total"] == refused
+    assert any("limit on tasks" in note for note in summary["notes"]), summary["notes"]
+    limit = summary["limits"]["tasks"]
+    assert (limit["value"], limit["by"], limit["cgroup"]) == (4, "task limit", group.path("pids"))
+
+
+# ---- Moving and going ----------------------------------------------------------------------------
+
+
+def test_target_moves_to_another_cgroup(here, group):
+    """A command that goes into a cgroup after its start, as under many batch systems: that cgroup
+    and its limits count from then on."""
+    group.set("memory", 128 * MIB)
+    result = here.run(["sh", "-c", "sleep 0.3; exec \"$@\"", "sh",
+                       *group.join([here.helper("burn"), "50", "0", "2500"])])
+    assert result.status == 0
+    found = cgroup_of(result.summary, group)
+    assert found["memory_limit_bytes"]["max"] == 128 * MIB
+    assert result.summary["limits"]["memory_bytes"]["value"] == 128 * MIB
+
+
+def test_cgroup_is_removed_while_measuring(here, group):
+    """A target that has ended; the figures are those last seen, and not said to be exact."""
+    inner = group.child("inner")
+    path = inner.path("cpuacct" if group.version == 1 else "memory")
+    with wait_in(inner, here, [here.helper("burn"), "50"]) as job:
+        toll = Attached(here, "--cgroup", path, "-i", "50ms")
+        go(job)
+        job.wait(timeout=GUARD)
+        inner.remove()
+        summary = toll.wait()
+    assert toll.p.returncode == 0
+    assert summary["end"]["status"] == "unknown"
+    cpu = summary["target"]["combined"]["cpu_seconds"]
+    assert 0 < cpu["total"] < 1
+    assert cpu["quality"] == "lower bound"
+
+
+def test_a_cgroup_that_empties_is_waited_for_at_rest(here, group):
+    """Nobody is left to watch: toll sleeps. Woken without end it would use most of the second."""
+    path = group.path("cpuacct" if group.version == 1 else "memory")
+    with here.popen(group.join(["sleep", "0.3"])) as job:
+        until(lambda: job.pid in group.pids(), "the job in its cgroup")
+        status, _, err = here.call([here.toll, "attach", "-q", "-o", "s.json", "-i", "1s",
+                                    "--cgroup", path, "--for", "1300ms"])
+    assert status == 0, err
+    own = json.loads(here.path("s.json").read_text())["self"]
+    assert own["cpu_seconds"]["total"] < 0.3, own
+
+
+def test_an_empty_cgroup_is_no_error(here, group):
+    path = group.path("cpuacct" if group.version == 1 else "memory")
+    status, out, err = here.call([here.toll, "attach", "--cgroup", path, "--for", "200ms"])
+    assert status == 0, err
+
+
+def test_a_cgroup_that_is_not_there(here):
+    status, _, err = here.call([here.toll, "attach", "--cgroup", "/toll-live-nowhere"])
+    assert status == 125
+    assert b"/toll-live-nowhere" in err and err.count(b"\n") == 1
+
+
+# ---- Resource limits -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit, command, number, words", [
+    ("-t 1", "$HELPERS/burn 5000", signal.SIGXCPU, "RLIMIT_CPU"),
+    ("-f 8", "dd if=/dev/zero of=big bs=64K count=4", signal.SIGXFSZ, "RLIMIT_FSIZE"),
+])
+def test_a_resource_limit_ends_the_command(place, limit, command, number, words):
+    """The limit is toll's too; a pipe for the summary has no size."""
+    status, out, err = place.shell(f"ulimit -S {limit}; "
+                                   f"exec $TOLL run --summary json --summary-to 3 -- {command} "
+                                   "3>&1 >/dev/null")
+    assert status == 128 + number, err
+    summary = json.loads(out)
+    assert summary["end"]["signal"] == number
+    assert any(words in note for note in summary["notes"]), summary["notes"]
+
+
+def test_resource_limits_are_told(place):
+    status, _, err = place.shell(
+        "ulimit -S -n 99; ulimit -S -t 1000; ulimit -S -v unlimited; ulimit -S -f unlimited; "
+        "exec $TOLL run -q -o s.json -- sleep 0.1")
+    assert status == 0, err
+    limits = json.loads(place.path("s.json").read_text())["limits"]
+    assert limits["open_files"] == {"value": 99, "unlimited": False, "by": "resource limit"}
+    assert limits["cpu_time_seconds"]["value"] == 1000
+    assert limits["file_size_bytes"] == {"value": None, "unlimited": True, "by": "resource limit"}
