@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdalign.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 ssize_t file_reread(int fd, char *buf, size_t capacity)
@@ -37,6 +38,15 @@ int file_write_all(int fd, const char *data, size_t length, size_t *ret_written)
     if (ret_written)
         *ret_written = written;
     return r;
+}
+
+void file_raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 /* What SYS_getdents64 gives; C libraries name it in different ways, or not at all. */

@@ -17,6 +17,9 @@ ssize_t file_read_at(int dir, const char *path, char *buf, size_t capacity);
  * either case, and may be NULL. */
 int file_write_all(int fd, const char *data, size_t length, size_t *ret_written);
 
+/* Many descriptors will be kept: the soft limit of this process up to the hard one. */
+void file_raise_limit(void);
+
 /* Calls visit with every entry of a directory but . and .., without allocating. 0 or -errno. */
 int file_each_entry(int dir, void (*visit)(void *arg, const char *name), void *arg);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/observe.h"
 
+#include "base/clock.h"
+#include "base/file.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <time.h>
 
 /* Ctrl-C is the usual way to end; the targets never hear of it. */
 static int open_signals(void)
@@ -36,9 +37,7 @@ static void take_signal(struct session *s, int fd)
 
 static uint64_t now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    return clock_mono(NULL) / NS_PER_MS;
 }
 
 /* Until the time is over, as poll takes it. */
@@ -54,11 +53,7 @@ static int left_ms(uint64_t deadline_ms)
  * that attaches as it is; this one is ours. */
 int observe_attach(struct session *s, struct toll_error *e)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    file_raise_limit();
     return toll_tracker_attach(s->tracker, e);
 }
 

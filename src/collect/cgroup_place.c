@@ -15,12 +15,6 @@ static const char *const controller_words[CGROUP_OTHER] = {
     [CGROUP_BLKIO] = "blkio",   [CGROUP_PIDS] = "pids", [CGROUP_CPUSET] = "cpuset",
 };
 
-int cgroup_place_open(const struct sysroot *root, const char *directory)
-{
-    int fd = openat(root->root, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
 /* One call for each question: there may be a dozen hierarchies, and a job may be waiting. */
 static bool has_file(const struct sysroot *root, const char *directory, const char *name)
 {

@@ -57,6 +57,3 @@ const struct cgroup_place *cgroup_place_main(const struct cgroup_places *p);
 
 /* The one farthest from the root of its hierarchy: its processes are the fewest. */
 const struct cgroup_place *cgroup_place_deepest(const struct cgroup_places *p);
-
-/* Opens the directory of a place; its descriptor, which the caller closes, or -errno. */
-int cgroup_place_open(const struct sysroot *root, const char *directory);

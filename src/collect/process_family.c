@@ -70,6 +70,17 @@ bool process_is_leaving(struct process_reader *r, pid_t pid)
     return read_stat(r, pid, &st) < 0 || st.is_leaving;
 }
 
+bool process_is_above(struct process_reader *r, pid_t above, pid_t pid)
+{
+    enum { HOPS_AT_MOST = 1000 }; /* families change while they are asked */
+    for (unsigned hops = 0; pid > 0 && hops < HOPS_AT_MOST; hops++) {
+        if (pid == above)
+            return true;
+        pid = process_parent(r, pid);
+    }
+    return false;
+}
+
 int process_identify(struct process_reader *r, struct process *p)
 {
     struct pid_stat st;

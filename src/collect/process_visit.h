@@ -26,6 +26,9 @@ bool process_lists_children(struct process_reader *r, pid_t pid);
 /* The parent of a process, as the kernel says now, or -errno. */
 pid_t process_parent(struct process_reader *r, pid_t pid);
 
+/* Whether the process is pid itself or one of those it descends from, as the kernel says now. */
+bool process_is_above(struct process_reader *r, pid_t above, pid_t pid);
+
 /* Whether a process is on its way out, or gone. */
 bool process_is_leaving(struct process_reader *r, pid_t pid);
 

@@ -2,6 +2,7 @@
 #include "engine/begin.h"
 
 #include "base/err.h"
+#include "base/file.h"
 #include "engine/attach.h"
 #include "engine/machine.h"
 #include "engine/membership.h"
@@ -14,16 +15,6 @@
 #include "engine/wakeup.h"
 
 #include <string.h>
-
-/* Each process keeps a few descriptors; the command itself has its old limit already. */
-static void raise_file_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
 
 /* All that can fail is done before the command starts. */
 static int prepare(struct toll_tracker *t, char *const argv[], struct toll_error *e)
@@ -88,7 +79,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     if (r < 0)
         return r;
     t->run.pid = t->launched.pid;
-    raise_file_limit();
+    file_raise_limit(); /* the command itself has its old limit already */
     sysroot_open_rest(&t->root);
     process_reader_keep_files(&t->reader);
     t->reader.no_children = !process_lists_children(&t->reader, t->launched.pid);

@@ -48,8 +48,6 @@ static void note_what_is_missing(struct toll_tracker *t)
                         "be missing in the totals");
 }
 
-enum { STATUS_TRIES = 20, STATUS_STEP_US = 5000 };
-
 /* Of a group or a user, what a member inherits from children that nobody saw may be of others. */
 static void note_unseen_children(struct toll_tracker *t)
 {
@@ -67,6 +65,8 @@ static void note_unseen_children(struct toll_tracker *t)
         }
     }
 }
+
+enum { STATUS_TRIES = 20, STATUS_STEP_US = 5000 };
 
 /* The kernel tells how a process ended only after its parent has reaped it, which most do at once.
  * One that is gone without a word comes from a kernel that does not tell. */

@@ -42,16 +42,11 @@ uint64_t rules_of(struct toll_tracker *t, const struct process *p, uint64_t pres
     return bits;
 }
 
-/* A shell, sudo or timeout that started toll has the expression on its own command line. */
+/* A shell, sudo or timeout that started toll has the expression on its own command line. The first
+ * process of all is above everybody, and meant when it matches. */
 static bool has_started_us(struct toll_tracker *t, pid_t pid)
 {
-    pid_t above = t->discovery.tracker_pid;
-    for (unsigned hops = 0; above > 1 && hops < 1000; hops++) {
-        if (above == pid)
-            return true;
-        above = process_parent(&t->reader, above);
-    }
-    return false;
+    return pid != 1 && process_is_above(&t->reader, pid, t->discovery.tracker_pid);
 }
 
 uint64_t rules_matching(struct toll_tracker *t, pid_t pid)

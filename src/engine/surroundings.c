@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/surroundings.h"
 
-#include "base/file.h"
 #include "collect/cgroup.h"
 #include "collect/kernel_log.h"
 #include "collect/limits_read.h"
 #include "engine/membership.h"
 #include "engine/outputs.h"
 #include "engine/targets.h"
-
-#include <stdio.h>
 
 #define REFRESH_NS (950 * NS_PER_MS)
 #define FOLLOW_NS  (20 * NS_PER_MS)
@@ -97,19 +94,24 @@ static void read_limits(struct toll_tracker *t, struct target *g, pid_t pid, str
     limits_read(limits, &t->root, pid, g->cgroup ? g->cgroup : c);
 }
 
+/* What the kernel says of the cgroups of a process, in a number; 0 when it says nothing. */
+static uint64_t cgroups_of(struct toll_tracker *t, pid_t pid)
+{
+    ssize_t n = process_read_once(&t->reader, pid, "cgroup");
+    uint64_t hash = 14695981039346656037U; /* FNV-1a */
+    for (ssize_t i = 0; i < n; i++)
+        hash = (hash ^ (unsigned char)t->reader.text[i]) * 1099511628211U;
+    return n > 0 ? hash : 0;
+}
+
 /* Whether the process is in other cgroups than when it was last asked. Of one in its last moments
  * version 1 says that it is in the root. */
 static bool has_moved(struct toll_tracker *t, struct target *g, pid_t pid)
 {
-    char path[32], text[8192];
-    snprintf(path, sizeof path, "%d/cgroup", (int)pid);
-    ssize_t n = file_read_at(t->root.proc, path, text, sizeof text);
-    uint64_t hash = 14695981039346656037U; /* FNV-1a */
-    for (ssize_t i = 0; i < n; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 1099511628211U;
-    if (n <= 0 || hash == g->cgroups_hash || process_is_leaving(&t->reader, pid))
+    uint64_t now = cgroups_of(t, pid);
+    if (!now || now == g->cgroups_hash || process_is_leaving(&t->reader, pid))
         return false;
-    g->cgroups_hash = hash;
+    g->cgroups_hash = now;
     return true;
 }
 
@@ -141,9 +143,11 @@ void surroundings_open(struct toll_tracker *t)
         if (t->targets[i].cgroup)
             add(&t->surroundings, t->targets[i].cgroup, true);
     /* A command may have ended already: then it was where we are. */
-    if (is_launched(t))
+    if (is_launched(t)) {
+        t->whole->cgroups_hash = t->replay ? 0 : cgroups_of(t, t->discovery.tracker_pid);
         read_limits(t, t->whole, t->launched.pid,
                     t->surroundings.own ? t->surroundings.own : cgroup_around(t, 0));
+    }
     follow(t);
 }
 
@@ -247,25 +251,14 @@ struct neighbours {
     bool others;
 };
 
-/* We and those who wait for us live: none of them was the victim. */
-static bool waits_for_us(struct toll_tracker *t, pid_t pid)
-{
-    pid_t one = t->discovery.tracker_pid;
-    for (unsigned hops = 0; one > 0 && hops < 1000; hops++) {
-        if (one == pid)
-            return true;
-        one = process_parent(&t->reader, one);
-    }
-    return false;
-}
-
 static void meet_neighbour(void *arg, pid_t pid)
 {
     struct neighbours *n = arg;
     const struct member *m = members_find(&n->t->members, pid);
     bool is_ours = (m && (m->targets & n->g->bit)) || pid == main_pid(n->t, n->g) ||
                    membership_is_stranger(n->t, pid);
-    n->others |= !is_ours && !waits_for_us(n->t, pid);
+    /* We and those who wait for us live: none of them was the victim. */
+    n->others |= !is_ours && !process_is_above(&n->t->reader, pid, n->t->discovery.tracker_pid);
 }
 
 /* By the counters of the cgroups the targets are in, never by the signal alone. Where others are in
