@@ -23,27 +23,35 @@ static uint64_t middle_of(unsigned bucket)
 
 void histogram_add(struct histogram *h, uint64_t value, uint64_t weight)
 {
-    h->weights[bucket_of(value)] += weight;
+    if (!h->buckets)
+        return;
+    unsigned bucket = bucket_of(value);
+    if (bucket != h->held_bucket) {
+        h->buckets->weights[h->held_bucket] += h->held;
+        h->held_bucket = bucket;
+        h->held = 0;
+    }
+    h->held += weight;
 }
 
-void histogram_merge(struct histogram *into, const struct histogram *h)
+static uint64_t weight_of(const struct histogram *h, unsigned bucket)
 {
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-        into->weights[i] += h->weights[i];
+    return h->buckets->weights[bucket] + (bucket == h->held_bucket ? h->held : 0);
 }
 
 bool histogram_quantile(const struct histogram *h, double share, uint64_t *ret)
 {
+    if (!h->buckets)
+        return false;
     uint64_t total = 0;
     for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-        total += h->weights[i];
-    if (!total)
-        return false;
+        total += weight_of(h, i);
     uint64_t below = min_u64((uint64_t)(share * (double)total), total); /* a double may round up */
     uint64_t seen = 0;
     for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
-        seen += h->weights[i];
-        if (h->weights[i] && seen >= below) {
+        uint64_t weight = weight_of(h, i);
+        seen += weight;
+        if (weight && seen >= below) {
             *ret = middle_of(i);
             return true;
         }

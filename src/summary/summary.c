@@ -18,14 +18,14 @@ int summary_init(struct summary *s, const struct run *run)
 {
     memset(s, 0, sizeof *s);
     s->run = run;
-    s->histograms = calloc(HISTOGRAMS, sizeof *s->histograms);
-    if (!s->histograms)
+    s->buckets = calloc(HISTOGRAMS, sizeof *s->buckets);
+    if (!s->buckets)
         return -ENOMEM;
     init_target(&s->whole);
     for (unsigned i = 0; i < PROCESS_METRICS; i++)
-        s->whole.series[PART_COMBINED][i].histogram = &s->histograms[i];
+        s->whole.series[PART_COMBINED][i].histogram.buckets = &s->buckets[i];
     for (unsigned i = 0; i < SELF_METRICS; i++)
-        s->self[i].histogram = &s->histograms[PROCESS_METRICS + i];
+        s->self[i].histogram.buckets = &s->buckets[PROCESS_METRICS + i];
     return 0;
 }
 
@@ -48,7 +48,7 @@ void summary_done(struct summary *s)
         free(s->things[i].series);
     free(s->things);
     free(s->targets);
-    free(s->histograms);
+    free(s->buckets);
     memset(s, 0, sizeof *s);
 }
 
@@ -93,7 +93,7 @@ static struct series *series_of(struct summary *s, const struct measured *m)
         return NULL;
     if (m->entity.kind == ENTITY_SYSTEM)
         for (unsigned i = 0; i < SYSTEM_METRICS; i++)
-            series[i].histogram = &s->histograms[PROCESS_METRICS + SELF_METRICS + i];
+            series[i].histogram.buckets = &s->buckets[PROCESS_METRICS + SELF_METRICS + i];
     s->things[s->thing_count++] = (struct thing_summary){.thing = m, .series = series};
     return series;
 }

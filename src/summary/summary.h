@@ -46,10 +46,10 @@ struct summary {
     struct thing_summary *things; /* owned, by their numbers */
     size_t thing_count;
     struct survivor survivors[SUMMARY_STILL_RUNNING];
-    size_t survivor_count;        /* may exceed what the array holds */
-    char *notes[SUMMARY_NOTES];   /* owned sentences */
-    size_t note_count;            /* may exceed what the array holds */
-    struct histogram *histograms; /* owned */
+    size_t survivor_count;      /* may exceed what the array holds */
+    char *notes[SUMMARY_NOTES]; /* owned sentences */
+    size_t note_count;          /* may exceed what the array holds */
+    struct buckets *buckets;    /* owned, of all histograms */
 };
 
 int summary_init(struct summary *s, const struct run *run);

@@ -166,8 +166,8 @@ static void test_twice_at_once(void **state)
 
 static void test_quantiles(void **state)
 {
-    struct histogram *h = calloc(1, sizeof *h);
-    struct series s = {.histogram = h};
+    struct buckets *b = calloc(1, sizeof *b);
+    struct series s = {.histogram.buckets = b};
     double value = 7;
     assert_false(series_quantile(&s, rss, 0.5, &value));
     assert_true(value == 7);
@@ -179,19 +179,19 @@ static void test_quantiles(void **state)
     struct series without = {0};
     put(&without, rss, 5, MS);
     assert_false(series_quantile(&without, rss, 0.5, &value));
-    free(h);
+    free(b);
 }
 
 static void test_quantiles_in_the_unit(void **state)
 {
-    struct histogram *h = calloc(1, sizeof *h);
-    struct series s = {.histogram = h};
+    struct buckets *b = calloc(1, sizeof *b);
+    struct series s = {.histogram.buckets = b};
     double value;
     for (unsigned i = 1; i <= 100; i++)
         series_put(&s, cores, (union value){.d = 1.5}, i * 100 * MS);
     assert_true(series_quantile(&s, cores, 0.5, &value));
     assert_true(fabs(value - 1.5) <= 1.5 / 64);
-    free(h);
+    free(b);
 }
 
 static void test_at_least(void **state)
