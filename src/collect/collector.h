@@ -24,10 +24,15 @@ struct collect_context {
     void (*own_child)(void *arg, pid_t pid);
 };
 
+/* The bit of a metric of the machine in a mask, and of all from one to another. */
+#define SYSTEM_BIT(name)      BIT(system_##name - system_first)
+#define SYSTEM_BITS(from, to) (2 * SYSTEM_BIT(to) - SYSTEM_BIT(from))
+
 struct collector {
     const char *name;
-    uint64_t gives;        /* bits of the kinds of entities it has figures of, ENTITY_SYSTEM too */
-    enum metric_cost cost; /* CHEAP: every tick, REFRESH: about once a second, SLOW: every ten */
+    uint64_t gives; /* bits of the kinds of entities it has figures of, ENTITY_SYSTEM too */
+    uint64_t gives_of_system; /* bits of the metrics of the machine as a whole */
+    enum metric_cost cost;    /* CHEAP: every tick, REFRESH: about once a second, SLOW: every ten */
     /* *ret_state is handed to the other calls. 0; -ENOENT when this machine has nothing of the
      * kind. */
     int (*open)(void **ret_state, const struct collect_context *c);

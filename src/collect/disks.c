@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * /proc/diskstats: whole block devices, and the sum over those that are real. */
+#include "collect/collectors.h"
 #include "collect/disk_facts.h"
 #include "collect/disk_history.h"
 #include "collect/kernel_file.h"
@@ -48,9 +49,6 @@ static const struct {
     {DISKSTATS_QUEUE_MS, NS_PER_MS, disk_queue_time_seconds, METRIC_COUNT},
     {DISKSTATS_ACTIVE_MS, NS_PER_MS, disk_active_seconds, METRIC_COUNT},
 };
-
-static const uint64_t given = SYSTEM_BIT(disk_read_bytes) | SYSTEM_BIT(disk_written_bytes) |
-                              SYSTEM_BIT(disk_reads_count) | SYSTEM_BIT(disk_writes_count);
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
@@ -231,7 +229,7 @@ static void disks_collect(void *state, const struct collect_context *c, struct m
     struct disks *s = state;
     struct scan text;
     struct diskstats now;
-    row_forget(&c->system->read, given);
+    row_forget(&c->system->read, collector_disks.gives_of_system);
     if (kernel_file_read(&s->file, c->root->proc, "diskstats", c->root->live, &text) < 0)
         return;
     for (unsigned i = 0; i < s->count; i++)
@@ -264,6 +262,7 @@ static void disks_close(void *state)
 const struct collector collector_disks = {
     .name = "disks",
     .gives = BIT(ENTITY_SYSTEM) | BIT(ENTITY_DISK),
+    .gives_of_system = SYSTEM_BITS(disk_read_bytes, disk_writes_count),
     .cost = COST_CHEAP,
     .open = disks_open,
     .collect = disks_collect,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * /proc/stat: the CPUs together and each for itself. */
 #include "base/clock.h"
+#include "collect/collectors.h"
 #include "collect/cpu_frequency.h"
 #include "collect/kernel_file.h"
 #include "collect/machine_row.h"
@@ -37,15 +38,6 @@ static const struct {
     [CPU_STEAL] = {system_cpu_steal_seconds, core_cpu_steal_seconds},
     [CPU_GUEST] = {system_cpu_guest_seconds, core_cpu_guest_seconds},
 };
-
-static const uint64_t given = SYSTEM_BIT(cpu_seconds) | SYSTEM_BIT(cpu_user_seconds) |
-                              SYSTEM_BIT(cpu_nice_seconds) | SYSTEM_BIT(cpu_system_seconds) |
-                              SYSTEM_BIT(cpu_idle_seconds) | SYSTEM_BIT(cpu_iowait_seconds) |
-                              SYSTEM_BIT(cpu_irq_seconds) | SYSTEM_BIT(cpu_softirq_seconds) |
-                              SYSTEM_BIT(cpu_steal_seconds) | SYSTEM_BIT(cpu_guest_seconds) |
-                              SYSTEM_BIT(cpus_online_count) | SYSTEM_BIT(tasks_running_count) |
-                              SYSTEM_BIT(tasks_blocked_count) | SYSTEM_BIT(context_switches_count) |
-                              SYSTEM_BIT(interrupts_count) | SYSTEM_BIT(forks_count);
 
 /* Idle and iowait of real kernels step back now and then. */
 static void put_times(struct row *row, const struct cpu_times *t, uint64_t ns_per_tick)
@@ -177,7 +169,7 @@ static void machine_cpu_collect(void *state, const struct collect_context *c,
     struct row *row = &c->system->read;
     struct scan text;
     struct proc_stat st;
-    row_forget(row, given);
+    row_forget(row, collector_machine_cpu.gives_of_system);
     if (kernel_file_read(&s->stat, c->root->proc, "stat", c->root->live, &text) < 0 ||
         parse_proc_stat(text, &st) < 0)
         return;
@@ -207,6 +199,8 @@ static void machine_cpu_close(void *state)
 const struct collector collector_machine_cpu = {
     .name = "machine_cpu",
     .gives = BIT(ENTITY_SYSTEM) | BIT(ENTITY_CORE),
+    .gives_of_system = SYSTEM_BITS(cpu_seconds, tasks_blocked_count) |
+                       SYSTEM_BITS(context_switches_count, forks_count),
     .cost = COST_CHEAP,
     .open = machine_cpu_open,
     .collect = machine_cpu_collect,

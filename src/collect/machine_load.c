@@ -2,6 +2,7 @@
  * How much there is to do for the machine: load, pressure, processes; and how long it has been up.
  */
 #include "base/clock.h"
+#include "collect/collectors.h"
 #include "collect/kernel_file.h"
 #include "collect/machine_row.h"
 #include "collect/process_census.h"
@@ -13,10 +14,14 @@
 static const struct {
     const char *path;
     enum metric_id some, full;
+    uint64_t gives;
 } pressures[] = {
-    {"pressure/cpu", system_cpu_pressure_some_seconds, METRIC_COUNT},
-    {"pressure/memory", system_memory_pressure_some_seconds, system_memory_pressure_full_seconds},
-    {"pressure/io", system_io_pressure_some_seconds, system_io_pressure_full_seconds},
+    {"pressure/cpu", system_cpu_pressure_some_seconds, METRIC_COUNT,
+     SYSTEM_BIT(cpu_pressure_some_seconds)},
+    {"pressure/memory", system_memory_pressure_some_seconds, system_memory_pressure_full_seconds,
+     SYSTEM_BITS(memory_pressure_some_seconds, memory_pressure_full_seconds)},
+    {"pressure/io", system_io_pressure_some_seconds, system_io_pressure_full_seconds,
+     SYSTEM_BITS(io_pressure_some_seconds, io_pressure_full_seconds)},
 };
 
 struct machine_load {
@@ -24,14 +29,8 @@ struct machine_load {
     struct process_census census;
 };
 
-static const uint64_t given = SYSTEM_BIT(uptime_seconds) | SYSTEM_BIT(load_1m_number) |
-                              SYSTEM_BIT(load_5m_number) | SYSTEM_BIT(load_15m_number) |
-                              SYSTEM_BIT(cpu_pressure_some_seconds) |
-                              SYSTEM_BIT(memory_pressure_some_seconds) |
-                              SYSTEM_BIT(memory_pressure_full_seconds) |
-                              SYSTEM_BIT(io_pressure_some_seconds) |
-                              SYSTEM_BIT(io_pressure_full_seconds) | SYSTEM_BIT(processes_count) |
-                              SYSTEM_BIT(threads_count);
+#define OF_LOADAVG  (SYSTEM_BITS(load_1m_number, load_15m_number) | SYSTEM_BIT(threads_count))
+#define OF_PRESSURE SYSTEM_BITS(cpu_pressure_some_seconds, io_pressure_full_seconds)
 
 static int machine_load_open(void **ret_state, const struct collect_context *c)
 {
@@ -69,12 +68,14 @@ static void put_uptime(struct machine_load *s, const struct sysroot *root, struc
 }
 
 /* Not there before Linux 4.20; there and refused when the machine was started without it. */
-static void put_pressures(struct machine_load *s, const struct sysroot *root, struct row *row)
+static void put_pressures(struct machine_load *s, const struct sysroot *root, uint64_t wanted,
+                          struct row *row)
 {
     for (size_t i = 0; i < ARRAY_LEN(pressures); i++) {
         struct scan text;
         struct pressure p;
-        if (kernel_file_read(&s->pressures[i], root->proc, pressures[i].path, root->live, &text) <
+        if (!(wanted & pressures[i].gives) ||
+            kernel_file_read(&s->pressures[i], root->proc, pressures[i].path, root->live, &text) <
                 0 ||
             parse_pressure(text, &p) < 0)
             continue;
@@ -91,11 +92,15 @@ static void machine_load_collect(void *state, const struct collect_context *c,
     struct machine_load *s = state;
     struct row *row = &c->system->read;
     uint64_t processes;
-    row_forget(row, given);
-    put_load(s, c->root, row);
-    put_uptime(s, c->root, row);
-    put_pressures(s, c->root, row);
-    if (process_census_take(&s->census, c->root, &processes) == 0)
+    row_forget(row, collector_machine_load.gives_of_system);
+    uint64_t wanted = c->selection->of[ENTITY_SYSTEM];
+    if (wanted & OF_LOADAVG)
+        put_load(s, c->root, row);
+    if (wanted & SYSTEM_BIT(uptime_seconds))
+        put_uptime(s, c->root, row);
+    put_pressures(s, c->root, wanted, row);
+    if (wanted & SYSTEM_BIT(processes_count) &&
+        process_census_take(&s->census, c->root, &processes) == 0)
         row_put_u64(row, system_processes_count, processes);
 }
 
@@ -114,6 +119,8 @@ static void machine_load_close(void *state)
 const struct collector collector_machine_load = {
     .name = "machine_load",
     .gives = BIT(ENTITY_SYSTEM),
+    .gives_of_system = SYSTEM_BIT(uptime_seconds) | OF_LOADAVG | OF_PRESSURE |
+                       SYSTEM_BIT(processes_count),
     .cost = COST_REFRESH,
     .open = machine_load_open,
     .collect = machine_load_collect,

@@ -112,6 +112,7 @@ static void machine_paging_collect(void *state, const struct collect_context *c,
 const struct collector collector_machine_memory = {
     .name = "machine_memory",
     .gives = BIT(ENTITY_SYSTEM),
+    .gives_of_system = SYSTEM_BITS(memory_total_bytes, swap_used_bytes),
     .cost = COST_CHEAP,
     .open = memory_file_open,
     .collect = machine_memory_collect,
@@ -121,6 +122,7 @@ const struct collector collector_machine_memory = {
 const struct collector collector_machine_paging = {
     .name = "machine_paging",
     .gives = BIT(ENTITY_SYSTEM),
+    .gives_of_system = SYSTEM_BITS(swap_in_bytes, oom_kills_count),
     .cost = COST_SLOW, /* the longest text of all, for what changes in step with nothing */
     .open = memory_file_open,
     .collect = machine_paging_collect,

@@ -4,9 +4,6 @@
 
 #include "collect/collector.h"
 
-/* The bit of a metric of the machine in a mask. */
-#define SYSTEM_BIT(name) BIT(system_##name - system_first)
-
 /* A counter that the kernel may set back a little: the most that was seen stays, also when a
  * reading in between failed. */
 static inline void row_put_held(struct row *r, enum metric_id id, uint64_t value)

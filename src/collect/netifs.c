@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * An interface that is made anew begins at 0; what its predecessor of the same name had is carried
- * on. One of a new name may be an old one that was renamed or moved in, with all its past: it counts
- * from its first reading. The sum for the machine is not added up from the interfaces of the moment: it grows by what
- * those that count have grown by, so that it stays when one of them goes. */
+ * on. One of a new name may be an old one that was renamed or moved in, with all its past: it
+ * counts from its first reading. The sum for the machine is not added up from the interfaces of the
+ * moment: it grows by what those that count have grown by, so that it stays when one of them goes.
+ */
 #include "collect/collectors.h"
 
 #include "base/util.h"
@@ -234,6 +235,7 @@ static void netifs_close(void *state)
 const struct collector collector_netifs = {
     .name = "netifs",
     .gives = BIT(ENTITY_NETIF) | BIT(ENTITY_SYSTEM),
+    .gives_of_system = SYSTEM_BITS(network_received_bytes, network_sent_bytes),
     .cost = COST_CHEAP,
     .open = netifs_open,
     .collect = netifs_collect,

@@ -191,6 +191,7 @@ static void rapl_collect(void *state, const struct collect_context *c, struct me
 const struct collector collector_rapl = {
     .name = "rapl",
     .gives = BIT(ENTITY_RAPL) | BIT(ENTITY_SYSTEM),
+    .gives_of_system = SYSTEM_BITS(energy_joules, power_watts),
     .cost = COST_REFRESH,
     .open = rapl_open,
     .collect = rapl_collect,

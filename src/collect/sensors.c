@@ -216,6 +216,7 @@ static void sensors_collect(void *state, const struct collect_context *c, struct
 const struct collector collector_sensors = {
     .name = "sensors",
     .gives = BIT(ENTITY_SENSOR) | BIT(ENTITY_SYSTEM),
+    .gives_of_system = SYSTEM_BIT(temperature_celsius),
     .cost = COST_REFRESH,
     .open = sensors_open,
     .collect = sensors_collect,

@@ -29,7 +29,7 @@ static int prepare(struct toll_tracker *t, char *const argv[], struct toll_error
     if (r == 0 && argv && argv[0])
         r = run_set_command(&t->run, argv);
     if (r == 0)
-        r = wakeup_open(t);
+        r = wakeup_open(t, !argv && !t->target_count); /* the machine alone does not end */
     if (r < 0)
         return err_set(e, r, "cannot prepare to measure: %s", strerror(-r));
     return 0;

@@ -18,9 +18,9 @@ static void note(void *tracker, const char *sentence)
 static bool is_wanted(const struct toll_tracker *t, const struct collector *c)
 {
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
-        if ((c->gives >> kind & 1) && t->selection.of[kind])
+        if (kind != ENTITY_SYSTEM && (c->gives >> kind & 1) && t->selection.of[kind])
             return true;
-    return false;
+    return c->gives_of_system & t->selection.of[ENTITY_SYSTEM];
 }
 
 void machine_open(struct toll_tracker *t)

@@ -134,7 +134,7 @@ struct toll_tracker {
 
     struct schedule schedule;
     int timer;
-    int epoll;
+    int epoll; /* what the caller waits on; the timer itself when there is nothing else */
     uint64_t start_ns;
     uint64_t cpu_base_ns;  /* CPU time of this process before the tracker was made */
     uint64_t cpu_ns;       /* … and since, up to the last sample */

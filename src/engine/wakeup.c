@@ -21,15 +21,21 @@ void wakeup_arm(struct toll_tracker *t)
     timerfd_settime(t->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-int wakeup_open(struct toll_tracker *t)
+int wakeup_open(struct toll_tracker *t, bool only_the_clock)
 {
-    t->epoll = epoll_create1(EPOLL_CLOEXEC);
     t->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (only_the_clock) {
+        t->epoll = t->timer;
+        return t->timer < 0 ? -errno : 0;
+    }
+    t->epoll = epoll_create1(EPOLL_CLOEXEC);
     return t->epoll < 0 || t->timer < 0 || wakeup_watch(t, t->timer) < 0 ? -errno : 0;
 }
 
 void wakeup_close(struct toll_tracker *t)
 {
+    if (t->epoll != t->timer)
+        close_p(&t->epoll);
     close_p(&t->timer);
-    close_p(&t->epoll);
+    t->epoll = -1;
 }

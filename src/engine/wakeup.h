@@ -5,8 +5,9 @@
 
 #include "engine/tracker.h"
 
-/* 0 or -errno. */
-int wakeup_open(struct toll_tracker *t);
+/* only_the_clock: nothing will be watched; the descriptor is the timer itself, which spares a tick
+ * the way through an epoll. 0 or -errno. */
+int wakeup_open(struct toll_tracker *t, bool only_the_clock);
 void wakeup_close(struct toll_tracker *t);
 
 /* Also when the descriptor is readable. 0 or -errno. */

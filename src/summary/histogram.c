@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "summary/histogram.h"
 
-enum { SUB = 1 << HISTOGRAM_BITS };
+enum { SUB = OCTAVE_BUCKETS, BUCKETS = HISTOGRAM_OCTAVES * OCTAVE_BUCKETS };
+
+int octave_store_init(struct octave_store *s, unsigned histograms)
+{
+    *s = (struct octave_store){0};
+    s->octaves = calloc((size_t)histograms * HISTOGRAM_OCTAVES, sizeof *s->octaves);
+    return s->octaves ? 0 : -ENOMEM;
+}
+
+void octave_store_done(struct octave_store *s)
+{
+    free(s->octaves);
+    *s = (struct octave_store){0};
+}
 
 /* The top bit chooses the octave, the five below it the bucket in it. */
 static unsigned bucket_of(uint64_t value)
@@ -21,34 +34,41 @@ static uint64_t middle_of(unsigned bucket)
     return low + (BIT(shift) - 1) / 2;
 }
 
+static void release_held(struct histogram *h)
+{
+    uint16_t *number = &h->numbers[h->held_bucket / OCTAVE_BUCKETS];
+    if (!*number)
+        *number = (uint16_t)++h->store->count;
+    h->store->octaves[*number - 1].weights[h->held_bucket % OCTAVE_BUCKETS] += h->held;
+    h->held = 0;
+}
+
 void histogram_add(struct histogram *h, uint64_t value, uint64_t weight)
 {
-    if (!h->buckets)
-        return;
     unsigned bucket = bucket_of(value);
-    if (bucket != h->held_bucket) {
-        h->buckets->weights[h->held_bucket] += h->held;
-        h->held_bucket = bucket;
-        h->held = 0;
-    }
+    if (h->held && bucket != h->held_bucket)
+        release_held(h);
+    h->held_bucket = bucket;
     h->held += weight;
 }
 
 static uint64_t weight_of(const struct histogram *h, unsigned bucket)
 {
-    return h->buckets->weights[bucket] + (bucket == h->held_bucket ? h->held : 0);
+    uint64_t held = bucket == h->held_bucket ? h->held : 0;
+    unsigned number = h->numbers[bucket / OCTAVE_BUCKETS];
+    if (!number)
+        return held;
+    return held + h->store->octaves[number - 1].weights[bucket % OCTAVE_BUCKETS];
 }
 
 bool histogram_quantile(const struct histogram *h, double share, uint64_t *ret)
 {
-    if (!h->buckets)
-        return false;
     uint64_t total = 0;
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+    for (unsigned i = 0; i < BUCKETS; i++)
         total += weight_of(h, i);
     uint64_t below = min_u64((uint64_t)(share * (double)total), total); /* a double may round up */
     uint64_t seen = 0;
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+    for (unsigned i = 0; i < BUCKETS; i++) {
         uint64_t weight = weight_of(h, i);
         seen += weight;
         if (weight && seen >= below) {

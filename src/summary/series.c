@@ -26,8 +26,8 @@ static void observe(struct series *s, const struct metric *m, double value, uint
     if (!s->count || value < s->min)
         s->min = value;
     s->count++;
-    if (value >= 0) /* a temperature may be below */
-        histogram_add(&s->histogram, (uint64_t)(value * histogram_scale(m) + 0.5), weight_ns);
+    if (s->histogram && value >= 0) /* a temperature may be below */
+        histogram_add(s->histogram, (uint64_t)(value * histogram_scale(m) + 0.5), weight_ns);
 }
 
 static void close_window(struct series *s, const struct metric *m, uint64_t elapsed_ns)
@@ -98,7 +98,7 @@ double series_mean(const struct series *s, const struct metric *m)
 bool series_quantile(const struct series *s, const struct metric *m, double share, double *ret)
 {
     uint64_t value;
-    if (!histogram_quantile(&s->histogram, share, &value))
+    if (!s->histogram || !histogram_quantile(s->histogram, share, &value))
         return false;
     /* The middle of a bucket may lie outside of what was seen. */
     double middle = (double)value / histogram_scale(m);

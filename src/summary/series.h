@@ -21,7 +21,7 @@ struct series {
     uint64_t window_ns;
     double closed; /* … and in the one before it */
     uint64_t closed_ns;
-    struct histogram histogram; /* without buckets: no quantiles */
+    struct histogram *histogram; /* borrowed; NULL: no quantiles */
 };
 
 /* The value at elapsed_ns stands for the time since the value before. */

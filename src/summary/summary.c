@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Quantiles are kept of the target as a whole, of the machine and of toll itself. One block, so
- * that the kernel gives memory only for the few buckets that are touched. */
+/* Quantiles are kept of the target as a whole, of the machine and of toll itself. */
 enum { HISTOGRAMS = PROCESS_METRICS + SELF_METRICS + SYSTEM_METRICS };
 
 static void init_target(struct target_summary *t)
@@ -18,14 +17,16 @@ int summary_init(struct summary *s, const struct run *run)
 {
     memset(s, 0, sizeof *s);
     s->run = run;
-    s->buckets = calloc(HISTOGRAMS, sizeof *s->buckets);
-    if (!s->buckets)
+    s->histograms = calloc(HISTOGRAMS, sizeof *s->histograms);
+    if (!s->histograms || octave_store_init(&s->octaves, HISTOGRAMS) < 0)
         return -ENOMEM;
+    for (unsigned i = 0; i < HISTOGRAMS; i++)
+        s->histograms[i].store = &s->octaves;
     init_target(&s->whole);
     for (unsigned i = 0; i < PROCESS_METRICS; i++)
-        s->whole.series[PART_COMBINED][i].histogram.buckets = &s->buckets[i];
+        s->whole.series[PART_COMBINED][i].histogram = &s->histograms[i];
     for (unsigned i = 0; i < SELF_METRICS; i++)
-        s->self[i].histogram.buckets = &s->buckets[PROCESS_METRICS + i];
+        s->self[i].histogram = &s->histograms[PROCESS_METRICS + i];
     return 0;
 }
 
@@ -48,7 +49,8 @@ void summary_done(struct summary *s)
         free(s->things[i].series);
     free(s->things);
     free(s->targets);
-    free(s->buckets);
+    free(s->histograms);
+    octave_store_done(&s->octaves);
     memset(s, 0, sizeof *s);
 }
 
@@ -93,7 +95,7 @@ static struct series *series_of(struct summary *s, const struct measured *m)
         return NULL;
     if (m->entity.kind == ENTITY_SYSTEM)
         for (unsigned i = 0; i < SYSTEM_METRICS; i++)
-            series[i].histogram.buckets = &s->buckets[PROCESS_METRICS + SELF_METRICS + i];
+            series[i].histogram = &s->histograms[PROCESS_METRICS + SELF_METRICS + i];
     s->things[s->thing_count++] = (struct thing_summary){.thing = m, .series = series};
     return series;
 }
@@ -147,11 +149,6 @@ void summary_end(struct summary *s, uint64_t elapsed_ns)
                        elapsed_ns);
     for (unsigned i = 0; i < SELF_METRICS; i++)
         series_end(&s->self[i], metric_of(metric_first(ENTITY_SELF) + i), elapsed_ns);
-}
-
-bool summary_knows(const struct summary *s, enum part part, enum metric_id id)
-{
-    return s->whole.verdicts[part][id].quality != QUALITY_UNKNOWN;
 }
 
 enum quality summary_thing_quality(const struct series *s, const struct metric *m)

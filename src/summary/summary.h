@@ -46,10 +46,11 @@ struct summary {
     struct thing_summary *things; /* owned, by their numbers */
     size_t thing_count;
     struct survivor survivors[SUMMARY_STILL_RUNNING];
-    size_t survivor_count;      /* may exceed what the array holds */
-    char *notes[SUMMARY_NOTES]; /* owned sentences */
-    size_t note_count;          /* may exceed what the array holds */
-    struct buckets *buckets;    /* owned, of all histograms */
+    size_t survivor_count;        /* may exceed what the array holds */
+    char *notes[SUMMARY_NOTES];   /* owned sentences */
+    size_t note_count;            /* may exceed what the array holds */
+    struct histogram *histograms; /* owned */
+    struct octave_store octaves;  /* of all of them */
 };
 
 int summary_init(struct summary *s, const struct run *run);
@@ -65,9 +66,6 @@ bool summary_note(struct summary *s, const char *sentence);
 
 /* The run is over. */
 void summary_end(struct summary *s, uint64_t elapsed_ns);
-
-/* Whether anything is known of that figure of the whole. */
-bool summary_knows(const struct summary *s, enum part part, enum metric_id id);
 
 /* How a figure of the machine was obtained: counters are the kernel's own. */
 enum quality summary_thing_quality(const struct series *s, const struct metric *m);

@@ -5,28 +5,30 @@
 
 enum { MANY = 4000 };
 
-struct kept {
-    struct buckets buckets;
-    struct histogram histogram;
-};
+/* Each has a store of its own. */
+static struct histogram *fresh(void)
+{
+    struct histogram *h = calloc(1, sizeof *h);
+    assert_non_null(h);
+    h->store = malloc(sizeof *h->store);
+    assert_non_null(h->store);
+    assert_int_equal(octave_store_init(h->store, 1), 0);
+    return h;
+}
 
 static void empty(struct histogram *h)
 {
-    memset(h->buckets, 0, sizeof *h->buckets);
-    *h = (struct histogram){.buckets = h->buckets};
-}
-
-static struct histogram *fresh(void)
-{
-    struct kept *k = calloc(1, sizeof *k);
-    assert_non_null(k);
-    k->histogram.buckets = &k->buckets;
-    return &k->histogram;
+    struct octave_store *store = h->store;
+    octave_store_done(store);
+    assert_int_equal(octave_store_init(store, 1), 0);
+    *h = (struct histogram){.store = store};
 }
 
 static void done(struct histogram *h)
 {
-    free(h->buckets); /* the first of what was allocated */
+    octave_store_done(h->store);
+    free(h->store);
+    free(h);
 }
 
 static int by_value(const void *a, const void *b)
@@ -159,12 +161,35 @@ static void test_the_order_does_not_matter(void **state)
     done(b);
 }
 
-static void test_nothing_is_kept_without_buckets(void **state)
+/* Octaves are taken in the order of need; two histograms with values everywhere fill the store. */
+static void test_a_store_is_enough_for_all(void **state)
 {
-    struct histogram h = {0};
+    struct octave_store store;
+    assert_int_equal(octave_store_init(&store, 2), 0);
+    struct histogram a = {.store = &store}, b = {.store = &store};
     uint64_t told;
-    histogram_add(&h, 5, 10);
-    assert_false(histogram_quantile(&h, 0.5, &told));
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned bit = 0; bit < 64; bit++) {
+            histogram_add(&a, UINT64_C(1) << bit, 1);
+            histogram_add(&b, UINT64_MAX >> bit, 1);
+        }
+        assert_true(store.count <= 2 * HISTOGRAM_OCTAVES);
+    }
+    assert_true(store.count == 2 * HISTOGRAM_OCTAVES);
+    assert_true(histogram_quantile(&a, 0, &told) && told == 1);
+    assert_true(histogram_quantile(&b, 1, &told) && within(told, UINT64_MAX));
+    octave_store_done(&store);
+}
+
+static void test_an_octave_without_values_takes_no_room(void **state)
+{
+    struct histogram *h = fresh();
+    for (unsigned i = 0; i < 100; i++)
+        histogram_add(h, 1000000, 1);
+    assert_int_equal(h->store->count, 0); /* held back */
+    histogram_add(h, 5, 1);
+    assert_int_equal(h->store->count, 1);
+    done(h);
 }
 
 /* Years of nanoseconds are more than a double can count one by one. */
@@ -192,7 +217,8 @@ int main(void)
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_weights_decide),
         cmocka_unit_test(test_the_order_does_not_matter),
-        cmocka_unit_test(test_nothing_is_kept_without_buckets),
+        cmocka_unit_test(test_a_store_is_enough_for_all),
+        cmocka_unit_test(test_an_octave_without_values_takes_no_room),
         cmocka_unit_test(test_long_runs),
     };
     return RUN("histogram", tests);

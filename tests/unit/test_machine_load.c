@@ -51,6 +51,23 @@ static void test_without_pressure(void **state)
     machine_remove(&m);
 }
 
+static void test_what_nobody_asked_for_is_not_read(void **state)
+{
+    struct machine m;
+    machine_make(&m);
+    assert_int_equal(selection_parse(&m.selection, "io_pressure_some_seconds,processes", NULL), 0);
+    machine_open(&m, &collector_machine_load);
+    tree_write(&m.tree, "proc/loadavg", "0.50 1.25 12.75 4/100 7390\n");
+    tree_write(&m.tree, "proc/uptime", "100.25 300.00\n");
+    tree_write(&m.tree, "proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\n");
+    tree_write(&m.tree, "proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=40\n");
+    tree_write(&m.tree, "proc/7390/stat", "");
+    machine_collect(&m);
+    assert_true(m.system.read.present ==
+                (SYSTEM_BIT(io_pressure_some_seconds) | SYSTEM_BIT(processes_count)));
+    machine_remove(&m);
+}
+
 static void test_live(void **state)
 {
     struct machine m;
@@ -73,6 +90,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all),
         cmocka_unit_test(test_without_pressure),
+        cmocka_unit_test(test_what_nobody_asked_for_is_not_read),
         cmocka_unit_test(test_live),
     };
     return RUN("machine_load", tests);

@@ -166,8 +166,10 @@ static void test_twice_at_once(void **state)
 
 static void test_quantiles(void **state)
 {
-    struct buckets *b = calloc(1, sizeof *b);
-    struct series s = {.histogram.buckets = b};
+    struct octave_store store;
+    assert_int_equal(octave_store_init(&store, 1), 0);
+    struct histogram h = {.store = &store};
+    struct series s = {.histogram = &h};
     double value = 7;
     assert_false(series_quantile(&s, rss, 0.5, &value));
     assert_true(value == 7);
@@ -179,19 +181,21 @@ static void test_quantiles(void **state)
     struct series without = {0};
     put(&without, rss, 5, MS);
     assert_false(series_quantile(&without, rss, 0.5, &value));
-    free(b);
+    octave_store_done(&store);
 }
 
 static void test_quantiles_in_the_unit(void **state)
 {
-    struct buckets *b = calloc(1, sizeof *b);
-    struct series s = {.histogram.buckets = b};
+    struct octave_store store;
+    assert_int_equal(octave_store_init(&store, 1), 0);
+    struct histogram h = {.store = &store};
+    struct series s = {.histogram = &h};
     double value;
     for (unsigned i = 1; i <= 100; i++)
         series_put(&s, cores, (union value){.d = 1.5}, i * 100 * MS);
     assert_true(series_quantile(&s, cores, 0.5, &value));
     assert_true(fabs(value - 1.5) <= 1.5 / 64);
-    free(b);
+    octave_store_done(&store);
 }
 
 static void test_at_least(void **state)
