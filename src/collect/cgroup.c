@@ -7,8 +7,8 @@
 #include "collect/cgroup_disks.h"
 #include "collect/cgroup_figures.h"
 #include "collect/cgroup_mounts.h"
+#include "collect/cgroup_oom.h"
 #include "collect/cgroup_walk.h"
-#include "parse/cgroup_flat.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -21,8 +21,8 @@ struct cgroup {
     struct cgroup_limits limits;
     struct cgroup_disks disks;
     struct cgroup_file presence; /* a small file: when it cannot be read any more, all is gone */
-    uint64_t oom_kills; /* the most that was read: cgroups that are removed take theirs away */
-    struct map pids;    /* those met in a walk */
+    struct cgroup_oom oom;
+    struct map pids; /* those met in a walk */
     struct buf pids_text;
     struct measured measured;
 };
@@ -59,6 +59,7 @@ static int cgroup_new(struct cgroup **ret, const struct sysroot *root, struct cg
     c->root = root;
     c->places = *places;
     c->presence = CGROUP_FILE_CLOSED;
+    cgroup_oom_init(&c->oom);
     cgroup_figures_init(&c->figures, root);
     cgroup_disks_init(&c->disks, cgroup_name(c));
     measured_init(&c->measured, ENTITY_CGROUP);
@@ -94,14 +95,22 @@ int cgroup_open_path(struct cgroup **ret, const struct sysroot *root, const char
     return 0;
 }
 
+void cgroup_close_files(struct cgroup *c)
+{
+    cgroup_figures_close_files(&c->figures);
+    cgroup_limits_close_files(&c->limits);
+    cgroup_disks_close_files(&c->disks);
+    cgroup_oom_done(&c->oom);
+    cgroup_file_close(&c->presence);
+}
+
 void cgroup_close(struct cgroup *c)
 {
     if (!c)
         return;
-    cgroup_figures_done(&c->figures);
+    cgroup_close_files(c);
     cgroup_limits_done(&c->limits);
     cgroup_disks_done(&c->disks);
-    cgroup_file_close(&c->presence);
     map_done(&c->pids);
     buf_done(&c->pids_text);
     cgroup_places_done(&c->places);
@@ -184,45 +193,17 @@ int cgroup_each_pid(struct cgroup *c, void (*meet)(void *arg, pid_t pid), void *
 
 /* ---- Figures --------------------------------------------------------------------------------- */
 
-struct kills {
-    uint64_t count;
-    bool known;
-};
-
-static void add_kills(struct kills *k, struct scan text)
-{
-    static const char *const key[] = {"oom_kill"};
-    uint64_t value;
-    if (parse_cgroup_flat(text, key, 1, &value) == 1) {
-        k->known = true;
-        k->count += value;
-    }
-}
-
-/* Version 1 counts for each cgroup alone. */
-static void add_kills_of_directory(void *arg, int dir)
-{
-    char text[256];
-    ssize_t n = file_read_at(dir, "memory.oom_control", text, sizeof text);
-    if (n > 0)
-        add_kills(arg, scan_text(text, (size_t)n));
-}
-
 bool cgroup_oom_kills(struct cgroup *c, uint64_t *ret)
 {
-    const struct cgroup_place *p = cgroup_place_for(&c->places, CGROUP_MEMORY);
-    struct kills k = {0};
-    char text[1024];
-    ssize_t n;
-    if (p && !p->v2)
-        cgroup_walk(c->root, p->directory, add_kills_of_directory, &k);
-    else if (p && (n = cgroup_read_file(c, CGROUP_MEMORY, "memory.events", text, sizeof text)) > 0)
-        add_kills(&k, scan_text(text, (size_t)n));
-    if (!k.known)
-        return false;
-    c->oom_kills = max_u64(c->oom_kills, k.count);
-    *ret = c->oom_kills;
-    return true;
+    cgroup_oom_read(&c->oom, c->root, cgroup_place_for(&c->places, CGROUP_MEMORY));
+    return cgroup_oom_kills_seen(c, ret);
+}
+
+bool cgroup_oom_kills_seen(const struct cgroup *c, uint64_t *ret)
+{
+    if (c->oom.known)
+        *ret = c->oom.kills;
+    return c->oom.known;
 }
 
 /* The kernel counts where the limit is set. When that is an ancestor, a 0 of the cgroup itself says
@@ -271,7 +252,9 @@ void cgroup_collect(struct cgroup *c, struct measured_list *out)
     row->present = 0;
     cgroup_figures_read(&c->figures, c->root, &c->places, row);
     put_limits(c, row);
-    if (!row_has(row, cgroup_oom_kills_count) && cgroup_oom_kills(c, &kills))
+    if (row_has(row, cgroup_oom_kills_count))
+        cgroup_oom_note(&c->oom, row_u64(row, cgroup_oom_kills_count));
+    else if (cgroup_oom_kills(c, &kills))
         row_put_u64(row, cgroup_oom_kills_count, kills);
     size_t place = out->count;
     if (measured_list_add(out, &c->measured) < 0)

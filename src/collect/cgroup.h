@@ -17,6 +17,9 @@ int cgroup_open_path(struct cgroup **ret, const struct sysroot *root, const char
                      struct toll_error *e);
 void cgroup_close(struct cgroup *c);
 
+/* Keeps what was read of it, and no descriptor: they are opened again when they are needed. */
+void cgroup_close_files(struct cgroup *c);
+
 /* The path within its hierarchy, "/job". With version 1 the paths may differ: it is that of memory,
  * else of cpu, else of version 2. Lives as long as the cgroup. */
 const char *cgroup_name(const struct cgroup *c);
@@ -40,9 +43,13 @@ int cgroup_each_pid(struct cgroup *c, void (*meet)(void *arg, pid_t pid), void *
 /* Its own row and one for each block device. The root gives none. */
 void cgroup_collect(struct cgroup *c, struct measured_list *out);
 
-/* How many processes of it and below were killed for want of memory, read now. Version 1 forgets
- * those of cgroups that were removed. False when the kernel does not tell. */
+/* How many processes of it and below were killed for want of memory, read now; what was read last
+ * when it is gone. Version 1 forgets those of cgroups that were removed. False when the kernel does
+ * not tell. */
 bool cgroup_oom_kills(struct cgroup *c, uint64_t *ret);
+
+/* The same as it was read last, by cgroup_collect too. */
+bool cgroup_oom_kills_seen(const struct cgroup *c, uint64_t *ret);
 
 /* The tightest limits of it and its ancestors; the paths live as long as the cgroup. */
 void cgroup_read_limits(const struct cgroup *c, struct cgroup_limit ret[CGROUP_LIMIT_KINDS]);

@@ -28,10 +28,15 @@ void cgroup_disks_init(struct cgroup_disks *d, const char *cgroup)
         d->files[i] = CGROUP_FILE_CLOSED;
 }
 
-void cgroup_disks_done(struct cgroup_disks *d)
+void cgroup_disks_close_files(struct cgroup_disks *d)
 {
     for (size_t i = 0; i < ARRAY_LEN(d->files); i++)
         cgroup_file_close(&d->files[i]);
+}
+
+void cgroup_disks_done(struct cgroup_disks *d)
+{
+    cgroup_disks_close_files(d);
     while (d->first) {
         struct cgroup_disk *next = d->first->next;
         free(d->first);

@@ -16,6 +16,9 @@ struct cgroup_disks {
 void cgroup_disks_init(struct cgroup_disks *d, const char *cgroup);
 void cgroup_disks_done(struct cgroup_disks *d);
 
+/* What was read of the devices stays. */
+void cgroup_disks_close_files(struct cgroup_disks *d);
+
 /* Adds the devices to the list, and their sum to the row of the cgroup. */
 void cgroup_disks_collect(struct cgroup_disks *d, const struct sysroot *root,
                           const struct cgroup_places *places, struct row *row,

@@ -120,7 +120,7 @@ void cgroup_figures_init(struct cgroup_figures *f, const struct sysroot *root)
         f->files[i] = CGROUP_FILE_CLOSED;
 }
 
-void cgroup_figures_done(struct cgroup_figures *f)
+void cgroup_figures_close_files(struct cgroup_figures *f)
 {
     for (unsigned i = 0; i < CGROUP_FIGURE_FILES; i++)
         cgroup_file_close(&f->files[i]);

@@ -14,7 +14,7 @@ struct cgroup_figures {
 };
 
 void cgroup_figures_init(struct cgroup_figures *f, const struct sysroot *root);
-void cgroup_figures_done(struct cgroup_figures *f);
+void cgroup_figures_close_files(struct cgroup_figures *f);
 
 /* Puts what can be read into the row. */
 void cgroup_figures_read(struct cgroup_figures *f, const struct sysroot *root,

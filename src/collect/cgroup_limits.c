@@ -121,6 +121,14 @@ static void source_free(struct limit_source *s)
     free(s);
 }
 
+void cgroup_limits_close_files(struct cgroup_limits *l)
+{
+    for (struct limit_source *s = l->sources; s; s = s->next) {
+        cgroup_file_close(&s->file);
+        cgroup_file_close(&s->period);
+    }
+}
+
 static struct limit_source *source_new(const struct limit_file *what, const char *directory,
                                        size_t directory_length, const char *path,
                                        size_t path_length)

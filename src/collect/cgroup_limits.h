@@ -27,6 +27,7 @@ struct cgroup_limits {
 /* 0 or -ENOMEM. */
 int cgroup_limits_init(struct cgroup_limits *l, const struct cgroup_places *places);
 void cgroup_limits_done(struct cgroup_limits *l);
+void cgroup_limits_close_files(struct cgroup_limits *l);
 
 void cgroup_limits_read(const struct cgroup_limits *l, const struct sysroot *root,
                         struct cgroup_limit ret[CGROUP_LIMIT_KINDS]);

@@ -28,8 +28,8 @@ static bool has_file(const struct sysroot *root, const char *directory, const ch
 static bool is_hierarchy_root(const struct sysroot *root, const char *directory, bool v2)
 {
     if (v2)
-        return has_file(root, directory, "cgroup.procs") &&
-               !has_file(root, directory, "cgroup.events");
+        return !has_file(root, directory, "cgroup.events") &&
+               has_file(root, directory, "cgroup.procs");
     return has_file(root, directory, "release_agent") ||
            has_file(root, directory, "cgroup.sane_behavior");
 }
@@ -55,14 +55,14 @@ static int place_init(struct cgroup_place *ret, const struct sysroot *root,
         p.path = NULL;
     p.mount_length = *point ? strlen(point) : 1;
     int r = p.directory && p.path ? 0 : -ENOMEM;
-    if (r == 0 && !has_file(root, p.directory, "cgroup.procs"))
+    p.sees_root = r == 0 && !*top && is_hierarchy_root(root, *point ? point : ".", h->v2);
+    p.is_root = p.sees_root && !*below;
+    if (r == 0 && !p.is_root && !has_file(root, p.directory, "cgroup.procs"))
         r = -ENOENT;
     if (r < 0) {
         place_done(&p);
         return r;
     }
-    p.sees_root = !*top && is_hierarchy_root(root, *point ? point : ".", h->v2);
-    p.is_root = p.sees_root && !*below;
     *ret = p;
     return 0;
 }

@@ -46,12 +46,17 @@ static void walk_level(const struct level *l)
         file_each_entry(l->dir, enter, &here);
 }
 
+void cgroup_walk_from(int dir, void (*visit)(void *arg, int dir), void *arg)
+{
+    walk_level(&(struct level){.dir = dir, .visit = visit, .arg = arg});
+}
+
 int cgroup_walk(const struct sysroot *root, const char *directory,
                 void (*visit)(void *arg, int dir), void *arg)
 {
     CLEANUP_CLOSE int dir = openat(root->root, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return -errno;
-    walk_level(&(struct level){.dir = dir, .visit = visit, .arg = arg});
+    cgroup_walk_from(dir, visit, arg);
     return 0;
 }

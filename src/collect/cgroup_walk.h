@@ -8,3 +8,6 @@
  * 0, or -errno when the first cannot be opened. */
 int cgroup_walk(const struct sysroot *root, const char *directory,
                 void (*visit)(void *arg, int dir), void *arg);
+
+/* The same from a directory that is open already, which stays open. */
+void cgroup_walk_from(int dir, void (*visit)(void *arg, int dir), void *arg);

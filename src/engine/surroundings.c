@@ -42,11 +42,14 @@ static pid_t representative(const struct toll_tracker *t, const struct target *g
     return 0;
 }
 
+/* Somebody is in it again. */
 static struct cgroup *find(const struct surroundings *s, const struct cgroup *c)
 {
     for (size_t i = 0; i < s->count; i++)
-        if (cgroup_same(s->around[i].cgroup, c))
+        if (cgroup_same(s->around[i].cgroup, c)) {
+            s->around[i].was_left = false;
             return s->around[i].cgroup;
+        }
     return NULL;
 }
 
@@ -68,8 +71,8 @@ static int add(struct surroundings *s, struct cgroup *c, bool is_target)
     s->around = longer;
     struct around *a = &longer[s->count++];
     *a = (struct around){.cgroup = c, .is_target = is_target, .oom_kills = NOT_KNOWN};
-    cgroup_oom_kills(c, &a->oom_kills);
     take_base(c);
+    cgroup_oom_kills_seen(c, &a->oom_kills);
     return 0;
 }
 
@@ -121,8 +124,10 @@ static void follow(struct toll_tracker *t)
     for (size_t i = 0; i < t->target_count; i++) {
         struct target *g = &t->targets[i];
         pid_t pid = g->ended ? 0 : representative(t, g);
-        if (pid && has_moved(t, g, pid))
-            read_limits(t, g, pid, g->cgroup ? NULL : cgroup_around(t, pid));
+        if (!pid || !has_moved(t, g, pid))
+            continue;
+        g->inside = g->cgroup ? NULL : cgroup_around(t, pid);
+        read_limits(t, g, pid, g->inside);
     }
 }
 
@@ -145,10 +150,12 @@ void surroundings_open(struct toll_tracker *t)
     /* A command may have ended already: then it was where we are. */
     if (is_launched(t)) {
         t->whole->cgroups_hash = t->replay ? 0 : cgroups_of(t, t->discovery.tracker_pid);
-        read_limits(t, t->whole, t->launched.pid,
-                    t->surroundings.own ? t->surroundings.own : cgroup_around(t, 0));
+        t->whole->inside = t->surroundings.own ? t->surroundings.own : cgroup_around(t, 0);
+        read_limits(t, t->whole, t->launched.pid, t->whole->inside);
     }
     follow(t);
+    if (!t->replay) /* a recorded machine is there from the first tick on */
+        t->surroundings.follow_ns = t->start_ns + FOLLOW_NS;
 }
 
 void surroundings_close(struct toll_tracker *t)
@@ -176,6 +183,40 @@ static void collect_target(struct toll_tracker *t, struct target *g)
         g->cgroup_thing = list->items[at];
 }
 
+struct company {
+    const struct toll_tracker *t;
+    bool has_members;
+};
+
+static void meet_member(void *arg, pid_t pid)
+{
+    struct company *c = arg;
+    const struct member *m = members_find(&c->t->members, pid);
+    c->has_members |= m && m->targets;
+}
+
+static bool is_inhabited(const struct toll_tracker *t, struct cgroup *c)
+{
+    struct company company = {.t = t};
+    for (size_t i = 0; i < t->target_count; i++)
+        if (!t->targets[i].ended && t->targets[i].inside == c)
+            return true;
+    cgroup_each_pid(c, meet_member, &company);
+    return company.has_members;
+}
+
+/* A target may pass through hundreds of cgroups. What was last read of one that it has left stays;
+ * the descriptors do not. */
+static void collect_around(struct toll_tracker *t, struct around *a)
+{
+    if (a->is_target || a->was_left)
+        return;
+    cgroup_collect(a->cgroup, &t->machine.list);
+    a->was_left = !t->frame.last && !is_inhabited(t, a->cgroup);
+    if (a->was_left)
+        cgroup_close_files(a->cgroup);
+}
+
 /* A young target is followed more closely. */
 static uint64_t follow_again_ns(const struct toll_tracker *t)
 {
@@ -198,8 +239,7 @@ void surroundings_tick(struct toll_tracker *t)
     s->next_ns = now_ns + REFRESH_NS;
     s->collected = s->count;
     for (size_t i = 0; i < s->count; i++)
-        if (!s->around[i].is_target)
-            cgroup_collect(s->around[i].cgroup, &t->machine.list);
+        collect_around(t, &s->around[i]);
 }
 
 /* Not the bytes of storage: version 1 leaves out what is written back later, and what version 2
@@ -231,7 +271,7 @@ static void note_kills(struct toll_tracker *t, struct cgroup *c, uint64_t grown)
 static uint64_t kills_in(const struct around *a)
 {
     uint64_t now;
-    bool known = a->oom_kills != NOT_KNOWN && cgroup_oom_kills(a->cgroup, &now);
+    bool known = a->oom_kills != NOT_KNOWN && cgroup_oom_kills_seen(a->cgroup, &now);
     return known ? left_u64(now, a->oom_kills) : 0;
 }
 

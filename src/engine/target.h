@@ -45,6 +45,7 @@ struct target {
     struct toll_end end;
 
     struct namespace_bytes namespace;
+    struct cgroup *inside;               /* borrowed from the surroundings: where it is; or NULL */
     uint64_t cgroups_hash;               /* of the cgroups it was in when last asked */
     const struct measured *cgroup_thing; /* its figures as last read, NULL: none */
     uint64_t cgroup_bits;                /* metrics of the whole that the cgroup answers for */

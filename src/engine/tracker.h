@@ -84,11 +84,12 @@ struct cgroup;
 struct around {
     struct cgroup *cgroup; /* owned unless it is a target's */
     bool is_target;
+    bool was_left;      /* no target is in it any more: it is not read */
     uint64_t oom_kills; /* when it was met; UINT64_MAX: not known */
 };
 
 struct surroundings {
-    struct cgroup *own; /* borrowed from those below: the one we are in; NULL: not asked for */
+    struct cgroup *own;    /* borrowed from those below: the one we are in; NULL: not asked for */
     struct around *around; /* owned; each cgroup once */
     size_t count;
     size_t collected;   /* how many there were when they were last read … */

@@ -307,6 +307,28 @@ def test_cgroup_is_removed_while_measuring(here, group):
     assert cpu["quality"] == "lower bound"
 
 
+def test_cgroups_that_were_left_are_not_held_open(here, group):
+    """Each keeps some ten descriptors while a target is in it, and none afterwards."""
+    inner = [group.child(f"inner-{i}") for i in range(6)]
+    jobs = [wait_in(g, here, ["true"]) for g in inner]
+    toll = Attached(here, "-i", "50ms", *(str(job.pid) for job in jobs))
+
+    def descriptors():
+        return len(os.listdir(f"/proc/{toll.p.pid}/fd"))
+
+    many = descriptors()
+    for job, g in zip(jobs[1:], inner[1:]):
+        go(job)
+        job.wait(timeout=GUARD)
+        g.remove()
+    until(lambda: descriptors() < many - 5 * 6, "closed descriptors")
+    go(jobs[0])
+    jobs[0].wait(timeout=GUARD)
+    summary = toll.wait()
+    assert len([c for c in summary["cgroups"] if "/inner-" in c["name"]]) == 6
+    inner[0].remove()
+
+
 def test_a_cgroup_that_empties_is_waited_for_at_rest(here, group):
     """Nobody is left to watch: toll sleeps. Woken without end it would use most of the second."""
     path = group.path("cpuacct" if group.version == 1 else "memory")

@@ -196,6 +196,14 @@ static void test_live(void **state)
     cgroup_collect(c, &list);
     unsigned fds_after = tree_open_fds();
     int each = cgroup_each_pid(c, meet, &met);
+    cgroup_close_files(c);
+    unsigned fds_closed = tree_open_fds();
+    list.count = 0;
+    cgroup_collect(c, &list);
+    bool gone_after_closing = cgroup_is_gone(c);
+    unsigned fds_again = tree_open_fds();
+    uint64_t kills;
+    bool has_kills = cgroup_oom_kills_seen(c, &kills);
     assert_int_equal(rmdir(directory), 0);
     bool gone = cgroup_is_gone(c);
     assert_int_equal(mkdir(directory, 0755), 0);
@@ -204,6 +212,9 @@ static void test_live(void **state)
     assert_true(!gone_before && gone && gone_when_made_again);
     assert_int_equal(count, 1);
     assert_int_equal(fds_after, fds);
+    assert_true(fds_closed < fds && fds_again == fds);
+    assert_false(gone_after_closing);
+    assert_int_equal(cgroup_oom_kills(c, &kills), has_kills); /* what was read last */
     assert_true(each == 0 && met.count == 0);
     assert_value(&list.items[0]->read, cgroup_memory_anon_bytes, 0);
     measured_list_done(&list);

@@ -11,7 +11,7 @@ static void read_row(struct cgroup_tree *t, struct row *row)
     cgroup_figures_init(&f, &t->root);
     row_init(row, ENTITY_CGROUP);
     cgroup_figures_read(&f, &t->root, &p, row);
-    cgroup_figures_done(&f);
+    cgroup_figures_close_files(&f);
     cgroup_places_done(&p);
 }
 
