@@ -47,6 +47,14 @@ static inline bool reserve(struct buf *b, size_t more)
     return !b->failed && (b->capacity - b->length > more || grow(b, more));
 }
 
+char *buf_room(struct buf *b, size_t least, size_t *ret_room)
+{
+    if (!reserve(b, least))
+        return NULL;
+    *ret_room = b->capacity - b->length - 1;
+    return b->data + b->length;
+}
+
 void buf_add(struct buf *b, const char *text, size_t length)
 {
     if (!reserve(b, length))

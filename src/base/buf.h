@@ -18,6 +18,10 @@ void buf_done(struct buf *b);
 void buf_clear(struct buf *b);
 bool buf_failed(const struct buf *b);
 
+/* Room for at least that many bytes behind the text, to be written into: *ret_room of them. What
+ * was written is kept by adding it to the length. NULL without memory. */
+char *buf_room(struct buf *b, size_t least, size_t *ret_room);
+
 void buf_add(struct buf *b, const char *text, size_t length);
 void buf_puts(struct buf *b, const char *text);
 void buf_putc(struct buf *b, char c);

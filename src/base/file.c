@@ -24,6 +24,34 @@ ssize_t file_read_at(int dir, const char *path, char *buf, size_t capacity)
     return fd < 0 ? -errno : file_reread(fd, buf, capacity);
 }
 
+enum { PIECE_BYTES = 4096, MOST_BYTES = 16 << 20 };
+
+int file_reread_whole(int fd, size_t longest_line, struct buf *ret)
+{
+    buf_clear(ret);
+    while (ret->length <= MOST_BYTES) {
+        size_t room = 0;
+        char *at = buf_room(ret, PIECE_BYTES, &room);
+        if (!at)
+            return -ENOMEM;
+        ssize_t n = pread(fd, at, room, (off_t)ret->length);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n < 0)
+            continue;
+        ret->length += (size_t)n;
+        if (n == 0 || ((size_t)n < room && (size_t)n + longest_line <= PIECE_BYTES))
+            return 0;
+    }
+    return -EFBIG;
+}
+
+int file_read_whole_at(int dir, const char *path, size_t longest_line, struct buf *ret)
+{
+    CLEANUP_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : file_reread_whole(fd, longest_line, ret);
+}
+
 int file_write_all(int fd, const char *data, size_t length, size_t *ret_written)
 {
     size_t written = 0;

@@ -2,6 +2,7 @@
  * Reading kernel files: whole, in one call, through a descriptor that may be kept. */
 #pragma once
 
+#include "base/buf.h"
 #include "base/scan.h"
 
 #include <sys/types.h>
@@ -12,6 +13,15 @@ ssize_t file_reread(int fd, char *buf, size_t capacity);
 
 /* Open, read, close. A missing file is -ENOENT. */
 ssize_t file_read_at(int dir, const char *path, char *buf, size_t capacity);
+
+enum { FILE_ANY_LINE = 4096 };
+
+/* The whole text of a file that the kernel hands out in pieces of a page, in place of what ret had;
+ * its memory is kept. A piece ends early only where the next line would not fit: one that leaves
+ * room for longest_line (up to FILE_ANY_LINE) was the last, which spares asking again. 0 or -errno;
+ * -EFBIG beyond 16 MiB. */
+int file_reread_whole(int fd, size_t longest_line, struct buf *ret);
+int file_read_whole_at(int dir, const char *path, size_t longest_line, struct buf *ret);
 
 /* Write all of it, whatever the number of calls. 0 or -errno; *ret_written is how much went out in
  * either case, and may be NULL. */

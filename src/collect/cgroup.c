@@ -156,6 +156,8 @@ bool cgroup_is_gone(struct cgroup *c)
 
 /* ---- Processes ------------------------------------------------------------------------------- */
 
+enum { LONGEST_PID = 16 };
+
 struct meeting {
     struct cgroup *c;
     void (*meet)(void *arg, pid_t pid);
@@ -166,7 +168,7 @@ struct meeting {
 static void meet_directory(void *arg, int dir)
 {
     struct meeting *m = arg;
-    if (cgroup_read_all(dir, "cgroup.procs", &m->c->pids_text) < 0)
+    if (file_read_whole_at(dir, "cgroup.procs", LONGEST_PID, &m->c->pids_text) < 0)
         return; /* removed in this moment, or of threads only */
     struct scan rest = scan_text(m->c->pids_text.data, m->c->pids_text.length), line;
     while (scan_line(&rest, &line) && line.end != rest.at) {

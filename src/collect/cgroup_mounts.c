@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/cgroup_mounts.h"
 
-#include "base/util.h"
+#include "base/file.h"
 #include "parse/mountinfo.h"
 
 #include <fcntl.h>
 #include <limits.h>
-
-enum { MOST_BYTES = 16 << 20, PIECE_BYTES = 4096 };
-
-/* The kernel hands such files out a page at a time, whatever is asked for. */
-int cgroup_read_all(int dir, const char *path, struct buf *ret)
-{
-    CLEANUP_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    buf_clear(ret);
-    char piece[PIECE_BYTES];
-    ssize_t n;
-    do {
-        n = read(fd, piece, sizeof piece);
-        if (n > 0)
-            buf_add(ret, piece, (size_t)n);
-    } while ((n > 0 && ret->length < MOST_BYTES) || (n < 0 && errno == EINTR));
-    if (n < 0)
-        return -errno;
-    return buf_failed(ret) ? -ENOMEM : 0;
-}
 
 const char *cgroup_path_below(const char *path, const char *above)
 {
@@ -83,7 +62,7 @@ int cgroup_mounts_read(struct cgroup_mounts *ret, const struct sysroot *root)
 {
     struct buf text = {0};
     struct cgroup_mounts m = {0};
-    int r = cgroup_read_all(root->proc, "self/mountinfo", &text);
+    int r = file_read_whole_at(root->proc, "self/mountinfo", FILE_ANY_LINE, &text);
     struct scan s = scan_text(text.data, text.length);
     struct mountinfo found;
     while (r == 0 && mountinfo_next(&s, &found))

@@ -2,7 +2,6 @@
  * The cgroup hierarchies that are mounted. */
 #pragma once
 
-#include "base/buf.h"
 #include "base/sysroot.h"
 
 struct cgroup_mounts {
@@ -22,6 +21,3 @@ void cgroup_mounts_done(struct cgroup_mounts *m);
 /* What a path has below another: "/x" of "/a/x" below "/a", "" of "/a" itself; NULL when it is not
  * below. */
 const char *cgroup_path_below(const char *path, const char *above);
-
-/* Reads a file of any length up to 16 MiB. 0 or -errno. */
-int cgroup_read_all(int dir, const char *path, struct buf *ret);

@@ -1,49 +1,11 @@
-/* SPDX-License-Identifier: MIT
- *
- * The kernel hands some files out in pieces of a page, so a reading ends when nothing more comes. A
- * piece that fills not even half a page was the last: it ends early only where the next line would
- * not fit, and no line of these files is that long. That spares half of the calls. The room for the
- * text grows until it fits and then stays. */
+/* SPDX-License-Identifier: MIT */
 #include "collect/kernel_file.h"
 
-#include "base/util.h"
+#include "base/file.h"
 
 #include <fcntl.h>
-#include <sys/types.h>
 
-enum { LEAST_BYTES = 4096, MOST_BYTES = 16 << 20, LAST_PIECE_BYTES = 2048 };
-
-static int grow(struct kernel_file *f)
-{
-    size_t capacity = f->capacity ? 2 * f->capacity : LEAST_BYTES;
-    if (capacity > MOST_BYTES)
-        return -EFBIG;
-    char *text = realloc(f->text, capacity);
-    if (!text)
-        return -ENOMEM;
-    f->text = text;
-    f->capacity = capacity;
-    return 0;
-}
-
-static ssize_t read_whole(struct kernel_file *f, int fd)
-{
-    size_t length = 0;
-    for (;;) {
-        int e = length == f->capacity ? grow(f) : 0;
-        if (e < 0)
-            return e;
-        size_t room = f->capacity - length;
-        ssize_t n = pread(fd, f->text + length, room, (off_t)length);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n >= 0) {
-            length += (size_t)n;
-            if (n == 0 || ((size_t)n < room && n < LAST_PIECE_BYTES))
-                return (ssize_t)length;
-        }
-    }
-}
+enum { LONGEST_LINE = 2048 }; /* of those that a file is read in pieces by */
 
 int kernel_file_read(struct kernel_file *f, int dir, const char *path, bool keep,
                      struct scan *ret_text)
@@ -53,18 +15,18 @@ int kernel_file_read(struct kernel_file *f, int dir, const char *path, bool keep
         fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    ssize_t n = read_whole(f, fd);
-    if (n < 0)
-        return (int)n;
+    int r = file_reread_whole(fd, LONGEST_LINE, &f->text);
+    if (r < 0)
+        return r;
     if (keep)
         f->fd = take_fd(&fd);
-    *ret_text = scan_text(f->text, (size_t)n);
+    *ret_text = scan_text(f->text.data, f->text.length);
     return 0;
 }
 
 void kernel_file_done(struct kernel_file *f)
 {
     close_p(&f->fd);
-    free(f->text);
+    buf_done(&f->text);
     *f = KERNEL_FILE_NONE;
 }

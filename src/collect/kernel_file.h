@@ -2,12 +2,12 @@
  * A file of the kernel that is read whole at every tick, however long it is. */
 #pragma once
 
+#include "base/buf.h"
 #include "base/scan.h"
 
 struct kernel_file {
-    int fd;     /* kept open between readings, or -1 */
-    char *text; /* owned: what was read last */
-    size_t capacity;
+    int fd;          /* kept open between readings, or -1 */
+    struct buf text; /* what was read last */
 };
 
 #define KERNEL_FILE_NONE ((struct kernel_file){.fd = -1})

@@ -7,14 +7,13 @@
  * Its path leads to the other one then, whose figures would be taken for its own. */
 #include "collect/mount_table.h"
 
+#include "base/file.h"
 #include "base/map.h"
 #include "parse/mountinfo.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-
-enum { MOST_TEXT_BYTES = 16 << 20 };
 
 struct mount_line {
     struct mountinfo info;
@@ -249,23 +248,6 @@ static int list_lines(struct mount_table *t, struct listing *ret)
     return 0;
 }
 
-/* The kernel hands such a list out page by page, whatever is asked for. */
-static int read_whole(int fd, struct buf *text)
-{
-    char piece[4096];
-    buf_clear(text);
-    while (text->length < MOST_TEXT_BYTES && !buf_failed(text)) {
-        ssize_t n = pread(fd, piece, sizeof piece, (off_t)text->length);
-        if (n == 0)
-            break;
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n > 0)
-            buf_add(text, piece, (size_t)n);
-    }
-    return buf_failed(text) ? -ENOMEM : 0;
-}
-
 /* The kernel tells a poll that something was mounted or unmounted since the last one. */
 static bool has_changed(const struct mount_table *t)
 {
@@ -284,7 +266,7 @@ int mount_table_refresh(struct mount_table *t, const struct sysroot *root)
         return -errno;
     t->is_outdated = true;
     struct listing l = {0};
-    int r = read_whole(fd, &t->text);
+    int r = file_reread_whole(fd, FILE_ANY_LINE, &t->text);
     if (r == 0)
         r = list_lines(t, &l);
     if (r == 0) {

@@ -26,10 +26,8 @@ struct sockets {
     struct socket_table table;
     struct map looked_at; /* pid -> folded targets, since `appeared` */
     uint32_t appeared;
-    uint64_t known;  /* targets with a member that was looked at */
-    uint64_t denied; /* … and with one that may not be */
+    uint64_t known; /* targets with a member that was looked at */
     bool no_bytes;
-    bool lost;
     struct sock_diag diag;
 };
 
@@ -58,7 +56,7 @@ static int dump(struct sockets *s, int family)
 
 static void hear_last_words(struct sockets *s)
 {
-    s->lost |= !sock_diag_hear(&s->diag, see_last, s);
+    sock_diag_hear(&s->diag, see_last, s);
 }
 
 void sockets_read(struct sockets *s)
@@ -186,8 +184,6 @@ void sockets_owner(struct sockets *s, pid_t pid, uint64_t targets)
     int r = socket_table_can_own(&s->table, targets) ? own_sockets(s, pid, targets) : 0;
     if (r == 0)
         s->known |= targets;
-    else if (r == -EACCES)
-        s->denied |= targets;
     map_put(&s->looked_at, (uint32_t)pid, folded(targets));
 }
 
@@ -244,14 +240,4 @@ bool sockets_total(const struct sockets *s, unsigned target, uint64_t *ret_recei
     *ret_received = s->table.received_bytes[target];
     *ret_sent = s->table.sent_bytes[target];
     return true;
-}
-
-uint64_t sockets_denied(const struct sockets *s)
-{
-    return s->denied;
-}
-
-bool sockets_lost(const struct sockets *s)
-{
-    return s->lost;
 }

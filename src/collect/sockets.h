@@ -38,9 +38,3 @@ void sockets_finish(struct sockets *s);
  * does not count it (before Linux 4.1), or nobody's descriptors could be looked at. */
 bool sockets_total(const struct sockets *s, unsigned target, uint64_t *ret_received,
                    uint64_t *ret_sent);
-
-/* Bits of targets with a member whose descriptors may not be looked at: something is missing. */
-uint64_t sockets_denied(const struct sockets *s);
-
-/* Whether last words were lost because there were too many between two reads. */
-bool sockets_lost(const struct sockets *s);

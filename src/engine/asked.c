@@ -63,6 +63,8 @@ static int take_regex(struct target *g, struct toll_error *e)
                        "the regular expression to match is empty: it would match "
                        "every process");
     int r = regcomp(&g->regex, g->text, REG_EXTENDED | REG_NOSUB);
+    if (r == REG_ESPACE)
+        return err_set(e, -ENOMEM, "no memory for the regular expression '%s'", g->text);
     if (r) {
         char why[128];
         regerror(r, &g->regex, why, sizeof why);

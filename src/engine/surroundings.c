@@ -36,10 +36,8 @@ static pid_t representative(const struct toll_tracker *t, const struct target *g
         const struct member *m = members_find(&t->members, g->id);
         return is_there(m) && (m->root_of & g->bit) ? g->id : 0;
     }
-    for (size_t i = 0; i < t->members.count; i++)
-        if ((t->members.order[i]->targets & g->bit) && is_there(t->members.order[i]))
-            return t->members.order[i]->process.entity.pid;
-    return 0;
+    const struct member *first = targets_any_member(t, g);
+    return first ? first->process.entity.pid : 0;
 }
 
 /* Somebody is in it again. */

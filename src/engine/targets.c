@@ -132,7 +132,7 @@ void targets_add_roots(struct toll_tracker *t)
                                 t->targets[i].bit);
 }
 
-static struct member *any_member(const struct toll_tracker *t, const struct target *g)
+struct member *targets_any_member(const struct toll_tracker *t, const struct target *g)
 {
     for (size_t i = 0; i < t->members.count; i++) {
         struct member *m = t->members.order[i];
@@ -158,7 +158,7 @@ int targets_check(struct toll_tracker *t, struct toll_error *e)
         if (g->kind == TOLL_TARGET_PROCESS && is_thread(t, g))
             return err_set(e, -ESRCH, "%d is a thread; name its process (Tgid in /proc/%d/status)",
                            (int)g->id, (int)g->id);
-        if (g->kind != TOLL_TARGET_CGROUP && !any_member(t, g))
+        if (g->kind != TOLL_TARGET_CGROUP && !targets_any_member(t, g))
             return asked_nobody(t, g, e);
     }
     return 0;
@@ -171,7 +171,7 @@ static const struct member *whom_to_watch(const struct toll_tracker *t, const st
 {
     bool main_only = target_has_main(g) && t->options.wait == TOLL_WAIT_MAIN;
     if (!main_only)
-        return any_member(t, g);
+        return targets_any_member(t, g);
     /* Its number may have gone to somebody else by now. */
     const struct member *main = members_find(&t->members, g->id);
     return main && (main->root_of & g->bit) ? main : NULL;

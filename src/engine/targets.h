@@ -36,3 +36,6 @@ bool target_has_parts(const struct toll_tracker *t, const struct target *g);
 
 /* Where its statistics are. */
 struct target_summary *target_summary_of(struct toll_tracker *t, const struct target *g);
+
+/* The first member of a target that is there and was seen, or NULL. */
+struct member *targets_any_member(const struct toll_tracker *t, const struct target *g);

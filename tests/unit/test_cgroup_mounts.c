@@ -54,29 +54,12 @@ static void test_below(void **state)
     assert_null(cgroup_path_below("/", "/a"));
 }
 
-static void test_long_file(void **state)
-{
-    struct cgroup_tree t;
-    struct buf text = {0};
-    char *longer = malloc(20001);
-    assert_non_null(longer);
-    memset(longer, 'x', 20000);
-    longer[20000] = '\0';
-    cgroup_tree_open(&t, longer, "");
-    assert_int_equal(cgroup_read_all(t.root.proc, "self/mountinfo", &text), 0);
-    assert_int_equal(text.length, 20000);
-    buf_done(&text);
-    free(longer);
-    cgroup_tree_close(&t);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read),
         cmocka_unit_test(test_passed_over),
         cmocka_unit_test(test_below),
-        cmocka_unit_test(test_long_file),
     };
     return RUN("cgroup_mounts", tests);
 }

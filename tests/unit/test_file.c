@@ -2,7 +2,7 @@
 #include "base/file.h"
 
 #include "base/util.h"
-#include "unit.h"
+#include "tree.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -119,9 +119,40 @@ static void test_write_to_a_full_disk(void **state)
     assert_int_equal(file_write_all(-1, "x", 1, NULL), -EBADF);
 }
 
+static void test_a_whole_file(void **state)
+{
+    enum { LENGTH = 20000 };
+    struct tree t;
+    struct buf text = {0};
+    char *longer = malloc(LENGTH + 1);
+    assert_non_null(longer);
+    memset(longer, 'x', LENGTH);
+    longer[LENGTH] = '\0';
+    tree_make(&t);
+    tree_write(&t, "long", longer);
+    tree_write(&t, "short", "abc\n");
+    tree_write(&t, "empty", "");
+    int dir = open(t.path, O_RDONLY | O_DIRECTORY);
+    assert_int_equal(file_read_whole_at(dir, "long", FILE_ANY_LINE, &text), 0);
+    assert_int_equal(text.length, LENGTH);
+    const char *memory = text.data;
+    assert_int_equal(file_read_whole_at(dir, "short", 100, &text), 0);
+    assert_int_equal(text.length, 4);
+    assert_memory_equal(text.data, "abc\n", 4);
+    assert_ptr_equal(text.data, memory);
+    assert_int_equal(file_read_whole_at(dir, "empty", 100, &text), 0);
+    assert_int_equal(text.length, 0);
+    assert_int_equal(file_read_whole_at(dir, "not-there", 100, &text), -ENOENT);
+    buf_done(&text);
+    free(longer);
+    close(dir);
+    tree_remove(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_whole_file),
         cmocka_unit_test(test_reread),
         cmocka_unit_test(test_small_buffer),
         cmocka_unit_test(test_reread_bad_descriptor),

@@ -66,9 +66,9 @@ static void test_long_text(void **state)
     assert_int_equal(kernel_file_read(&f, dir, "stat", true, &text), 0);
     assert_int_equal(text.end - text.at, LENGTH);
     assert_memory_equal(text.at, written, LENGTH);
-    const char *room = f.text;
+    const char *room = f.text.data;
     assert_int_equal(kernel_file_read(&f, dir, "stat", true, &text), 0);
-    assert_ptr_equal(f.text, room); /* it fits from now on */
+    assert_ptr_equal(f.text.data, room); /* it fits from now on */
     kernel_file_done(&f);
     free(written);
     close(dir);

@@ -189,8 +189,6 @@ static void check_transfer(int family, size_t bytes, long every_ms)
     assert_total(s, RECEIVER, bytes, 0);
     assert_total(s, BOTH, bytes, bytes);
     assert_false(sockets_total(s, NOBODY, &received, &sent));
-    assert_false(sockets_lost(s));
-    assert_int_equal(sockets_denied(s), 0);
     sockets_close(s);
 }
 
