@@ -21,6 +21,12 @@ static void add(struct row *sum, const struct row *r, uint64_t mask)
     row_put_u64(sum, id, row_u64(sum, id) + r->values[id].u);
 }
 
+static void add_inherited(struct row *sum, const struct inherited *i)
+{
+    FOR_EACH_BIT(id, i->present)
+    row_put_u64(sum, id, row_u64(sum, id) + inherited_u64(i, id));
+}
+
 static void take_larger(struct row *most, const struct row *r, uint64_t mask)
 {
     FOR_EACH_BIT(id, mask & r->present)
@@ -37,7 +43,7 @@ static void add_conserved(const struct ledger *l, struct row *sum, const struct 
 {
     add(sum, &p->own, l->folds[FOLD_CONSERVED]);
     if (!l->own_only)
-        add(sum, &p->inherited, l->folds[FOLD_CONSERVED]);
+        add_inherited(sum, &p->inherited);
 }
 
 void ledger_join(struct ledger *l, const struct member *m, bool from_birth)
@@ -88,7 +94,7 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost)
 bool ledger_was_lost(struct member *parent, const struct member *child, uint64_t ns_per_tick)
 {
     uint64_t cpu = row_u64(&child->process.own, process_cpu_seconds) +
-                   row_u64(&child->process.inherited, process_cpu_seconds);
+                   inherited_u64(&child->process.inherited, process_cpu_seconds);
     parent->vanished_ns += cpu;
     if (parent->inherited_now_ns == PARENT_HAS_ENDED)
         return false;
@@ -123,7 +129,7 @@ static void add_member(struct ledger *l, const struct member *m)
     add(&s->all, &p->own, l->folds[FOLD_SUM] | l->folds[FOLD_CONSERVED] | l->folds[FOLD_KEPT]);
     take_larger(&s->all, &p->own, l->folds[FOLD_MAX]);
     if (!l->own_only)
-        add(&s->all, &p->inherited, l->folds[FOLD_CONSERVED]);
+        add_inherited(&s->all, &p->inherited);
     if (!is_main(l, m)) {
         add(&s->others, &p->own, l->folds[FOLD_SUM]);
         take_larger(&s->others, &p->own, l->folds[FOLD_MAX]);

@@ -79,7 +79,6 @@ struct member *members_add(struct members *m, pid_t pid)
     member->process.entity.kind = ENTITY_PROCESS;
     member->process.entity.pid = pid;
     row_init(&member->process.own, ENTITY_PROCESS);
-    row_init(&member->process.inherited, ENTITY_PROCESS);
     m->slots[member->slot] = member;
     m->order[m->count++] = member;
     return member;

@@ -20,9 +20,9 @@ static void put_cpu(struct process_reader *r, struct process *p, const struct pi
 
     uint64_t children_user = st->children_user_ticks * r->ns_per_tick;
     uint64_t children_system = st->children_system_ticks * r->ns_per_tick;
-    row_put_u64(&p->inherited, process_cpu_user_seconds, children_user);
-    row_put_u64(&p->inherited, process_cpu_system_seconds, children_system);
-    row_put_u64(&p->inherited, process_cpu_seconds, children_user + children_system);
+    inherited_put(&p->inherited, process_cpu_user_seconds, children_user);
+    inherited_put(&p->inherited, process_cpu_system_seconds, children_system);
+    inherited_put(&p->inherited, process_cpu_seconds, children_user + children_system);
 }
 
 static void put_identity(struct process *p, const struct pid_stat *st)
@@ -77,8 +77,8 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     put_cpu(r, p, &st);
     row_put_u64(&p->own, process_faults_minor_count, st.faults_minor);
     row_put_u64(&p->own, process_faults_major_count, st.faults_major);
-    row_put_u64(&p->inherited, process_faults_minor_count, st.children_faults_minor);
-    row_put_u64(&p->inherited, process_faults_major_count, st.children_faults_major);
+    inherited_put(&p->inherited, process_faults_minor_count, st.children_faults_minor);
+    inherited_put(&p->inherited, process_faults_major_count, st.children_faults_major);
     s->threads = st.threads;
     s->had_threads |= st.threads > 1;
     /* A main thread that left the others behind looks like a zombie too. The memory they use stands
@@ -155,9 +155,9 @@ static bool has_reaped_nobody(struct process_reader *r, struct process_source *s
                               const struct process *p)
 {
     struct process now = *p;
-    return !row_u64(&p->inherited, process_faults_minor_count) &&
+    return !inherited_u64(&p->inherited, process_faults_minor_count) &&
            process_read_stat(r, s, &now, DEPTH_STILL) == 0 &&
-           !row_u64(&now.inherited, process_faults_minor_count);
+           !inherited_u64(&now.inherited, process_faults_minor_count);
 }
 
 /* The kernel adds the I/O of reaped children to that of the process; the files of its threads have
@@ -180,7 +180,7 @@ static int split_io(struct process_reader *r, struct process_source *s, struct p
             continue;
         uint64_t own = max_u64(row_u64(&t.sum, id), row_u64(&p->own, id));
         row_put_u64(&p->own, id, min_u64(own, row_u64(whole, id)));
-        row_put_u64(&p->inherited, id, left_u64(row_u64(whole, id), own));
+        inherited_put(&p->inherited, id, left_u64(row_u64(whole, id), own));
     }
     return all_own || (t.result == 0 && !s->had_threads) ? 0 : -ENODATA;
 }

@@ -96,7 +96,7 @@ static void judge(struct toll_tracker *t, struct member *parent, uint64_t now_ns
     if (process_read_stat(&t->reader, s, &now, DEPTH_STILL) < 0 || now.has_ended)
         parent->inherited_now_ns = PARENT_HAS_ENDED;
     else
-        parent->inherited_now_ns = row_u64(&now.inherited, process_cpu_seconds);
+        parent->inherited_now_ns = inherited_u64(&now.inherited, process_cpu_seconds);
     parent->inherited_grown_ns = left_u64(parent->inherited_now_ns, before);
     if (process_read_status(&t->reader, s, &now, DEPTH_REFRESH) == 0)
         parent->process.ignores_sigchld = now.ignores_sigchld;

@@ -53,7 +53,7 @@ static void note_unseen_children(struct toll_tracker *t)
 {
     for (size_t i = 0; i < t->members.count; i++) {
         const struct member *m = t->members.order[i];
-        uint64_t inherited = left_u64(row_u64(&m->process.inherited, process_cpu_seconds),
+        uint64_t inherited = left_u64(inherited_u64(&m->process.inherited, process_cpu_seconds),
                                       m->inherited_base_ns);
         if ((m->targets & t->discovery.rule_bits) && m->was_seen &&
             inherited > m->vanished_ns + 3 * t->reader.ns_per_tick) {

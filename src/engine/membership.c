@@ -213,7 +213,7 @@ void membership_welcome(struct toll_tracker *t, struct member *m, uint64_t now_n
     bool from_birth = counts_from_birth(t, m);
     m->was_seen = true;
     p->first_seen_ns = now_ns;
-    m->inherited_base_ns = row_u64(&p->inherited, process_cpu_seconds);
+    m->inherited_base_ns = inherited_u64(&p->inherited, process_cpu_seconds);
     if (!from_birth)
         m->old_peak_bytes = row_u64(&p->own, process_memory_peak_bytes);
     for (size_t i = 0; i < book_count(t); i++) {

@@ -150,8 +150,8 @@ static void share_out_rest(struct process *p, const struct rusage *usage)
 /* A process that reaped nobody has all of rusage for itself, to the microsecond. */
 static void sharpen(struct process *p, const struct rusage *usage, uint64_t floor_rss_bytes)
 {
-    if (row_u64(&p->inherited, process_cpu_seconds) ||
-        row_u64(&p->inherited, process_faults_minor_count)) {
+    if (inherited_u64(&p->inherited, process_cpu_seconds) ||
+        inherited_u64(&p->inherited, process_faults_minor_count)) {
         share_out_rest(p, usage);
         return;
     }

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "metric/frame.h"
+#include "metric/inherited.h"
 
 struct process {
     struct entity entity;
     struct row own; /* the process itself; I/O with what it reaped, where the kernel mixes it */
-    struct row inherited; /* what it took over from children it reaped, where that is told apart */
+    struct inherited
+        inherited;        /* what it took over from children it reaped, where that is told apart */
     uint64_t denied;      /* bits of own that permissions hide */
     uint64_t fresh;       /* bits of own that were read at the last visit */
     pid_t group, session; /* as of the last look */

@@ -91,7 +91,7 @@ static inline void proc_begin(struct process *p, struct process_source *s, int p
     p->entity.kind = ENTITY_PROCESS;
     p->entity.pid = pid;
     row_init(&p->own, ENTITY_PROCESS);
-    row_init(&p->inherited, ENTITY_PROCESS);
+    p->inherited = (struct inherited){0};
     process_source_init(s);
     s->children_after_ns = 0;
 }

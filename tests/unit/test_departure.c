@@ -127,7 +127,7 @@ static bool visit(struct world *w, struct process *p)
     p->entity.parent = t->parent ? w->tasks[t->parent].pid : 1;
     p->entity.start_ticks = (uint64_t)t->pid;
     row_put_u64(&p->own, process_cpu_seconds, t->cpu);
-    row_put_u64(&p->inherited, process_cpu_seconds, t->inherited);
+    inherited_put(&p->inherited, process_cpu_seconds, t->inherited);
     return true;
 }
 

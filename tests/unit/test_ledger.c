@@ -37,7 +37,7 @@ static void put(struct member *m, enum metric_id id, uint64_t own, uint64_t inhe
 {
     row_put_u64(&m->process.own, id, own);
     if (metric_of(id)->fold == FOLD_CONSERVED)
-        row_put_u64(&m->process.inherited, id, inherited);
+        inherited_put(&m->process.inherited, id, inherited);
 }
 
 static const struct row *fold(struct books *b)
@@ -397,7 +397,7 @@ static void test_foreign(void **state)
     struct member *shell = join_later(&b, 1, 10, 0);
     struct member job = {.targets = 0};
     row_init(&job.process.own, ENTITY_PROCESS);
-    row_init(&job.process.inherited, ENTITY_PROCESS);
+    job.process.inherited = (struct inherited){0};
     put(&job, process_cpu_seconds, 400, 30);
     put(shell, process_cpu_seconds, 12, 430);
     ledger_foreign(&b.ledger, &job);
@@ -415,7 +415,7 @@ static void test_foreign_before_it_is_seen(void **state)
     assert_value(fold(&b), process_cpu_seconds, 12);
     struct member job = {.targets = 0};
     row_init(&job.process.own, ENTITY_PROCESS);
-    row_init(&job.process.inherited, ENTITY_PROCESS);
+    job.process.inherited = (struct inherited){0};
     put(&job, process_cpu_seconds, 400, 0);
     ledger_foreign(&b.ledger, &job);
     assert_value(fold(&b), process_cpu_seconds, 12);
@@ -613,9 +613,9 @@ static bool visit(struct world *w, struct process *p)
     p->entity.parent = t->parent == TRACKER ? 1 : w->tasks[t->parent].pid;
     p->ignores_sigchld = t->ignores;
     row_put_u64(&p->own, process_cpu_seconds, t->cpu);
-    row_put_u64(&p->inherited, process_cpu_seconds, in_ticks(t->inherited_cpu));
+    inherited_put(&p->inherited, process_cpu_seconds, in_ticks(t->inherited_cpu));
     row_put_u64(&p->own, process_faults_minor_count, t->faults);
-    row_put_u64(&p->inherited, process_faults_minor_count, t->inherited_faults);
+    inherited_put(&p->inherited, process_faults_minor_count, t->inherited_faults);
     if (t->secret)
         p->denied |= BIT(process_io_read_bytes);
     else
@@ -628,7 +628,7 @@ static void welcome(struct world *w, struct member *m)
     m->was_seen = true;
     m->targets = 1;
     ledger_join(&w->books.ledger, m, true);
-    m->inherited_base_ns = row_u64(&m->process.inherited, process_cpu_seconds);
+    m->inherited_base_ns = inherited_u64(&m->process.inherited, process_cpu_seconds);
 }
 
 /* What ends as a child of the tracker. */
@@ -676,7 +676,7 @@ static void book_departures(struct world *w)
         if (parent) {
             struct process now = parent->process;
             parent->inherited_now_ns = visit(w, &now) && !now.has_ended
-                                           ? row_u64(&now.inherited, process_cpu_seconds)
+                                           ? inherited_u64(&now.inherited, process_cpu_seconds)
                                            : PARENT_HAS_ENDED;
             parent->process.ignores_sigchld = now.ignores_sigchld;
             lost = ledger_was_lost(parent, m, TICK);

@@ -62,16 +62,16 @@ static void test_stat(void **state)
     assert_value(&p->own, process_cpu_user_seconds, 120000000);
     assert_value(&p->own, process_cpu_system_seconds, 30000000);
     assert_value(&p->own, process_cpu_seconds, 150000000);
-    assert_value(&p->inherited, process_cpu_seconds, 420000000);
+    assert_int_equal(inherited_u64(&p->inherited, process_cpu_seconds), 420000000);
     assert_value(&p->own, process_faults_minor_count, 11);
-    assert_value(&p->inherited, process_faults_minor_count, 22);
+    assert_int_equal(inherited_u64(&p->inherited, process_faults_minor_count), 22);
     assert_value(&p->own, process_faults_major_count, 1);
-    assert_value(&p->inherited, process_faults_major_count, 2);
+    assert_int_equal(inherited_u64(&p->inherited, process_faults_major_count), 2);
     assert_value(&p->own, process_memory_rss_bytes, 409600);
     assert_value(&p->own, process_memory_virtual_bytes, 1 << 20);
     assert_value(&p->own, process_threads_count, 5);
     assert_unknown(&p->own, process_memory_pss_bytes);
-    assert_unknown(&p->inherited, process_memory_rss_bytes);
+    assert_false(inherited_has(&p->inherited, process_memory_rss_bytes));
     end(&f);
 }
 
@@ -179,7 +179,7 @@ static void test_io_with_what_was_reaped(void **state)
     assert_value(&f.process.own, process_storage_read_bytes, 500);
     assert_value(&f.process.own, process_storage_written_bytes, 250);
     assert_value(&f.process.own, process_storage_cancelled_bytes, 0);
-    assert_unknown(&f.process.inherited, process_io_read_bytes);
+    assert_false(inherited_has(&f.process.inherited, process_io_read_bytes));
     end(&f);
 }
 
@@ -194,7 +194,7 @@ static void test_io_without_children(void **state)
     proc_io(&f.p.tree, 7, "io", 1000, 500);
     assert_int_equal(read_io(&f, DEPTH_CHANGE), 0);
     assert_value(&f.process.own, process_io_read_bytes, 1000);
-    assert_value(&f.process.inherited, process_io_read_bytes, 0);
+    assert_int_equal(inherited_u64(&f.process.inherited, process_io_read_bytes), 0);
     end(&f);
 }
 
@@ -212,7 +212,7 @@ static void test_io_of_a_child_just_reaped(void **state)
     proc_io(&f.p.tree, 7, "task/7/io", 300, 500);
     assert_int_equal(read_io(&f, DEPTH_CHANGE), 0);
     assert_value(&f.process.own, process_io_read_bytes, 300);
-    assert_value(&f.process.inherited, process_io_read_bytes, 700);
+    assert_int_equal(inherited_u64(&f.process.inherited, process_io_read_bytes), 700);
     end(&f);
 }
 
@@ -221,14 +221,14 @@ static void test_io_split(void **state)
     struct fixture f;
     begin(&f);
     f.process.splits_io = true;
-    row_put_u64(&f.process.inherited, process_faults_minor_count, 1);
+    inherited_put(&f.process.inherited, process_faults_minor_count, 1);
     proc_io(&f.p.tree, 7, "io", 1000, 500);
     proc_io(&f.p.tree, 7, "task/7/io", 300, 500);
     assert_int_equal(read_io(&f, DEPTH_CHANGE), 0);
     assert_value(&f.process.own, process_io_read_bytes, 300);
-    assert_value(&f.process.inherited, process_io_read_bytes, 700);
+    assert_int_equal(inherited_u64(&f.process.inherited, process_io_read_bytes), 700);
     assert_value(&f.process.own, process_io_written_bytes, 500);
-    assert_value(&f.process.inherited, process_io_written_bytes, 0);
+    assert_int_equal(inherited_u64(&f.process.inherited, process_io_written_bytes), 0);
 
     /* Threads are summed up, many of them only at a refresh. */
     f.source.threads = 17;
@@ -236,10 +236,10 @@ static void test_io_split(void **state)
     proc_io(&f.p.tree, 7, "task/8/io", 900, 0);
     assert_int_equal(read_io(&f, DEPTH_CHANGE), 0);
     assert_value(&f.process.own, process_io_read_bytes, 300);
-    assert_value(&f.process.inherited, process_io_read_bytes, 1700);
+    assert_int_equal(inherited_u64(&f.process.inherited, process_io_read_bytes), 1700);
     assert_int_equal(read_io(&f, DEPTH_REFRESH), 0);
     assert_value(&f.process.own, process_io_read_bytes, 1200);
-    assert_value(&f.process.inherited, process_io_read_bytes, 800);
+    assert_int_equal(inherited_u64(&f.process.inherited, process_io_read_bytes), 800);
 
     /* A thread has ended: its share is not forgotten. */
     tree_unlink(&f.p.tree, "proc/7/task/8/io");
@@ -255,7 +255,7 @@ static void test_io_split_is_conserved(void **state)
     struct fixture f;
     begin(&f);
     f.process.splits_io = true;
-    row_put_u64(&f.process.inherited, process_faults_minor_count, 1);
+    inherited_put(&f.process.inherited, process_faults_minor_count, 1);
     uint64_t seed = 1, whole = 0;
     for (int i = 0; i < 200; i++) {
         whole += random_below(&seed, 1000);
@@ -263,7 +263,7 @@ static void test_io_split_is_conserved(void **state)
         proc_io(&f.p.tree, 7, "task/7/io", random_below(&seed, whole + 500), whole + 10);
         assert_int_equal(read_io(&f, DEPTH_CHANGE), 0);
         assert_int_equal(row_u64(&f.process.own, process_io_read_bytes) +
-                             row_u64(&f.process.inherited, process_io_read_bytes),
+                             inherited_u64(&f.process.inherited, process_io_read_bytes),
                          whole);
         assert_value(&f.process.own, process_io_written_bytes, whole);
     }
