@@ -4,7 +4,9 @@
 #   make demo             build, then measure a small build; CMD='…' measures that instead
 #   make test             every test, with and without sanitizers
 #   make golden-update    write the expected output of the golden tests anew
+#   make docs-update      write anew what the documents show of the command and of toll.h
 #   make bench            a table of ratios; N=100 for one size of tree, ONLY=floor for one part
+#   make wheel            the Python package, as dist/toll-VERSION-….whl
 #   make fuzz             every fuzz target for SECONDS (20)
 #   make check-style      clang-format and clang-tidy
 #   make install          below DESTDIR and PREFIX (/usr/local)
@@ -37,10 +39,17 @@ golden-update: all
 	@TOLL=$(abspath $(B))/toll TOLL_BUILD=$(abspath $(B)) \
 		/usr/bin/python3 -B -m pytest -q -p no:cacheprovider --rootdir . --update tests/golden
 
+docs-update: all
+	@tools/refresh-docs $(B)
+
 bench: bootstrap
 	@$(MAKE) --no-print-directory all
 	@TOLL=$(B)/toll TOLL_BUILD=$(B) BENCH_N='$(N)' BENCH_ONLY='$(ONLY)' BENCH_ROUNDS='$(ROUNDS)' \
 		/usr/bin/python3 -B tests/bench/bench.py
+
+wheel: bootstrap-wheel
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 -B python/build_wheel.py $(B) dist
 
 fuzz: bootstrap
 	@test -f $(B)-fuzz/build.ninja || CC=clang meson setup -Dfuzz=true \
@@ -72,6 +81,12 @@ INSTALLED = $(B)/meson-logs/install-log.txt
 uninstall:
 	@test -f $(INSTALLED) || { \
 		echo 'make uninstall: nothing was installed from $(B)' >&2; exit 1; }
+	@case '$(origin PREFIX) $(origin DESTDIR)' in *command*) \
+		grep -q '^$(DESTDIR)$(PREFIX)/' $(INSTALLED) || { \
+			echo 'make uninstall: the last make install did not go below $(DESTDIR)$(PREFIX):' \
+				"$$(grep -v '^#' $(INSTALLED) | head -n 1)" >&2; \
+			exit 1; };; \
+	esac
 	@grep -v '^#' $(INSTALLED) | while IFS= read -r file; do \
 		if [ -d "$$file" ] && [ ! -L "$$file" ]; then \
 			rmdir "$$file" 2>/dev/null || true; \
@@ -86,7 +101,7 @@ help:
 	@sed -n 's/^#   //p' Makefile
 
 clean:
-	rm -rf $(B) $(B)-asan $(B)-fuzz
+	rm -rf $(B) $(B)-asan $(B)-tsan $(B)-fuzz dist
 
 bootstrap:
 	@tools/bootstrap
@@ -94,5 +109,8 @@ bootstrap:
 bootstrap-build:
 	@tools/bootstrap --build-only
 
-.PHONY: all demo test golden-update bench fuzz check-style install may-install uninstall \
-	clean help bootstrap bootstrap-build
+bootstrap-wheel:
+	@tools/bootstrap --wheel
+
+.PHONY: all demo test golden-update docs-update bench wheel fuzz check-style install may-install \
+	uninstall clean help bootstrap bootstrap-build bootstrap-wheel

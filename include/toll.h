@@ -1,14 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * libtoll tells what a job cost: CPU, memory, storage, network, as exactly as the kernel can account
- * it; of a command it starts, of processes that run already, of the machine.
+ * libtoll tells what a job cost: CPU, memory, storage, network, as exactly as the kernel can
+ * account it; of a command it starts, of processes that run already, of the machine.
  *
- * The life of a tracker that starts a command:
+ * A program that measures itself, in the background:
  *
  *     struct toll_tracker *t;
  *     struct toll_error e;
  *     struct toll_options o = {.size = sizeof o};
+ *     struct toll_target self = {.size = sizeof self};  // no id: this process and its children
+ *     struct toll_figure cpu = {.size = sizeof cpu};
+ *
+ *     toll_tracker_new(&t, &o, &e);
+ *     toll_tracker_add_target(t, &self, &e);
+ *     toll_tracker_start(t, &e);                        // a thread of its own samples
+ *     toll_mark_phase_begin(t, "load");
+ *     load();
+ *     toll_mark_phase_end(t, "load");
+ *     toll_tracker_figure(t, "target_cpu_seconds", &cpu);
+ *     toll_tracker_finish(t, NULL);                     // last sample, summary to every output
+ *     toll_tracker_free(t);
+ *
+ * The life of a tracker that starts a command, without a thread:
+ *
  *     struct toll_output out = {.size = sizeof out, .destination = "run.jsonl"};
+ *     struct toll_end end = {.size = sizeof end};
  *
  *     toll_tracker_new(&t, &o, &e);                    // settings are checked here
  *     toll_tracker_add_output(t, &out, &e);            // as often as you like
@@ -19,12 +35,22 @@
  *     toll_tracker_free(t);
  *
  * To measure what runs already, toll_tracker_add_target and toll_tracker_attach stand in the place
- * of the launch.
+ * of the launch. To look but once, toll_snapshot.
  *
- * The library prints nothing, handles no signals, starts no threads and never ends the program.
- * Calls return 0 (or what they say) or a negative errno; those that set something up put one
- * sentence fit for a user into a struct toll_error, which may be NULL. A tracker is used from one
- * thread at a time; different trackers are independent.
+ * The library prints nothing, handles no signals, never ends the program, and starts no threads
+ * unless toll_tracker_start asks for them. Calls return 0 (or what they say) or a negative errno;
+ * those that set something up put one sentence fit for a user into a struct toll_error, which may
+ * be NULL.
+ *
+ * Threads: different trackers are independent. One tracker is used from one thread at a time,
+ * except for calls that say "from any thread": that is of a tracker in the background, once
+ * toll_tracker_start has returned. After a fork, the child has no tracker: calls with
+ * the parent's do nothing there and return -ESRCH.
+ *
+ * Growth: structs that a program fills in begin with their size; what a newer library has more is
+ * then left at its default, and -E2BIG says that an older one does not know what it is asked for. A
+ * size of 0 is -EINVAL. Structs that the library hands out are only ever pointed to, and may
+ * get more fields at their end. struct toll_error never changes.
  */
 #ifndef TOLL_H
 #define TOLL_H
@@ -39,17 +65,17 @@
 extern "C" {
 #endif
 
+/* The version of this header, and of the library in use, which need not be the same. */
 #define TOLL_VERSION "0.1.0"
-
-/* The version of the library in use, which need not be that of this header. */
 const char *toll_version(void);
 
+/* Why something could not be set up. */
 struct toll_error {
     int code;          /* negative errno */
     char message[512]; /* one sentence, no newline */
 };
 
-/* ---- What can be measured ---------------------------------------------------------------- */
+/* ---- What can be measured ------------------------------------------------------------------ */
 
 /* One row of the metric table; the strings live as long as the program. */
 struct toll_metric {
@@ -85,10 +111,13 @@ enum toll_processes {
     TOLL_PROCESSES_ALL, /* every process, every sample */
 };
 
+/* When a command's run is over. */
 enum toll_wait {
     TOLL_WAIT_MAIN, /* the target has ended when the command has */
     TOLL_WAIT_ALL,  /* … when its last descendant has */
 };
+
+struct toll_frame; /* what was seen in one look, see below */
 
 /* Zero is the default of every field. Pointers are borrowed until toll_tracker_new returns. */
 struct toll_options {
@@ -110,24 +139,39 @@ struct toll_options {
     uint64_t timeout_ns;   /* end a command that runs longer with SIGTERM; 0 = never */
     uint64_t grace_ns;     /* … and with SIGKILL so much later; 0 = the default of 10 s */
 
+    bool no_marks; /* launched: no socket for the marks of the command */
+
+    /* Called with every frame of a tracker that runs in the background, in order and one at a time,
+     * on a thread of its own: one that takes its time delays no sample, it misses frames, which
+     * frame->dropped counts. The frame is borrowed for the call. The callback may make the calls
+     * that are for any thread. */
+    void (*frame)(void *arg, const struct toll_frame *frame);
+    void *frame_arg;
+    size_t frames_kept; /* that wait for the callback or for toll_tracker_next_frame; then the
+                           oldest are dropped. 0: 64 with a callback, otherwise none */
+
     /* Called with one sentence when something cannot be measured or written, once for each;
-     * the summary repeats them. It must not call the tracker. */
+     * the summary repeats them. The sentence is borrowed for the call, which must not call the
+     * tracker: it comes from the thread that steps, in the background from that of the frames. */
     void (*note)(void *arg, const char *sentence);
     void *note_arg;
 };
 
 /* ---- Outputs ------------------------------------------------------------------------------- */
 
+/* How a summary in text looks. */
 enum {
     TOLL_OUTPUT_COLOR = 1 << 0,   /* escape sequences, for a terminal */
     TOLL_OUTPUT_VERBOSE = 1 << 1, /* everything, not only what matters */
 };
 
+/* Where to write, and in which format. Series (csv, jsonl, lines) are written as it happens,
+ * summaries (json, text) at the end. */
 struct toll_output {
     size_t size;
     const char *destination; /* a path whose suffix tells the format; NULL: write to fd */
     int fd;                  /* borrowed, stays open; only without a destination */
-    const char *format;      /* csv, jsonl, json or text; NULL: from the suffix */
+    const char *format;      /* as toll_format_at lists them; NULL: from the suffix */
     unsigned flags;
 };
 
@@ -135,31 +179,77 @@ struct toll_output {
 struct toll_format {
     const char *name;
     const char *suffix; /* ".csv" */
-    const char *help;
+    const char *help;   /* for people: what it holds */
 };
 
 /* The i-th format, or NULL behind the last. */
 const struct toll_format *toll_format_at(size_t i);
 
-/* ---- A tracker ------------------------------------------------------------------------------ */
+/* ---- Frames: what one look saw ------------------------------------------------------------- */
 
+/* A frame has a row for each target, for each part of it, for processes, for disks and so on. It
+ * never changes; whoever was handed one frees it. */
+struct toll_frame {
+    uint64_t number;      /* of the tracker's frames, from 0 */
+    uint64_t real_ns;     /* when: since 1970 */
+    uint64_t elapsed_ns;  /* since the start of the run */
+    uint64_t interval_ns; /* since the frame before, really */
+    uint64_t missed;      /* samples so far that came too late to be taken */
+    uint64_t dropped;     /* frames so far that nobody took in time */
+    bool last;            /* the run is over: no frame comes after it */
+    size_t row_count;
+};
+
+/* What the figures of a row are of. */
+struct toll_row {
+    const char *entity; /* target, process, cgroup, system, disk, …, self */
+    const char *part;   /* of a target: combined, main or descendants; otherwise "" */
+    const char *name;   /* of one of several targets, of the process, the disk, …; or "" */
+    pid_t pid;          /* of a process, or 0 */
+    pid_t parent;       /* … the process it is a child of */
+};
+
+/* The i-th row, or NULL behind the last; lives as long as the frame. */
+const struct toll_row *toll_frame_row(const struct toll_frame *frame, size_t i);
+
+/* A figure in its metric's unit, by its name without the entity: "cpu_seconds". NAN when it is not
+ * known; unknown is never 0. */
+double toll_row_get(const struct toll_row *row, const char *name);
+
+/* The i-th metric that such a row can have, or NULL behind the last; *ret_value as above. */
+const struct toll_metric *toll_row_at(const struct toll_row *row, size_t i, double *ret_value);
+
+/* A figure by the name it has as a column: "target_cpu_seconds" of all targets together,
+ * "main_memory_rss_bytes", "descendants_…", "system_…", "self_…". NAN when it is not known. */
+double toll_frame_get(const struct toll_frame *frame, const char *name);
+
+/* Accepts NULL. */
+void toll_frame_free(struct toll_frame *frame);
+
+/* ---- A tracker ----------------------------------------------------------------------------- */
+
+/* What measures: one for each run, from its settings to its summary. */
 struct toll_tracker;
 
+/* Settings are checked here; what is wrong with them is -EINVAL and a sentence. Nothing is measured
+ * yet. options NULL: the defaults. The caller frees it. */
 int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *options,
                      struct toll_error *e);
 
-/* Accepts NULL. Outputs are closed; a command that still runs goes on. */
+/* Accepts NULL. Outputs are closed; a command that still runs goes on. Without
+ * toll_tracker_finish before it, no summary is written. */
 void toll_tracker_free(struct toll_tracker *t);
 
-/* Files are opened at once, so that a bad path, or one that another tracker writes to (-EBUSY), is
- * known before anything runs; a file made for a command that then could not be started is removed.
- * A summary is written at the end; a pipe that is not read never blocks, it loses what does not
- * fit. */
+/* Write to one more place. Files are opened at once, so that a bad path, or one that another
+ * tracker writes to (-EBUSY), is known before anything runs; a file made for a command that then
+ * could not be started is removed. A summary is written at the end; a pipe that is not read never
+ * blocks, it loses what does not fit. */
 int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *output,
                             struct toll_error *e);
 
-/* ---- A command ------------------------------------------------------------------------------ */
+/* ---- A command ----------------------------------------------------------------------------- */
 
+/* How a command is started. */
 struct toll_launch {
     size_t size;
     const sigset_t *signal_mask; /* of the command; NULL: the caller's */
@@ -175,10 +265,11 @@ struct toll_launch {
 int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_launch *launch,
                         struct toll_error *e);
 
-/* ---- What runs already ---------------------------------------------------------------------- */
+/* ---- What runs already --------------------------------------------------------------------- */
 
+/* What can be attached to, and which field of a target names it. */
 enum toll_target_kind {
-    TOLL_TARGET_PROCESS, /* id: a process with its descendants */
+    TOLL_TARGET_PROCESS, /* id: a process with its descendants; 0: the calling process */
     TOLL_TARGET_GROUP,   /* id: all processes of a process group */
     TOLL_TARGET_SESSION, /* id: … of a session */
     TOLL_TARGET_CGROUP,  /* text: … of a cgroup and those below it */
@@ -187,6 +278,7 @@ enum toll_target_kind {
     TOLL_TARGET_USER,    /* text: … of a user, by name or number */
 };
 
+/* One thing to attach to. With its size alone it is the calling process and its children. */
 struct toll_target {
     size_t size;
     enum toll_target_kind kind;
@@ -196,18 +288,34 @@ struct toll_target {
 };
 
 /* One more target to attach to, up to 63. Several targets are several series, and all of them
- * together one more in which nobody counts twice. -ESRCH when there is no such process. */
+ * together one more in which nobody counts twice. target NULL: the calling process. Whether there
+ * is such a process is told when measuring begins. */
 int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *target,
                             struct toll_error *e);
 
 /* Begin to measure the targets, the machine (options.system), or both. Nothing is done to the
- * processes; the tracker's own process never counts. What they used before counts only with
- * options.since_start. toll_tracker_step returns 0 when all targets have ended. Each process keeps a
- * few descriptors, as far as the limit of open files allows, which stays as it is. */
+ * processes; the process that measures never counts itself, which is for toll_tracker_start. What
+ * they used before counts only with options.since_start. For each process
+ * a few descriptors are kept, as far as the limit of open files allows, which stays as it is. */
 int toll_tracker_attach(struct toll_tracker *t, struct toll_error *e);
 
 /* Measure a recorded run instead (see docs/testing.md): for tests and for bug reports. */
 int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct toll_error *e);
+
+/* ---- In the background --------------------------------------------------------------------- */
+
+/* Begin to measure as toll_tracker_attach does, in the background: a thread of its own takes the
+ * samples until toll_tracker_finish. The program counts where it belongs to a target; what
+ * this thread uses does not, except for memory. It has descriptors of its own, where the kernel
+ * allows that: the program may close all of its, change its directory, its root and its user.
+ * Neither toll_tracker_step nor toll_tracker_fd are for such a tracker. */
+int toll_tracker_start(struct toll_tracker *t, struct toll_error *e);
+
+/* Wait until all targets of a tracker in the background have ended, at most so many milliseconds;
+ * -1: however long it takes. 0: they have; 1: they have not. From any thread. */
+int toll_tracker_wait(struct toll_tracker *t, int timeout_ms);
+
+/* ---- The run and its end ------------------------------------------------------------------- */
 
 /* The pid of the command; 0 before the launch and after it was reaped. */
 pid_t toll_tracker_pid(const struct toll_tracker *t);
@@ -216,29 +324,129 @@ pid_t toll_tracker_pid(const struct toll_tracker *t);
 bool toll_tracker_contains(struct toll_tracker *t, pid_t pid);
 
 /* Readable when toll_tracker_step has something to do. Children that end are also told by
- * SIGCHLD: a caller who gets one should step. */
+ * SIGCHLD: a caller who gets one should step. -1 in the background. */
 int toll_tracker_fd(const struct toll_tracker *t);
 
-/* Do what is due. 1: the target runs, 0: it has ended, negative: an error of the tracker. */
+/* Do what is due; never waits. 1: the target runs, 0: it has ended (of several: all have),
+ * negative: an error of the tracker. */
 int toll_tracker_step(struct toll_tracker *t);
 
 /* How the command ended. */
 struct toll_end {
+    size_t size;
     bool ended;    /* false: it still runs */
     bool signaled; /* ended by a signal */
     bool core_dumped;
     bool unknown;    /* ended, but somebody else waited for it: it is not known how */
     bool oom_killed; /* the kernel says that it killed it for want of memory */
     bool timed_out;  /* options.timeout_ns was over */
-    int status;   /* exit code, or the signal's number */
+    int status;      /* exit code, or the signal's number */
 };
 
-/* Take the last sample, settle the totals, hand the summary to every output and close them.
- * The first failure of an output is returned, after all were tried. */
+/* Stop: take the last sample, settle the totals, hand the summary to every output and close them.
+ * The first failure of an output is returned, after all were tried. Frames that wait for the
+ * callback are handed to it first. ret_end may be NULL; of several targets only `ended` is told,
+ * that all have. */
 int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end);
 
-/* ---- What can be measured here -------------------------------------------------------------- */
+/* ---- What it came to, at any time ---------------------------------------------------------- */
 
+/* One figure of the summary: up to the last sample, or final once the tracker has finished. Numbers
+ * are in the metric's unit, NAN when not known. */
+struct toll_figure {
+    size_t size;
+    double total;        /* of a counter: what the run used; of a gauge NAN */
+    double last;         /* of a gauge: its value at the last sample; of a counter NAN */
+    double min, max;     /* of a counter: per second */
+    double mean;         /* over time; of a counter: per second */
+    uint64_t max_at_ns;  /* since the start of the run */
+    const char *quality; /* exact, exact if reaped, sampled, lower bound, unknown */
+    const char *from;    /* the means that gave it, or "" */
+};
+
+/* By the name it has as a column: "target_cpu_seconds", "system_memory_used_bytes". -ENOENT when
+ * there is no such figure; one that is not known has the quality "unknown". From any thread. */
+int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_figure *ret);
+
+/* The summary as it would be written now in a format that has one (text, json); flags as for an
+ * output. The caller frees it with free(). From any thread. */
+int toll_tracker_report(struct toll_tracker *t, const char *format, unsigned flags, char **ret,
+                        struct toll_error *e);
+
+/* The last frame of a tracker in the background; -EAGAIN before the first. From any thread. */
+int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret);
+
+/* The oldest frame that was not taken yet, once there is one: 0; 1 when there was none for so many
+ * milliseconds (-1: however long it takes), or when there will be no more, which the last frame
+ * says. For trackers in the background with frames_kept and without a callback. From any thread. */
+int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_frame **ret);
+
+/* ---- Marks: what the program says of itself ------------------------------------------------ */
+
+/* Phases, events and the program's own figures stand in the record among the samples; the summary
+ * has what was used in each phase. A phase belongs to a process: to the one that says so, with its
+ * descendants. Phases may be nested and may overlap.
+ *
+ * With the tracker NULL a mark goes to the `toll run` that this program runs under, through the
+ * socket that the environment's TOLL_SOCKET names; docs/marks.md has the format for programs in
+ * any language. From any thread; a mark never waits for more than some milliseconds.
+ *
+ * 0: taken. 1: nobody listens, which is no error and costs a microsecond. -EINVAL: the name is
+ * empty, longer than 128 bytes or not UTF-8 text without control characters, an attribute is not
+ * "key=value", all together are longer than 4000 bytes, or a value is not finite. -EAGAIN: lost,
+ * the listener does not keep up; it is told how many were with the next mark of this program. Other
+ * errors are those of the socket: the mark is lost, and nothing else. */
+int toll_mark_phase_begin(struct toll_tracker *t, const char *name);
+int toll_mark_phase_end(struct toll_tracker *t, const char *name);
+int toll_mark_gauge(struct toll_tracker *t, const char *name, double value);
+
+/* Something that happened. attributes: "key=value", NULL behind the last; may be NULL. From any
+ * thread. */
+int toll_mark_event(struct toll_tracker *t, const char *name, const char *const *attributes);
+
+enum toll_mark_kind {
+    TOLL_MARK_PHASE_BEGIN,
+    TOLL_MARK_PHASE_END,
+    TOLL_MARK_EVENT,
+    TOLL_MARK_GAUGE,
+};
+
+/* Any of them, with all that can be said. From any thread. */
+struct toll_mark {
+    size_t size;
+    enum toll_mark_kind kind;
+    const char *name;
+    double value;                  /* of a gauge */
+    const char *const *attributes; /* as above */
+    pid_t pid;                     /* whose mark it is; 0: this process */
+};
+int toll_mark(struct toll_tracker *t, const struct toll_mark *mark);
+
+/* ---- One look ------------------------------------------------------------------------------ */
+
+/* What a target has used since it began, and has now; target NULL: the machine. The caller frees
+ * the frame. options may be NULL; of them metrics, memory, processes, no_children, system and
+ * network count. The calling process alone is read by calls, for less: with no_children,
+ * TOLL_PROCESSES_NONE and not TOLL_MEMORY_PSS. */
+int toll_snapshot(struct toll_frame **ret, const struct toll_target *target,
+                  const struct toll_options *options, struct toll_error *e);
+
+/* To look again and again at the same target for less: files stay open in between. */
+struct toll_probe;
+
+/* As for toll_snapshot; the caller frees it. */
+int toll_probe_new(struct toll_probe **ret, const struct toll_target *target,
+                   const struct toll_options *options, struct toll_error *e);
+
+/* One look; the caller frees the frame. -ESRCH when the target has ended, or in a fork. */
+int toll_probe_read(struct toll_probe *p, struct toll_frame **ret);
+
+/* Accepts NULL. */
+void toll_probe_free(struct toll_probe *p);
+
+/* ---- What can be measured here ------------------------------------------------------------- */
+
+/* How much of something can be measured. */
 enum toll_check_state {
     TOLL_CHECK_OK,
     TOLL_CHECK_PARTLY,  /* something is missing; the detail says what */
@@ -261,6 +469,7 @@ struct toll_check {
 /* The i-th check, or NULL behind the last: name, title and essential, nothing is tried. */
 const struct toll_check *toll_check_at(size_t i);
 
+/* What came of all checks. */
 struct toll_diagnosis;
 
 /* Try everything that toll reads, once: it takes some milliseconds, leaves nothing behind, and a

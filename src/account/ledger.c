@@ -14,19 +14,6 @@ void ledger_init(struct ledger *l, uint64_t bit, bool own_only)
         row_init(&l->held[part], ENTITY_PROCESS);
 }
 
-/* sum += r, for the metrics of the mask that r knows. */
-static void add(struct row *sum, const struct row *r, uint64_t mask)
-{
-    FOR_EACH_BIT(id, mask & r->present)
-    row_put_u64(sum, id, row_u64(sum, id) + r->values[id].u);
-}
-
-static void add_inherited(struct row *sum, const struct inherited *i)
-{
-    FOR_EACH_BIT(id, i->present)
-    row_put_u64(sum, id, row_u64(sum, id) + inherited_u64(i, id));
-}
-
 static void take_larger(struct row *most, const struct row *r, uint64_t mask)
 {
     FOR_EACH_BIT(id, mask & r->present)
@@ -41,9 +28,9 @@ static bool is_main(const struct ledger *l, const struct member *m)
 /* All that goes to whoever reaps it. */
 static void add_conserved(const struct ledger *l, struct row *sum, const struct process *p)
 {
-    add(sum, &p->own, l->folds[FOLD_CONSERVED]);
+    row_add(sum, &p->own, l->folds[FOLD_CONSERVED]);
     if (!l->own_only)
-        add_inherited(sum, &p->inherited);
+        inherited_add(sum, &p->inherited);
 }
 
 void ledger_join(struct ledger *l, const struct member *m, bool from_birth)
@@ -55,7 +42,7 @@ void ledger_join(struct ledger *l, const struct member *m, bool from_birth)
     if (from_birth)
         return;
     add_conserved(l, &l->base, p);
-    add(&l->base, &p->own, l->folds[FOLD_KEPT]);
+    row_add(&l->base, &p->own, l->folds[FOLD_KEPT]);
     if (is_main(l, m))
         l->main_base = p->own;
 }
@@ -63,8 +50,8 @@ void ledger_join(struct ledger *l, const struct member *m, bool from_birth)
 void ledger_part(struct ledger *l, const struct member *m)
 {
     add_conserved(l, &l->lost, &m->process);
-    add(&l->own_left, &m->process.own, l->folds[FOLD_CONSERVED]);
-    add(&l->departed, &m->process.own, l->folds[FOLD_KEPT]);
+    row_add(&l->own_left, &m->process.own, l->folds[FOLD_CONSERVED]);
+    row_add(&l->departed, &m->process.own, l->folds[FOLD_KEPT]);
     take_larger(&l->departed, &m->process.own, l->folds[FOLD_MAX]);
 }
 
@@ -76,8 +63,8 @@ void ledger_foreign(struct ledger *l, const struct member *child)
 void ledger_leave(struct ledger *l, const struct member *m, bool lost)
 {
     const struct process *p = &m->process;
-    add(&l->own_left, &p->own, l->folds[FOLD_CONSERVED]);
-    add(&l->departed, &p->own, l->folds[FOLD_KEPT]);
+    row_add(&l->own_left, &p->own, l->folds[FOLD_CONSERVED]);
+    row_add(&l->departed, &p->own, l->folds[FOLD_KEPT]);
     take_larger(&l->departed, &p->own, l->folds[FOLD_MAX]);
     l->ignoring |= p->ignores_sigchld;
     if (lost) {
@@ -126,12 +113,12 @@ static void add_member(struct ledger *l, const struct member *m)
         s->unread |= unread;
         s->unread_others |= is_main(l, m) ? 0 : unread;
     }
-    add(&s->all, &p->own, l->folds[FOLD_SUM] | l->folds[FOLD_CONSERVED] | l->folds[FOLD_KEPT]);
+    row_add(&s->all, &p->own, l->folds[FOLD_SUM] | l->folds[FOLD_CONSERVED] | l->folds[FOLD_KEPT]);
     take_larger(&s->all, &p->own, l->folds[FOLD_MAX]);
     if (!l->own_only)
-        add_inherited(&s->all, &p->inherited);
+        inherited_add(&s->all, &p->inherited);
     if (!is_main(l, m)) {
-        add(&s->others, &p->own, l->folds[FOLD_SUM]);
+        row_add(&s->others, &p->own, l->folds[FOLD_SUM]);
         take_larger(&s->others, &p->own, l->folds[FOLD_MAX]);
     }
 }

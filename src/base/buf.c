@@ -172,6 +172,41 @@ void buf_double(struct buf *b, double value, unsigned decimals)
         cut_zeros(b);
 }
 
+/* The decimal point of the host program's locale may be any text. */
+static void add_point(struct buf *b, const char *digits)
+{
+    static const char plain[] = "0123456789+-e";
+    while (*digits) {
+        size_t same = strspn(digits, plain), foreign = strcspn(digits + same, plain);
+        buf_add(b, digits, same);
+        if (foreign)
+            buf_putc(b, '.');
+        digits += same + foreign;
+    }
+}
+
+void buf_number_short(struct buf *b, double value, unsigned digits)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*g", (int)digits, value);
+    if (isfinite(value))
+        add_point(b, text);
+    else
+        buf_puts(b, "null");
+}
+
+void buf_number(struct buf *b, double value)
+{
+    enum { NEARLY_ALL = 15, ALL = 17 };
+    unsigned digits = NEARLY_ALL;
+    for (char text[64]; digits < ALL; digits++) {
+        snprintf(text, sizeof text, "%.*g", (int)digits, value);
+        if (strtod(text, NULL) == value) /* both follow the same locale */
+            break;
+    }
+    buf_number_short(b, value, digits);
+}
+
 void buf_utc(struct buf *b, uint64_t real_ns)
 {
     time_t seconds = (time_t)(real_ns / NS_PER_SECOND);

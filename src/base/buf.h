@@ -41,6 +41,13 @@ void buf_seconds(struct buf *b, uint64_t ns);
  * too large (1.8e19 / 10^decimals). */
 void buf_double(struct buf *b, double value, unsigned decimals);
 
+/* Any double in as few digits as give it again when read: 0.1, 1e+20; "null" when it is not finite.
+ */
+void buf_number(struct buf *b, double value);
+
+/* The same with no more than that many digits that count: for people. */
+void buf_number_short(struct buf *b, double value, unsigned digits);
+
 /* As the text, but always with that many decimals: for people. */
 void buf_double_fixed(struct buf *b, double value, unsigned decimals);
 

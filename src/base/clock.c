@@ -41,6 +41,11 @@ uint64_t clock_own_cpu(void)
     return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+uint64_t clock_thread_cpu(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int clock_process_cpu(pid_t pid, uint64_t *ret_ns)
 {
     clockid_t id = (clockid_t)((~(unsigned)pid << 3) | PROCESS_SCHED_CLOCK);

@@ -26,3 +26,6 @@ uint64_t clock_since_boot(void);
 
 /* CPU time of the calling process. */
 uint64_t clock_own_cpu(void);
+
+/* CPU time of the calling thread. */
+uint64_t clock_thread_cpu(void);

@@ -4,6 +4,8 @@
 #include "base/util.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdalign.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -66,6 +68,32 @@ int file_write_all(int fd, const char *data, size_t length, size_t *ret_written)
     if (ret_written)
         *ret_written = written;
     return r;
+}
+
+int file_write_quietly(int fd, const char *data, size_t length, size_t *ret_written)
+{
+    sigset_t deadly, before;
+    sigemptyset(&deadly);
+    sigaddset(&deadly, SIGPIPE);
+    sigaddset(&deadly, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &deadly, &before);
+    int r = file_write_all(fd, data, length, ret_written);
+    int sent = r == -EPIPE ? SIGPIPE : r == -EFBIG ? SIGXFSZ : 0;
+    if (sent && !sigismember(&before, sent)) {
+        static const struct timespec now;
+        sigset_t ours;
+        sigemptyset(&ours);
+        sigaddset(&ours, sent);
+        sigtimedwait(&ours, NULL, &now); /* it was for us */
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r;
+}
+
+bool file_limit_is_below(unsigned enough)
+{
+    struct rlimit files;
+    return getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur < enough;
 }
 
 void file_raise_limit(void)

@@ -27,6 +27,12 @@ int file_read_whole_at(int dir, const char *path, size_t longest_line, struct bu
  * either case, and may be NULL. */
 int file_write_all(int fd, const char *data, size_t length, size_t *ret_written);
 
+/* The same in a program that a closed pipe or a limit of file sizes would end by a signal. */
+int file_write_quietly(int fd, const char *data, size_t length, size_t *ret_written);
+
+/* Whether fewer descriptors are allowed: then a command may need them more than we do. */
+bool file_limit_is_below(unsigned enough);
+
 /* Many descriptors will be kept: the soft limit of this process up to the hard one. */
 void file_raise_limit(void);
 

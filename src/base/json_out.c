@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json_out.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 
 void json_begin(struct json_out *j, struct buf *b, unsigned indent)
@@ -66,29 +68,6 @@ void json_array(struct json_out *j)
 void json_array_end(struct json_out *j)
 {
     close_with(j, ']');
-}
-
-/* Length of the well-formed UTF-8 sequence at text, or 0. */
-static size_t utf8_length(const unsigned char *text, size_t left)
-{
-    static const struct {
-        unsigned char mask, lead, length;
-        unsigned least;
-    } forms[] = {{0xE0, 0xC0, 2, 0x80}, {0xF0, 0xE0, 3, 0x800}, {0xF8, 0xF0, 4, 0x10000}};
-
-    for (size_t f = 0; f < ARRAY_LEN(forms); f++) {
-        if ((text[0] & forms[f].mask) != forms[f].lead || left < forms[f].length)
-            continue;
-        unsigned point = text[0] & (unsigned char)~forms[f].mask;
-        for (size_t i = 1; i < forms[f].length; i++) {
-            if ((text[i] & 0xC0) != 0x80)
-                return 0;
-            point = point << 6 | (text[i] & 0x3F);
-        }
-        bool surrogate = point >= 0xD800 && point <= 0xDFFF;
-        return point < forms[f].least || point > 0x10FFFF || surrogate ? 0 : forms[f].length;
-    }
-    return 0;
 }
 
 static void escape(struct buf *b, unsigned char c)
@@ -175,6 +154,12 @@ void json_double(struct json_out *j, double value, unsigned decimals)
     buf_double(j->buf, value, decimals);
 }
 
+void json_number(struct json_out *j, double value)
+{
+    lead(j);
+    buf_number(j->buf, value);
+}
+
 void json_seconds(struct json_out *j, uint64_t ns)
 {
     lead(j);
@@ -217,6 +202,12 @@ void json_put_double(struct json_out *j, const char *key, double value, unsigned
 {
     json_key(j, key);
     json_double(j, value, decimals);
+}
+
+void json_put_number(struct json_out *j, const char *key, double value)
+{
+    json_key(j, key);
+    json_number(j, value);
 }
 
 void json_put_seconds(struct json_out *j, const char *key, uint64_t ns)

@@ -28,6 +28,7 @@ void json_i64(struct json_out *j, int64_t value);
 void json_bool(struct json_out *j, bool value);
 void json_null(struct json_out *j);
 void json_double(struct json_out *j, double value, unsigned decimals);
+void json_number(struct json_out *j, double value); /* see buf_number */
 void json_seconds(struct json_out *j, uint64_t ns);
 void json_utc(struct json_out *j, uint64_t real_ns);
 
@@ -37,5 +38,6 @@ void json_put_u64(struct json_out *j, const char *key, uint64_t value);
 void json_put_i64(struct json_out *j, const char *key, int64_t value);
 void json_put_bool(struct json_out *j, const char *key, bool value);
 void json_put_double(struct json_out *j, const char *key, double value, unsigned decimals);
+void json_put_number(struct json_out *j, const char *key, double value);
 void json_put_seconds(struct json_out *j, const char *key, uint64_t ns);
 void json_put_utc(struct json_out *j, const char *key, uint64_t real_ns);

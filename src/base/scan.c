@@ -3,6 +3,7 @@
 
 #include "base/util.h"
 
+#include <float.h>
 #include <string.h>
 
 struct scan scan_text(const char *text, size_t length)
@@ -39,7 +40,8 @@ bool scan_u64(struct scan *s, uint64_t *ret)
     uint64_t value = 0;
     for (; t.at < t.end && is_digit(*t.at); t.at++) {
         unsigned digit = (unsigned)(*t.at - '0');
-        if (value > (UINT64_MAX - digit) / 10)
+        /* The first test is a comparison; the second, with its division, is for giants. */
+        if (value >= UINT64_MAX / 10 && value > (UINT64_MAX - digit) / 10)
             return false;
         value = value * 10 + digit;
     }
@@ -115,6 +117,71 @@ bool scan_decimal(struct scan *s, double *ret)
         return false;
     *s = t;
     *ret = value;
+    return true;
+}
+
+/* Digits with a point among them, as a whole number and how many places to move it to the left. The
+ * nineteen digits that count are kept. */
+static bool scan_digits(struct scan *s, uint64_t *ret_digits, int *ret_places)
+{
+    bool any = false, behind_point = false;
+    *ret_digits = 0;
+    *ret_places = 0;
+    for (; s->at < s->end && (is_digit(*s->at) || (*s->at == '.' && !behind_point)); s->at++) {
+        if (*s->at == '.') {
+            behind_point = true;
+            continue;
+        }
+        any = true;
+        bool fits = *ret_digits < UINT64_C(1000000000000000000);
+        if (fits)
+            *ret_digits = *ret_digits * 10 + (unsigned)(*s->at - '0');
+        *ret_places += (fits ? 1 : 0) * behind_point - (fits ? 0 : !behind_point);
+    }
+    return any;
+}
+
+static long double power_of_ten(unsigned exponent)
+{
+    long double power = 1, square = 10;
+    for (; exponent; exponent >>= 1, square *= square)
+        if (exponent & 1)
+            power *= square;
+    return power;
+}
+
+bool scan_number(struct scan *s, double *ret)
+{
+    enum { FURTHEST = 400, FAR = 1000000 };
+    struct scan t = *s;
+    int64_t exponent = 0;
+    uint64_t digits;
+    int places;
+    scan_blanks(&t);
+    bool negative = t.at < t.end && *t.at == '-';
+    t.at += negative || (t.at < t.end && *t.at == '+');
+    if (!scan_digits(&t, &digits, &places))
+        return false;
+    struct scan power = t;
+    if (scan_word(&power, "e") || scan_word(&power, "E")) {
+        scan_word(&power, "+");
+        if (power.at < power.end && *power.at != ' ' && scan_i64(&power, &exponent))
+            t = power;
+    }
+    exponent = (exponent < -FAR ? -FAR : exponent > FAR ? FAR : exponent) - places;
+    if (exponent > FURTHEST && digits)
+        return false;
+    if (exponent < -FURTHEST)
+        digits = 0;
+    long double value = (long double)digits;
+    if (digits && exponent > 0)
+        value *= power_of_ten((unsigned)exponent);
+    else if (digits)
+        value /= power_of_ten((unsigned)-exponent);
+    if (value > (long double)DBL_MAX)
+        return false;
+    *s = t;
+    *ret = negative ? -(double)value : (double)value;
     return true;
 }
 

@@ -33,6 +33,9 @@ bool scan_hex(struct scan *s, uint64_t *ret);
 /* A decimal number with an optional fraction, 1.25 or .5. */
 bool scan_decimal(struct scan *s, double *ret);
 
+/* Any number that a double can hold: -1, 2.5e-3. Not infinite. */
+bool scan_number(struct scan *s, double *ret);
+
 /* Skip n blank-separated fields; false when the line ends first. */
 bool scan_skip_fields(struct scan *s, unsigned n);
 

@@ -19,6 +19,7 @@ struct subcommand {
     bool hidden;
     unsigned options; /* FOR_…, 0: it has none of the table */
     const char *more; /* lines for its page of help, or NULL */
+    const char *then; /* "WORD NEXT NEXT…": what may stand behind a word of its own, or NULL */
 };
 
 /* THE list of subcommands; ends with a row whose name is NULL. */
@@ -32,6 +33,7 @@ int attach_main(int argc, char **argv);
 int system_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
+int mark_main(int argc, char **argv);
 int metrics_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
 int help_main(int argc, char **argv);

@@ -64,6 +64,18 @@ void completion_add_words(struct buf *b, const struct subcommand *s, const char 
     }
 }
 
+bool completion_then(const struct subcommand *s, char *ret_word, size_t capacity,
+                     const char **ret_next)
+{
+    size_t length = s->then ? strcspn(s->then, " ") : 0;
+    if (!length || length >= capacity || !s->then[length])
+        return false;
+    memcpy(ret_word, s->then, length);
+    ret_word[length] = '\0';
+    *ret_next = s->then + length + 1;
+    return true;
+}
+
 void completion_add_formats(struct buf *b, const char *between)
 {
     const struct toll_format *f;

@@ -35,6 +35,9 @@ enum completion_arguments completion_arguments(const struct subcommand *s);
 /* Each adds names with `between` between them. */
 void completion_add_subcommands(struct buf *b, const char *between);
 void completion_add_words(struct buf *b, const struct subcommand *s, const char *between);
+/* The word of s->then, cut off; what follows are those that may stand behind it. False: none. */
+bool completion_then(const struct subcommand *s, char *ret_word, size_t capacity,
+                     const char **ret_next);
 void completion_add_formats(struct buf *b, const char *between);
 
 /* Of the options for some subcommands (FOR_…), those that take a value or those that do not: their

@@ -170,6 +170,11 @@ static void add_subcommand(struct buf *b, const struct subcommand *s)
         buf_printf(b, "    2,%s) _toll_offer '", s->name);
         completion_add_words(b, s, " ");
         buf_puts(b, "' ;;\n");
+        char word[32];
+        const char *next;
+        if (completion_then(s, word, sizeof word, &next))
+            buf_printf(b, "    3,%s) [[ ${words[2]} == %s ]] && _toll_offer '%s' ;;\n", s->name,
+                       word, next);
         return;
     }
     buf_printf(b, "    *,%s) _toll_options %s", s->name, functions[arguments]);

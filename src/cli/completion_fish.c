@@ -13,6 +13,10 @@ static const char helpers[] =
     "function __toll_first_word # NAME: is the word behind this subcommand being typed?\n"
     "    test (count (commandline -opc)) -eq 2; and __toll_subcommand $argv\n"
     "end\n"
+    "function __toll_behind # NAME WORD: is the word behind these being typed?\n"
+    "    set -l words (commandline -opc)\n"
+    "    test (count $words) -eq 3 -a \"$words[2]\" = $argv[1] -a \"$words[3]\" = $argv[2]\n"
+    "end\n"
     "function __toll_rest # the words behind the options; fails while still among these\n"
     "    set -l words (commandline -opc)\n"
     "    set -e words[1..2]\n"
@@ -159,6 +163,11 @@ static void add_arguments(struct buf *b, const struct subcommand *s)
         buf_printf(b, "complete -c toll -n '__toll_first_word %s' -a '", s->name);
         completion_add_words(b, s, " ");
         buf_puts(b, "'\n");
+        char word[32];
+        const char *next;
+        if (completion_then(s, word, sizeof word, &next))
+            buf_printf(b, "complete -c toll -n '__toll_behind %s %s' -a '%s'\n", s->name, word,
+                       next);
         break;
     }
 }

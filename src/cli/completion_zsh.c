@@ -122,6 +122,11 @@ void completion_zsh(struct buf *b)
             add_options(b, s);
             continue;
         }
+        char word[32];
+        const char *next;
+        if (completion_then(s, word, sizeof word, &next))
+            buf_printf(b, "(( CURRENT == 3 )) && [[ $words[2] == %s ]] && compadd -- %s\n        ",
+                       word, next);
         buf_puts(b, "(( CURRENT == 2 )) && compadd -- ");
         completion_add_words(b, s, " ");
         buf_puts(b, " ;;\n");

@@ -21,21 +21,33 @@ static const char about_system[] =
     "Without --output there is a line on stdout each second; Ctrl-C or --for ends\n"
     "toll with a summary on stderr.\n";
 
+static const char about_mark[] =
+    "  toll mark phase begin NAME [KEY=VALUE…]\n"
+    "  toll mark phase end NAME\n"
+    "  toll mark event NAME [KEY=VALUE…]\n"
+    "  toll mark gauge NAME VALUE\n\n"
+    "The mark goes to the 'toll run' that this runs under, and counts for the process\n"
+    "that called it, a shell for instance. Where nobody listens it does nothing and\n"
+    "exits with 0; -v, --verbose says so.\n";
+
 const struct subcommand subcommands[] = {
     {"run", "[options] [--] COMMAND [ARGUMENT…]", "run a command, tell what it used", run_main,
-     false, FOR_RUN, about_run},
+     false, FOR_RUN, about_run, NULL},
     {"attach", "[options] [PID…]", "measure what runs already", attach_main, false, FOR_ATTACH,
-     about_attach},
+     about_attach, NULL},
     {"system", "[options]", "measure the whole machine", system_main, false, FOR_SYSTEM,
-     about_system},
-    {"doctor", "[--json] [--strict] [WHAT…]", "tell what can be measured here", doctor_main, false, 0,
+     about_system, NULL},
+    {"mark", "[-v] phase | event | gauge WORD…", "say where a job is, from inside it", mark_main,
+     false, 0, about_mark, "phase begin end"},
+    {"doctor", "[--json] [--strict] [WHAT…]", "tell what can be measured here", doctor_main, false,
+     0, NULL, NULL},
+    {"metrics", "[--json | --markdown]", "list what can be measured", metrics_main, false, 0, NULL,
      NULL},
-    {"metrics", "[--json | --markdown]", "list what can be measured", metrics_main, false, 0, NULL},
-    {"help", "[SUBCOMMAND]", "explain toll or a subcommand", help_main, false, 0, NULL},
+    {"help", "[SUBCOMMAND]", "explain toll or a subcommand", help_main, false, 0, NULL, NULL},
     {"completion", "bash | zsh | fish", "print a shell's completion script", completion_main, true,
-     0, NULL},
+     0, NULL, NULL},
     {"replay", "[options] DIRECTORY", "measure a recorded run instead of a live one", replay_main,
-     true, FOR_RUN | FOR_ATTACH | FOR_SYSTEM, NULL},
+     true, FOR_RUN | FOR_ATTACH | FOR_SYSTEM, NULL, NULL},
     {0},
 };
 

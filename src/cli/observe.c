@@ -77,6 +77,6 @@ int observe(struct session *s)
         if (s->interrupted || (fds[2].revents & POLLERR) || now_ms() >= deadline_ms)
             break;
     }
-    struct toll_end end;
+    struct toll_end end = {.size = sizeof end};
     return session_finish(s, &end) ? 0 : EXIT_TOLL;
 }

@@ -197,6 +197,12 @@ static int set_grace(struct settings *s, const char *value, int choice, struct t
     return take_time(&s->tracker.grace_ns, value, e);
 }
 
+static int set_no_marks(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.no_marks = choice;
+    return 0;
+}
+
 static int set_for(struct settings *s, const char *value, int choice, struct toll_error *e)
 {
     return take_time(&s->for_ns, value, e);
@@ -257,6 +263,8 @@ const struct option options[] = {
      "count network bytes too: those of TCP, or all when the target has a network namespace of its "
      "own; costs about half a millisecond a look",
      set_network},
+    {"no-marks", 0, NULL, NULL, 0, false, FOR_RUN,
+     "no socket for the marks of the command (see 'toll help mark')", set_no_marks},
     {"timeout", 0, "TIME", NULL, 0, false, FOR_RUN,
      "end a command that runs longer, and all it started, with SIGTERM", set_timeout},
     {"grace", 0, "TIME", NULL, 0, false, FOR_RUN,

@@ -11,7 +11,7 @@ int replay_main(int argc, char **argv)
         return status;
     }
     struct toll_error e = {0};
-    struct toll_end end = {0};
+    struct toll_end end = {.size = sizeof end};
     status = 0;
     const char **words = s.settings.words;
     const char *directory = words && words[0] && !words[1] ? words[0] : NULL;

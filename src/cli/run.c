@@ -82,7 +82,7 @@ static int run(struct session *s, char **command, bool *ret_interrupted)
         return failed_launch(&launch, &e);
     measure(s, &signals);
     signals_forward(&signals, s->tracker); /* the end may have been seen before its reason */
-    struct toll_end end;
+    struct toll_end end = {.size = sizeof end};
     session_finish(s, &end);
     *ret_interrupted = signals.interrupted && end.signaled && end.status == SIGINT;
     return status_of(&end);

@@ -50,6 +50,7 @@ void process_reader_keep_files(struct process_reader *r)
 
 void process_reader_done(struct process_reader *r)
 {
+    own_thread_done(&r->own);
     free(r->text);
     r->text = NULL;
 }

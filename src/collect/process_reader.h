@@ -7,6 +7,7 @@
 
 #include "base/sysroot.h"
 #include "collect/fd_cache.h"
+#include "collect/own_thread.h"
 #include "metric/process.h"
 
 /* The bit of a process metric in a mask. */
@@ -24,6 +25,7 @@ struct process_reader {
     bool no_rollup;       /* smaps_rollup does not exist here */
     bool no_children;     /* task/TID/children does not exist here */
     char *text;           /* owned, PROCESS_TEXT_BYTES */
+    struct own_thread own; /* when the program measures itself */
 };
 
 /* What the reader keeps of one process. */
@@ -33,6 +35,7 @@ struct process_source {
     bool has_run;               /* since the last refresh */
     uint64_t threads;           /* at the last reading */
     bool had_threads;           /* beside its main one, at some time */
+    bool may_have_children;     /* it has run since it was last asked for them */
     uint64_t children_after_ns; /* many threads: not to be asked for children before */
 };
 

@@ -49,6 +49,8 @@ struct thread_waits {
 static void add_thread_wait(void *arg, pid_t thread)
 {
     struct thread_waits *w = arg;
+    if (thread == w->r->own.thread)
+        return;
     char name[PROCESS_PATH_BYTES];
     struct schedstat st;
     snprintf(name, sizeof name, "task/%d/schedstat", (int)thread);

@@ -132,6 +132,8 @@ struct thread_io {
 static void add_thread_io(void *arg, pid_t thread)
 {
     struct thread_io *t = arg;
+    if (thread == t->r->own.thread)
+        return;
     char name[PROCESS_PATH_BYTES];
     struct pid_io io;
     snprintf(name, sizeof name, "task/%d/io", (int)thread);
@@ -197,12 +199,14 @@ int process_read_io(struct process_reader *r, struct process_source *s, struct p
     int e = parse_pid_io(scan_text(r->text, (size_t)n), &io);
     if (e < 0)
         return e;
-    if (!p->splits_io) {
-        process_put_io(&p->own, &io);
-        return 0;
-    }
     struct row whole;
     row_init(&whole, ENTITY_PROCESS);
     process_put_io(&whole, &io);
-    return split_io(r, s, p, &whole, depth);
+    if (p->entity.pid == r->own.pid)
+        own_thread_leave_out_io(&r->own, &whole, (uint64_t)n);
+    if (p->splits_io)
+        return split_io(r, s, p, &whole, depth);
+    FOR_EACH_BIT(id, whole.present)
+    row_put_u64(&p->own, (enum metric_id)id, row_u64(&whole, (enum metric_id)id));
+    return 0;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/self.h"
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "parse/statm.h"
 
-void self_collect(const struct sysroot *root, uint64_t cpu_base_ns, struct row *row, bool refresh)
+void self_collect(const struct sysroot *root, uint64_t cpu_ns, struct row *row, bool with_memory)
 {
     if (!root->live)
         return;
-    row_put_u64(row, self_cpu_seconds, left_u64(clock_own_cpu(), cpu_base_ns));
-    if (!refresh)
+    row_put_u64(row, self_cpu_seconds, cpu_ns);
+    if (!with_memory)
         return;
     char text[128];
     struct statm st;

@@ -5,7 +5,6 @@
 #include "base/sysroot.h"
 #include "metric/frame.h"
 
-/* CPU and memory of the calling process; nothing of a replay, where the cost means nothing.
- * cpu_base_ns: what the process had used before, in another program or before it measured.
- * refresh: the memory too. */
-void self_collect(const struct sysroot *root, uint64_t cpu_base_ns, struct row *row, bool refresh);
+/* CPU time as given, and the memory of the calling process; nothing of a replay, where the cost
+ * means nothing. */
+void self_collect(const struct sysroot *root, uint64_t cpu_ns, struct row *row, bool with_memory);

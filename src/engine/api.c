@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT
  * The public calls of toll.h. */
 #include "base/err.h"
+#include "base/sized.h"
+#include "base/wait.h"
 #include "engine/begin.h"
-#include "engine/finish.h"
-#include "engine/machine.h"
+#include "engine/lifetime.h"
 #include "engine/membership.h"
-#include "engine/network.h"
-#include "engine/outputs.h"
-#include "engine/reap.h"
-#include "engine/replay.h"
-#include "engine/settings.h"
-#include "engine/surroundings.h"
+#include "engine/step.h"
 #include "engine/targets.h"
-#include "engine/tick.h"
-#include "engine/timeout.h"
-#include "engine/wakeup.h"
 
 #include <string.h>
+
+/* A child of the program that made it has no tracker. */
+static bool is_forked(const struct toll_tracker *t)
+{
+    return t->owner_pid != getpid();
+}
+
+static int check_owner(const struct toll_tracker *t, struct toll_error *e)
+{
+    return is_forked(t) ? err_set(e, -ESRCH, "the tracker belongs to the parent of this process")
+                        : 0;
+}
 
 const char *toll_version(void)
 {
@@ -41,60 +46,19 @@ const struct toll_format *toll_format_at(size_t i)
 int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *options,
                      struct toll_error *e)
 {
-    struct toll_options o;
-    int r = settings_check(&o, options, e);
-    if (r < 0)
-        return r;
-    struct toll_tracker *t = calloc(1, sizeof *t);
-    if (!t)
-        return err_set(e, -ENOMEM, "no memory for a tracker");
-    t->options = o;
-    t->cpu_base_ns = clock_own_cpu();
-    t->timer = t->epoll = t->launched.pidfd = -1;
-    t->root = SYSROOT_NONE;
-    t->discovery.loadavg = -1;
-    r = settings_take(t, e);
-    if (r == 0 && summary_init(&t->summary, &t->run) < 0)
-        r = err_set(e, -ENOMEM, "no memory for a tracker");
-    if (r < 0) {
-        toll_tracker_free(t);
-        return r;
-    }
-    membership_init(t, getpid());
-    t->self_entity = (struct entity){.kind = ENTITY_SELF};
-    *ret = t;
-    return 0;
-}
-
-void toll_tracker_free(struct toll_tracker *t)
-{
-    if (!t)
-        return;
-    outputs_close(t, !t->started);
-    machine_close(t);
-    surroundings_close(t);
-    network_close(t);
-    membership_done(t);
-    targets_done(t);
-    process_reader_done(&t->reader);
-    replay_close(t);
-    sysroot_close(&t->root);
-    close_p(&t->launched.pidfd);
-    wakeup_close(t);
-    frame_done(&t->frame);
-    summary_done(&t->summary);
-    run_done(&t->run);
-    free(t);
+    return lifetime_new(ret, options, e);
 }
 
 int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *output,
                             struct toll_error *e)
 {
-    struct toll_output o = {0};
-    if (!output || output->size < sizeof output->size)
-        return err_set(e, -EINVAL, "the output has no size: it is sizeof (struct toll_output)");
-    memcpy(&o, output, min_u64(output->size, sizeof o));
-    if (t->started)
+    struct toll_output o;
+    int r = check_owner(t, e);
+    if (r == 0)
+        r = sized_take(&o, sizeof o, output, "output", e);
+    if (r < 0)
+        return r;
+    if (t->used)
         return err_set(e, -EINVAL, "outputs are added before the start");
     for (size_t i = 0; o.destination && i < t->sink_count; i++)
         if (sink_writes_to(t->sinks[i], o.destination))
@@ -104,7 +68,7 @@ int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *ou
         return err_set(e, -ENOMEM, "no memory for an output");
     t->sinks = sinks;
     struct sink *s;
-    int r = sink_open(&s, &o, &t->selection, e);
+    r = sink_open(&s, &o, &t->selection, e);
     if (r < 0)
         return r;
     t->sinks[t->sink_count++] = s;
@@ -114,10 +78,12 @@ int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *ou
 int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *target,
                             struct toll_error *e)
 {
-    struct toll_target asked = {0};
-    if (!target || target->size < sizeof target->size)
-        return err_set(e, -EINVAL, "the target has no size: it is sizeof (struct toll_target)");
-    memcpy(&asked, target, min_u64(target->size, sizeof asked));
+    struct toll_target asked;
+    int r = check_owner(t, e);
+    if (r == 0)
+        r = sized_take(&asked, sizeof asked, target, "target", e);
+    if (r < 0)
+        return r;
     if (t->used)
         return err_set(e, -EINVAL, "targets are added before the start");
     return targets_add(t, &asked, e);
@@ -128,17 +94,20 @@ int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *ta
 int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_launch *request,
                         struct toll_error *e)
 {
-    return begin_launch(t, argv, request, e);
+    int r = check_owner(t, e);
+    return r < 0 ? r : begin_launch(t, argv, request, e);
 }
 
 int toll_tracker_attach(struct toll_tracker *t, struct toll_error *e)
 {
-    return begin_attach(t, e);
+    int r = check_owner(t, e);
+    return r < 0 ? r : begin_attach(t, e);
 }
 
 int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct toll_error *e)
 {
-    return begin_replay(t, directory, e);
+    int r = check_owner(t, e);
+    return r < 0 ? r : begin_replay(t, directory, e);
 }
 
 /* ---- The run --------------------------------------------------------------------------------- */
@@ -150,7 +119,8 @@ pid_t toll_tracker_pid(const struct toll_tracker *t)
 
 bool toll_tracker_contains(struct toll_tracker *t, pid_t pid)
 {
-    for (unsigned hops = 0; t->started && pid > 1 && hops < 1000; hops++) {
+    bool may_look = t->started && !t->background.is_on && !is_forked(t);
+    for (unsigned hops = 0; may_look && pid > 1 && hops < 1000; hops++) {
         if (pid == t->launched.pid)
             return true;
         pid_t parent = process_parent(&t->reader, pid);
@@ -163,66 +133,59 @@ bool toll_tracker_contains(struct toll_tracker *t, pid_t pid)
 
 int toll_tracker_fd(const struct toll_tracker *t)
 {
-    return t->epoll;
-}
-
-static bool has_ended(struct toll_tracker *t)
-{
-    if (!is_launched(t))
-        return targets_have_ended(t);
-    if (timeout_goes_on(t))
-        return false;
-    return t->options.wait == TOLL_WAIT_ALL ? t->reaper.no_children_left : t->reaper.main_reaped;
-}
-
-static int step_replay(struct toll_tracker *t)
-{
-    int r = replay_step(t);
-    if (r > 0)
-        tick(t, false);
-    return r;
+    return t->background.is_on ? -1 : t->epoll; /* the sampler's number means nothing here */
 }
 
 int toll_tracker_step(struct toll_tracker *t)
 {
-    if (!t->started || t->finished)
-        return -EINVAL;
-    if (t->replay)
-        return step_replay(t);
-    if (is_launched(t))
-        reap(t);
-    else
-        reap_helpers(t);
-    if (t->reaper.main_reaped)
-        close_p(&t->launched.pidfd); /* it would stay readable */
-    if (has_ended(t))
-        return 0;
-    timeout_step(t);
-    uint64_t now_ns = clock_mono(NULL);
-    if (now_ns < t->schedule.deadline_ns) {
-        wakeup_arm(t);
-        return 1;
-    }
-    t->lateness_ns = now_ns - t->schedule.deadline_ns;
-    tick(t, false);
-    uint64_t cpu_ns = row_u64(&t->self_row, self_cpu_seconds);
-    uint64_t cost_ns = left_u64(cpu_ns, t->cpu_ns + t->slow.tick_cpu_ns);
-    t->cpu_ns = cpu_ns;
-    schedule_advance(&t->schedule, clock_mono(NULL), cost_ns);
-    wakeup_arm(t);
-    return !has_ended(t); /* the walk may have seen the last of them leave */
+    if (is_forked(t))
+        return -ESRCH;
+    return t->background.is_on ? -EINVAL : step(t);
 }
+
+int toll_tracker_start(struct toll_tracker *t, struct toll_error *e)
+{
+    int r = check_owner(t, e);
+    return r < 0 ? r : background_start(t, e);
+}
+
+int toll_tracker_wait(struct toll_tracker *t, int timeout_ms)
+{
+    struct background *b = &t->background;
+    if (is_forked(t))
+        return -ESRCH;
+    if (!b->is_on)
+        return -EINVAL;
+    uint64_t until_ns = wait_until(timeout_ms);
+    pthread_mutex_lock(&b->lock);
+    while (!b->ended && !b->finished && wait_for(&b->changed, &b->lock, until_ns))
+        ;
+    bool ended = b->ended;
+    pthread_mutex_unlock(&b->lock);
+    return !ended;
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
 
 int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end)
 {
-    if (!t->started || t->finished)
+    if (is_forked(t))
+        return -ESRCH;
+    if (!t->started || t->finished || (ret_end && sized_check(ret_end, "end", NULL) < 0))
         return -EINVAL;
-    if (!t->replay && is_launched(t))
-        reap(t);
-    int r = finish(t);
-    t->finished = true;
+    int r = t->background.is_on ? background_finish(t) : lifetime_finish(t);
     if (ret_end)
-        *ret_end = t->summary.whole.end;
-    outputs_close(t, false);
+        sized_give(ret_end, &t->summary.whole.end, sizeof *ret_end);
     return r;
+}
+
+void toll_tracker_free(struct toll_tracker *t)
+{
+    if (!t || is_forked(t))
+        return; /* what a fork has of it goes with the fork */
+    if (t->background.is_on)
+        background_end(t);
+    else
+        lifetime_close(t);
+    free(t);
 }

@@ -74,14 +74,11 @@ static int take_regex(struct target *g, struct toll_error *e)
     return 0;
 }
 
-static int take_id(struct toll_tracker *t, struct target *g, struct toll_error *e)
+static int take_id(struct target *g, struct toll_error *e)
 {
     if (g->id <= 0)
         return err_set(e, -EINVAL, "%d is not the number of a %s; they count from 1", (int)g->id,
                        kind_word(g->kind));
-    if (g->kind == TOLL_TARGET_PROCESS && g->id == getpid() && !t->replay)
-        return err_set(e, -EINVAL, "process %d is toll itself, which is never measured as a target",
-                       (int)g->id);
     return 0;
 }
 
@@ -89,8 +86,11 @@ int asked_take(struct toll_tracker *t, struct target *g, const struct toll_targe
                struct toll_error *e)
 {
     g->kind = asked->kind;
-    g->id = asked->id;
-    if ((unsigned)asked->kind > TOLL_TARGET_USER || (has_text(asked->kind) && !asked->text))
+    g->id = asked->id || asked->kind != TOLL_TARGET_PROCESS ? asked->id : getpid();
+    if ((unsigned)asked->kind > TOLL_TARGET_USER)
+        return err_set(e, -EINVAL, "the kind of the target is %d, which is none of TOLL_TARGET_…",
+                       (int)asked->kind);
+    if (has_text(asked->kind) && !asked->text)
         return err_set(e, -EINVAL, "the target says neither whom nor what to measure");
     if (asked->text && !(g->text = strdup(asked->text)))
         return err_set(e, -ENOMEM, "no memory for a target");
@@ -100,7 +100,7 @@ int asked_take(struct toll_tracker *t, struct target *g, const struct toll_targe
     case TOLL_TARGET_USER: return take_user(g, e);
     case TOLL_TARGET_MATCH: return take_regex(g, e);
     case TOLL_TARGET_CGROUP: return 0; /* looked for when the machine is open */
-    default: return take_id(t, g, e);
+    default: return take_id(g, e);
     }
 }
 

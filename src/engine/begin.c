@@ -3,8 +3,10 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/sized.h"
 #include "engine/attach.h"
 #include "engine/machine.h"
+#include "engine/mark_intake.h"
 #include "engine/membership.h"
 #include "engine/network.h"
 #include "engine/outputs.h"
@@ -28,8 +30,8 @@ static int prepare(struct toll_tracker *t, char *const argv[], struct toll_error
     r = process_reader_init(&t->reader, &t->root, selection_wanted(&t->selection));
     if (r == 0 && argv && argv[0])
         r = run_set_command(&t->run, argv);
-    if (r == 0)
-        r = wakeup_open(t, !argv && !t->target_count); /* the machine alone does not end */
+    if (r == 0 && !t->is_probe) /* the machine alone does not end, and a thread has to be woken */
+        r = wakeup_open(t, !argv && !t->target_count && !t->background.is_on);
     if (r < 0)
         return err_set(e, r, "cannot prepare to measure: %s", strerror(-r));
     return 0;
@@ -51,19 +53,37 @@ static void begin_live(struct toll_tracker *t)
     schedule_begin(&t->schedule, t->start_ns, t->options.interval_ns,
                    t->options.budget_percent / 100);
     wakeup_arm(t);
-    t->cpu_ns = left_u64(clock_own_cpu(), t->cpu_base_ns);
+    t->cpu_ns = left_u64(t->own_cpu(), t->cpu_base_ns);
     begin_common(t);
+}
+
+/* The command is told where its marks go. */
+static int launch_with_marks(struct toll_tracker *t, char *const argv[], struct toll_launch *asked,
+                             struct toll_error *e)
+{
+    mark_intake_listen(t);
+    char *variable = NULL;
+    char **environment = t->marks.socket.fd >= 0
+                             ? mark_socket_environment(&t->marks.socket, &variable)
+                             : NULL;
+    int r = launch(&t->launched, argv, environment, asked, e);
+    free(environment);
+    free(variable);
+    if (r < 0)
+        mark_socket_close(&t->marks.socket);
+    return r;
 }
 
 int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch *request,
                  struct toll_error *e)
 {
-    struct toll_launch asked = {0};
-    if (request)
-        memcpy(&asked, request, min_u64(request->size, sizeof asked));
+    struct toll_launch asked;
+    int r = sized_take(&asked, sizeof asked, request, "launch", e);
+    if (r < 0)
+        return r;
     if (t->target_count)
         return err_set(e, -EINVAL, "a tracker with targets is attached, not launched");
-    int r = prepare(t, argv, e);
+    r = prepare(t, argv, e);
     if (r < 0)
         return r;
     surroundings_prepare(t);
@@ -73,7 +93,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     t->run.start_real_ns = clock_real(NULL);
     if (targets_set_launched(t) < 0)
         return err_set(e, -ENOMEM, "no memory to measure");
-    r = launch(&t->launched, argv, &asked, e);
+    r = launch_with_marks(t, argv, &asked, e);
     if (request && request->size >= offsetof(struct toll_launch, exec_errno) + sizeof(int))
         request->exec_errno = asked.exec_errno;
     if (r < 0)
@@ -92,6 +112,23 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     return 0;
 }
 
+/* The program measures itself: what the tracker uses is told apart by its thread. */
+static int begin_with_own(struct toll_tracker *t, struct toll_error *e)
+{
+    bool has_self = false;
+    t->discovery.with_tracker = t->background.is_on || t->is_probe;
+    if (t->background.is_on)
+        own_thread_begin(&t->reader.own, 1 + t->background.has_teller);
+    for (size_t i = 0; i < t->target_count; i++)
+        has_self |= t->targets[i].kind == TOLL_TARGET_PROCESS && t->targets[i].id == t->owner_pid;
+    if (has_self && !t->discovery.with_tracker)
+        return err_set(e, -EINVAL,
+                       "process %d is toll itself, which is not measured as a target; a program "
+                       "measures itself in the background, with toll_tracker_start",
+                       (int)t->owner_pid);
+    return 0;
+}
+
 int begin_attach(struct toll_tracker *t, struct toll_error *e)
 {
     if (!t->target_count && !t->run.system)
@@ -101,6 +138,8 @@ int begin_attach(struct toll_tracker *t, struct toll_error *e)
                        "a timeout is for a command that is launched: what runs already "
                        "is never ended");
     int r = prepare(t, NULL, e);
+    if (r == 0)
+        r = begin_with_own(t, e);
     if (r < 0)
         return r;
     sysroot_open_rest(&t->root);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/departure.h"
 
+#include "engine/membership.h"
 #include "engine/outputs.h"
 
 void departure_forget(struct toll_tracker *t, struct member *m)
@@ -16,6 +17,7 @@ static void tell(struct toll_tracker *t, struct member *m, enum departure how,
     if (t->options.processes == TOLL_PROCESSES_NONE || !m->targets)
         return;
     m->process.entity.targets = m->targets;
+    membership_put_wall(t, m, left_u64(now_ns, t->start_ns));
     struct process_end e = {
         .process = &m->process,
         .how = how,

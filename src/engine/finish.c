@@ -2,6 +2,7 @@
 #include "engine/finish.h"
 
 #include "engine/asked.h"
+#include "engine/mark_intake.h"
 #include "engine/outputs.h"
 #include "engine/surroundings.h"
 #include "engine/targets.h"
@@ -104,7 +105,9 @@ static void take_ends(struct toll_tracker *t)
 
 int finish(struct toll_tracker *t)
 {
+    mark_intake_last(t);
     tick(t, true);
+    mark_intake_end(t);
     if (t->replay)
         t->reaper.no_children_left = !t->members.count; /* a script ends with whom it shows */
     summary_end(&t->summary, t->frame.elapsed_ns);

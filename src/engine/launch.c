@@ -21,14 +21,14 @@ struct message {
 
 /* A fork, not a vfork: the kernel's high-water mark survives exec, and a forked child has the pages
  * it touches, a vforked one all of ours. */
-static _Noreturn void become(char *const argv[], const struct toll_launch *options,
-                             volatile struct message *m)
+static _Noreturn void become(char *const argv[], char *const environment[],
+                             const struct toll_launch *options, volatile struct message *m)
 {
     if (options && options->ignore_sigchld)
         signal(SIGCHLD, SIG_IGN);
     if (options && options->signal_mask)
         sigprocmask(SIG_SETMASK, options->signal_mask, NULL);
-    execvp(argv[0], argv);
+    execvpe(argv[0], argv, environment);
     m->exec_errno = errno;
     _exit(127);
 }
@@ -65,7 +65,7 @@ static void wait_for_exec(int pipe, pid_t child)
 }
 
 /* Forks; the child is the command, or has left the reason in *m, when this returns. */
-static pid_t start(char *const argv[], const struct toll_launch *options,
+static pid_t start(char *const argv[], char *const environment[], const struct toll_launch *options,
                    volatile struct message *m)
 {
     int ends[2];
@@ -73,7 +73,7 @@ static pid_t start(char *const argv[], const struct toll_launch *options,
         return -errno;
     pid_t pid = fork();
     if (pid == 0)
-        become(argv, options, m);
+        become(argv, environment, options, m);
     int fork_errno = errno;
     close(ends[1]);
     if (pid > 0)
@@ -82,8 +82,8 @@ static pid_t start(char *const argv[], const struct toll_launch *options,
     return pid < 0 ? -fork_errno : pid;
 }
 
-int launch(struct launched *ret, char *const argv[], struct toll_launch *options,
-           struct toll_error *e)
+int launch(struct launched *ret, char *const argv[], char *const environment[],
+           struct toll_launch *options, struct toll_error *e)
 {
     if (!argv || !argv[0] || !*argv[0])
         return err_set(e, -EINVAL, "there is no command to run");
@@ -97,7 +97,7 @@ int launch(struct launched *ret, char *const argv[], struct toll_launch *options
                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return err_set(e, -errno, "no memory to start a process: %s", strerror(errno));
-    pid_t pid = start(argv, options, shared);
+    pid_t pid = start(argv, environment ? environment : environ, options, shared);
     struct message m = *shared;
     munmap(shared, sizeof *shared);
     if (pid < 0)

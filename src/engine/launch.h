@@ -13,6 +13,7 @@ struct launched {
  * than Linux 5.3. */
 int launch_open_pidfd(pid_t pid);
 
-/* Makes the caller a subreaper, forks and executes. On failure nothing is left behind. */
-int launch(struct launched *ret, char *const argv[], struct toll_launch *options,
-           struct toll_error *e);
+/* Makes the caller a subreaper, forks and executes. environment NULL: that of this program. On
+ * failure nothing is left behind. */
+int launch(struct launched *ret, char *const argv[], char *const environment[],
+           struct toll_launch *options, struct toll_error *e);

@@ -115,7 +115,8 @@ struct member *membership_add_root(struct toll_tracker *t, pid_t pid, uint64_t b
 
 static bool is_own(const struct toll_tracker *t, pid_t pid)
 {
-    return pid == t->discovery.tracker_pid || membership_is_stranger(t, pid);
+    return (pid == t->discovery.tracker_pid && !t->discovery.with_tracker) ||
+           membership_is_stranger(t, pid);
 }
 
 /* The targets that a child has from its parent. */
@@ -161,7 +162,7 @@ void membership_meet(void *tracker, pid_t pid)
  * looked at yet may be anybody of the machine. */
 static uint64_t by_descent(const struct toll_tracker *t, const struct member *m)
 {
-    if (m->process.entity.parent == t->discovery.tracker_pid)
+    if (m->process.entity.parent == t->discovery.tracker_pid && is_launched(t))
         return handed_down(t, NULL);
     const struct member *parent = members_find(&t->members, m->process.entity.parent);
     return parent && parent->was_seen ? handed_down(t, parent) : 0;
@@ -316,4 +317,14 @@ void membership_scan(struct toll_tracker *t, bool by_parent, bool again)
         map_clear(&t->discovery.outsiders);
     struct scan_request request = {.t = t, .by_parent = by_parent};
     process_scan(&t->reader, meet_unknown, &request);
+}
+
+void membership_put_wall(const struct toll_tracker *t, struct member *m, uint64_t elapsed_ns)
+{
+    uint64_t began = t->discovery.start_ticks, born = m->process.entity.start_ticks;
+    uint64_t tick = t->reader.ns_per_tick;
+    if (began)
+        row_put_u64(
+            &m->process.own, process_wall_seconds,
+            left_u64(elapsed_ns + left_u64(began, born) * tick, left_u64(born, began) * tick));
 }

@@ -38,6 +38,9 @@ bool membership_review(struct toll_tracker *t, struct member *m, bool thoroughly
 /* It counts from now on, for every target it belongs to. */
 void membership_welcome(struct toll_tracker *t, struct member *m, uint64_t now_ns);
 
+/* How long it has lived, so long after the start of the run. */
+void membership_put_wall(const struct toll_tracker *t, struct member *m, uint64_t elapsed_ns);
+
 /* Ask cgroups who is in them, and look at all processes of the machine that are not known yet,
  * where a target needs that. again: also those that were turned away before. */
 void membership_scan(struct toll_tracker *t, bool by_parent, bool again);

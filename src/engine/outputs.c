@@ -8,7 +8,9 @@
 /* To the caller and into the record. */
 static void tell(struct toll_tracker *t, const char *sentence)
 {
-    if (t->options.note)
+    if (t->options.note && t->background.is_on)
+        frame_queue_put_note(&t->background.frames, sentence); /* for a thread of the program's */
+    else if (t->options.note)
         t->options.note(t->options.note_arg, sentence);
     uint64_t elapsed = left_u64(clock_mono(t->scripted), t->start_ns);
     for (size_t i = 0; i < t->sink_count; i++)
@@ -59,6 +61,12 @@ void outputs_process_end(struct toll_tracker *t, const struct process_end *e)
 {
     for (size_t i = 0; i < t->sink_count; i++)
         check(t, t->sinks[i], sink_process_end(t->sinks[i], e));
+}
+
+void outputs_mark(struct toll_tracker *t, const struct told_mark *m)
+{
+    for (size_t i = 0; i < t->sink_count; i++)
+        check(t, t->sinks[i], sink_mark(t->sinks[i], m));
 }
 
 int outputs_summary(struct toll_tracker *t)

@@ -8,6 +8,8 @@ void outputs_begin(struct toll_tracker *t);
 void outputs_frame(struct toll_tracker *t);
 void outputs_process_end(struct toll_tracker *t, const struct process_end *e);
 
+void outputs_mark(struct toll_tracker *t, const struct told_mark *m);
+
 /* 0, or the first failure. */
 int outputs_summary(struct toll_tracker *t);
 void outputs_close(struct toll_tracker *t, bool discard);

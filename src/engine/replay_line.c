@@ -17,12 +17,14 @@
  *   usage 0.5 0.1 900 2 30 4 20480     … which brought all reaped so far to: user and system
  *                             seconds, minor and major faults, voluntary and involuntary switches,
  *                             largest RSS in KiB
+ *   mark 0.015 1001 phase begin load   the process said so then, in the words of mark_text.h
  *   io 4096 8192 10 20 0 4096 0        … and to: read and written bytes, read and write calls,
  *                             storage read, written, cancelled bytes
  */
 #include "engine/replay_line.h"
 
 #include "engine/departure.h"
+#include "engine/mark_intake.h"
 #include "engine/reap.h"
 #include "engine/targets.h"
 #include "engine/walk.h"
@@ -192,6 +194,26 @@ static int take_io(struct toll_tracker *t, struct scan *line)
     return 0;
 }
 
+/* What was said may be older than the last look, but not newer. */
+static int take_mark(struct toll_tracker *t, struct scan *line)
+{
+    struct mark_text m;
+    uint64_t elapsed, pid;
+    if (!take_seconds(line, &elapsed) || !scan_u64(line, &pid) || pid > INT_MAX ||
+        t->start_ns + elapsed > t->replay->clock.mono_ns)
+        return -EBADMSG;
+    scan_blanks(line);
+    if (parse_mark_text(*line, &m) < 0) {
+        t->summary.marks.ignored++;
+        return 0;
+    }
+    if (!m.pid)
+        m.pid = (pid_t)pid;
+    t->summary.marks.lost += m.lost;
+    mark_intake_apply(t, &m, t->start_ns + elapsed);
+    return 0;
+}
+
 int replay_line_fact(struct toll_tracker *t, const char *word, struct scan *line)
 {
     struct run *run = &t->run;
@@ -245,6 +267,8 @@ int replay_line_take(struct toll_tracker *t, struct scan line)
         return take_look(t, &line);
     if (strcmp(word, "reaped") == 0)
         return take_reaped(t, &line);
+    if (strcmp(word, "mark") == 0)
+        return take_mark(t, &line);
     if (strcmp(word, "usage") == 0)
         return take_usage(t, &line);
     if (strcmp(word, "io") == 0)

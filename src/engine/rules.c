@@ -46,7 +46,8 @@ uint64_t rules_of(struct toll_tracker *t, const struct process *p, uint64_t pres
  * process of all is above everybody, and meant when it matches. */
 static bool has_started_us(struct toll_tracker *t, pid_t pid)
 {
-    return pid != 1 && process_is_above(&t->reader, pid, t->discovery.tracker_pid);
+    return pid != 1 && !t->discovery.with_tracker &&
+           process_is_above(&t->reader, pid, t->discovery.tracker_pid);
 }
 
 uint64_t rules_matching(struct toll_tracker *t, pid_t pid)

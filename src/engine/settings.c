@@ -2,6 +2,7 @@
 #include "engine/settings.h"
 
 #include "base/err.h"
+#include "base/sized.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -18,12 +19,26 @@ static int check_labels(const char *const *labels, struct toll_error *e)
     return 0;
 }
 
+static int check_choices(const struct toll_options *o, struct toll_error *e)
+{
+    if ((unsigned)o->memory > TOLL_MEMORY_PSS)
+        return err_set(e, -EINVAL, "memory is %d, which is none of TOLL_MEMORY_…", (int)o->memory);
+    if ((unsigned)o->processes > TOLL_PROCESSES_ALL)
+        return err_set(e, -EINVAL, "processes is %d, which is none of TOLL_PROCESSES_…",
+                       (int)o->processes);
+    if ((unsigned)o->wait > TOLL_WAIT_ALL)
+        return err_set(e, -EINVAL, "wait is %d, which is none of TOLL_WAIT_…", (int)o->wait);
+    return 0;
+}
+
 int settings_check(struct toll_options *ret, const struct toll_options *asked, struct toll_error *e)
 {
-    struct toll_options o = {0};
-    if (!asked || asked->size < sizeof asked->size)
-        return err_set(e, -EINVAL, "the options have no size: it is sizeof (struct toll_options)");
-    memcpy(&o, asked, min_u64(asked->size, sizeof o));
+    struct toll_options o;
+    int r = sized_take(&o, sizeof o, asked, "options", e);
+    if (r == 0)
+        r = check_choices(&o, e);
+    if (r < 0)
+        return r;
     if (o.interval_ns && o.interval_ns < NS_PER_MS)
         return err_set(e, -EINVAL, "the interval is shorter than 1 ms");
     if (o.interval_ns > 86400 * NS_PER_SECOND)
@@ -32,7 +47,7 @@ int settings_check(struct toll_options *ret, const struct toll_options *asked, s
         o.budget_percent = 1;
     if (!(o.budget_percent > 0 && o.budget_percent <= 100))
         return err_set(e, -EINVAL, "the budget is not between 0 and 100 percent");
-    int r = check_labels(o.labels, e);
+    r = check_labels(o.labels, e);
     if (r == 0)
         *ret = o;
     return r;
@@ -46,10 +61,12 @@ static void describe_machine(struct run *run)
         snprintf(run->host, sizeof run->host, "%s", u.nodename);
         snprintf(run->kernel, sizeof run->kernel, "%s", u.release);
     }
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    run->online_cpus = online > 0 ? (unsigned)online : 0;
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
         run->cpus = (unsigned)CPU_COUNT(&cpus);
     else
-        run->cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+        run->cpus = run->online_cpus;
 }
 
 static int copy_settings(struct toll_tracker *t, const struct toll_options *o)

@@ -101,9 +101,9 @@ bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
         slow->cost_ns = 0;
     }
     uint64_t began = clock_mono(t->scripted);
-    uint64_t cpu_before = t->scripted ? 0 : clock_own_cpu();
+    uint64_t cpu_before = t->scripted ? 0 : t->own_cpu();
     bool complete = go_on(t, began);
-    slow->tick_cpu_ns = t->scripted ? 0 : clock_own_cpu() - cpu_before;
+    slow->tick_cpu_ns = t->scripted ? 0 : t->own_cpu() - cpu_before;
     slow->cost_ns += slow->tick_cpu_ns;
     slow->spent_ns += slow->tick_cpu_ns;
     if (slow->unavailable) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/surroundings.h"
 
+#include "base/file.h"
 #include "collect/cgroup.h"
 #include "collect/kernel_log.h"
 #include "collect/limits_read.h"
@@ -11,8 +12,6 @@
 #define REFRESH_NS (950 * NS_PER_MS)
 #define FOLLOW_NS  (20 * NS_PER_MS)
 #define NOT_KNOWN  UINT64_MAX
-
-enum { ENOUGH_FILES = 128 };
 
 /* ---- Finding them ---------------------------------------------------------------------------- */
 
@@ -119,6 +118,8 @@ static bool has_moved(struct toll_tracker *t, struct target *g, pid_t pid)
 /* Many who start a job put it into its cgroup afterwards. */
 static void follow(struct toll_tracker *t)
 {
+    if (t->is_probe)
+        return; /* a single look has no limits, and the cgroups it was told to look at */
     for (size_t i = 0; i < t->target_count; i++) {
         struct target *g = &t->targets[i];
         pid_t pid = g->ended ? 0 : representative(t, g);
@@ -133,8 +134,8 @@ static void follow(struct toll_tracker *t)
  * more: then they are opened when it runs and our limit is raised. */
 void surroundings_prepare(struct toll_tracker *t)
 {
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur < ENOUGH_FILES)
+    enum { ENOUGH_FILES = 128 };
+    if (file_limit_is_below(ENOUGH_FILES))
         return;
     sysroot_open_rest(&t->root);
     t->surroundings.own = cgroup_around(t, 0);

@@ -2,6 +2,8 @@
 #include "engine/tick.h"
 
 #include "engine/machine.h"
+#include "engine/mark_intake.h"
+#include "engine/membership.h"
 #include "engine/network.h"
 #include "engine/outputs.h"
 #include "engine/slow.h"
@@ -111,11 +113,7 @@ static size_t insert_largest(struct member **top, size_t count, struct member *m
 static void publish_member(struct toll_tracker *t, struct member *m)
 {
     struct frame *f = &t->frame;
-    uint64_t began = t->discovery.start_ticks, born = m->process.entity.start_ticks;
-    if (began)
-        row_put_u64(&m->process.own, process_wall_seconds,
-                    left_u64(f->elapsed_ns + left_u64(began, born) * t->reader.ns_per_tick,
-                             left_u64(born, began) * t->reader.ns_per_tick));
+    membership_put_wall(t, m, f->elapsed_ns);
     m->process.entity.targets = m->targets;
     rates_put(m->rates, &m->process.own, ENTITY_PROCESS, f->mono_ns);
     f->processes[f->process_count++] = (struct frame_row){&m->process.entity, &m->process.own};
@@ -149,7 +147,8 @@ static void measure_self(struct toll_tracker *t)
     uint64_t now_ns = t->frame.mono_ns;
     bool refresh = t->frame.last || !t->refreshed_ns || now_ns - t->refreshed_ns >= REFRESH_SELF_NS;
     row_init(row, ENTITY_SELF);
-    self_collect(&t->root, t->cpu_base_ns, row, refresh);
+    bool is_alone = !t->background.is_on && !t->is_probe; /* else the memory is the program's */
+    self_collect(&t->root, left_u64(t->own_cpu(), t->cpu_base_ns), row, refresh && is_alone);
     if (refresh)
         t->refreshed_ns = now_ns;
     row_put_u64(row, self_ticks_count, t->frame.tick + 1);
@@ -159,6 +158,16 @@ static void measure_self(struct toll_tracker *t)
     if (!t->frame.last)
         row_put_u64(row, self_lateness_seconds, t->lateness_ns);
     t->frame.self = (struct frame_row){&t->self_entity, row};
+}
+
+/* For the program's other threads. */
+static void publish(struct toll_tracker *t)
+{
+    struct taken *frame = taken_copy(&t->frame, &t->selection);
+    if (!frame)
+        return;
+    frame->head.missed = t->schedule.missed;
+    frame_queue_put(&t->background.frames, frame);
 }
 
 void tick(struct toll_tracker *t, bool last)
@@ -171,11 +180,14 @@ void tick(struct toll_tracker *t, bool last)
         walk(t, f->mono_ns);
         network_tick(t);
         fold(t, slow_tick(t, f->mono_ns));
+        mark_intake_look(t);
     }
     pick_processes(t);
     measure_self(t);
     summary_frame(&t->summary, f);
     outputs_frame(t);
+    if (t->background.is_on)
+        publish(t);
     f->tick++;
     t->tick_cost_ns = left_u64(clock_mono(t->scripted), f->mono_ns);
 }

@@ -8,11 +8,15 @@
 #include "collect/collector.h"
 #include "collect/process_visit.h"
 #include "collect/self.h"
+#include "engine/background.h"
 #include "engine/launch.h"
+#include "engine/mark_queue.h"
+#include "engine/mark_socket.h"
 #include "engine/schedule.h"
 #include "engine/target.h"
 #include "parse/pid_io.h"
 #include "sink/sink.h"
+#include "summary/phases.h"
 #include "summary/summary.h"
 
 #include <sys/resource.h>
@@ -49,6 +53,8 @@ struct discovery {
     uint64_t start_ticks;          /* when tracking began, in the unit of a process's start */
     uint64_t walked_ticks;         /* … and when all was last walked over */
     bool attaching;                /* the first walk: what is there was there before */
+    bool somebody_waits;           /* to be asked for children, because that is dear */
+    bool with_tracker;             /* the process that measures may belong to a target */
 };
 
 /* The reads that are dear, on their budget. */
@@ -97,9 +103,29 @@ struct surroundings {
     uint64_t follow_ns; /* when to ask where the targets are */
 };
 
+struct mark_waiting;
+
+/* What the job says of itself. */
+struct marks {
+    struct mark_queue queue;      /* of this program, from any thread */
+    struct mark_socket socket;    /* of a command */
+    int failure;                  /* why there is no socket, or 0 */
+    struct mark_waiting *waiting; /* owned: collected in this step */
+    size_t waiting_count;
+    size_t waiting_capacity;
+    struct phases phases;
+    struct row summed; /* what a process and its descendants have used … */
+    pid_t summed_pid;  /* … which one's … */
+    uint64_t summed_tick;
+    uint64_t looks_cost_ns; /* CPU time of all looks for marks, … */
+    uint64_t look_cost_ns;  /* … and of the last one */
+    bool looks_rest;        /* too much was used: not for now */
+};
+
 struct replay;
 
 struct toll_tracker {
+    pid_t owner_pid;             /* the process that made it: a fork has none */
     struct toll_options options; /* pointers in it are not to be used after the start */
     struct run run;
     struct selection selection;
@@ -133,13 +159,16 @@ struct toll_tracker {
         uint64_t again_ns; /* SIGKILL is sent once more */
     } timeout;
 
+    struct marks marks;
+    struct background background;
     struct schedule schedule;
     int timer;
     int epoll; /* what the caller waits on; the timer itself when there is nothing else */
     uint64_t start_ns;
-    uint64_t cpu_base_ns;  /* CPU time of this process before the tracker was made */
-    uint64_t cpu_ns;       /* … and since, up to the last sample */
-    uint64_t tick_cost_ns; /* of the tick before */
+    uint64_t (*own_cpu)(void); /* CPU time of this process, or of the thread that samples */
+    uint64_t cpu_base_ns;      /* … before the tracker was made */
+    uint64_t cpu_ns;           /* … and since, up to the last sample */
+    uint64_t tick_cost_ns;     /* of the tick before */
     uint64_t lateness_ns;
     uint64_t refreshed_ns; /* own memory was read */
     uint64_t rows_at_ns;   /* process rows were published */
@@ -151,7 +180,8 @@ struct toll_tracker {
     struct sink **sinks; /* owned */
     size_t sink_count;
     struct summary summary;
-    bool used; /* a launch or a replay was tried: a tracker is for one */
+    bool is_probe; /* takes single looks, on request */
+    bool used;     /* a launch or a replay was tried: a tracker is for one */
     bool started;
     bool finished;
 };

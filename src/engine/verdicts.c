@@ -101,8 +101,7 @@ static void raise_peak(struct target_summary *s)
  * itself may run on is no bound for a target that it did not start. */
 static void bound_cores(const struct toll_tracker *t, struct target_summary *s)
 {
-    long online = t->replay ? 0 : sysconf(_SC_NPROCESSORS_ONLN);
-    double most = online > 0 ? (double)online : t->run.cpus;
+    double most = !t->replay && t->run.online_cpus ? t->run.online_cpus : t->run.cpus;
     for (unsigned part = 0; part < PARTS; part++) {
         struct series *cores = &s->series[part][process_cpu_cores];
         double mean = series_mean(cores, metric_of(process_cpu_cores));

@@ -51,8 +51,13 @@ static void remember_look(struct process *p, int depth, uint64_t now_ns)
 static void ask_for_children(struct toll_tracker *t, struct member *m, uint64_t now_ns)
 {
     struct process_source *s = source_of(m);
-    if (t->reader.no_children || m->process.has_ended || now_ns < s->children_after_ns)
+    if (t->reader.no_children || m->process.has_ended || !s->may_have_children)
         return;
+    if (now_ns < s->children_after_ns) {
+        t->discovery.somebody_waits = true;
+        return;
+    }
+    s->may_have_children = false;
     uint64_t began = s->threads > 1 ? clock_mono(t->scripted) : 0;
     t->discovery.parent = m;
     process_children(&t->reader, s, m->process.entity.pid, membership_meet, t);
@@ -89,9 +94,14 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
 {
     struct process *p = &m->process;
     int moved = process_probe(&t->reader, source_of(m), p);
-    int depth = depth_for(p, source_of(m), moved > 0, now_ns);
-    if (moved == 0 && depth < 0)
+    int depth = t->is_probe && moved > 0 ? DEPTH_REFRESH
+                                         : depth_for(p, source_of(m), moved > 0, now_ns);
+    source_of(m)->may_have_children |= moved > 0;
+    if (moved == 0 && depth < 0) {
+        if (find_children && m->was_seen)
+            ask_for_children(t, m, now_ns); /* it may have made some after the last walk's look */
         return;
+    }
     t->slow.outdated |= moved != 0;
     t->members_changed = true;
     int r = moved < 0 ? moved : process_visit(&t->reader, source_of(m), p, depth);
@@ -119,7 +129,7 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
     }
     date_peak(m);
     remember_look(p, depth, now_ns);
-    if (find_children && depth != DEPTH_STILL)
+    if (find_children)
         ask_for_children(t, m, now_ns);
 }
 
@@ -176,7 +186,9 @@ void walk(struct toll_tracker *t, uint64_t now_ns)
     bool all = now_ns >= d->all_after_ns || t->frame.last;
     if (all)
         d->all_after_ns = now_ns + REFRESH_NS;
-    bool find = (d->tree_bits || d->rule_bits || d->by_scan) && (pids_moved(t) || all);
+    bool moved = pids_moved(t) || d->somebody_waits;
+    bool find = (d->tree_bits || d->rule_bits || d->by_scan) && (moved || all);
+    d->somebody_waits = false;
     bool by_lists = find && !t->reader.no_children;
     if (by_lists && is_launched(t)) {
         d->parent = NULL;

@@ -10,5 +10,6 @@ void walk(struct toll_tracker *t, uint64_t now_ns);
  * member, NULL when it is none. */
 struct member *walk_last_look(struct toll_tracker *t, pid_t pid, uint64_t now_ns);
 
-/* A process that is not the tracker's child has ended: read it a last time, if it is still there. */
+/* A process that is not the tracker's child has ended: read it a last time, if it is still there.
+ */
 void walk_end(struct toll_tracker *t, pid_t pid, uint64_t now_ns);

@@ -26,8 +26,8 @@ enum { ENTITY_LABELS = 4 };
 /* A process is known by pid and start time together: a pid alone may be reused. */
 struct entity {
     enum entity_kind kind;
-    enum part part;  /* of a target */
-    unsigned target; /* its number, from 0 */
+    enum part part;   /* of a target */
+    unsigned target;  /* its number, from 0 */
     uint64_t targets; /* of a process: bits of those it belongs to */
     pid_t pid;        /* of a process */
     pid_t parent;

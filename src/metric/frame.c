@@ -7,6 +7,15 @@ void row_init(struct row *r, enum entity_kind kind)
     r->first = metric_first(kind);
 }
 
+void row_add(struct row *sum, const struct row *r, uint64_t mask)
+{
+    FOR_EACH_BIT(i, mask & r->present)
+    {
+        enum metric_id id = r->first + (enum metric_id)i;
+        row_put_u64(sum, id, row_u64(sum, id) + row_u64(r, id));
+    }
+}
+
 void measured_init(struct measured *m, enum entity_kind kind)
 {
     *m = (struct measured){.entity = {.kind = kind}};

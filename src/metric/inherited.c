@@ -34,3 +34,9 @@ uint64_t inherited_u64(const struct inherited *i, enum metric_id id)
 {
     return inherited_has(i, id) ? i->values[places[id]] : 0;
 }
+
+void inherited_add(struct row *sum, const struct inherited *i)
+{
+    FOR_EACH_BIT(id, i->present)
+    row_put_u64(sum, id, row_u64(sum, id) + inherited_u64(i, id));
+}

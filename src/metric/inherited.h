@@ -3,7 +3,7 @@
  * row. There is one for each process. */
 #pragma once
 
-#include "metric/metric.h"
+#include "metric/frame.h"
 
 enum { INHERITED_METRICS = 12 }; /* those with the fold CONSERVED */
 
@@ -22,3 +22,6 @@ static inline bool inherited_has(const struct inherited *i, enum metric_id id)
 {
     return i->present >> id & 1;
 }
+
+/* sum += i, a row of a process. */
+void inherited_add(struct row *sum, const struct inherited *i);

@@ -36,16 +36,18 @@ static inline int keyed_read(struct scan text, const struct keyed *keys, unsigne
     uint64_t letters = 0; /* those that keys begin with: most lines need no closer look */
     for (unsigned k = 0; k < count; k++)
         letters |= BIT(*keys[k].key & 63);
+    unsigned next = 0; /* the kernel's order is most often ours */
     struct scan line;
     while (seen != all && scan_line(&text, &line) && line.end < text.at) {
         if (!(letters & BIT(*line.at & 63))) /* an empty line shows its newline */
             continue;
-        for (unsigned k = 0; k < count; k++) {
+        for (unsigned i = 0, k = next; i < count; i++, k = k + 1 < count ? k + 1 : 0) {
             if (*line.at != *keys[k].key || !scan_word(&line, keys[k].key))
                 continue;
             if (!keys[k].read(&line, &values[k]) || !scan_done(&line))
                 return -EBADMSG;
             seen |= 1 << k;
+            next = k + 1 < count ? k + 1 : 0;
             break;
         }
     }

@@ -6,9 +6,9 @@
  *
  * Each of several targets has columns "target.NAME.cpu_seconds", a thing of the machine
  * "disk.vda.read_bytes". The columns are those of the first sample: what comes later has none. */
+#include "metric/column.h"
 #include "sink/sinks.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum group_of { OF_WHOLE, OF_TARGET, OF_THING, OF_SELF };
@@ -30,12 +30,11 @@ struct table {
 /* ---- The heading ----------------------------------------------------------------------------- */
 
 /* Names come from outside: a comma or a quote must not make a column. */
-static void add_name(struct buf *b, const char *lead, const char *name, const char *metric)
+static void add_column(struct buf *b, const char *lead, const char *metric)
 {
-    bool quoted = strpbrk(name, ",\"\r\n") != NULL;
+    bool quoted = strpbrk(lead, ",\"\r\n") != NULL;
     buf_puts(b, quoted ? ",\"" : ",");
-    buf_puts(b, lead);
-    for (const char *c = name; *c; c++) {
+    for (const char *c = lead; *c; c++) {
         if (*c == '"')
             buf_putc(b, '"');
         buf_putc(b, *c);
@@ -43,8 +42,7 @@ static void add_name(struct buf *b, const char *lead, const char *name, const ch
     buf_printf(b, "%s%s", metric, quoted ? "\"" : "");
 }
 
-static void add_group(struct sink *s, struct group g, const char *lead, const char *name,
-                      const char *between, enum metric_id first)
+static void add_group(struct sink *s, struct group g, enum entity_kind kind, const char *name)
 {
     struct table *t = s->state;
     struct group *longer = realloc(t->groups, (t->count + 1) * sizeof *longer);
@@ -53,12 +51,12 @@ static void add_group(struct sink *s, struct group g, const char *lead, const ch
         return;
     t->groups = longer;
     longer[t->count++] = g;
-    FOR_EACH_BIT(i, g.columns)
-    {
-        char metric[128];
-        snprintf(metric, sizeof metric, "%s%s", between, metric_of(first + i)->facts.name);
-        add_name(&s->text, lead, name, metric);
-    }
+    struct buf lead = {0};
+    column_lead(&lead, kind, g.part, name);
+    t->failed |= buf_failed(&lead);
+    FOR_EACH_BIT(i, lead.data ? g.columns : 0)
+    add_column(&s->text, lead.data, metric_of(metric_first(kind) + i)->facts.name);
+    buf_done(&lead);
 }
 
 static void add_targets(struct sink *s, const struct frame *f)
@@ -67,11 +65,8 @@ static void add_targets(struct sink *s, const struct frame *f)
         for (unsigned part = 0; part < PARTS; part++) {
             if (!f->targets[i].parts[part].row)
                 continue;
-            char between[32];
-            snprintf(between, sizeof between, part == PART_COMBINED ? "." : ".%s_",
-                     part_prefix(part));
             struct group g = {OF_TARGET, i, part, s->selection.parts[part]};
-            add_group(s, g, "target.", f->targets[i].name, between, process_first);
+            add_group(s, g, ENTITY_TARGET, f->targets[i].name);
         }
 }
 
@@ -90,10 +85,7 @@ static void add_things(struct sink *s, const struct frame *f)
         if (!has_columns(s, kind) || !s->selection.of[kind])
             continue;
         struct group g = {OF_THING, m->number, 0, s->selection.of[kind]};
-        char lead[40];
-        snprintf(lead, sizeof lead, kind == ENTITY_SYSTEM ? "%s_" : "%s.", entity_kind_name(kind));
-        add_group(s, g, lead, entity_name(&m->entity), kind == ENTITY_SYSTEM ? "" : ".",
-                  metric_first(kind));
+        add_group(s, g, kind, entity_name(&m->entity));
     }
 }
 
@@ -117,12 +109,11 @@ static void csv_heading(struct sink *s, const struct frame *f)
     buf_puts(&s->text, "time,elapsed_seconds,interval_seconds");
     for (unsigned part = 0; part < PARTS; part++)
         if (f->target[part].row)
-            add_group(s, (struct group){OF_WHOLE, 0, part, s->selection.parts[part]},
-                      part_prefix(part), "", "_", process_first);
+            add_group(s, (struct group){OF_WHOLE, 0, part, s->selection.parts[part]}, ENTITY_TARGET,
+                      NULL);
     add_targets(s, f);
     add_things(s, f);
-    add_group(s, (struct group){OF_SELF, 0, 0, s->selection.of[ENTITY_SELF]}, "self_", "", "",
-              self_first);
+    add_group(s, (struct group){OF_SELF, 0, 0, s->selection.of[ENTITY_SELF]}, ENTITY_SELF, NULL);
     buf_putc(&s->text, '\n');
     s->text.failed |= t->failed;
 }

@@ -161,6 +161,19 @@ static void jsonl_process_end(struct sink *s, const struct process_end *e)
     line_end(&j, s);
 }
 
+static void jsonl_mark(struct sink *s, const struct told_mark *m)
+{
+    static const char *const types[MARK_KINDS] = {
+        [MARK_PHASE_END] = "phase",
+        [MARK_EVENT] = "event",
+        [MARK_GAUGE] = "gauge",
+    };
+    struct json_out j;
+    line_begin(&j, s, types[m->kind]);
+    record_json_mark(&j, m, &s->selection);
+    line_end(&j, s);
+}
+
 static void jsonl_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
 {
     struct json_out j;
@@ -185,6 +198,7 @@ const struct sink_kind sink_jsonl = {
     .begin = jsonl_begin,
     .frame = jsonl_frame,
     .process_end = jsonl_process_end,
+    .mark = jsonl_mark,
     .note = jsonl_note,
     .summary = jsonl_summary,
 };

@@ -286,6 +286,8 @@ void record_json_summary(struct json_out *j, const struct summary *s,
     FOR_EACH_BIT(i, selection->of[ENTITY_SELF])
     add_series(j, &s->self[i], metric_of(metric_first(ENTITY_SELF) + i), NULL);
     json_object_end(j);
+    if (mark_totals_any(&s->marks))
+        record_json_marks(j, &s->marks, selection);
     add_survivors(j, s);
     json_key(j, "notes");
     json_array(j);

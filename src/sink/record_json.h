@@ -19,6 +19,12 @@ void record_json_end(struct json_out *j, const struct toll_end *end);
 /* "limits" with what is known of them. */
 void record_json_limits(struct json_out *j, const struct limits *limits);
 
+/* A mark, and what all marks came to, as members of the object that is open. */
+void record_json_mark(struct json_out *j, const struct told_mark *m,
+                      const struct selection *selection);
+void record_json_marks(struct json_out *j, const struct mark_totals *t,
+                       const struct selection *selection);
+
 /* Everything of a summary as members of the object that is open. */
 void record_json_summary(struct json_out *j, const struct summary *s,
                          const struct selection *selection);

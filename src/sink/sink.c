@@ -71,11 +71,32 @@ static char *name_descriptor(int fd)
     return strdup(fd == STDOUT_FILENO ? "stdout" : fd == STDERR_FILENO ? "stderr" : name);
 }
 
+static int check_flags(unsigned flags, struct toll_error *e)
+{
+    unsigned unknown = flags & ~(unsigned)(TOLL_OUTPUT_COLOR | TOLL_OUTPUT_VERBOSE);
+    return unknown ? err_set(e, -EINVAL, "the flags of the output have 0x%x, which means nothing",
+                             unknown)
+                   : 0;
+}
+
+/* A path says by itself whether it can be written to. */
+static int check_output(const struct toll_output *o, struct toll_error *e)
+{
+    int r = check_flags(o->flags, e);
+    if (r < 0 || o->destination)
+        return r;
+    if (!o->format)
+        return err_set(e, -EINVAL, "an output to a descriptor has no name to tell its format");
+    return fcntl(o->fd, F_GETFD) < 0 ? err_set(e, -EBADF, "descriptor %d is not open", o->fd) : 0;
+}
+
 int sink_open(struct sink **ret, const struct toll_output *output,
               const struct selection *selection, struct toll_error *e)
 {
     const struct sink_kind *kind;
-    int r = sink_choose(output->format, output->destination, &kind, e);
+    int r = check_output(output, e);
+    if (r == 0)
+        r = sink_choose(output->format, output->destination, &kind, e);
     if (r < 0)
         return r;
     struct sink *s = calloc(1, sizeof *s);
@@ -134,7 +155,7 @@ static void cut_off(const struct sink *s, size_t half)
 static int write_rest(struct sink *s)
 {
     size_t written;
-    int r = file_write_all(s->fd, s->rest.data, s->rest.length, &written);
+    int r = file_write_quietly(s->fd, s->rest.data, s->rest.length, &written);
     if (r < 0) {
         memmove(s->rest.data, s->rest.data + written, s->rest.length - written);
         s->rest.length -= written;
@@ -150,7 +171,7 @@ static int write_whole(struct sink *s)
     int r = s->rest.length ? write_rest(s) : 0;
     if (r < 0)
         return r;
-    r = file_write_all(s->fd, s->text.data, s->text.length, &half);
+    r = file_write_quietly(s->fd, s->text.data, s->text.length, &half);
     if (r == -EAGAIN && half) {
         buf_add(&s->rest, s->text.data + half, s->text.length - half);
         return buf_failed(&s->rest) ? -ENOMEM : 0;
@@ -185,7 +206,7 @@ int sink_begin(struct sink *s, const struct run *run)
 {
     s->run = run;
     if (is_late(s)) {
-        if (s->made_file)
+        if (s->made_file && !s->stays_open)
             unlink(s->name);
         return 0;
     }
@@ -220,6 +241,14 @@ int sink_process_end(struct sink *s, const struct process_end *e)
     return write_piece(s);
 }
 
+int sink_mark(struct sink *s, const struct told_mark *m)
+{
+    if (!s->kind->mark)
+        return 0;
+    s->kind->mark(s, m);
+    return write_piece(s);
+}
+
 int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
 {
     if (!s->kind->note)
@@ -230,8 +259,10 @@ int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
 
 static int open_late(struct sink *s)
 {
-    close(s->fd);
-    s->fd = open_path(s->name);
+    if (!s->stays_open) {
+        close(s->fd);
+        s->fd = open_path(s->name);
+    }
     if (s->fd < 0 || (ftruncate(s->fd, 0) < 0 && errno != EINVAL)) {
         s->failure = s->fd < 0 ? s->fd : -errno;
         s->dropped++;
@@ -265,7 +296,32 @@ int sink_summary(struct sink *s, const struct summary *summary)
         return r;
     s->kind->summary(s, summary);
     r = write_piece(s);
-    if (r < 0 && is_late(s) && s->made_file)
+    if (r < 0 && is_late(s) && s->made_file && !s->stays_open) /* a name may be another's by now */
         unlink(s->name);
     return r < 0 ? r : flush_rest(s);
+}
+
+int sink_report(struct buf *out, const char *format, unsigned flags,
+                const struct selection *selection, const struct summary *summary,
+                struct toll_error *e)
+{
+    const struct sink_kind *kind;
+    int r = check_flags(flags, e);
+    if (r == 0)
+        r = sink_choose(format ? format : "", NULL, &kind, e);
+    if (r < 0)
+        return r;
+    if (!kind->summary || kind->frame)
+        return err_set(e, -EINVAL, "'%s' is no format of a summary alone", format);
+    struct sink s = {.kind = kind, .fd = -1, .flags = flags, .selection = *selection};
+    s.run = summary->run;
+    kind->summary(&s, summary);
+    if (kind->close)
+        kind->close(&s);
+    if (buf_failed(&s.text))
+        r = err_set(e, -ENOMEM, "no memory for the summary");
+    else
+        buf_add(out, s.text.data, s.text.length);
+    buf_done(&s.text);
+    return r;
 }

@@ -10,6 +10,8 @@
 #include "base/json_out.h"
 #include "metric/process.h"
 #include "metric/selection.h"
+#include "parse/mark_text.h"
+#include "summary/phases.h"
 #include "summary/summary.h"
 
 struct sink;
@@ -25,6 +27,18 @@ struct process_end {
     uint64_t elapsed_ns;
 };
 
+/* Something that the job said of itself. */
+struct told_mark {
+    enum mark_kind kind; /* of a phase: its end */
+    const char *name;
+    pid_t pid;
+    uint64_t elapsed_ns;       /* when it was said */
+    uint64_t start_ns;         /* of the run, on the clock of the phase */
+    double value;              /* of a gauge */
+    struct scan attributes;    /* for mark_text_attribute */
+    const struct phase *phase; /* borrowed, NULL: it is none */
+};
+
 struct sink_kind {
     struct toll_format format;
     /* All optional, all add to sink->text. */
@@ -32,6 +46,7 @@ struct sink_kind {
     void (*heading)(struct sink *s, const struct frame *f); /* once, before the first frame */
     void (*frame)(struct sink *s, const struct frame *f);
     void (*process_end)(struct sink *s, const struct process_end *e);
+    void (*mark)(struct sink *s, const struct told_mark *m);
     void (*note)(struct sink *s, uint64_t elapsed_ns, const char *sentence);
     void (*summary)(struct sink *s, const struct summary *summary);
     void (*close)(struct sink *s); /* free sink->state */
@@ -42,8 +57,9 @@ struct sink {
     char *name; /* owned: the path, or what the descriptor is called */
     int fd;
     bool owns_fd;
-    bool made_file; /* the file was not there before */
-    unsigned flags; /* TOLL_OUTPUT_… */
+    bool made_file;  /* the file was not there before */
+    bool stays_open; /* a summary alone does not wait for its file to be opened again */
+    unsigned flags;  /* TOLL_OUTPUT_… */
     struct selection selection;
     const struct run *run; /* borrowed, from the beginning on */
     void *state;           /* of the kind, NULL at first */
@@ -77,5 +93,11 @@ void sink_close(struct sink *s, bool discard);
 int sink_begin(struct sink *s, const struct run *run);
 int sink_frame(struct sink *s, const struct frame *f);
 int sink_process_end(struct sink *s, const struct process_end *e);
+int sink_mark(struct sink *s, const struct told_mark *m);
 int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence);
 int sink_summary(struct sink *s, const struct summary *summary);
+
+/* The summary as that kind writes it, added to *out. -EINVAL and a sentence when it has none. */
+int sink_report(struct buf *out, const char *format, unsigned flags,
+                const struct selection *selection, const struct summary *summary,
+                struct toll_error *e);

@@ -325,6 +325,7 @@ static void text_summary(struct sink *s, const struct summary *summary)
     add_head(s, summary);
     if (summary->has_target)
         add_target(s, summary);
+    text_marks(s, &summary->marks);
     add_machine(s, summary);
     add_survivors(s, summary);
     add_notes(s, summary);

@@ -35,3 +35,6 @@ void text_rest(struct sink *s, const struct text_rows *r);
 /* Several of a kind, one line each: totals and peaks of what has a heading in a line. */
 void text_kind(struct sink *s, const struct summary *summary, enum entity_kind kind);
 void text_targets(struct sink *s, const struct summary *summary);
+
+/* Phases and the program's own figures; nothing when nobody said anything. */
+void text_marks(struct sink *s, const struct mark_totals *t);

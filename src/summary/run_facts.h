@@ -17,7 +17,8 @@ struct run {
     char **labels;  /* owned "key=value", NULL behind the last; or NULL */
     char host[65];
     char kernel[65];
-    unsigned cpus;              /* that may be used */
+    unsigned cpus;              /* that may be used … */
+    unsigned online_cpus;       /* … and that the machine has; 0: not known */
     pid_t pid;                  /* of the main process, 0: there is none */
     struct run_target *targets; /* owned; what was attached to, none for a command */
     size_t target_count;

@@ -48,6 +48,7 @@ void summary_done(struct summary *s)
     for (size_t i = 0; i < s->thing_count; i++)
         free(s->things[i].series);
     free(s->things);
+    mark_totals_done(&s->marks);
     free(s->targets);
     free(s->histograms);
     octave_store_done(&s->octaves);

@@ -6,6 +6,7 @@
 #include "metric/frame.h"
 #include "metric/limits.h"
 #include "metric/quality.h"
+#include "summary/mark_totals.h"
 #include "summary/run_facts.h"
 #include "summary/series.h"
 
@@ -45,6 +46,7 @@ struct summary {
     struct series self[SELF_METRICS];
     struct thing_summary *things; /* owned, by their numbers */
     size_t thing_count;
+    struct mark_totals marks;
     struct survivor survivors[SUMMARY_STILL_RUNNING];
     size_t survivor_count;        /* may exceed what the array holds */
     char *notes[SUMMARY_NOTES];   /* owned sentences */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The header and the library agree: what is declared is exported, and nothing else is."""
+"""The header and the library agree: what is declared is exported, and nothing else is; what was
+exported once stays."""
 
 import os
 import re
@@ -50,9 +51,52 @@ def test_header_declares_something():
     assert all(name.startswith("toll_") for name in names), names
 
 
+def promised():
+    """The names of src/libtoll.map with the version each belongs to: NAME@@VERSION."""
+    with open(os.path.join(TOP, "src", "libtoll.map"), encoding="utf-8") as file:
+        text = re.sub(r"#.*", "", file.read())
+    found = []
+    for version, names in re.findall(r"(\w+) \{\s*global:(.*?)local:", text, flags=re.DOTALL):
+        found += [f"{name}@@{version}" for name in re.findall(r"(\S+);", names)]
+    return found
+
+
+def test_every_name_is_promised_once():
+    names = [name.split("@")[0] for name in promised()]
+    assert names == sorted(set(names)), "src/libtoll.map is in alphabetical order"
+    missing = sorted(declared() - set(names))
+    assert missing == [], "toll.h declares what src/libtoll.map does not list"
+    gone = sorted(set(names) - declared())
+    assert gone == [], "programs are linked with these: they stay in toll.h"
+
+
 @pytest.mark.skipif(SANITIZED, reason="sanitizers export names of their own")
 def test_shared_library_exports_the_header():
     assert defined(f"{BUILD}/libtoll.so", "--dynamic") == declared()
+
+
+def dynamic_section():
+    done = subprocess.run(["readelf", "--dynamic", "--wide", f"{BUILD}/libtoll.so"],
+                          capture_output=True, text=True, check=True)
+    return re.findall(r"\((\w+)\)[^[\n]*\[([^]]*)\]", done.stdout)
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers export names of their own")
+def test_names_have_the_version_they_were_promised_with():
+    command = ["nm", "--dynamic", "--with-symbol-versions", "--defined-only", "--extern-only"]
+    done = subprocess.run([*command, f"{BUILD}/libtoll.so"], capture_output=True, text=True,
+                          check=True)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert sorted(row[2] for row in rows if row[1] != "A") == promised()
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers are libraries too")
+def test_shared_library_is_called_and_needs_what_it_says():
+    """docs/library.md: the soname, and nothing but the C library."""
+    entries = dynamic_section()
+    assert [value for key, value in entries if key == "SONAME"] == ["libtoll.so.0"]
+    needed = {value for key, value in entries if key == "NEEDED"}
+    assert needed <= {"libc.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2"}, needed
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers export names of their own")
@@ -81,20 +125,34 @@ def there(compiler):
     return subprocess.run(["which", compiler], capture_output=True, check=False).returncode == 0
 
 
+# sigset_t and pid_t are POSIX's.
+C_OPTIONS = ["-D_POSIX_C_SOURCE=200809L", "-Wstrict-prototypes", *WARNINGS]
+
+
+@pytest.mark.parametrize("standard", ["c99", "c11", "c17", "gnu17"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_header_alone_as_c11(tmp_path, compiler):
+def test_header_alone_as_c(tmp_path, compiler, standard):
     if not there(compiler):
         pytest.skip(f"no {compiler}")
-    # sigset_t and pid_t are POSIX's.
-    options = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wstrict-prototypes", *WARNINGS]
-    compile_header(tmp_path, [compiler], ".c", options)
+    compile_header(tmp_path, [compiler], ".c", [f"-std={standard}", *C_OPTIONS])
 
 
+@pytest.mark.parametrize("standard", ["c++11", "c++17", "c++20"])
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_header_alone_as_cpp17(tmp_path, compiler):
+def test_header_alone_as_cpp(tmp_path, compiler, standard):
     if not there(compiler):
         pytest.skip(f"no {compiler}")
-    compile_header(tmp_path, [compiler], ".cc", ["-std=c++17", *WARNINGS])
+    compile_header(tmp_path, [compiler], ".cc", [f"-std={standard}", *WARNINGS])
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_header_is_clean_to_those_who_ask_for_more(tmp_path, compiler):
+    """A program may have these warnings on, and headers that are not the system's get them too."""
+    if not there(compiler):
+        pytest.skip(f"no {compiler}")
+    more = ["-Wshadow", "-Wundef", "-Wredundant-decls", "-Wmissing-prototypes", "-Wconversion",
+            "-Wc++-compat"]
+    compile_header(tmp_path, [compiler], ".c", ["-std=c11", *C_OPTIONS, *more])
 
 
 @pytest.mark.skipif(SANITIZED, reason="a program without sanitizers cannot load it")
@@ -146,7 +204,7 @@ static int measure(void)
     if (f && fgets(text, sizeof text, f))
         for (char *at = text; (at = strchr(at, ' ')); at++)
             others++;
-    struct toll_end end;
+    struct toll_end end = {.size = sizeof end};
     toll_tracker_finish(t, &end);
     toll_tracker_free(t);
     return 0;

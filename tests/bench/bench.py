@@ -3,7 +3,7 @@
 
     BENCH_N=100           only trees of that size (several with commas)
     BENCH_ONLY=floor      only these parts: cadence, attach, system, network, floor, slowdown,
-                          start, count
+                          start, count, python
     BENCH_ROUNDS=3        that many times as many repetitions
 """
 import os
@@ -16,6 +16,7 @@ import cadence
 import counting
 import measure
 import network_bytes
+import python_package
 import slowdown
 import starting
 import whole_machine
@@ -29,6 +30,7 @@ PARTS = {
     "slowdown": slowdown.run,
     "start": starting.run,
     "count": counting.run,
+    "python": python_package.run,
 }
 
 

@@ -10,6 +10,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -29,11 +30,11 @@ def load(path):
 refresh = load(TOP / "tools/refresh-docs")
 
 MAN_PAGE = BUILD / "man/toll.1"
-DOCUMENTS = [
+DOCUMENTS = sorted(
     path
-    for path in [*sorted(TOP.glob("*.md")), *sorted((TOP / "docs").rglob("*.md"))]
+    for path in [*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md"), *(TOP / "examples").glob("*.md")]
     if path.is_file()
-]
+)
 
 
 BLOCKS = [
@@ -99,6 +100,15 @@ def test_links_lead_somewhere(path):
     assert missing == []
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(TOP)))
+def test_links_within_lead_somewhere(path):
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    titles_there = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles_there}
+    anchors |= set(re.findall(r'<a id="([^"]+)">', text))
+    assert [link for link in re.findall(r"\]\(#([^)]+)\)", text) if link not in anchors] == []
+
+
 def test_every_dependency_has_its_reason():
     script = (TOP / "tools/bootstrap").read_text(encoding="utf-8")
     lists = re.findall(r"^\w+_packages='([^']+)'", script, flags=re.MULTILINE)
@@ -141,6 +151,7 @@ def test_completion_has_every_option(file):
 
 def test_man_page_and_readme_name_real_options_only():
     known = {name for _, name in options()} | {"version", "json", "markdown", "strict"}
+    known |= {"cflags", "libs"}  # of pkg-config
     template = (TOP / "man/toll.1.in").read_text(encoding="utf-8").replace("\\-", "-")
     template = template.replace("--name", "").replace("--epochs", "")  # of an example
     text = template + (TOP / "README.md").read_text(encoding="utf-8")
@@ -164,6 +175,12 @@ def test_configuration_file_of_the_man_page_works(tmp_path):
 def test_metrics_are_up_to_date():
     shown = refresh.METRICS.read_text(encoding="utf-8")
     assert shown == refresh.printed("toll metrics --markdown", BUILD), "run tools/refresh-docs"
+
+
+def test_reference_is_up_to_date():
+    done = subprocess.run([TOP / "tools/api-docs", "--check"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("block", marked("output") or [pytest.param(None, id="none")])
@@ -202,7 +219,9 @@ def written(tmp_path_factory):
     command = [TOLL, "run", "-q", "--processes=all", "-o", "full.csv"]
     for name in ("run.csv", "run.jsonl", "run.json"):
         command += ["-o", name]
-    job = "sleep 1 & (sleep 0.05); sleep 0.2; exit 3"
+    marks = ("phase begin p k=v", "gauge g 1", "event e k=v", "phase end p")
+    said = [f"{TOLL} mark {mark}" for mark in marks]
+    job = f"sleep 1 & {said[0]}; (sleep 0.05); sleep 0.2; {'; '.join(said[1:])}; exit 3"
     done = subprocess.run([*command, "--", "sh", "-c", job], cwd=directory, check=False)
     assert done.returncode == 3
     write_others(directory)
@@ -227,11 +246,11 @@ def keys_written(directory):
 
 
 def keys(value):
-    """Every key at any depth; those of labels are the user's."""
+    """Every key at any depth; those of labels and attributes are the user's."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield key
-            if key != "labels":
+            if key not in ("labels", "attributes"):
                 yield from keys(inner)
     elif isinstance(value, list):
         for inner in value:
@@ -281,15 +300,16 @@ def test_formats_describes_every_key(written):
     assert [key for key in sorted(found) if f"`{key}`" not in text and f'"{key}"' not in text] == []
 
 
-def runnable():
-    text = (TOP / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"<!-- runnable -->\n```sh\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+def runnable(language, *paths):
+    text = "".join(path.read_text(encoding="utf-8") for path in paths or refresh.documents())
+    block = rf"<!-- runnable -->\n```{language}\n(.*?)^```$"
+    blocks = re.findall(block, text, re.DOTALL | re.MULTILINE)
     assert blocks
     return blocks
 
 
-@pytest.mark.parametrize("script", runnable())
-def test_readme_runs(script, tmp_path):
+@pytest.mark.parametrize("script", runnable("sh"))
+def test_what_documents_say_runs(script, tmp_path):
     subprocess.run(
         ["sh", "-eu", "-c", script],
         cwd=tmp_path,
@@ -299,6 +319,59 @@ def test_readme_runs(script, tmp_path):
         check=True,
         timeout=60,
     )
+
+
+@pytest.mark.skipif(not (BUILD / "python/toll").exists(), reason="no headers of Python")
+@pytest.mark.parametrize("script", runnable("python"))
+def test_python_shown_runs(script, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(BUILD / "python")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+def test_readme_shows_ten_lines_of_python():
+    (script,) = runnable("python", TOP / "README.md")
+    assert len(script.splitlines()) == 10
+
+
+def programs():
+    pattern = re.compile(r"<!-- program -->\n```c\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+    found = [
+        pytest.param(text, id=path.name)
+        for path in refresh.documents()
+        for text in pattern.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert found
+    return found
+
+
+@pytest.mark.skipif("TOLL_SANITIZED" in os.environ, reason="built without sanitizers")
+@pytest.mark.parametrize("program", programs())
+def test_programs_compile_and_tell_the_truth(program, tmp_path):
+    """What a program prints of itself is what wait4 says, but for its start, its end and what
+    measuring takes."""
+    (tmp_path / "program.c").write_text(program)
+    subprocess.run(
+        ["cc", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{TOP}/include", "program.c", "-o",
+         "program", f"-L{BUILD}", "-ltoll", f"-Wl,-rpath,{BUILD}"],
+        cwd=tmp_path, check=True, timeout=60)
+    with open(tmp_path / "stdout", "w+", encoding="utf-8") as file:
+        process = subprocess.Popen([tmp_path / "program"], stdout=file, cwd=tmp_path)
+        _, process.returncode, usage = os.wait4(process.pid, 0)
+        file.seek(0)
+        said = re.fullmatch(r"([\d.]+) s CPU time \((\w+)\)\n", file.read())
+    used = usage.ru_utime + usage.ru_stime
+    assert process.returncode == 0
+    assert 0.5 * used <= float(said[1]) <= used + 0.001
 
 
 # ---- The repository stands alone ------------------------------------------------------------------

@@ -27,6 +27,9 @@ EVERY_CALL_UP_TO = 40
 
 # Long enough for some samples, with a child and an orphan.
 JOB = "echo out; : > started; (sleep 0.01 &); sleep 0.02; exit 7"
+# … and one that says where it is.
+MARKS = f"{TOLL} mark phase begin p k=v; {TOLL} mark event e k=v; {TOLL} mark gauge g 1"
+MARKING_JOB = f"echo out; : > started; {MARKS}; {TOLL} mark phase end p; exit 7"
 
 
 class Outcome:
@@ -119,11 +122,11 @@ def check(outcome):
         assert not left, f"left behind for a job that was never started: {left}"
 
 
-def walk(tmp_path, kind, suffix="", options=()):
+def walk(tmp_path, kind, suffix="", options=(), job=JOB):
     """The first call fails, then the second, … until a run ends before its turn comes."""
     n = 1
     while True:
-        outcome = Outcome(tmp_path / str(n), f"{kind}:{n}{suffix}", options)
+        outcome = Outcome(tmp_path / str(n), f"{kind}:{n}{suffix}", options, job)
         check(outcome)
         if not outcome.fired:
             # Nothing failed, so nothing may be missing.
@@ -168,6 +171,12 @@ def test_one_failure(tmp_path, kind):
 def test_from_then_on(tmp_path, kind):
     """It does not get better: no memory, no descriptors, no room on the disk any more."""
     walk(tmp_path, kind, "+")
+
+
+@pytest.mark.parametrize("suffix", ["", "+"])
+@pytest.mark.parametrize("kind", ["malloc", "calloc", "realloc"])
+def test_marks_without_memory(tmp_path, kind, suffix):
+    walk(tmp_path, kind, suffix, job=MARKING_JOB)
 
 
 # ---- What runs already ---------------------------------------------------------------------------

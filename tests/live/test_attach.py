@@ -144,13 +144,15 @@ def test_a_killed_target(place):
 
 
 def test_how_the_target_ended_not_its_last_descendant(place):
-    with running(place, "sh", "-c", "(sleep 0.6; exit 7) & sleep 0.2; exit 3") as p:
+    script = "(sleep 0.9; exit 7) & echo ready; sleep 0.4; exit 3"
+    with running(place, "sh", "-c", script) as p:
+        assert p.stdout.readline() == b"ready\n"  # before that there is no descendant to be seen
         toll = attach(place, "-i", "1h", "--wait", "all", p.pid)
         p.wait()
         toll.wait()
     end = toll.summary["end"]
     assert (end["status"], end["code"]) in (("exited", 3), ("unknown", None))
-    assert toll.total("wall_seconds") > 0.3, "the descendant was waited for"
+    assert toll.total("wall_seconds") > 0.45, "the descendant was waited for"
 
 
 def test_the_end_of_many_is_noticed_at_once(place):

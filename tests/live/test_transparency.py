@@ -108,7 +108,11 @@ def test_inherits_everything(place, situation):
     under = state(place, [place.toll, "run", *QUIET, "-o", str(place.path("x.jsonl")), "--"],
                   str(place.path("under")), script)
     # Each run of the shell that starts it has the same group: the tests'. SigQ counts others too.
-    assert under == bare
+    added = re.findall(r"^env TOLL_SOCKET=.*\n", under, re.M)
+    assert len(added) == 1 and under.replace(added[0], "") == bare
+    silent = state(place, [place.toll, "run", *QUIET, "--no-marks", "--"],
+                   str(place.path("silent")), script)
+    assert silent == bare
 
 
 @pytest.mark.parametrize("ignored", [True, False])
@@ -119,7 +123,7 @@ def test_inherits_signal_mask_and_sigchld(place, ignored):
         signal.signal(signal.SIGCHLD, signal.SIG_IGN if ignored else signal.SIG_DFL)
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     found = []
-    for before in ([], [place.toll, "run", *QUIET, "--"]):
+    for before in ([], [place.toll, "run", *QUIET, "--no-marks", "--"]):
         status, _, _ = place.call([*before, place.helper("state"), "found"], preexec_fn=prepare,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         assert status == 0

@@ -75,6 +75,12 @@ def test_build_only(fake):
     assert fake.calls() == ["install -qq -y --no-install-recommends meson"]
 
 
+def test_wheel(fake):
+    fake.debian(missing=["meson", "python3-dev", "zsh"])
+    assert fake.run("--wheel").returncode == 0
+    assert fake.calls() == ["install -qq -y --no-install-recommends meson python3-dev"]
+
+
 def test_lists_are_refreshed_when_the_first_try_fails(fake):
     tried = fake.log.with_name("tried")
     fake.debian(missing=["zsh"], apt_status=f"[ $1 = update ] || [ -e {tried} ] || {{ : >{tried}; exit 100; }}")

@@ -298,11 +298,14 @@ def test_bash_offers_every_metric_once():
 
 @needs("bash")
 def test_bash_offers_subcommands_and_their_words():
-    subcommands = ["attach", "doctor", "help", "metrics", "run", "system"]
+    subcommands = ["attach", "doctor", "help", "mark", "metrics", "run", "system"]
     assert bash_offers("toll ") == ["--help", "--version", *subcommands]
     assert bash_offers("toll help ") == subcommands
     assert bash_offers("toll metrics --") == ["--json", "--markdown"]
     assert bash_offers("toll metrics --json ") == []
+    assert bash_offers("toll mark ") == ["-v", "event", "gauge", "phase"]
+    assert bash_offers("toll mark phase ") == ["begin", "end"]
+    assert bash_offers("toll mark event ") == []
     assert bash_offers("toll run --summary=") == ["json", "none", "text"]
     assert bash_offers("toll run --summary=j") == ["json"]
     assert bash_offers("toll run --name ") == []
@@ -354,11 +357,14 @@ def test_fish_offers_every_metric_once(place):
 
 @needs("fish")
 def test_fish_offers_nothing_else(place):
-    subcommands = ["attach", "doctor", "help", "metrics", "run", "system"]
+    subcommands = ["attach", "doctor", "help", "mark", "metrics", "run", "system"]
     assert sorted(fish_offers(place, "toll help ")) == subcommands
     assert sorted(fish_offers(place, "toll metrics --")) == ["--json", "--markdown"]
     assert fish_offers(place, "toll metrics --json ") == {}
     assert fish_offers(place, "toll run --name ") == {}
+    assert sorted(fish_offers(place, "toll mark p")) == ["phase"]
+    assert sorted(fish_offers(place, "toll mark phase ")) == ["begin", "end"]
+    assert fish_offers(place, "toll mark event ") == {}
 
 
 @needs("fish")

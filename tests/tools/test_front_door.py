@@ -30,7 +30,7 @@ def test_help_names_every_target():
     targets = re.findall(r"^make ([\w-]+)", run("make", "help").stdout, flags=re.MULTILINE)
     makefile = (TOP / "Makefile").read_text(encoding="utf-8")
     phony = re.search(r"^\.PHONY: ((?:.*\\\n)*.*)", makefile, flags=re.MULTILINE)[1]
-    private = {"all", "bootstrap", "bootstrap-build", "may-install"}
+    private = {"all", "bootstrap", "bootstrap-build", "bootstrap-wheel", "may-install"}
     assert sorted(targets) == sorted(set(phony.replace("\\\n", " ").split()) - private)
 
 
@@ -71,5 +71,7 @@ def test_uninstall_removes_what_was_installed(tmp_path):
     names = ["share/a file", "link", "share", "kept", "gone already"]
     log = "".join(f"{tmp_path}/{name}\n" for name in names)
     (tmp_path / "meson-logs/install-log.txt").write_text(f"# by Meson\n{log}")
-    assert run("make", "uninstall", f"B={tmp_path}").returncode == 0
+    elsewhere = run("make", "uninstall", f"B={tmp_path}", "PREFIX=/nowhere")
+    assert elsewhere.returncode != 0 and "did not go below /nowhere" in elsewhere.stderr
+    assert run("make", "uninstall", f"B={tmp_path}", f"PREFIX={tmp_path}").returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "meson-logs"]

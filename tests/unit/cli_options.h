@@ -7,9 +7,9 @@
 #include "tree.h"
 
 const struct subcommand subcommands[] = {
-    {"run", "", "", NULL, false, FOR_RUN, NULL},
-    {"attach", "", "", NULL, false, FOR_ATTACH, NULL},
-    {"system", "", "", NULL, false, FOR_SYSTEM, NULL},
+    {"run", "", "", NULL, false, FOR_RUN, NULL, NULL},
+    {"attach", "", "", NULL, false, FOR_ATTACH, NULL, NULL},
+    {"system", "", "", NULL, false, FOR_SYSTEM, NULL, NULL},
     {0},
 };
 

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 static struct toll_tracker *make(void)
 {
@@ -56,6 +57,89 @@ static void test_settings_are_checked(void **state)
     refuse((struct toll_options){.budget_percent = -1});
     refuse((struct toll_options){.budget_percent = 101});
     refuse((struct toll_options){.budget_percent = 0.0 / 0.0});
+    refuse((struct toll_options){.memory = (enum toll_memory)7});
+    refuse((struct toll_options){.processes = (enum toll_processes)7});
+    refuse((struct toll_options){.wait = (enum toll_wait)7});
+}
+
+static int add_output(struct toll_output o, struct toll_error *e)
+{
+    struct toll_tracker *t = make();
+    int r = toll_tracker_add_output(t, &o, e);
+    toll_tracker_free(t);
+    return r;
+}
+
+static void test_outputs_are_checked(void **state)
+{
+    struct toll_error e;
+    assert_int_equal(add_output((struct toll_output){.size = sizeof(struct toll_output)}, &e),
+                     -EINVAL);
+    assert_non_null(strstr(e.message, "format"));
+    struct toll_output o = {.size = sizeof o, .format = "jsonl", .fd = 99};
+    assert_int_equal(add_output(o, &e), -EBADF);
+    assert_non_null(strstr(e.message, "descriptor 99"));
+    o.fd = 2;
+    o.flags = 1 << 9;
+    assert_int_equal(add_output(o, &e), -EINVAL);
+    assert_non_null(strstr(e.message, "0x200"));
+    o.flags = 0;
+    assert_int_equal(add_output(o, &e), 0);
+    o.size = 0;
+    assert_int_equal(add_output(o, &e), -EINVAL);
+}
+
+/* A reader that goes away costs figures, not the program. */
+static void test_a_broken_pipe(void **state)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    struct toll_tracker *t = make();
+    struct toll_output o = {.size = sizeof o, .format = "jsonl", .fd = ends[1]};
+    char *argv[] = {(char[]){"true"}, NULL};
+    assert_int_equal(toll_tracker_add_output(t, &o, NULL), 0);
+    assert_int_equal(toll_tracker_launch(t, argv, NULL, NULL), 0);
+    while (toll_tracker_step(t) > 0)
+        usleep(1000);
+    assert_int_equal(toll_tracker_finish(t, NULL), -EPIPE);
+    toll_tracker_free(t);
+    close(ends[1]);
+}
+
+/* What is not given has its defaults. */
+static void test_nothing_but_defaults(void **state)
+{
+    struct toll_tracker *t = NULL;
+    assert_int_equal(toll_tracker_new(&t, NULL, NULL), 0);
+    assert_int_equal(toll_tracker_add_target(t, NULL, NULL), 0); /* this process */
+    assert_int_equal(toll_tracker_start(t, NULL), 0);
+    assert_int_equal(toll_tracker_fd(t), -1);
+    assert_false(toll_tracker_contains(t, getpid()));
+    struct toll_end no_size = {0};
+    assert_int_equal(toll_tracker_finish(t, &no_size), -EINVAL);
+    assert_int_equal(toll_tracker_finish(t, NULL), 0);
+    toll_tracker_free(t);
+}
+
+static void test_a_fork_has_no_tracker(void **state)
+{
+    struct toll_tracker *t = make();
+    pid_t child = fork();
+    if (child == 0) {
+        struct toll_output o = {.size = sizeof o, .format = "jsonl", .fd = 2};
+        char *argv[] = {(char[]){"true"}, NULL};
+        bool right = toll_tracker_add_target(t, NULL, NULL) == -ESRCH &&
+                     toll_tracker_add_output(t, &o, NULL) == -ESRCH &&
+                     toll_tracker_launch(t, argv, NULL, NULL) == -ESRCH &&
+                     toll_tracker_attach(t, NULL) == -ESRCH &&
+                     toll_tracker_replay(t, "/", NULL) == -ESRCH;
+        _exit(right ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    toll_tracker_free(t);
 }
 
 /* A program built against an older header gives less. */
@@ -71,7 +155,7 @@ static void test_smaller_structs(void **state)
 static void test_out_of_turn(void **state)
 {
     struct toll_tracker *t = make();
-    struct toll_end end;
+    struct toll_end end = {.size = sizeof end};
     struct toll_error e = {0};
     assert_true(toll_tracker_step(t) < 0);
     assert_true(toll_tracker_finish(t, &end) < 0);
@@ -128,7 +212,7 @@ static void test_a_whole_run(void **state)
     struct pollfd fd = {.fd = toll_tracker_fd(t), .events = POLLIN};
     while (toll_tracker_step(t) > 0)
         poll(&fd, 1, 1000);
-    struct toll_end end = {0};
+    struct toll_end end = {.size = sizeof end};
     assert_int_equal(toll_tracker_finish(t, &end), 0);
     assert_true(end.ended && !end.signaled);
     assert_int_equal(end.status, 7);
@@ -151,7 +235,7 @@ static void test_freed_while_it_runs(void **state)
     assert_int_equal(toll_tracker_launch(t, argv, NULL, NULL), 0);
     assert_int_equal(toll_tracker_step(t), 1);
     pid_t pid = toll_tracker_pid(t);
-    struct toll_end end;
+    struct toll_end end = {.size = sizeof end};
     assert_int_equal(toll_tracker_finish(t, &end), 0);
     assert_false(end.ended);
     toll_tracker_free(t);
@@ -181,6 +265,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_settings_are_checked),
+        cmocka_unit_test(test_outputs_are_checked),
+        cmocka_unit_test(test_a_broken_pipe),
+        cmocka_unit_test(test_nothing_but_defaults),
+        cmocka_unit_test(test_a_fork_has_no_tracker),
         cmocka_unit_test(test_smaller_structs),
         cmocka_unit_test(test_out_of_turn),
         cmocka_unit_test(test_a_command_that_cannot_be_run),

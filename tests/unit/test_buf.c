@@ -284,9 +284,54 @@ static void test_decimal_comma(void **state)
     buf_fixed(&b, 1234567, 6);
     buf_putc(&b, ' ');
     buf_utc(&b, 0);
-    expect(&b, "1234.5 1.50 1.5 1.234567 1970-01-01T00:00:00.000Z");
+    buf_putc(&b, ' ');
+    buf_number(&b, 0.1);
+    expect(&b, "1234.5 1.50 1.5 1.234567 1970-01-01T00:00:00.000Z 0.1");
     buf_done(&b);
     setlocale(LC_ALL, "C");
+}
+
+static void test_number(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {
+        {0, "0"},
+        {0.1, "0.1"},
+        {-2.5, "-2.5"},
+        {1e22, "1e+22"},
+        {1e-12, "1e-12"},
+        {123456789, "123456789"},
+        {1.0 / 3, "0.3333333333333333"},
+        {INFINITY, "null"},
+        {NAN, "null"},
+        {5e-324, "4.94065645841247e-324"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf b = {0};
+        buf_puts(&b, "x");
+        buf_number(&b, cases[i].value);
+        assert_string_equal(b.data + 1, cases[i].text);
+        buf_done(&b);
+    }
+    struct buf b = {0};
+    buf_number_short(&b, 123456.789, 4);
+    assert_string_equal(b.data, "1.235e+05");
+    buf_done(&b);
+    uint64_t seed = 1;
+    for (int i = 0; i < 20000; i++) { /* any bits that are a number come back */
+        uint64_t bits = next_random(&seed);
+        double value, again;
+        memcpy(&value, &bits, sizeof value);
+        if (!isfinite(value))
+            continue;
+        struct buf text = {0};
+        buf_number(&text, value);
+        again = strtod(text.data, NULL);
+        assert_true(again == value);
+        buf_done(&text);
+    }
 }
 
 int main(void)
@@ -305,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_pad),
         cmocka_unit_test(test_pad_left),
         cmocka_unit_test(test_decimal_comma),
+        cmocka_unit_test(test_number),
     };
     return RUN("buf", tests);
 }

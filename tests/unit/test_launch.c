@@ -36,14 +36,14 @@ static void test_runs(void **state)
     struct toll_error e = {0};
     struct toll_launch options = {.size = sizeof options, .exec_errno = 0};
     unsigned before = tree_open_fds();
-    assert_int_equal(launch(&l, words("sh", "-c", "exit 7"), &options, &e), 0);
+    assert_int_equal(launch(&l, words("sh", "-c", "exit 7"), NULL, &options, &e), 0);
     assert_true(l.pid > 0 && l.pidfd >= 0);
     assert_true(fcntl(l.pidfd, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(WEXITSTATUS(status_of(&l)), 7);
     int subreaper = 0;
     prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
     assert_int_equal(subreaper, 1);
-    assert_int_equal(launch(&l, words("true", NULL, NULL), NULL, NULL), 0);
+    assert_int_equal(launch(&l, words("true", NULL, NULL), NULL, NULL, NULL), 0);
     assert_int_equal(status_of(&l), 0);
     assert_int_equal(tree_open_fds(), before);
 }
@@ -71,7 +71,7 @@ static void test_not_executable(void **state)
         struct launched l = {.pid = -5};
         struct toll_error e = {0};
         struct toll_launch options = {.size = sizeof options};
-        assert_int_equal(launch(&l, words(cases[i].command, NULL, NULL), &options, &e),
+        assert_int_equal(launch(&l, words(cases[i].command, NULL, NULL), NULL, &options, &e),
                          -cases[i].error);
         assert_int_equal(options.exec_errno, cases[i].error);
         assert_non_null(strstr(e.message, cases[i].command));
@@ -87,9 +87,9 @@ static void test_no_command(void **state)
 {
     struct launched l;
     struct toll_error e = {0};
-    assert_int_equal(launch(&l, NULL, NULL, &e), -EINVAL);
-    assert_int_equal(launch(&l, words(NULL, NULL, NULL), NULL, &e), -EINVAL);
-    assert_int_equal(launch(&l, words("", NULL, NULL), NULL, &e), -EINVAL);
+    assert_int_equal(launch(&l, NULL, NULL, NULL, &e), -EINVAL);
+    assert_int_equal(launch(&l, words(NULL, NULL, NULL), NULL, NULL, &e), -EINVAL);
+    assert_int_equal(launch(&l, words("", NULL, NULL), NULL, NULL, &e), -EINVAL);
     assert_true(*e.message);
 }
 
@@ -102,13 +102,14 @@ static void test_signals_of_the_command(void **state)
     sigprocmask(SIG_SETMASK, &all, &old);
     struct launched l;
     struct toll_launch options = {.size = sizeof options, .signal_mask = &none};
-    assert_int_equal(launch(&l, words("sh", "-c", "kill -TERM $$; exit 1"), &options, NULL), 0);
+    assert_int_equal(launch(&l, words("sh", "-c", "kill -TERM $$; exit 1"), NULL, &options, NULL),
+                     0);
     int status = status_of(&l);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     options.ignore_sigchld = true;
     /* Bit 16 of SigIgn: the fifth digit from the right is odd. */
     assert_int_equal(launch(&l, words("grep", "-qe^SigIgn:.*[13579bdf]....$", "/proc/self/status"),
-                            &options, NULL),
+                            NULL, &options, NULL),
                      0);
     status = status_of(&l);
     sigprocmask(SIG_SETMASK, &old, NULL);

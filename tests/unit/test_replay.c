@@ -77,7 +77,7 @@ static void test_a_life(void **state)
     assert_value(all, process_io_written_bytes, 8192);
     assert_unknown(all, process_memory_rss_bytes);
     assert_int_equal(toll_tracker_step(t), 0);
-    struct toll_end end = {0};
+    struct toll_end end = {.size = sizeof end};
     assert_int_equal(toll_tracker_finish(t, &end), 0);
     assert_true(end.ended);
     assert_int_equal(end.status, 3);

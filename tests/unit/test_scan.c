@@ -285,6 +285,54 @@ static void test_duration(void **state)
     }
 }
 
+/* Compared with what the C library makes of it. */
+static void test_number(void **state)
+{
+    static const char *const good[] = {
+        "0",
+        "-0",
+        "1",
+        "+1",
+        "-1.5",
+        ".5",
+        "5.",
+        "1e3",
+        "1E-3",
+        "1e+3",
+        "0.1",
+        "1e-323",
+        "1e308",
+        "1.7976931348623157e308",
+        "1e-400",
+        "0e99999",
+        "123456789012345678901234567890",
+        "0.000000000000000000000000123",
+        "2.2250738585072014e-308",
+        "9007199254740993",
+        "1e22",
+        "3.141592653589793",
+    };
+    static const char *const bad[] = {"",      "-",   ".",   "e5",    "x",
+                                      "- 1",   "nan", "inf", "1e309", "1e99999999999999999",
+                                      "2e308", "--1"};
+    double value;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        struct scan s = scan_string(good[i]);
+        assert_true(scan_number(&s, &value));
+        assert_true(scan_done(&s) || strstr(good[i], "e9999"));
+        assert_true(value == strtod(good[i], NULL));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct scan s = scan_string(bad[i]);
+        value = 77;
+        bool read = scan_number(&s, &value);
+        assert_true(!read || !scan_done(&s));
+        assert_true(read || (value == 77 && s.at == bad[i]));
+    }
+    struct scan s = scan_string("2e x"); /* an e that is no exponent is left */
+    assert_true(scan_number(&s, &value) && value == 2 && *s.at == 'e');
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_cut_short),   cmocka_unit_test(test_blanks),
         cmocka_unit_test(test_skip_fields), cmocka_unit_test(test_word),
         cmocka_unit_test(test_line),        cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_number),
     };
     return RUN("scan", tests);
 }

@@ -49,7 +49,7 @@ static struct toll_end run(const char *script, uint64_t timeout_ns, uint64_t gra
         struct pollfd fd = {.fd = toll_tracker_fd(t), .events = POLLIN};
         assert_true(poll(&fd, 1, 60000) > 0); /* it would hang; no statement about speed */
     }
-    struct toll_end end;
+    struct toll_end end = {.size = sizeof end};
     assert_int_equal(toll_tracker_finish(t, &end), 0);
     toll_tracker_free(t);
     return end;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * Look at the same process again and again: files stay open in between, nothing runs while nobody
+ * asks. For a loop that wakes anyway, such as a supervisor's or a game's.
+ *
+ *   probe PID TIMES MILLISECONDS */
+#include <toll.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "usage: probe PID TIMES MILLISECONDS\n");
+        return 2;
+    }
+    struct toll_target target = {.size = sizeof target, .id = atoi(argv[1])};
+    struct toll_options options = {
+        .size = sizeof options,
+        .metrics = "cpu_seconds,memory_rss_bytes", /* what is not asked for is not read */
+        .processes = TOLL_PROCESSES_NONE,
+    };
+    struct toll_probe *probe;
+    struct toll_frame *frame;
+    struct toll_error e;
+    int r = toll_probe_new(&probe, &target, &options, &e);
+    if (r < 0) {
+        fprintf(stderr, "probe: %s\n", e.message);
+        return 1;
+    }
+    for (int i = 0; i < atoi(argv[2]); i++) {
+        r = toll_probe_read(probe, &frame);
+        if (r < 0)
+            break;
+        printf("%.15g %.15g\n", toll_frame_get(frame, "target_cpu_seconds"),
+               toll_frame_get(frame, "target_memory_rss_bytes"));
+        fflush(stdout);
+        toll_frame_free(frame);
+        usleep((useconds_t)atoi(argv[3]) * 1000);
+    }
+    toll_probe_free(probe);
+    if (r == -ESRCH)
+        puts("it has ended");
+    else if (r < 0)
+        fprintf(stderr, "probe: %s\n", strerror(-r));
+    return r < 0 && r != -ESRCH;
+}

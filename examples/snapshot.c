@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT
+ * One look: what something has used since it began, and has now.
+ *
+ *   snapshot process PID | tree PID | group PGID | cgroup /PATH | machine */
+#include <toll.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Only what is known is printed. */
+static void print(const char *name, double value)
+{
+    if (!isnan(value))
+        printf("%s %.15g\n", name, value);
+}
+
+static void print_target(const struct toll_frame *frame)
+{
+    print("target_cpu_seconds", toll_frame_get(frame, "target_cpu_seconds"));
+    print("target_memory_rss_bytes", toll_frame_get(frame, "target_memory_rss_bytes"));
+    print("target_processes", toll_frame_get(frame, "target_processes"));
+    for (size_t i = 0; i < frame->row_count; i++) {
+        const struct toll_row *row = toll_frame_row(frame, i);
+        if (row->pid)
+            printf("process %d of %d, %s: %.15g bytes\n", (int)row->pid, (int)row->parent,
+                   row->name, toll_row_get(row, "memory_rss_bytes"));
+    }
+}
+
+/* Everything there is, by walking over it. */
+static void print_machine(const struct toll_frame *frame)
+{
+    const struct toll_metric *metric;
+    double value;
+    for (size_t i = 0; i < frame->row_count; i++) {
+        const struct toll_row *row = toll_frame_row(frame, i);
+        for (size_t k = 0; (metric = toll_row_at(row, k, &value)); k++)
+            if (!isnan(value))
+                printf("%s%s%s_%s %.15g\n", row->entity, *row->name ? "." : "", row->name,
+                       metric->name, value);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    bool is_machine = strcmp(what, "machine") == 0;
+    if (argc != 3 && !(is_machine && argc == 2)) {
+        fprintf(stderr, "usage: snapshot process PID | tree PID | group PGID | cgroup /PATH | "
+                        "machine\n");
+        return 2;
+    }
+    struct toll_options options = {
+        .size = sizeof options,
+        .processes = TOLL_PROCESSES_ALL,
+        .no_children = strcmp(what, "process") == 0,
+    };
+    struct toll_target target = {.size = sizeof target, .kind = TOLL_TARGET_PROCESS};
+    if (strcmp(what, "group") == 0)
+        target.kind = TOLL_TARGET_GROUP;
+    if (strcmp(what, "cgroup") == 0)
+        target.kind = TOLL_TARGET_CGROUP;
+    target.id = is_machine ? 0 : atoi(argv[2]);
+    target.text = argv[2];
+
+    struct toll_frame *frame;
+    struct toll_error e;
+    if (toll_snapshot(&frame, is_machine ? NULL : &target, &options, &e) < 0) {
+        fprintf(stderr, "snapshot: %s\n", e.message);
+        return 1;
+    }
+    (is_machine ? print_machine : print_target)(frame);
+    toll_frame_free(frame);
+    return 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ * What the files of the extension module share. Objects hold a reference to their module: the
+ * stable ABI of 3.8 gives a type no other way to it, and each interpreter has a module of its own.
+ */
+#ifndef TOLL_BINDING_H
+#define TOLL_BINDING_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "toll.h"
+
+#include <sys/types.h>
+
+struct binding {
+    PyTypeObject *tracker_type;
+    PyTypeObject *frame_type;
+    PyTypeObject *row_type;
+    struct toll_probe *self_probe; /* owned; opened at the first look, and again after a fork */
+};
+
+static inline struct binding *binding_of(PyObject *module)
+{
+    return PyModule_GetState(module);
+}
+
+/* Errors and figures of libtoll as Python's. */
+PyObject *raise_error(int code, const struct toll_error *e, const char *doing);
+PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs);
+bool is_whole(const struct toll_metric *metric);
+PyObject *figure_object(double value, bool whole);
+
+/* Frames and rows. */
+PyTypeObject *frame_type_new(void);
+PyTypeObject *row_type_new(void);
+PyObject *frame_object(PyObject *module, struct toll_frame *frame); /* takes the frame */
+PyObject *row_object(PyObject *module, PyObject *frame, const struct toll_row *row);
+
+/* A figure by the name it has in this row; raises kind (borrowed) when it can have no such one. */
+PyObject *row_figure(const struct toll_row *row, const char *name, PyObject *kind);
+/* An attribute for each metric of these entities, behind those of the type itself. */
+PyGetSetDef *metric_attributes(const PyGetSetDef *first, getter get, const char *const *entities);
+/* What the getter of such an attribute was given. */
+struct figure_name {
+    const char *name;
+    size_t index; /* among the metrics of the entity it was found at */
+    bool whole;
+};
+PyObject *row_attribute(const struct toll_row *row, const struct figure_name *figure);
+
+/* Trackers. */
+PyTypeObject *tracker_type_new(void);
+PyObject *tracker_object(PyObject *module, PyObject *args);
+
+/* Methods for any thread. */
+PyObject *tracker_wait(PyObject *self, PyObject *args);
+PyObject *tracker_report(PyObject *self, PyObject *args);
+PyObject *tracker_figure(PyObject *self, PyObject *args);
+PyObject *tracker_frame(PyObject *self, PyObject *unused);
+PyObject *tracker_next_frame(PyObject *self, PyObject *args);
+PyObject *tracker_mark(PyObject *self, PyObject *args);
+
+struct tracker {
+    PyObject_HEAD PyObject *module; /* owned */
+    struct toll_tracker *t;         /* owned; NULL once it was closed */
+    pid_t owner;                    /* the process it belongs to */
+    unsigned users;                 /* calls that are in the library now, without the GIL */
+    bool working;                   /* one of them is not for any thread */
+    bool closing;                   /* the last user frees it */
+    bool finished;                  /* with this result; */
+    bool ended;                     /* whether all targets had ended by then */
+    int result;
+};
+
+/* Between these two the tracker is there, whatever other threads do; false: raised. */
+bool tracker_enter(struct tracker *self);
+void tracker_leave(struct tracker *self);
+
+/* Marks. */
+PyObject *send_mark(struct toll_tracker *t, PyObject *args);
+
+/* Options and targets as the Python side hands them over. */
+struct asked {
+    struct toll_options options;
+    PyObject *label_bytes;
+    const char *labels[65];
+};
+/* (interval_ns, metrics, name, labels, memory, processes, children, system, network, since_start,
+ * history); false: raised. To be ended by asked_done in both cases. */
+bool asked_read(struct asked *asked, PyObject *tuple);
+void asked_done(struct asked *asked);
+/* A list of str as an array of C strings with NULL behind the last; they live in *ret_bytes. */
+bool strings_read(PyObject *list, const char **ret, size_t capacity, PyObject **ret_bytes);
+
+/* One look. */
+PyObject *look_once(PyObject *module, PyObject *args);
+PyObject *look_at_self(PyObject *module, PyObject *unused);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ * Tracker: a toll_tracker in the background, with the GIL released around every call that may wait.
+ * Threads may ask while another one closes it: the last to leave frees it. */
+#include "binding.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+bool tracker_enter(struct tracker *self)
+{
+    if (self->owner != getpid()) {
+        PyErr_SetString(PyExc_RuntimeError, "this tracker belongs to the parent process");
+        return false;
+    }
+    if (!self->t || self->closing) {
+        PyErr_SetString(PyExc_RuntimeError, "this tracker is closed");
+        return false;
+    }
+    self->users++;
+    return true;
+}
+
+void tracker_leave(struct tracker *self)
+{
+    self->users--;
+    if (!self->closing || self->users || !self->t)
+        return;
+    struct toll_tracker *t = self->t;
+    self->t = NULL;
+    Py_BEGIN_ALLOW_THREADS toll_tracker_free(t);
+    Py_END_ALLOW_THREADS
+}
+
+/* The calls of this file are for one thread at a time. */
+static bool begin_work(struct tracker *self)
+{
+    if (self->working && self->owner == getpid()) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread is starting or finishing this tracker");
+        return false;
+    }
+    if (!tracker_enter(self))
+        return false;
+    self->working = true;
+    return true;
+}
+
+static void end_work(struct tracker *self)
+{
+    self->working = false;
+    tracker_leave(self);
+}
+
+PyObject *tracker_object(PyObject *module, PyObject *args)
+{
+    struct asked asked;
+    struct toll_tracker *t = NULL;
+    struct toll_error e = {0};
+    int r = -1;
+    bool good = asked_read(&asked, args);
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS r = toll_tracker_new(&t, &asked.options, &e);
+        Py_END_ALLOW_THREADS
+    }
+    asked_done(&asked);
+    if (!good)
+        return NULL;
+    if (r < 0)
+        return raise_error(r, &e, "cannot make a tracker");
+    struct tracker *self = (struct tracker *)PyType_GenericAlloc(binding_of(module)->tracker_type,
+                                                                 0);
+    if (!self) {
+        toll_tracker_free(t);
+        return NULL;
+    }
+    Py_INCREF(module);
+    self->module = module;
+    self->t = t;
+    self->owner = getpid();
+    return (PyObject *)self;
+}
+
+static void tracker_dealloc(PyObject *object)
+{
+    struct tracker *self = (struct tracker *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (self->t && self->owner == getpid()) {
+        Py_BEGIN_ALLOW_THREADS toll_tracker_free(self->t);
+        Py_END_ALLOW_THREADS
+    }
+    Py_CLEAR(self->module);
+    freefunc release = PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyObject *add_target(PyObject *object, PyObject *args)
+{
+    struct tracker *self = (struct tracker *)object;
+    struct toll_target target = {.size = sizeof target};
+    struct toll_error e = {0};
+    int kind, id;
+    if (!PyArg_ParseTuple(args, "iziz", &kind, &target.name, &id, &target.text) ||
+        !begin_work(self))
+        return NULL;
+    target.kind = (enum toll_target_kind)kind;
+    target.id = id;
+    int r;
+    Py_BEGIN_ALLOW_THREADS r = toll_tracker_add_target(self->t, &target, &e);
+    Py_END_ALLOW_THREADS end_work(self);
+    if (r < 0)
+        return raise_error(r, &e, "cannot measure this target");
+    Py_RETURN_NONE;
+}
+
+static PyObject *add_output(PyObject *object, PyObject *args)
+{
+    struct tracker *self = (struct tracker *)object;
+    struct toll_output output = {.size = sizeof output};
+    struct toll_error e = {0};
+    PyObject *path = NULL;
+    if (!PyArg_ParseTuple(args, "O&z", PyUnicode_FSConverter, &path, &output.format))
+        return NULL;
+    if (!begin_work(self)) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    output.destination = PyBytes_AsString(path);
+    int r;
+    Py_BEGIN_ALLOW_THREADS r = toll_tracker_add_output(self->t, &output, &e);
+    Py_END_ALLOW_THREADS end_work(self);
+    Py_DECREF(path);
+    if (r < 0)
+        return raise_error(r, &e, "cannot write to this output");
+    Py_RETURN_NONE;
+}
+
+static PyObject *start(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct tracker *self = (struct tracker *)object;
+    struct toll_error e = {0};
+    if (!begin_work(self))
+        return NULL;
+    int r;
+    Py_BEGIN_ALLOW_THREADS r = toll_tracker_start(self->t, &e);
+    Py_END_ALLOW_THREADS end_work(self);
+    if (r < 0)
+        return raise_error(r, &e, "cannot begin to measure");
+    Py_RETURN_NONE;
+}
+
+static PyObject *finish(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct tracker *self = (struct tracker *)object;
+    if (!begin_work(self))
+        return NULL;
+    /* Once: an interrupt may come between this and what its caller does with the result. */
+    if (!self->finished) {
+        struct toll_end end = {.size = sizeof end};
+        bool told;
+        Py_BEGIN_ALLOW_THREADS self->result = toll_tracker_finish(self->t, &end);
+        told = toll_tracker_wait(self->t, 0) == 0;
+        Py_END_ALLOW_THREADS self->ended = end.ended || told;
+        self->finished = true;
+    }
+    int r = self->result;
+    end_work(self);
+    return PyLong_FromLong(r);
+}
+
+static PyObject *close_tracker(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct tracker *self = (struct tracker *)object;
+    if (self->t && !self->closing && self->owner == getpid() && tracker_enter(self)) {
+        self->closing = true;
+        tracker_leave(self);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"add_target", add_target, METH_VARARGS, "add_target($self, kind, name, id, text, /)\n--\n\n"},
+    {"add_output", add_output, METH_VARARGS, "add_output($self, path, format, /)\n--\n\n"},
+    {"start", start, METH_NOARGS, "start($self, /)\n--\n\nBegin to measure."},
+    {"finish", finish, METH_NOARGS,
+     "finish($self, /)\n--\n\nThe last sample, and the summary to every output. 0, or the "
+     "negative\n"
+     "number of an output's failure."},
+    {"close", close_tracker, METH_NOARGS, "close($self, /)\n--\n\nEnd its thread and free it."},
+    {"wait", tracker_wait, METH_VARARGS,
+     "wait($self, timeout_ms, /)\n--\n\nWhether all targets have ended within that time."},
+    {"report", tracker_report, METH_VARARGS,
+     "report($self, format, /)\n--\n\nThe summary as it is now, 'text' or 'json'."},
+    {"figure", tracker_figure, METH_VARARGS,
+     "figure($self, name, /)\n--\n\n(total, last, min, max, mean, seconds of the max, quality,\n"
+     "from), or None when there is no such figure."},
+    {"frame", tracker_frame, METH_NOARGS, "frame($self, /)\n--\n\nThe last frame, or None."},
+    {"next_frame", tracker_next_frame, METH_VARARGS,
+     "next_frame($self, timeout_ms, /)\n--\n\nThe oldest frame not taken yet, or None."},
+    {"mark", tracker_mark, METH_VARARGS, "mark($self, kind, name, value, attributes, /)\n--\n\n"},
+    {NULL, NULL, 0, NULL},
+};
+
+PyTypeObject *tracker_type_new(void)
+{
+    static char doc[] = "A tracker in the background. Python programs use toll.track().";
+    PyType_Slot slots[] = {
+        {Py_tp_doc, doc},
+        {Py_tp_new, refuse_new},
+        {Py_tp_dealloc, tracker_dealloc},
+        {Py_tp_methods, methods},
+        {0, NULL},
+    };
+    PyType_Spec spec = {
+        .name = "toll._toll.Tracker",
+        .basicsize = sizeof(struct tracker),
+        .flags = Py_TPFLAGS_DEFAULT,
+        .slots = slots,
+    };
+    return (PyTypeObject *)PyType_FromSpec(&spec);
+}

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""toll tells what a job cost: CPU, memory, storage, network, as exactly as the kernel can account it.
+
+    import toll
+
+    with toll.track() as t:               # this process and what it starts
+        work()
+    print(t.summary)                      # for people
+    t.summary.target.cpu_seconds.total    # for programs
+
+What there is:
+
+    track(...)          measure a block: this process, or others that run already
+    @tracked            measure each call of a function
+    run([...])          subprocess.run, with what the command and all it started used
+    snapshot(...)       one look at a process or at the machine, in microseconds
+    phase, event, gauge marks for the `toll run` around this program
+    metrics()           the table of everything that can be measured
+
+A native thread takes the samples and never needs the GIL. Figures say how exact they are
+(`.quality`); what is not known is None, never 0. Names end in their unit: seconds, bytes, cores.
+"""
+
+from ._figures import Figure, Metric, metrics
+from ._marks import Phase, event, gauge, phase
+from ._run import Completed, run
+from ._snapshot import snapshot
+from ._summary import Summary
+from ._toll import Frame, Row, version as __version__
+from ._track import Track, track
+from ._tracked import tracked
+
+__all__ = [
+    "Completed",
+    "Figure",
+    "Frame",
+    "Metric",
+    "Phase",
+    "Row",
+    "Summary",
+    "Track",
+    "__version__",
+    "event",
+    "gauge",
+    "metrics",
+    "phase",
+    "run",
+    "snapshot",
+    "track",
+    "tracked",
+]

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Frames of a tracker: those that are kept, and those to come."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import threading
+import time
+from typing import Any, AsyncIterator, Deque, Dict, Iterator, List, Optional
+
+from . import _toll
+
+# A wait is cut into pieces, so that Ctrl-C is heard; the GIL is released meanwhile.
+PIECE_MS = 100
+
+
+class FrameStore:
+    """Takes frames out of the native tracker. One thread at a time pulls; the others are told."""
+
+    def __init__(self, native: _toll.Tracker, history: int) -> None:
+        self._native = native
+        self._kept: Deque[_toll.Frame] = collections.deque(maxlen=history)
+        self._changed = threading.Condition()
+        self._pulling = False
+        self._ended = False
+        self._targets_ended = False  # as it was when the tracker finished
+        self._seen = 0  # the number behind the last frame that was pulled
+        self._newest: Optional[_toll.Frame] = None
+
+    def _take(self, frame: _toll.Frame) -> None:
+        self._kept.append(frame)
+        self._seen = frame.number + 1
+        self._newest = frame
+
+    def _pull_all(self) -> None:
+        """What waits in the tracker; with the lock held and nobody else pulling."""
+        while True:
+            frame = self._native.next_frame(0)
+            if frame is None:
+                return
+            self._take(frame)
+
+    def _pull_one(self, wait_ms: int) -> None:
+        """Wait for a frame, or until somebody else has pulled one; with the lock held."""
+        if self._pulling:
+            self._changed.wait(wait_ms / 1000)
+            return
+        self._pulling = True
+        self._changed.release()
+        frame = None
+        try:
+            frame = self._native.next_frame(wait_ms)
+        finally:
+            self._changed.acquire()
+            self._pulling = False
+            if frame is not None:
+                self._take(frame)
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """The tracker has finished: take what is left, before it is freed."""
+        with self._changed:
+            while self._pulling:  # it comes back at once: there will be no more
+                self._changed.wait()
+            self._targets_ended = self._native.wait(0)
+            newest = self._native.frame()
+            if self._kept.maxlen:
+                self._pull_all()
+            self._newest = newest or self._newest
+            if newest is not None:
+                self._seen = newest.number + 1
+            self._ended = True
+            self._changed.notify_all()
+
+    def wait(self, timeout: Optional[float]) -> bool:
+        """Until all targets have ended, or the tracker was stopped; whether they have."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self._ended:
+            left = PIECE_MS / 1000 if end is None else end - time.monotonic()
+            try:
+                if self._native.wait(max(0, min(PIECE_MS, int(left * 1000)))):
+                    return True
+            except RuntimeError:
+                if not self._ended:
+                    raise
+            if end is not None and time.monotonic() >= end:
+                return False
+        return self._targets_ended
+
+    def last(self) -> Optional[_toll.Frame]:
+        with self._changed:
+            return self._newest if self._ended else self._native.frame()
+
+    def kept(self) -> List[_toll.Frame]:
+        with self._changed:
+            if not self._ended and not self._pulling and self._kept.maxlen:
+                self._pull_all()
+            return list(self._kept)
+
+    def dropped(self) -> int:
+        with self._changed:
+            if not self._ended and not self._pulling and self._kept.maxlen:
+                self._pull_all()
+            return self._seen - len(self._kept)
+
+    def _after(self, number: int, wait_ms: int) -> List[_toll.Frame]:
+        """The kept frames from this number on; waits for one when there is none."""
+        with self._changed:
+            if not self._ended and not self._pulling:
+                self._pull_all()
+            if not self._ended and self._seen <= number and wait_ms:
+                self._pull_one(wait_ms)
+            found = []
+            for frame in reversed(self._kept):
+                if frame.number < number:
+                    break
+                found.append(frame)
+            return found[::-1]
+
+    def _check_history(self) -> None:
+        if not self._kept.maxlen:
+            raise ValueError("history is 0: no frames are kept")
+
+    def iterate(self) -> Iterator[_toll.Frame]:
+        self._check_history()
+        number = 0
+        while not self._ended or self._seen > number:
+            for frame in self._after(number, PIECE_MS):
+                number = frame.number + 1
+                yield frame
+
+    async def iterate_async(self) -> AsyncIterator[_toll.Frame]:
+        self._check_history()
+        loop = asyncio.get_running_loop()
+        number = 0
+        while not self._ended or self._seen > number:
+            found = self._after(number, 0)
+            if not found and not self._ended:
+                found = await loop.run_in_executor(None, self._after, number, PIECE_MS)
+            for frame in found:
+                number = frame.number + 1
+                yield frame
+
+
+def frames_to_pandas(frames: List[_toll.Frame]) -> Any:
+    try:
+        import pandas  # type: ignore[import]
+    except ImportError as error:
+        raise ImportError(
+            "to_pandas() needs pandas, which is not installed; frames and to_dict() do without"
+        ) from error
+    rows: List[Dict[str, Optional[float]]] = [
+        {
+            "elapsed_seconds": frame.elapsed_seconds,
+            "interval_seconds": frame.interval_seconds,
+            **frame.to_dict(),
+        }
+        for frame in frames
+    ]
+    index = pandas.to_datetime([frame.time_ns for frame in frames], unit="ns", utc=True)
+    return pandas.DataFrame(rows, index=pandas.DatetimeIndex(index, name="time"))

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""What is asked for, as the extension takes it; mistakes are told here or by libtoll."""
+
+from __future__ import annotations
+
+import os
+from typing import Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+Path = Union[str, "os.PathLike[str]"]
+Output = Union[Path, Tuple[str, Path]]
+Interval = Union[int, float, str, None]
+Globs = Union[str, Iterable[str], None]
+Texts = Union[str, Iterable[str], None]
+
+MEMORY = ("auto", "rss", "pss")
+PROCESSES = ("top", "none", "all")
+# In the order of enum toll_target_kind.
+PROCESS, GROUP, SESSION, CGROUP, MATCH, USER = range(6)
+
+OptionsTuple = Tuple[
+    int, Optional[str], Optional[str], List[str], int, int, bool, bool, bool, bool, int
+]
+
+
+class Target(NamedTuple):
+    kind: int
+    id: int
+    text: Optional[str]
+
+
+def one_of(what: str, word: Optional[str], words: Tuple[str, ...]) -> int:
+    if word is None and "none" in words:
+        word = "none"
+    if word not in words:
+        raise ValueError(f"{what} is {word!r}; it takes {', '.join(map(repr, words))}")
+    return words.index(word)
+
+
+def nanoseconds(interval: Interval) -> int:
+    """0 is auto."""
+    if interval is None or interval == "auto":
+        return 0
+    if isinstance(interval, bool) or not isinstance(interval, (int, float)):
+        raise TypeError(f"interval is {interval!r}; it takes seconds as a number, or 'auto'")
+    if not 0.001 <= interval <= 1e9:
+        raise ValueError(f"interval is {interval!r}; it takes seconds from 0.001 up, or 'auto'")
+    return round(interval * 1e9)
+
+
+def globs(metrics: Globs) -> Optional[str]:
+    if metrics is None or isinstance(metrics, str):
+        return metrics
+    return ",".join(metrics)
+
+
+def label_list(labels: Optional[Mapping[str, object]]) -> List[str]:
+    if labels is not None and not isinstance(labels, Mapping):
+        raise TypeError(f"labels is {labels!r}; it takes a dict, as {{'team': 'blue'}}")
+    pairs = dict(labels or {})
+    for key in pairs:
+        if not isinstance(key, str) or not key or "=" in key:
+            raise ValueError(f"label {key!r}: a key is text without '='")
+    return [f"{key}={value}" for key, value in pairs.items()]
+
+
+def _is_one_output(outputs: object) -> bool:
+    """("csv", "a.csv"), where a list of such was to be; "csv" is no path that tells a format."""
+    if not isinstance(outputs, tuple) or len(outputs) != 2:
+        return False
+    return isinstance(outputs[0], str) and not {".", "/"} & set(outputs[0])
+
+
+def output_list(outputs: Union[Path, Iterable[Output]]) -> List[Tuple[Optional[str], str]]:
+    """(format or None, path) of each; a single path is taken for what it is."""
+    if isinstance(outputs, (str, os.PathLike)):
+        outputs = [outputs]
+    if _is_one_output(outputs):
+        raise ValueError(
+            f"outputs is {outputs!r}: one with a format stands in a list, outputs=[{outputs!r}]"
+        )
+    found: List[Tuple[Optional[str], str]] = []
+    for output in outputs:
+        if isinstance(output, tuple):
+            if len(output) != 2:
+                raise ValueError(f"output {output!r}: it takes a path, or (format, path)")
+            found.append((output[0], os.fspath(output[1])))
+        else:
+            found.append((None, os.fspath(output)))
+    return found
+
+
+def option_tuple(
+    *,
+    interval: Interval = None,
+    metrics: Globs = None,
+    name: Optional[str] = None,
+    labels: Optional[Mapping[str, object]] = None,
+    memory: str = "auto",
+    processes: Optional[str] = "top",
+    children: bool = True,
+    system: bool = False,
+    network: bool = False,
+    since_start: bool = False,
+    history: int = 0,
+) -> OptionsTuple:
+    if history < 0:
+        raise ValueError(f"history is {history}; it takes a number of frames, or 0 for none")
+    return (
+        nanoseconds(interval),
+        globs(metrics),
+        name,
+        label_list(labels),
+        one_of("memory", memory, MEMORY),
+        one_of("processes", processes, PROCESSES),
+        bool(children),
+        bool(system),
+        bool(network),
+        bool(since_start),
+        history,
+    )
+
+
+def _each(value: object) -> List[object]:
+    if value is None:
+        return []
+    if isinstance(value, (str, int)) or not isinstance(value, Iterable):
+        return [value]
+    return list(value)
+
+
+def _number(what: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{what} is {value!r}; it takes a number")
+    if not 0 < value < 2**31:
+        raise ValueError(f"{what} is {value}; it takes a number from 1 up")
+    return value
+
+
+def target_list(
+    pid: object, group: object, session: object, cgroup: object, match: object, user: object
+) -> List[Target]:
+    """Each may be one or several; none at all is this process."""
+    found = [Target(PROCESS, _number("pid", one), None) for one in _each(pid)]
+    found += [Target(GROUP, _number("group", one), None) for one in _each(group)]
+    found += [Target(SESSION, _number("session", one), None) for one in _each(session)]
+    found += [Target(CGROUP, 0, str(one)) for one in _each(cgroup)]
+    found += [Target(MATCH, 0, str(one)) for one in _each(match)]
+    found += [Target(USER, 0, str(one)) for one in _each(user)]
+    return found

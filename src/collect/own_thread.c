@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/own_thread.h"
+
+#include "base/file.h"
+#include "collect/process_files.h"
+#include "parse/pid_io.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+void own_thread_begin(struct own_thread *o, unsigned threads)
+{
+    *o = (struct own_thread){
+        .pid = getpid(), .thread = (pid_t)syscall(SYS_gettid), .threads = threads};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/io", (int)o->thread);
+    o->io = open(path, O_RDONLY | O_CLOEXEC);
+}
+
+void own_thread_done(struct own_thread *o)
+{
+    if (o->pid)
+        close_p(&o->io);
+}
+
+static void take_out(struct row *row, enum metric_id id, uint64_t used)
+{
+    if (row_has(row, id))
+        row_put_u64(row, id, left_u64(row_u64(row, id), used));
+}
+
+static uint64_t ns_of(const struct timeval *t)
+{
+    return (uint64_t)t->tv_sec * NS_PER_SECOND + (uint64_t)t->tv_usec * NS_PER_US;
+}
+
+void own_thread_leave_out(const struct own_thread *o, struct row *row)
+{
+    struct rusage used;
+    if (getrusage(RUSAGE_THREAD, &used) < 0)
+        return;
+    take_out(row, process_cpu_seconds, ns_of(&used.ru_utime) + ns_of(&used.ru_stime));
+    take_out(row, process_cpu_user_seconds, ns_of(&used.ru_utime));
+    take_out(row, process_cpu_system_seconds, ns_of(&used.ru_stime));
+    take_out(row, process_faults_minor_count, (uint64_t)used.ru_minflt);
+    take_out(row, process_faults_major_count, (uint64_t)used.ru_majflt);
+    take_out(row, process_threads_count, o->threads);
+}
+
+void own_thread_leave_out_io(const struct own_thread *o, struct row *row, uint64_t bytes_read)
+{
+    char text[512];
+    struct pid_io io;
+    ssize_t n = o->io < 0 ? -1 : file_reread(o->io, text, sizeof text);
+    if (n <= 0 || parse_pid_io(scan_text(text, (size_t)n), &io) < 0)
+        return;
+    /* The reading of the program's file came after what it said. */
+    io.read_bytes = left_u64(io.read_bytes, bytes_read);
+    io.read_calls = left_u64(io.read_calls, 1);
+    unsigned wakes = atomic_load(&o->wakes);
+    io.written_bytes += wakes;
+    io.write_calls += wakes;
+    struct row used;
+    row_init(&used, ENTITY_PROCESS);
+    process_put_io(&used, &io);
+    FOR_EACH_BIT(id, used.present)
+    take_out(row, (enum metric_id)id, row_u64(&used, (enum metric_id)id));
+}
+
+void own_thread_children(struct inherited *inherited)
+{
+    struct rusage theirs;
+    if (getrusage(RUSAGE_CHILDREN, &theirs) < 0)
+        return;
+    uint64_t user = ns_of(&theirs.ru_utime), system = ns_of(&theirs.ru_stime);
+    inherited_put(inherited, process_cpu_user_seconds, user);
+    inherited_put(inherited, process_cpu_system_seconds, system);
+    inherited_put(inherited, process_cpu_seconds, user + system);
+}

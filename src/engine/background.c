@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/background.h"
+
+#include "base/err.h"
+#include "base/wait.h"
+#include "engine/begin.h"
+#include "engine/lifetime.h"
+#include "engine/step.h"
+#include "engine/tracker.h"
+#include "engine/wakeup.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+
+enum { FRAMES_FOR_A_CALLBACK = 64, WITHOUT_A_WAKE_MS = 50 };
+
+void background_lock(struct toll_tracker *t)
+{
+    if (t->background.is_on)
+        pthread_mutex_lock(&t->background.lock);
+}
+
+void background_unlock(struct toll_tracker *t)
+{
+    if (t->background.is_on)
+        pthread_mutex_unlock(&t->background.lock);
+}
+
+/* ---- The sampler ----------------------------------------------------------------------------- */
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* What of the program's descriptors the sampler needs: where to write, and its end of the pipe. */
+static int part_files(struct toll_tracker *t)
+{
+    size_t count = 0;
+    int *keep = calloc(t->sink_count + 1, sizeof *keep);
+    if (!keep)
+        return -ENOMEM;
+    for (size_t i = 0; i < t->sink_count; i++)
+        keep[count++] = t->sinks[i]->fd;
+    keep[count++] = t->background.woken;
+    qsort(keep, count, sizeof *keep, by_number);
+    int r = own_files_only(keep, count);
+    free(keep);
+    return r;
+}
+
+/* Until it is time, or something has ended, or somebody wakes us. */
+static void sleep_unlocked(struct toll_tracker *t)
+{
+    struct background *b = &t->background;
+    struct epoll_event event;
+    char nothing[64];
+    pthread_mutex_unlock(&b->lock);
+    int n = epoll_wait(t->epoll, &event, 1, b->is_deaf ? WITHOUT_A_WAKE_MS : -1);
+    ssize_t got = 1;
+    while (n > 0 && event.data.fd == b->woken &&
+           (got = read(b->woken, nothing, sizeof nothing)) == sizeof nothing)
+        ;
+    pthread_mutex_lock(&b->lock);
+    if (got == 0) { /* the program has closed its end: from now on we look by ourselves */
+        epoll_ctl(t->epoll, EPOLL_CTL_DEL, b->woken, NULL);
+        b->is_deaf = true;
+    }
+}
+
+static void tell_others(struct background *b, bool *what)
+{
+    *what = true;
+    pthread_cond_broadcast(&b->changed);
+}
+
+static void sample_until_stopped(struct toll_tracker *t)
+{
+    struct background *b = &t->background;
+    while (!b->stop) {
+        sleep_unlocked(t);
+        if (b->stop)
+            return;
+        if (step(t) <= 0) {
+            tell_others(b, &b->ended);
+            break;
+        }
+    }
+    while (!b->stop)
+        pthread_cond_wait(&b->changed, &b->lock);
+}
+
+static void *sample(void *arg)
+{
+    struct toll_tracker *t = arg;
+    struct background *b = &t->background;
+    pthread_mutex_lock(&b->lock);
+    b->sampler_id = (pid_t)syscall(SYS_gettid);
+    b->has_own_files = part_files(t) == 0;
+    b->result = begin_attach(t, &b->error);
+    if (b->result == 0)
+        b->result = wakeup_watch(t, b->woken);
+    int begun = b->result;
+    tell_others(b, &b->begun);
+    if (begun == 0)
+        sample_until_stopped(t);
+    if (begun == 0 && !b->abandon)
+        b->result = lifetime_finish(t);
+    frame_queue_end(&b->frames);
+    tell_others(b, &b->finished);
+    while (!b->leave)
+        pthread_cond_wait(&b->changed, &b->lock);
+    lifetime_close(t);
+    close_p(&b->woken);
+    pthread_mutex_unlock(&b->lock);
+    return NULL;
+}
+
+static void *tell(void *arg)
+{
+    struct toll_tracker *t = arg;
+    struct frame_queue *q = &t->background.frames;
+    while (frame_queue_wait(q, t->options.frame)) {
+        for (char *note; (note = frame_queue_take_note(q)); free(note))
+            t->options.note(t->options.note_arg, note);
+        struct taken *frame = t->options.frame ? frame_queue_next(q, 0) : NULL;
+        if (frame)
+            t->options.frame(t->options.frame_arg, &frame->head);
+        taken_release(frame);
+    }
+    return NULL;
+}
+
+/* ---- For the program's threads --------------------------------------------------------------- */
+
+/* Signals are the program's affair. */
+static int start_thread(pthread_t *ret, void *(*run)(void *), struct toll_tracker *t)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = -pthread_create(ret, NULL, run, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r;
+}
+
+static int open_pipe(struct background *b)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -errno;
+    b->woken = ends[0];
+    known_file_set(&b->wake, ends[1]);
+    return 0;
+}
+
+static int prepare(struct toll_tracker *t)
+{
+    struct background *b = &t->background;
+    size_t kept = t->options.frames_kept;
+    int r = frame_queue_init(&b->frames, kept || !t->options.frame ? kept : FRAMES_FOR_A_CALLBACK);
+    if (r < 0)
+        return r;
+    r = open_pipe(b);
+    if (r < 0) {
+        frame_queue_done(&b->frames);
+        return r;
+    }
+    pthread_mutex_init(&b->lock, NULL);
+    wait_init(&b->changed);
+    return 0;
+}
+
+static void undo(struct toll_tracker *t)
+{
+    struct background *b = &t->background;
+    known_file_close(&b->wake);
+    frame_queue_done(&b->frames);
+    pthread_mutex_destroy(&b->lock);
+    pthread_cond_destroy(&b->changed);
+    b->is_on = false;
+}
+
+/* What waits is still told. */
+static void end_teller(struct background *b)
+{
+    frame_queue_end(&b->frames);
+    if (b->has_teller)
+        pthread_join(b->teller, NULL);
+    b->has_teller = false;
+}
+
+/* The sampler has its own copies of them by now. */
+static void close_copies(struct toll_tracker *t)
+{
+    if (!t->background.has_own_files)
+        return;
+    close(t->background.woken);
+    for (size_t i = 0; i < t->sink_count; i++)
+        if (t->sinks[i]->owns_fd)
+            close(t->sinks[i]->fd);
+}
+
+int background_start(struct toll_tracker *t, struct toll_error *e)
+{
+    struct background *b = &t->background;
+    if (t->used || b->is_on)
+        return err_set(e, -EINVAL, "the tracker was used before");
+    int r = prepare(t);
+    if (r < 0)
+        return err_set(e, r, "cannot start to measure in the background: %s", strerror(-r));
+    b->is_on = true;
+    for (size_t i = 0; i < t->sink_count; i++)
+        t->sinks[i]->stays_open = true; /* the program may be elsewhere, and somebody else, then */
+    t->own_cpu = clock_thread_cpu;
+    t->cpu_base_ns = 0;
+    bool tells = t->options.frame || t->options.note;
+    b->has_teller = tells && (r = start_thread(&b->teller, tell, t)) == 0;
+    if (r == 0)
+        r = start_thread(&b->sampler, sample, t);
+    if (r < 0) {
+        end_teller(b);
+        close_p(&b->woken);
+        undo(t);
+        return err_set(e, r, "cannot start a thread: %s", strerror(-r));
+    }
+    pthread_mutex_lock(&b->lock);
+    while (!b->begun)
+        pthread_cond_wait(&b->changed, &b->lock);
+    close_copies(t);
+    r = b->result;
+    if (r < 0 && e)
+        *e = b->error;
+    pthread_mutex_unlock(&b->lock);
+    return r;
+}
+
+/* The program has closed its end of the pipe: through the sampler's. */
+static int open_wake_again(const struct background *b)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/fd/%d", (int)b->sampler_id, b->woken);
+    return open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+void background_wake(struct toll_tracker *t)
+{
+    const struct background *b = &t->background;
+    if (!b->is_on)
+        return;
+    atomic_fetch_add(&t->reader.own.wakes, 1);
+    bool is_there = known_file_is_there(&b->wake);
+    CLEANUP_CLOSE int again = is_there ? -1 : open_wake_again(b);
+    if (write(is_there ? b->wake.fd : again, "", 1) < 0)
+        return; /* the pipe is full: it is awake */
+}
+
+/* With the lock held. */
+static void ask(struct toll_tracker *t, bool *what)
+{
+    tell_others(&t->background, what);
+    background_wake(t);
+}
+
+int background_finish(struct toll_tracker *t)
+{
+    struct background *b = &t->background;
+    pthread_mutex_lock(&b->lock);
+    ask(t, &b->stop);
+    while (!b->finished)
+        pthread_cond_wait(&b->changed, &b->lock);
+    int r = b->result;
+    pthread_mutex_unlock(&b->lock);
+    end_teller(b);
+    return r;
+}
+
+void background_end(struct toll_tracker *t)
+{
+    struct background *b = &t->background;
+    pthread_mutex_lock(&b->lock);
+    b->abandon = b->leave = true;
+    frame_queue_drop(&b->frames);
+    ask(t, &b->stop);
+    pthread_mutex_unlock(&b->lock);
+    pthread_join(b->sampler, NULL);
+    end_teller(b);
+    undo(t);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * Frames on their way from the sampler to whoever wants them: the last one, and those that wait to
+ * be taken in order. A reader that is slow loses the oldest, never holds up the sampler. */
+#pragma once
+
+#include "engine/taken.h"
+
+#include <pthread.h>
+
+enum { NOTES_THAT_WAIT = 32 };
+
+struct frame_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t came;
+    struct taken *latest;
+    struct taken **ring; /* owned, capacity of them; NULL: none are kept */
+    size_t capacity;
+    size_t first, count;
+    uint64_t dropped;
+    char *notes[NOTES_THAT_WAIT]; /* owned sentences, for the same reader */
+    size_t note_count;
+    bool is_over; /* no more will come */
+};
+
+/* 0 or -ENOMEM. */
+int frame_queue_init(struct frame_queue *q, size_t capacity);
+void frame_queue_done(struct frame_queue *q);
+
+/* Takes the frame over, and writes into it how many were dropped. */
+void frame_queue_put(struct frame_queue *q, struct taken *frame);
+void frame_queue_end(struct frame_queue *q);
+
+/* Those that wait will not be taken any more. */
+void frame_queue_drop(struct frame_queue *q);
+
+/* A copy of the sentence; there is room for more than are ever told. */
+void frame_queue_put_note(struct frame_queue *q, const char *sentence);
+
+/* Until there is a note, or a frame, or neither will come: false then. */
+bool frame_queue_wait(struct frame_queue *q, bool for_frames);
+
+/* The oldest note, which the caller frees, or NULL. */
+char *frame_queue_take_note(struct frame_queue *q);
+
+/* The last one, held once more; NULL: there was none yet. */
+struct taken *frame_queue_latest(struct frame_queue *q);
+
+/* The oldest that waits, for the caller to release. NULL when there was none for so many
+ * milliseconds (-1: however long it takes) or none will come. */
+struct taken *frame_queue_next(struct frame_queue *q, int timeout_ms);

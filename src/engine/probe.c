@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ * Single looks: a tracker that takes a sample when it is told to and writes nothing. The calling
+ * process itself is read by calls, without a tracker. */
+#include "base/err.h"
+#include "base/sized.h"
+#include "collect/own_figures.h"
+#include "engine/begin.h"
+#include "engine/lifetime.h"
+#include "engine/targets.h"
+#include "engine/tick.h"
+
+#include <string.h>
+
+struct toll_probe {
+    struct toll_tracker *tracker; /* owned; NULL: the calling process, by calls */
+    struct own_figures own;
+    struct selection selection;
+};
+
+/* Figures that a single look has not: how long it was watched, and what that cost. */
+static void leave_out(struct selection *s)
+{
+    for (unsigned part = 0; part < PARTS; part++)
+        s->parts[part] &= ~BIT(process_wall_seconds);
+    s->of[ENTITY_SELF] = 0;
+}
+
+static int take_options(struct toll_options *ret, const struct toll_options *asked,
+                        struct toll_error *e)
+{
+    struct toll_options o;
+    int r = sized_take(&o, sizeof o, asked, "options", e);
+    if (r < 0)
+        return r;
+    *ret = (struct toll_options){
+        .size = sizeof *ret,
+        .metrics = o.metrics,
+        .memory = o.memory,
+        .processes = o.processes,
+        .no_children = o.no_children,
+        .system = o.system,
+        .network = o.network,
+        .since_start = true,
+    };
+    return 0;
+}
+
+/* What calls tell of the calling process is most of what there is; the rest is not worth files
+ * unless it was asked for by name. */
+static bool is_by_calls(const struct toll_probe *p, const struct toll_target *target,
+                        const struct toll_options *o)
+{
+    bool is_self = target && target->kind == TOLL_TARGET_PROCESS &&
+                   (target->id == 0 || target->id == getpid());
+    bool asks_more = p->selection.by_name && !own_figures_give(p->selection.parts[PART_COMBINED]);
+    return is_self && o->no_children && !o->system && !o->network && o->memory != TOLL_MEMORY_PSS &&
+           o->processes == TOLL_PROCESSES_NONE && !asks_more;
+}
+
+static int open_tracker(struct toll_probe *p, const struct toll_target *target,
+                        struct toll_options *o, struct toll_error *e)
+{
+    o->system |= !target;
+    int r = lifetime_new(&p->tracker, o, e);
+    if (r < 0)
+        return r;
+    p->tracker->is_probe = true;
+    if (target)
+        r = toll_tracker_add_target(p->tracker, target, e);
+    return r < 0 ? r : begin_attach(p->tracker, e);
+}
+
+int toll_probe_new(struct toll_probe **ret, const struct toll_target *target,
+                   const struct toll_options *options, struct toll_error *e)
+{
+    struct toll_options o;
+    int r = take_options(&o, options, e);
+    if (r < 0)
+        return r;
+    struct toll_probe *p = calloc(1, sizeof *p);
+    if (!p)
+        return err_set(e, -ENOMEM, "no memory for a probe");
+    r = selection_parse(&p->selection, o.metrics, e);
+    if (r == 0 && is_by_calls(p, target, &o))
+        own_figures_open(&p->own);
+    else if (r == 0)
+        r = open_tracker(p, target, &o, e);
+    leave_out(&p->selection);
+    if (r < 0)
+        toll_probe_free(p);
+    else
+        *ret = p;
+    return r;
+}
+
+static struct taken *copy_own(struct toll_probe *p, int *result)
+{
+    struct row row;
+    *result = own_figures_read(&p->own, p->selection.parts[PART_COMBINED], &row);
+    if (*result < 0)
+        return NULL;
+    static const struct entity entity = {.kind = ENTITY_TARGET};
+    struct frame frame = {.real_ns = clock_real(NULL), .last = true};
+    frame.target[PART_COMBINED] = (struct frame_row){&entity, &row};
+    return taken_copy(&frame, &p->selection);
+}
+
+static struct taken *copy_target(struct toll_probe *p, int *result)
+{
+    struct toll_tracker *t = p->tracker;
+    *result = t->owner_pid != getpid() || (t->whole && targets_have_ended(t)) ? -ESRCH : 0;
+    if (*result < 0)
+        return NULL;
+    tick(t, false);
+    return taken_copy(&t->frame, &p->selection);
+}
+
+int toll_probe_read(struct toll_probe *p, struct toll_frame **ret)
+{
+    int r;
+    struct taken *frame = p->tracker ? copy_target(p, &r) : copy_own(p, &r);
+    if (!frame)
+        return r < 0 ? r : -ENOMEM;
+    *ret = &frame->head;
+    return 0;
+}
+
+void toll_probe_free(struct toll_probe *p)
+{
+    if (p && p->tracker)
+        toll_tracker_free(p->tracker);
+    else if (p)
+        own_figures_close(&p->own);
+    free(p);
+}
+
+int toll_snapshot(struct toll_frame **ret, const struct toll_target *target,
+                  const struct toll_options *options, struct toll_error *e)
+{
+    struct toll_probe *p;
+    int r = toll_probe_new(&p, target, options, e);
+    if (r < 0)
+        return r;
+    r = toll_probe_read(p, ret);
+    toll_probe_free(p);
+    return r < 0 ? err_set(e, r, "cannot look: %s", strerror(-r)) : 0;
+}

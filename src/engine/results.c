@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ * What a tracker has found out, read by the program while it runs and afterwards. */
+#include "base/err.h"
+#include "base/sized.h"
+#include "engine/background.h"
+#include "engine/lifetime.h"
+#include "engine/verdicts.h"
+#include "metric/column.h"
+
+#include <math.h>
+
+/* ---- Figures --------------------------------------------------------------------------------- */
+
+/* A series of the summary, and how good it is. */
+struct found {
+    const struct series *series;
+    const struct metric *metric;
+    struct verdict verdict;
+};
+
+static bool find_in_target(struct found *f, const struct target_summary *t, const char *target,
+                           const char *name)
+{
+    for (unsigned part = 0; part < (t->has_parts ? (unsigned)PARTS : 1); part++) {
+        int id = column_metric(ENTITY_TARGET, part, target, name);
+        if (id < 0)
+            continue;
+        *f = (struct found){&t->series[part][id], metric_of((enum metric_id)id),
+                            t->verdicts[part][id]};
+        return true;
+    }
+    return false;
+}
+
+/* Of the machine and of toll itself: counters are exact, gauges sampled. */
+static bool find_in_things(struct found *f, enum entity_kind kind, const char *thing,
+                           const struct series *series, const char *name)
+{
+    int id = column_metric(kind, PART_COMBINED, thing, name);
+    if (id < 0)
+        return false;
+    f->series = &series[(enum metric_id)id - metric_first(kind)];
+    f->metric = metric_of((enum metric_id)id);
+    f->verdict = (struct verdict){summary_thing_quality(f->series, f->metric),
+                                  f->series->observed_ns ? f->metric->facts.source : ""};
+    return true;
+}
+
+static bool find(struct found *f, const struct summary *s, const char *name)
+{
+    if (s->has_target && find_in_target(f, &s->whole, NULL, name))
+        return true;
+    for (size_t i = 0; i < s->target_count; i++)
+        if (find_in_target(f, &s->targets[i], s->run->targets[i].name, name))
+            return true;
+    for (size_t i = 0; i < s->thing_count; i++) {
+        const struct entity *e = &s->things[i].thing->entity;
+        if (find_in_things(f, e->kind, entity_name(e), s->things[i].series, name))
+            return true;
+    }
+    return find_in_things(f, ENTITY_SELF, NULL, s->self, name);
+}
+
+static struct toll_figure figure_of(const struct found *f)
+{
+    const struct series *s = f->series;
+    bool known = f->verdict.quality != QUALITY_UNKNOWN;
+    bool is_counter = f->metric->kind == METRIC_COUNTER;
+    bool has_range = known && s->count;
+    double last = known && s->observed_ns ? metric_number(f->metric, s->last) : (double)NAN;
+    return (struct toll_figure){
+        .total = is_counter ? last : (double)NAN,
+        .last = is_counter ? (double)NAN : last,
+        .min = has_range ? s->min : (double)NAN,
+        .max = has_range ? s->max : (double)NAN,
+        .mean = known && s->observed_ns ? series_mean(s, f->metric) : (double)NAN,
+        .max_at_ns = s->max_at_ns,
+        .quality = quality_word(f->verdict.quality),
+        .from = f->verdict.rung ? f->verdict.rung : "",
+    };
+}
+
+/* As of the last sample; at the end all is settled. */
+static void bring_up_to_date(struct toll_tracker *t)
+{
+    if (t->finished)
+        return;
+    t->summary.elapsed_ns = t->frame.elapsed_ns;
+    if (t->whole)
+        verdicts_make(t);
+}
+
+int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_figure *ret)
+{
+    if (t->owner_pid != getpid())
+        return -ESRCH;
+    if (!name || !ret || sized_check(ret, "figure", NULL) < 0 || !t->started)
+        return -EINVAL;
+    struct found found;
+    background_lock(t);
+    bring_up_to_date(t);
+    bool is_there = find(&found, &t->summary, name);
+    struct toll_figure figure = is_there ? figure_of(&found) : (struct toll_figure){0};
+    background_unlock(t);
+    if (is_there)
+        sized_give(ret, &figure, sizeof figure);
+    return is_there ? 0 : -ENOENT;
+}
+
+int toll_tracker_report(struct toll_tracker *t, const char *format, unsigned flags, char **ret,
+                        struct toll_error *e)
+{
+    if (t->owner_pid != getpid())
+        return err_set(e, -ESRCH, "the tracker belongs to the parent of this process");
+    if (!t->started)
+        return err_set(e, -EINVAL, "nothing was measured yet");
+    struct buf text = {0};
+    background_lock(t);
+    bring_up_to_date(t);
+    int r = sink_report(&text, format, flags, &t->selection, &t->summary, e);
+    background_unlock(t);
+    if (r == 0 && buf_failed(&text))
+        r = err_set(e, -ENOMEM, "no memory for the summary");
+    if (r < 0)
+        buf_done(&text);
+    else
+        *ret = text.data;
+    return r;
+}
+
+/* ---- Frames ---------------------------------------------------------------------------------- */
+
+int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret)
+{
+    if (t->owner_pid != getpid())
+        return -ESRCH;
+    if (!t->background.is_on)
+        return -EINVAL;
+    struct taken *frame = frame_queue_latest(&t->background.frames);
+    if (!frame)
+        return -EAGAIN;
+    *ret = &frame->head;
+    return 0;
+}
+
+int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_frame **ret)
+{
+    if (t->owner_pid != getpid())
+        return -ESRCH;
+    if (!t->background.is_on || t->options.frame || !t->options.frames_kept)
+        return -EINVAL;
+    struct taken *frame = frame_queue_next(&t->background.frames, timeout_ms);
+    if (!frame)
+        return 1;
+    *ret = &frame->head;
+    return 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/step.h"
+
+#include "engine/mark_intake.h"
+#include "engine/reap.h"
+#include "engine/replay.h"
+#include "engine/targets.h"
+#include "engine/tick.h"
+#include "engine/timeout.h"
+#include "engine/wakeup.h"
+
+static bool has_ended(struct toll_tracker *t)
+{
+    if (!is_launched(t))
+        return targets_have_ended(t);
+    if (timeout_goes_on(t))
+        return false;
+    return t->options.wait == TOLL_WAIT_ALL ? t->reaper.no_children_left : t->reaper.main_reaped;
+}
+
+static int step_replay(struct toll_tracker *t)
+{
+    int r = replay_step(t);
+    if (r > 0)
+        tick(t, false);
+    return r;
+}
+
+int step(struct toll_tracker *t)
+{
+    if (!t->started || t->finished)
+        return -EINVAL;
+    if (t->replay)
+        return step_replay(t);
+    if (is_launched(t))
+        reap(t);
+    else
+        reap_helpers(t);
+    if (t->reaper.main_reaped)
+        close_p(&t->launched.pidfd); /* it would stay readable */
+    if (has_ended(t))
+        return 0;
+    timeout_step(t);
+    mark_intake_step(t);
+    uint64_t now_ns = clock_mono(NULL);
+    if (now_ns < t->schedule.deadline_ns) {
+        wakeup_arm(t);
+        return 1;
+    }
+    t->lateness_ns = now_ns - t->schedule.deadline_ns;
+    tick(t, false);
+    uint64_t cpu_ns = row_u64(&t->self_row, self_cpu_seconds);
+    uint64_t cost_ns = left_u64(cpu_ns, t->cpu_ns + t->slow.tick_cpu_ns);
+    t->cpu_ns = cpu_ns;
+    schedule_advance(&t->schedule, clock_mono(NULL), cost_ns);
+    wakeup_arm(t);
+    return !has_ended(t); /* the walk may have seen the last of them leave */
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/taken.h"
+
+#include "metric/column.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Copying --------------------------------------------------------------------------------- */
+
+/* One row of a frame, before it is copied. */
+struct source {
+    const struct entity *entity;
+    const struct row *row;
+    uint64_t selected;
+    const char *target; /* name of one of several, or NULL */
+};
+
+/* What is copied where: measured in a first pass, filled in a second. */
+struct copy {
+    size_t rows, values, text_bytes;
+    struct taken_row *row; /* NULL in the first pass */
+    double *value;
+    char *text;
+};
+
+static const char *name_of(const struct source *s)
+{
+    if (s->entity->kind == ENTITY_TARGET)
+        return s->target ? s->target : "";
+    return entity_name(s->entity);
+}
+
+static const char *copy_text(struct copy *c, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *at = c->text;
+    memcpy(at, text, bytes);
+    c->text += bytes;
+    return at;
+}
+
+static void copy_values(struct copy *c, const struct source *s)
+{
+    enum metric_id first = metric_first(s->entity->kind);
+    unsigned count = metric_count(s->entity->kind);
+    uint64_t known = s->row->present & s->selected;
+    for (unsigned i = 0; i < count; i++, known >>= 1)
+        *c->value++ = known & 1 ? metric_number(metric_of(first + i), row_value(s->row, first + i))
+                                : (double)NAN;
+}
+
+static void add_row(struct copy *c, const struct source *s)
+{
+    const struct entity *e = s->entity;
+    const char *name = name_of(s);
+    if (!s->selected)
+        return;
+    c->rows++;
+    c->values += metric_count(e->kind);
+    c->text_bytes += strlen(name) + 1;
+    if (!c->row)
+        return;
+    bool is_target = e->kind == ENTITY_TARGET;
+    const char *copied = copy_text(c, name);
+    *c->row++ = (struct taken_row){
+        .facts = {.entity = is_target ? "target" : entity_kind_name(e->kind),
+                  .part = is_target ? part_name(e->part) : "",
+                  .name = copied,
+                  .pid = e->kind == ENTITY_PROCESS ? e->pid : 0,
+                  .parent = e->kind == ENTITY_PROCESS ? e->parent : 0},
+        .kind = e->kind,
+        .part = e->part,
+        .target = s->target ? copied : NULL,
+        .values = c->value,
+    };
+    copy_values(c, s);
+}
+
+static void add_parts(struct copy *c, const struct frame_row parts[PARTS], const char *target,
+                      const struct selection *selection)
+{
+    for (unsigned part = 0; part < PARTS; part++)
+        if (parts[part].row)
+            add_row(c, &(struct source){parts[part].entity, parts[part].row, selection->parts[part],
+                                        target});
+}
+
+static void add_all(struct copy *c, const struct frame *f, const struct selection *selection)
+{
+    add_parts(c, f->target, NULL, selection);
+    for (size_t i = 0; i < f->target_count; i++)
+        add_parts(c, f->targets[i].parts, f->targets[i].name, selection);
+    for (size_t i = 0; i < f->machine_count; i++) {
+        const struct measured *m = f->machine[i];
+        add_row(c, &(struct source){&m->entity, &m->row, selection->of[m->entity.kind], NULL});
+    }
+    for (size_t i = 0; i < f->process_count; i++)
+        add_row(c, &(struct source){f->processes[i].entity, f->processes[i].row,
+                                    selection->of[ENTITY_PROCESS], NULL});
+    if (f->self.row)
+        add_row(c, &(struct source){f->self.entity, f->self.row, selection->of[ENTITY_SELF], NULL});
+}
+
+struct taken *taken_copy(const struct frame *f, const struct selection *selection)
+{
+    struct copy size = {0};
+    add_all(&size, f, selection);
+    struct taken *t = malloc(sizeof *t + size.rows * sizeof *t->rows +
+                             size.values * sizeof(double) + size.text_bytes);
+    if (!t)
+        return NULL;
+    struct taken_row *rows = (struct taken_row *)(t + 1);
+    double *values = (double *)(rows + size.rows);
+    *t = (struct taken){
+        .head = {.number = f->tick,
+                 .real_ns = f->real_ns,
+                 .elapsed_ns = f->elapsed_ns,
+                 .interval_ns = f->interval_ns,
+                 .last = f->last,
+                 .row_count = size.rows},
+        .holders = 1,
+        .rows = rows,
+    };
+    struct copy c = {.row = rows, .value = values, .text = (char *)(values + size.values)};
+    add_all(&c, f, selection);
+    return t;
+}
+
+struct taken *taken_hold(struct taken *frame)
+{
+    atomic_fetch_add_explicit(&frame->holders, 1, memory_order_relaxed);
+    return frame;
+}
+
+void taken_release(struct taken *frame)
+{
+    if (frame && atomic_fetch_sub_explicit(&frame->holders, 1, memory_order_acq_rel) == 1)
+        free(frame);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* The head of a frame is its beginning, as the facts are that of a row. */
+static const struct taken *taken_of(const struct toll_frame *frame)
+{
+    return (const struct taken *)frame;
+}
+
+static const struct taken_row *row_of(const struct toll_row *row)
+{
+    return (const struct taken_row *)row;
+}
+
+const struct toll_row *toll_frame_row(const struct toll_frame *frame, size_t i)
+{
+    return i < frame->row_count ? &taken_of(frame)->rows[i].facts : NULL;
+}
+
+const struct toll_metric *toll_row_at(const struct toll_row *row, size_t i, double *ret_value)
+{
+    const struct taken_row *r = row_of(row);
+    if (i >= metric_count(r->kind))
+        return NULL;
+    if (ret_value)
+        *ret_value = r->values[i];
+    return &metric_of(metric_first(r->kind) + (unsigned)i)->facts;
+}
+
+double toll_row_get(const struct toll_row *row, const char *name)
+{
+    const struct toll_metric *m;
+    double value;
+    for (size_t i = 0; (m = toll_row_at(row, i, &value)); i++)
+        if (strcmp(m->name, name) == 0)
+            return value;
+    return (double)NAN;
+}
+
+double toll_frame_get(const struct toll_frame *frame, const char *name)
+{
+    for (size_t i = 0; i < frame->row_count; i++) {
+        const struct taken_row *r = &taken_of(frame)->rows[i];
+        if (r->kind == ENTITY_PROCESS)
+            continue; /* there are many of them */
+        const char *thing = r->kind == ENTITY_TARGET ? r->target : r->facts.name;
+        int id = column_metric(r->kind, r->part, thing, name);
+        if (id >= 0)
+            return r->values[(enum metric_id)id - metric_first(r->kind)];
+    }
+    return (double)NAN;
+}
+
+void toll_frame_free(struct toll_frame *frame)
+{
+    taken_release((struct taken *)frame);
+}

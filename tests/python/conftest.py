@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""The package is imported from the build directory."""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+PACKAGE = pathlib.Path(os.environ["TOLL_BUILD"]).resolve() / "python"
+if not (PACKAGE / "toll/_toll.abi3.so").exists():
+    pytest.skip("built without the headers of Python", allow_module_level=True)
+sys.path.insert(0, str(PACKAGE))
+sys.path.insert(0, os.path.dirname(__file__))
+
+SANITIZED = "TOLL_SANITIZED" in os.environ
+
+
+@pytest.fixture
+def python():
+    """Run a script in a process of its own; its standard output."""
+    import subprocess
+
+    def run(script, **variables):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONPATH": str(PACKAGE), **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    return run

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""Frames: kept ones, live ones, as dictionaries and tables."""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+import types
+
+import pytest
+import toll
+
+
+def test_frames_are_in_order_and_complete():
+    with toll.track(interval=0.01) as t:
+        time.sleep(0.2)
+    numbers = [frame.number for frame in t.frames]
+    assert numbers == list(range(len(numbers)))
+    assert t.dropped == 0
+    assert [frame.last for frame in t.frames] == [False] * (len(numbers) - 1) + [True]
+    times = [frame.elapsed_seconds for frame in t.frames]
+    assert times == sorted(times)
+    assert t.frame.number == numbers[-1]
+    assert list(t) == t.frames
+
+
+def test_history_keeps_the_last():
+    with toll.track(interval=0.002, history=4) as t:
+        time.sleep(0.1)
+    assert len(t.frames) == 4
+    assert t.frames[-1].last
+    assert t.dropped == t.frames[0].number > 0
+
+
+def test_no_history():
+    with toll.track(interval=0.002, history=0) as t:
+        time.sleep(0.02)
+        assert t.frame is not None
+    assert t.frames == []
+    assert t.frame.last
+    assert t.dropped == t.frame.number + 1
+    with pytest.raises(ValueError, match="history is 0"):
+        next(iter(t))
+
+
+def test_iteration_ends_with_the_tracker():
+    with toll.track(interval=0.005) as t:
+        seen = []
+        readers = [threading.Thread(target=lambda: seen.append(list(t))) for _ in range(2)]
+        for reader in readers:
+            reader.start()
+        time.sleep(0.1)
+    for reader in readers:
+        reader.join(10)
+        assert not reader.is_alive()
+    assert seen == [t.frames, t.frames]
+
+
+def test_iteration_while_it_runs():
+    with toll.track(interval=0.005) as t:
+        for frame in t:
+            if frame.number == 5:
+                break
+        assert t.running
+        assert frame.elapsed_seconds > 0
+
+
+def test_asynchronous_iteration():
+    async def main():
+        async with toll.track(interval=0.005) as t:
+
+            async def read():
+                return [frame.number async for frame in t]
+
+            reading = asyncio.ensure_future(read())
+            await asyncio.sleep(0.1)
+        return t, await reading
+
+    t, numbers = asyncio.run(main())
+    assert numbers == [frame.number for frame in t.frames]
+
+
+def test_an_interrupt_is_heard_while_waiting():
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), toll.track(interval=60) as t:
+        for _ in t:
+            pass
+    assert time.monotonic() - begin < 30
+    assert t.summary.wall_seconds >= 0.1
+
+
+def test_access_to_figures():
+    with toll.track(interval=0.01) as t:
+        time.sleep(0.05)
+    frame = t.frames[2]
+    assert frame.memory_rss_bytes == frame["target_memory_rss_bytes"] > 1 << 20
+    assert isinstance(frame.memory_rss_bytes, int)
+    assert isinstance(frame.cpu_seconds, float)
+    row = frame.rows[0]
+    assert (row.entity, row.part, row.name, row.pid) == ("target", "combined", "", None)
+    assert row.memory_rss_bytes == row["memory_rss_bytes"] == frame.memory_rss_bytes
+    assert set(frame.keys()) == set(frame.to_dict()) > {"target_cpu_seconds", "self_cpu_seconds"}
+    assert dict(row)["threads"] == frame.threads
+    with pytest.raises(KeyError):
+        frame["target_nonsense"]
+    with pytest.raises(KeyError):
+        frame["nonsense"]
+    with pytest.raises(AttributeError):
+        frame.nonsense
+    with pytest.raises(AttributeError, match="there is no figure 'memory_available_bytes' of target"):
+        frame.memory_available_bytes
+    with pytest.raises(TypeError):
+        frame[3]
+    with pytest.raises(TypeError, match="is not made by hand"):
+        toll.Frame()
+
+
+def test_unknown_is_none():
+    with toll.track(memory="rss", interval=0.01) as t:
+        time.sleep(0.03)
+    assert t.frame.memory_pss_bytes is None
+    assert t.frame["target_memory_pss_bytes"] is None
+    figure = t.summary.target.memory_pss_bytes
+    assert (figure.max, figure.value, figure.quality) == (None, None, "unknown")
+
+
+def test_columns_are_those_of_csv(tmp_path):
+    with toll.track(interval=0.01, outputs=tmp_path / "run.csv") as t:
+        time.sleep(0.05)
+    header = (tmp_path / "run.csv").read_text().splitlines()[0].split(",")
+    known = {name for frame in t.frames for name in frame.to_dict()}
+    assert set(header[3:]) <= known
+
+
+def test_rows_of_processes():
+    with toll.track(processes="all", interval=0.01) as t:
+        time.sleep(0.05)
+    processes = [row for row in t.frames[1].rows if row.entity == "process"]
+    assert [row.pid for row in processes] == [os.getpid()]
+    assert processes[0].parent == os.getppid()
+    assert processes[0].memory_rss_bytes > 1 << 20
+
+
+def test_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with toll.track() as t:
+        pass
+    with pytest.raises(ImportError, match=r"to_pandas\(\) needs pandas, which is not installed"):
+        t.to_pandas()
+
+
+def test_with_pandas():
+    pandas = pytest.importorskip("pandas")
+    with toll.track(interval=0.01) as t:
+        time.sleep(0.05)
+    table = t.to_pandas()
+    assert len(table) == len(t.frames)
+    assert table.index.name == "time"
+    assert isinstance(table.index, pandas.DatetimeIndex)
+    assert table["target_cpu_seconds"].is_monotonic_increasing
+
+
+def test_what_pandas_is_given(monkeypatch):
+    """Where it is not installed: rows and index as they are handed over."""
+    given = {}
+    fake = types.ModuleType("pandas")
+    fake.to_datetime = lambda values, unit, utc: (values, unit, utc)
+    fake.DatetimeIndex = lambda values, name: (values, name)
+    fake.DataFrame = lambda rows, index: given.update(rows=rows, index=index)
+    monkeypatch.setitem(sys.modules, "pandas", fake)
+    with toll.track(interval=0.01) as t:
+        time.sleep(0.03)
+    t.to_pandas()
+    times = [frame.time_ns for frame in t.frames]
+    assert given["index"] == ((times, "ns", True), "time")
+    assert len(given["rows"]) == len(t.frames)
+    assert given["rows"][0]["target_cpu_seconds"] == t.frames[0].cpu_seconds

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""run() against subprocess.run, and the figures against wait4."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import pytest
+import toll
+
+PYTHON = [sys.executable, "-S", "-E", "-c"]
+
+
+def both(*args, **kwargs):
+    """What toll.run and subprocess.run give for the same."""
+    return toll.run(*args, **kwargs), subprocess.run(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "args, kwargs",
+    [
+        (["true"], {}),
+        (["false"], {}),
+        (["sh", "-c", "exit 200"], {}),
+        ("exit 7", {"shell": True}),
+        (["sh", "-c", "kill -9 $$"], {}),
+        (["sh", "-c", "kill -TERM $$"], {}),
+        (["echo", "hello"], {"capture_output": True}),
+        (["cat"], {"input": b"some\0bytes", "capture_output": True}),
+        (["cat"], {"input": "äöü\n", "capture_output": True, "text": True}),
+        ("echo out; echo err >&2", {"shell": True, "capture_output": True, "text": True}),
+        ("echo err >&2", {"shell": True, "stdout": -1, "stderr": subprocess.STDOUT}),
+        (["pwd"], {"cwd": "/usr", "capture_output": True}),
+        (["sh", "-c", "echo $A"], {"env": {"A": "1", "PATH": os.environ["PATH"]}, "stdout": -1}),
+        (["echo", "--", "-q", "--timeout"], {"capture_output": True}),
+    ],
+)
+def test_it_is_subprocess_run(args, kwargs):
+    mine, theirs = both(args, **kwargs)
+    assert isinstance(mine, subprocess.CompletedProcess)
+    for what in ("args", "returncode", "stdout", "stderr"):
+        assert getattr(mine, what) == getattr(theirs, what), what
+    assert mine.summary.wall_seconds > 0
+
+
+@pytest.mark.parametrize(
+    "args, kwargs",
+    [
+        (["no-such-command"], {}),
+        (["/no/such/command"], {}),
+        (["/etc/passwd"], {}),
+        (["/"], {}),
+        (["true"], {"cwd": "/no/such/directory"}),
+        (["true"], {"cwd": "/etc/passwd"}),
+        (["false"], {"check": True}),
+        (["true"], {"capture_output": True, "stdout": 1}),
+        (["cat"], {"input": b"", "stdin": 0}),
+    ],
+)
+def test_it_raises_as_subprocess_run(args, kwargs, capfd):
+    with pytest.raises(Exception) as theirs:
+        subprocess.run(args, **kwargs)
+    with pytest.raises(Exception) as mine:
+        toll.run(args, **kwargs)
+    assert mine.type is theirs.type
+    assert str(mine.value) == str(theirs.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_was_used_by_all_of_it():
+    script = "import time\nwhile time.process_time() < 0.1: pass"
+    job = f'{sys.executable} -S -c "{script}" & {sys.executable} -S -c "{script}"; wait'
+    before = os.times()
+    done = toll.run(job, shell=True)
+    after = os.times()
+    truth = after.children_user + after.children_system
+    truth -= before.children_user + before.children_system
+    # The measuring itself is in the truth as well, and times come in ticks.
+    own = done.summary["self_cpu_seconds"].total
+    figure = done.summary.target.cpu_seconds
+    assert figure.quality == "exact if reaped"
+    assert truth - own - 0.05 <= figure.total <= truth + 0.03
+    assert done.summary.target.descendants.cpu_seconds.total >= 0.2
+
+
+def test_bytes_written_are_exact(tmp_path):
+    done = toll.run(["dd", "if=/dev/zero", f"of={tmp_path}/x", "bs=1M", "count=5"], stderr=-3)
+    assert (tmp_path / "x").stat().st_size == 5 << 20
+    assert done.summary.target.io_written_bytes.total == pytest.approx(5 << 20, abs=1000)
+
+
+def test_errors_have_the_summary():
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        toll.run("exit 3", shell=True, check=True)
+    assert failed.value.returncode == 3
+    assert failed.value.summary.end.code == 3
+
+
+def test_timeout():
+    begin = time.monotonic()
+    with pytest.raises(subprocess.TimeoutExpired) as over:
+        toll.run("echo before; sleep 60 & sleep 60", shell=True, timeout=0.3, capture_output=True)
+    assert time.monotonic() - begin < 20
+    assert over.value.output == b"before\n"
+    assert over.value.timeout == 0.3
+    assert over.value.summary.end.timed_out is True
+    assert over.value.summary.to_dict()["still_running_count"] == 0
+
+
+def test_timeout_of_one_that_does_not_listen():
+    job = 'trap "" TERM; echo ready; while :; do sleep 0.05; done'
+    with pytest.raises(subprocess.TimeoutExpired) as over:
+        toll.run(job, shell=True, timeout=0.5, grace=0.1, stdout=subprocess.PIPE)
+    assert over.value.summary.end.signal == signal.SIGKILL
+
+
+def test_a_timeout_that_is_not_needed():
+    assert toll.run(["true"], timeout=60).returncode == 0
+
+
+def test_an_interrupt_is_handed_on_and_waited_for(tmp_path):
+    """Of this process alone, as from a debugger; the command ends its work first."""
+    job = f'trap "sleep 0.2; echo done >{tmp_path}/end; exit 0" INT; while :; do sleep 0.05; done'
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        toll.run(job, shell=True)
+    assert (tmp_path / "end").read_text() == "done\n"
+
+
+def test_options(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = toll.run(
+        ["sleep", "0.1"],
+        cwd="/",
+        interval=0.01,
+        metrics=["cpu_seconds", "memory_rss_bytes"],
+        name="nap",
+        labels={"team": "blue"},
+        outputs=["run.csv", ("jsonl", "record")],
+    )
+    document = done.summary.to_dict()
+    assert (document["name"], document["labels"]) == ("nap", {"team": "blue"})
+    assert document["interval_seconds"] == 0.01
+    assert set(document["target"]["combined"]) == {"cpu_seconds", "memory_rss_bytes"}
+    assert (tmp_path / "run.csv").read_text().startswith("time,")
+    assert json.loads((tmp_path / "record").read_text().splitlines()[0])["name"] == "nap"
+
+
+@pytest.mark.parametrize(
+    "options, error, says",
+    [
+        ({"metrics": "nonsense"}, ValueError, "no metric is called 'nonsense'"),
+        ({"interval": 0}, ValueError, "interval is 0"),
+        ({"executable": "/bin/sh"}, TypeError, "would be toll's"),
+    ],
+)
+def test_mistakes_are_told(options, error, says, capfd):
+    with pytest.raises(error, match=says):
+        toll.run(["true"], **options)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_output_that_cannot_be_made():
+    with pytest.raises(OSError, match="could not be started: toll: .*cannot write to"):
+        toll.run(["true"], outputs="/nowhere/run.csv", capture_output=True)
+    with pytest.raises(ValueError, match="there is no command"):
+        toll.run([])
+
+
+@pytest.mark.parametrize("code", [0, 125, 126, 127])
+def test_a_summary_that_is_gone(code, tmp_path, monkeypatch):
+    """The command ran: what it returned is what counts."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    job = f"rm -r {tmp_path}/toll-run-*; exit {code}"
+    says = "there is no summary of '/bin/sh': it cannot be read: No such file or directory"
+    with pytest.warns(RuntimeWarning, match=says) as told:
+        done = toll.run(job, shell=True, stderr=subprocess.DEVNULL)
+    assert (done.returncode, done.summary) == (code, None)
+    assert [one.filename for one in told] == [__file__]
+
+
+def test_a_summary_that_was_not_written(monkeypatch, tmp_path):
+    """As on a full disk: the file is there, and empty."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.warns(RuntimeWarning, match="it was not written completely"):
+            done = toll.run("exit 127", shell=True, capture_output=True, restore_signals=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (done.returncode, done.summary) == (127, None)
+
+
+def test_a_script_without_its_interpreter(tmp_path, capfd):
+    """Only the kernel knows that it cannot be started."""
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    with pytest.raises(FileNotFoundError):
+        toll.run([str(script)])
+    capfd.readouterr()
+
+
+def test_nothing_is_left_behind(tmp_path):
+    before = set(os.listdir("/proc/self/fd"))
+    toll.run(["true"], env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert set(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_the_module_is_the_command(python):
+    script = "import runpy, sys; sys.argv[1:] = ['--version']; runpy.run_module('toll', run_name='__main__')"
+    assert toll.__version__ in python(script)

@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: MIT
+"""track() against what the program can know of itself by other means."""
+
+import errno
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import pytest
+import toll
+from work import burn
+
+# CPU clocks tell nanoseconds; reading them takes some microseconds on either side.
+CLOCK = 0.002
+# Children that have ended are counted by the kernel to the microsecond or to the tick.
+TICK = 0.011
+
+
+def test_cpu_is_that_of_the_body():
+    before = time.thread_time()
+    with toll.track() as t:
+        begin = time.thread_time()
+        burn(0.2)
+        inner = time.thread_time() - begin
+    outer = time.thread_time() - before
+    assert inner - CLOCK <= t.summary.target.cpu_seconds.total <= outer + CLOCK
+
+
+def test_the_sampler_does_not_count_as_the_program():
+    with toll.track(interval=0.001) as t:
+        time.sleep(0.5)
+    own = t.summary["self_cpu_seconds"].total
+    assert own > 0
+    assert t.summary.target.cpu_seconds.total < max(0.01, own / 2)
+    assert t.summary.target.threads.max == threading.active_count()
+
+
+def test_threads_count():
+    workers = [threading.Thread(target=burn, args=(0.1,)) for _ in range(3)]
+    with toll.track(interval=0.005) as t:
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    assert 0.3 - CLOCK <= t.summary.target.cpu_seconds.total < 0.6
+    assert t.summary.target.threads.max >= 2
+
+
+def test_a_child_counts_as_a_descendant():
+    def children():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before = children()
+    with toll.track() as t:
+        script = "import time\nwhile time.process_time() < 0.3: pass"
+        subprocess.run([sys.executable, "-S", "-c", script], check=True)
+    truth = children() - before
+    assert t.summary.target.descendants.cpu_seconds.total == pytest.approx(truth, abs=TICK)
+    assert t.summary.target.cpu_seconds.total >= truth - TICK
+
+
+def test_without_children():
+    with toll.track(children=False) as t:
+        script = "import time\nwhile time.process_time() < 0.3: pass"
+        subprocess.run([sys.executable, "-S", "-c", script], check=True)
+    assert t.summary.target.cpu_seconds.total < 0.2
+    assert t.summary.to_dict()["children"] is False
+
+
+def test_bytes_written(tmp_path):
+    size = 3 << 20
+    with toll.track() as t, open(tmp_path / "file", "wb", buffering=0) as file:
+        for _ in range(3):
+            file.write(bytes(1 << 20))
+    assert size <= t.summary.target.io_written_bytes.total <= size + 65536
+
+
+def test_memory():
+    with toll.track(interval=0.005) as t:
+        block = bytearray(64 << 20)
+        block[::4096] = bytes(len(block) // 4096)[::-1]
+        time.sleep(0.05)
+        peak = t.figure("target_memory_rss_bytes").max
+    assert peak >= 64 << 20
+    assert t.summary.target.memory_rss_bytes.max >= peak
+    assert t.summary.target.memory_rss_bytes.quality == "sampled"
+
+
+def test_result_is_there_when_the_body_raised():
+    with pytest.raises(ZeroDivisionError), toll.track() as t:
+        burn(0.05)
+        1 / 0
+    assert t.summary.target.cpu_seconds.total >= 0.05 - CLOCK
+    assert t.frames[-1].last
+    assert not t.running
+
+
+def test_while_it_runs():
+    with toll.track(interval=0.01) as t:
+        assert t.running
+        burn(0.05)
+        first = t.figure("target_cpu_seconds").total
+        burn(0.1)
+        time.sleep(0.03)
+        assert t.figure("target_cpu_seconds").total > first
+        assert t.summary.target.cpu_seconds.total > first
+        assert t.frame.cpu_seconds > first
+        assert t.summary.to_dict()["end"]["status"] == "running"
+    assert t.figure("target_cpu_seconds").total >= 0.15 - CLOCK
+    assert t.figure("target_cpu_seconds") == t.summary["target_cpu_seconds"]
+
+
+def test_trackers_may_be_nested():
+    with toll.track() as outer:
+        burn(0.05)
+        with toll.track(name="inner") as inner:
+            burn(0.1)
+    assert inner.summary.name == "inner"
+    assert inner.summary.target.cpu_seconds.total >= 0.1 - CLOCK
+    assert outer.summary.target.cpu_seconds.total >= 0.15 - 2 * CLOCK
+    assert inner.summary.target.cpu_seconds.total < outer.summary.target.cpu_seconds.total
+
+
+def test_another_process():
+    with subprocess.Popen(["sleep", "60"]) as other:
+        try:
+            with toll.track(other.pid, interval=0.01) as t:
+                time.sleep(0.1)
+                assert t.wait(0) is False
+                other.kill()
+                other.wait()
+                assert t.wait(10) is True
+        finally:
+            other.kill()
+    assert t.summary.to_dict()["pid"] == other.pid
+    assert t.summary.target.cpu_seconds.total < 0.1
+
+
+def test_several_targets():
+    with subprocess.Popen(["sleep", "60"]) as one, subprocess.Popen(["sleep", "60"]) as two:
+        try:
+            with toll.track([one.pid, two.pid], interval=0.01) as t:
+                time.sleep(0.1)
+        finally:
+            one.kill()
+            two.kill()
+    assert [target.name for target in t.summary.targets] == [
+        f"process-{one.pid}",
+        f"process-{two.pid}",
+    ]
+    column = f"target.process-{one.pid}.memory_rss_bytes"
+    assert t.summary[column].max > 0
+    assert t.frames[2][column] > 0
+    assert t.frames[2]["target_processes"] == 2
+
+
+def test_the_machine_beside_it():
+    with toll.track(system=True, interval=0.02) as t:
+        time.sleep(0.1)
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+    assert t.summary["system_memory_total_bytes"].last == pytest.approx(total, rel=0.01)
+    assert t.summary.system.cpu_seconds.total >= 0
+
+
+def test_outputs(tmp_path):
+    record, summary, odd = tmp_path / "run.jsonl", tmp_path / "run.json", tmp_path / "odd"
+    with toll.track(outputs=[record, str(summary), ("csv", odd)], labels={"a": 1}, name="n") as t:
+        time.sleep(0.03)
+    lines = [json.loads(line) for line in record.read_text().splitlines()]
+    assert (lines[0]["type"], lines[-1]["type"]) == ("run", "summary")
+    assert json.loads(summary.read_text()) == t.summary.to_dict()
+    assert odd.read_text().startswith("time,elapsed_seconds,interval_seconds,target_")
+    assert t.summary.labels == {"a": "1"}
+
+
+def test_start_and_stop():
+    t = toll.track()
+    with pytest.raises(RuntimeError, match="was not started"):
+        t.stop()
+    assert t.start() is t
+    with pytest.raises(RuntimeError, match="was started before"):
+        t.start()
+    first = t.stop()
+    assert t.stop() == first
+    with pytest.raises(RuntimeError, match="was started before"):
+        t.start()
+
+
+def test_from_many_threads():
+    """Whatever is asked while it is stopped gets an answer, and the truth."""
+    for _ in range(20):
+        with toll.track(interval=0.001) as t:
+            begin = threading.Barrier(4)
+            answers = []
+
+            def ask():
+                begin.wait()
+                for _ in range(20):
+                    answers.append((t.summary.wall_seconds, t.frame, t.frames, t.dropped))
+                    answers.append(t.figure("target_cpu_seconds").total)
+
+            def read():
+                begin.wait()
+                answers.append(list(t))
+
+            threads = [threading.Thread(target=f) for f in (ask, ask, read)]
+            for thread in threads:
+                thread.start()
+            begin.wait()
+        for thread in threads:
+            thread.join(20)
+            assert not thread.is_alive()
+        assert len(answers) == 81
+
+
+@pytest.mark.parametrize(
+    "options, error, says",
+    [
+        ({"interval": 0}, ValueError, "interval is 0; it takes seconds from 0.001 up, or 'auto'"),
+        ({"interval": "1s"}, TypeError, "it takes seconds as a number, or 'auto'"),
+        ({"metrics": "cpu_sceonds"}, ValueError, "no metric is called 'cpu_sceonds'"),
+        ({"memory": "all"}, ValueError, "memory is 'all'; it takes 'auto', 'rss', 'pss'"),
+        ({"processes": 3}, ValueError, "processes is 3; it takes 'top', 'none', 'all'"),
+        ({"history": -1}, ValueError, "history is -1; it takes a number of frames"),
+        ({"pid": -1}, ValueError, "pid is -1; it takes a number from 1 up"),
+        ({"pid": "1"}, TypeError, "pid is '1'; it takes a number"),
+        ({"outputs": "run.xls"}, ValueError, "does not tell a format"),
+        ({"outputs": "/nowhere/run.csv"}, FileNotFoundError, "cannot write to"),
+        ({"labels": {"a=b": 1}}, ValueError, "a key is text without '='"),
+        ({"labels": ["a"]}, TypeError, "it takes a dict, as {'team': 'blue'}"),
+        ({"outputs": ("csv", "a.csv")}, ValueError, "one with a format stands in a list, outputs="),
+        ({"match": "("}, ValueError, "is not an extended regular expression"),
+        ({"user": "no such user"}, ValueError, "there is no user"),
+    ],
+)
+def test_mistakes_are_told(options, error, says):
+    with pytest.raises(error, match=says.replace("(", r"\(").replace("'", ".")):
+        toll.track(**options)
+
+
+def test_a_process_that_is_not_there():
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    with pytest.raises(ProcessLookupError), toll.track(gone.pid):
+        pass
+
+
+def test_an_output_that_fails(tmp_path):
+    (tmp_path / "full.csv").symlink_to("/dev/full")
+    t = toll.track(outputs=tmp_path / "full.csv")
+    with pytest.warns(RuntimeWarning, match="an output is not complete: .*full.csv") as told, t:
+        pass
+    assert [one.filename for one in told] == [__file__]
+    assert any("full.csv" in note for note in t.summary.notes)
+    t.stop()  # it was told
+
+
+def test_an_output_that_fails_covers_nothing_up(tmp_path):
+    (tmp_path / "full.json").symlink_to("/dev/full")
+    with pytest.warns(RuntimeWarning, match="full.json"), pytest.raises(KeyError, match="mine"):
+        with toll.track(outputs=tmp_path / "full.json"):
+            raise KeyError("mine")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(KeyError, match="mine"), toll.track(outputs=tmp_path / "full.json"):
+            raise KeyError("mine")
+    t = toll.track(outputs=tmp_path / "full.json").start()
+    with pytest.raises(OSError, match="an output is not complete: .*full.json") as failed:
+        t.stop()
+    assert failed.value.errno == errno.ENOSPC
+    assert t.stop() is t.summary
+
+
+def test_waiting_for_the_end():
+    t = toll.track(pid=os.getppid())
+    assert t.wait(0) is False
+    for wrong in (None, 1):
+        with pytest.raises(RuntimeError, match="was not started: there is no end to wait for"):
+            t.wait(wrong)
+    with t:
+        assert t.wait(0) is False
+    assert (t.wait(), t.wait(0)) == (False, False)
+    with subprocess.Popen(["sleep", "60"]) as other:
+        with toll.track(other.pid, interval=60) as t:
+            other.kill()
+            other.wait()
+    assert t.wait() is True
+
+
+def test_before_the_start():
+    t = toll.track()
+    assert (t.frame, t.frames, t.dropped, t.running) == (None, [], 0, False)
+    assert "toll.Track new" in t._repr_html_()
+    with pytest.raises(RuntimeError, match="was not started"):
+        iter(t)
+    with t:
+        pass
+    assert "<table" in t._repr_html_()
+
+
+@pytest.mark.parametrize("where", ["report", "end", "close"])
+def test_an_interrupt_in_the_middle_of_the_end(where, monkeypatch):
+    """The next stop() goes on where it was."""
+
+    class Native:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __getattr__(self, name):
+            if name == where:
+                raise KeyboardInterrupt
+            return getattr(self.inner, name)
+
+    t = toll.track().start()
+    native, store = t._native, t._store
+    t._native = t._store = None
+    t._native, t._store = Native(native), Native(store)
+    with pytest.raises(KeyboardInterrupt):
+        t.stop()
+    t._native, t._store = native, store
+    assert t.stop().wall_seconds > 0
+    assert t.frames[-1].last
+    assert not t.running
+
+
+def test_names_that_are_nearly_right():
+    with toll.track(system=True) as t:
+        time.sleep(0.02)
+        for _ in range(2):  # while it runs, and when it was stopped
+            with pytest.raises(KeyError, match="target_cpu_seconds may be meant"):
+                t.figure("cpu_seconds")
+            with pytest.raises(KeyError, match="system_memory_available_bytes may be meant"):
+                t.figure("memory_available_bytes")
+            with pytest.raises(KeyError, match="names are like target_cpu_seconds"):
+                t.figure("foo")
+            t.stop()
+    with pytest.raises(KeyError, match="target_cpu_seconds. may be meant"):
+        t.frame["cpu_seconds"]
+    with pytest.raises(KeyError, match=r"no figure 'foo'; .*keys\(\) shows all"):
+        t.frame["foo"]
+
+
+def test_selected_metrics():
+    with toll.track(metrics=["target_cpu_seconds", "target_memory_rss_bytes"]) as t:
+        pass
+    assert t.summary.target.combined.keys() == ["cpu_seconds", "memory_rss_bytes"]
+    with pytest.raises(KeyError, match="no such figure was measured"):
+        t.figure("target_threads")
+    with pytest.raises(AttributeError, match="there is no 'threads' here"):
+        t.summary.target.combined.threads

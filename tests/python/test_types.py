@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Types and texts of the package."""
+
+import inspect
+import os
+import pathlib
+import pydoc
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import toll
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = TOP / "python/toll"
+
+
+def mypy(*args, **kwargs):
+    if not shutil.which("mypy"):
+        pytest.skip("no mypy")
+    command = ["mypy", "--strict", "--python-version", "3.8", "--cache-dir", os.devnull, *args]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **kwargs)
+    return done.stdout
+
+
+def test_the_package_is_typed():
+    assert "Success" in mypy(PACKAGE)
+
+
+def test_programs_are_checked(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        """\
+import toll
+from typing import Optional
+
+with toll.track(interval=0.1) as t, t.phase("load"):
+    pass
+seconds: float = t.summary.wall_seconds
+rss: Optional[float] = toll.snapshot().memory_rss_bytes
+done: toll.Completed = toll.run(["true"], check=True)
+
+@toll.tracked(name="x")
+def work(n: int) -> str:
+    return str(n)
+
+text: str = work(3)
+work("3")
+toll.track(intervall=1)
+""",
+        encoding="utf-8",
+    )
+    said = mypy(program, env={**os.environ, "MYPYPATH": str(TOP / "python")})
+    assert "Found 2 errors" in said
+    assert re.search(r'program.py:15: error: Argument 1 to "work" has incompatible type', said)
+    assert re.search(r'program.py:16: error: .*"intervall"', said)
+
+
+def test_the_stub_is_the_module():
+    stub = (PACKAGE / "_toll.pyi").read_text(encoding="utf-8")
+    declared = set(re.findall(r"^(?:def|class) (\w+)", stub, re.MULTILINE))
+    there = {name for name in dir(toll._toll) if not name.startswith("_")} - {"version"}
+    assert declared == there
+    for kind in ("Tracker", "Frame", "Row"):
+        body = re.search(rf"^class {kind}:.*?(?=^\w|\Z)", stub, re.DOTALL | re.MULTILINE)[0]
+        named = {n for n in re.findall(r"def (\w+)", body) if not n.startswith("_")}
+        metrics = {metric.name for metric in toll.metrics()}
+        own = {n for n in vars(getattr(toll._toll, kind)) if not n.startswith("_")}
+        assert named == own - (metrics - named), kind
+
+
+def test_everything_public_is_described():
+    for name in set(toll.__all__) - {"__version__"}:
+        thing = getattr(toll, name)
+        assert thing.__doc__, name
+        for inner, member in inspect.getmembers(thing):
+            if inspect.isclass(thing) and not inner.startswith("_") and inner in vars(thing):
+                assert inspect.getdoc(member) or not callable(member), f"{name}.{inner}"
+
+
+def test_help_reads_well():
+    text = pydoc.plain(pydoc.render_doc(toll))
+    assert "with toll.track() as t:" in text
+    frame = pydoc.plain(pydoc.render_doc(toll.Frame))
+    assert "resident memory (RSS), in bytes" in frame
+
+
+def test_no_file_is_large():
+    for path in [*PACKAGE.glob("*.py*"), *(TOP / "python/src").glob("*.[ch]")]:
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 310, path
+
+
+def test_every_file_is_in_the_wheel_and_the_build():
+    listed = (PACKAGE / "meson.build").read_text(encoding="utf-8")
+    for path in [*PACKAGE.glob("*.py*"), PACKAGE / "py.typed"]:
+        assert f"'{path.name}'" in listed
+    assert sys.version_info >= (3, 8)

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/util.h"
+#include "toll.h"
+#include "tree.h"
+
+#include <math.h>
+
+static struct toll_tracker *attach(bool system, size_t targets)
+{
+    struct toll_tracker *t = NULL;
+    struct toll_options o = {.size = sizeof o, .system = system, .interval_ns = 2 * NS_PER_MS};
+    assert_int_equal(toll_tracker_new(&t, &o, NULL), 0);
+    struct toll_target target = {.size = sizeof target, .id = getppid(), .name = "above"};
+    for (size_t i = 0; i < targets; i++, target.name = "again")
+        assert_int_equal(toll_tracker_add_target(t, &target, NULL), 0);
+    assert_int_equal(toll_tracker_attach(t, NULL), 0);
+    for (unsigned i = 0; i < 5; i++) {
+        usleep(4000);
+        assert_int_equal(toll_tracker_step(t), 1);
+    }
+    return t;
+}
+
+static int ask(struct toll_tracker *t, const char *name, struct toll_figure *f)
+{
+    *f = (struct toll_figure){.size = sizeof *f};
+    return toll_tracker_figure(t, name, f);
+}
+
+static void test_figures(void **state)
+{
+    struct toll_figure f;
+    struct toll_tracker *t = attach(true, 2);
+    assert_int_equal(ask(t, "target_cpu_seconds", &f), 0);
+    assert_true(f.total >= 0 && isnan(f.last) && *f.quality && *f.from);
+    assert_int_equal(ask(t, "target.again.memory_rss_bytes", &f), 0);
+    assert_true(f.last > 0 && isnan(f.total) && f.max >= f.min && f.mean > 0);
+    assert_int_equal(ask(t, "system_memory_used_bytes", &f), 0);
+    assert_true(f.last > 0);
+    assert_string_equal(f.quality, "sampled");
+    assert_int_equal(ask(t, "self_cpu_seconds", &f), 0);
+    assert_true(f.total > 0);
+    assert_int_equal(ask(t, "target_network_sent_bytes", &f), 0); /* was not asked for */
+    assert_string_equal(f.quality, "unknown");
+    assert_true(isnan(f.total));
+    assert_int_equal(ask(t, "target_no_such_thing", &f), -ENOENT);
+    assert_int_equal(ask(t, "", &f), -ENOENT);
+    assert_int_equal(toll_tracker_figure(t, NULL, &f), -EINVAL);
+    f.size = 0;
+    assert_int_equal(toll_tracker_figure(t, "target_cpu_seconds", &f), -EINVAL);
+    toll_tracker_finish(t, NULL);
+    assert_int_equal(ask(t, "target_cpu_seconds", &f), 0);
+    toll_tracker_free(t);
+}
+
+/* A program that was built against a smaller struct. */
+static void test_a_smaller_struct(void **state)
+{
+    struct toll_figure f;
+    struct toll_tracker *t = attach(false, 1);
+    memset(&f, 0xAA, sizeof f);
+    f.size = offsetof(struct toll_figure, min);
+    assert_int_equal(toll_tracker_figure(t, "target_memory_rss_bytes", &f), 0);
+    assert_int_equal(f.size, offsetof(struct toll_figure, min));
+    assert_true(f.last > 0);
+    unsigned char after[sizeof(double)];
+    memcpy(after, &f.min, sizeof after);
+    assert_int_equal(after[0], 0xAA);
+    toll_tracker_free(t);
+}
+
+static void test_reports(void **state)
+{
+    char *text = NULL;
+    struct toll_error e;
+    struct toll_tracker *t = attach(false, 1);
+    assert_int_equal(toll_tracker_report(t, "json", 0, &text, &e), 0);
+    assert_non_null(strstr(text, "\"schema\": \"toll.summary/1\""));
+    free(text);
+    assert_int_equal(toll_tracker_report(t, "text", 0, &text, &e), 0);
+    assert_non_null(strstr(text, "measured for"));
+    free(text);
+    assert_int_equal(toll_tracker_report(t, "csv", 0, &text, &e), -EINVAL);
+    assert_non_null(strstr(e.message, "csv"));
+    assert_int_equal(toll_tracker_report(t, "bread", 0, &text, &e), -EINVAL);
+    assert_int_equal(toll_tracker_report(t, NULL, 0, &text, &e), -EINVAL);
+    assert_int_equal(toll_tracker_finish(t, NULL), 0);
+    assert_int_equal(toll_tracker_report(t, "text", 0, &text, &e), 0);
+    free(text);
+    toll_tracker_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_a_smaller_struct),
+        cmocka_unit_test(test_reports),
+    };
+    return RUN("results", tests);
+}
