@@ -38,7 +38,7 @@
  * of the launch. To look but once, toll_snapshot.
  *
  * The library prints nothing, handles no signals, never ends the program, and starts no threads
- * unless toll_tracker_start asks for them. Calls return 0 (or what they say) or a negative errno;
+ * unless toll_tracker_start asks for them or GPUs are read (options.gpus). Calls return 0 (or what they say) or a negative errno;
  * those that set something up put one sentence fit for a user into a struct toll_error, which may
  * be NULL.
  *
@@ -155,6 +155,11 @@ struct toll_options {
      * tracker: it comes from the thread that steps, in the background from that of the frames. */
     void (*note)(void *arg, const char *sentence);
     void *note_arg;
+
+    /* Which GPUs are read, in a thread of its own: "all", "none", "visible" (as CUDA_VISIBLE_DEVICES
+     * and the like say), or numbers and UUIDs with commas between, each of which has to be there.
+     * NULL: those that are visible; without a word when there are none. */
+    const char *gpus;
 };
 
 /* ---- Outputs ------------------------------------------------------------------------------- */

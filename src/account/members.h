@@ -32,6 +32,7 @@ struct member {
     uint64_t old_peak_bytes;  /* high-water mark from before it was tracked, 0: none */
     uint64_t seen_peak_bytes; /* … and the most memory it was seen with since */
     struct rate rates[RATES_PER_ENTITY];
+    uint64_t gpus;                        /* bits of the GPUs it uses, by their place */
     uint64_t slow_pass;                   /* the last round of slow reads that came by */
     _Alignas(max_align_t) char payload[]; /* belongs to whoever made the table */
 };

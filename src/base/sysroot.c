@@ -53,6 +53,21 @@ void sysroot_open_rest(struct sysroot *s)
         s->sys = open_directory(s->proc, "../sys");
 }
 
+static int copy_one(int fd)
+{
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+void sysroot_copy(struct sysroot *ret, const struct sysroot *s)
+{
+    *ret = (struct sysroot){
+        .live = s->live,
+        .proc = copy_one(s->proc),
+        .sys = copy_one(s->sys),
+        .root = copy_one(s->root),
+    };
+}
+
 static void close_one(int *fd)
 {
     if (*fd >= 0)

@@ -27,5 +27,8 @@ void sysroot_open_rest(struct sysroot *s);
 /* The same from a directory descriptor; -errno when there is no proc in it. */
 int sysroot_open_at(struct sysroot *ret, int at, const char *path, bool live);
 
+/* Descriptors of its own on the same; negative where they cannot be had. */
+void sysroot_copy(struct sysroot *ret, const struct sysroot *s);
+
 /* What is not open is negative. */
 void sysroot_close(struct sysroot *s);

@@ -179,6 +179,14 @@ static int set_network(struct settings *s, const char *value, int choice, struct
     return 0;
 }
 
+static int set_gpus(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    if (!*value)
+        return err_set(e, -EINVAL, "'all', 'none', 'visible', or numbers and UUIDs of GPUs");
+    s->tracker.gpus = value;
+    return 0;
+}
+
 static int take_time(uint64_t *ret_ns, const char *value, struct toll_error *e)
 {
     if (scan_duration(value, ret_ns) < 0 || !*ret_ns ||
@@ -265,6 +273,10 @@ const struct option options[] = {
      set_network},
     {"no-marks", 0, NULL, NULL, 0, false, FOR_RUN,
      "no socket for the marks of the command (see 'toll help mark')", set_no_marks},
+    {"gpus", 0, "WHICH", NULL, 0, false, ANY,
+     "read these GPUs: all, none, visible (what CUDA_VISIBLE_DEVICES and the like leave, the "
+     "default), or numbers and UUIDs with commas between",
+     set_gpus},
     {"timeout", 0, "TIME", NULL, 0, false, FOR_RUN,
      "end a command that runs longer, and all it started, with SIGTERM", set_timeout},
     {"grace", 0, "TIME", NULL, 0, false, FOR_RUN,

@@ -6,6 +6,7 @@ int replay_main(int argc, char **argv)
 {
     struct session s;
     int status;
+    setenv("TOLL_GPUS", "none", 0); /* those of this machine have nothing to do with it */
     if (session_open(&s, argc, argv, &status) != 0) {
         session_close(&s);
         return status;

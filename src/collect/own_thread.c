@@ -10,19 +10,32 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+static int open_io(pid_t thread)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/io", (int)thread);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
 void own_thread_begin(struct own_thread *o, unsigned threads)
 {
     *o = (struct own_thread){
-        .pid = getpid(), .thread = (pid_t)syscall(SYS_gettid), .threads = threads};
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/io", (int)o->thread);
-    o->io = open(path, O_RDONLY | O_CLOEXEC);
+        .pid = getpid(), .thread = (pid_t)syscall(SYS_gettid), .threads = threads, .other_io = -1};
+    o->io = open_io(o->thread);
+}
+
+void own_thread_add(struct own_thread *o, pid_t thread)
+{
+    o->threads++;
+    o->other_io = open_io(thread);
 }
 
 void own_thread_done(struct own_thread *o)
 {
-    if (o->pid)
-        close_p(&o->io);
+    if (!o->pid)
+        return;
+    close_p(&o->io);
+    close_p(&o->other_io);
 }
 
 static void take_out(struct row *row, enum metric_id id, uint64_t used)
@@ -41,7 +54,8 @@ void own_thread_leave_out(const struct own_thread *o, struct row *row)
     struct rusage used;
     if (getrusage(RUSAGE_THREAD, &used) < 0)
         return;
-    take_out(row, process_cpu_seconds, ns_of(&used.ru_utime) + ns_of(&used.ru_stime));
+    take_out(row, process_cpu_seconds,
+             ns_of(&used.ru_utime) + ns_of(&used.ru_stime) + o->other_cpu_ns);
     take_out(row, process_cpu_user_seconds, ns_of(&used.ru_utime));
     take_out(row, process_cpu_system_seconds, ns_of(&used.ru_stime));
     take_out(row, process_faults_minor_count, (uint64_t)used.ru_minflt);
@@ -49,12 +63,26 @@ void own_thread_leave_out(const struct own_thread *o, struct row *row)
     take_out(row, process_threads_count, o->threads);
 }
 
-void own_thread_leave_out_io(const struct own_thread *o, struct row *row, uint64_t bytes_read)
+static bool read_io(int fd, struct pid_io *ret)
 {
     char text[512];
-    struct pid_io io;
-    ssize_t n = o->io < 0 ? -1 : file_reread(o->io, text, sizeof text);
-    if (n <= 0 || parse_pid_io(scan_text(text, (size_t)n), &io) < 0)
+    ssize_t n = fd < 0 ? -1 : file_reread(fd, text, sizeof text);
+    return n > 0 && parse_pid_io(scan_text(text, (size_t)n), ret) == 0;
+}
+
+static void take_out_io(struct row *row, const struct pid_io *io)
+{
+    struct row used;
+    row_init(&used, ENTITY_PROCESS);
+    process_put_io(&used, io);
+    FOR_EACH_BIT(id, used.present)
+    take_out(row, (enum metric_id)id, row_u64(&used, (enum metric_id)id));
+}
+
+void own_thread_leave_out_io(const struct own_thread *o, struct row *row, uint64_t bytes_read)
+{
+    struct pid_io io, other;
+    if (!read_io(o->io, &io))
         return;
     /* The reading of the program's file came after what it said. */
     io.read_bytes = left_u64(io.read_bytes, bytes_read);
@@ -62,11 +90,9 @@ void own_thread_leave_out_io(const struct own_thread *o, struct row *row, uint64
     unsigned wakes = atomic_load(&o->wakes);
     io.written_bytes += wakes;
     io.write_calls += wakes;
-    struct row used;
-    row_init(&used, ENTITY_PROCESS);
-    process_put_io(&used, &io);
-    FOR_EACH_BIT(id, used.present)
-    take_out(row, (enum metric_id)id, row_u64(&used, (enum metric_id)id));
+    take_out_io(row, &io);
+    if (read_io(o->other_io, &other))
+        take_out_io(row, &other);
 }
 
 void own_thread_children(struct inherited *inherited)

@@ -11,13 +11,17 @@
 struct own_thread {
     pid_t pid; /* of the program that measures itself; 0: no program does */
     pid_t thread;
-    unsigned threads;  /* of the tracker */
-    int io;            /* kept descriptor of the thread's io file, -1: not to be had */
-    atomic_uint wakes; /* by other threads of the program, a byte each */
+    unsigned threads;      /* of the tracker */
+    int io;                /* kept descriptor of the thread's io file, -1: not to be had */
+    uint64_t other_cpu_ns; /* of a further thread of the tracker */
+    int other_io;          /* … and its io file, likewise */
+    atomic_uint wakes;     /* by other threads of the program, a byte each */
 };
 
 /* For the calling thread; threads: how many the tracker has. */
 void own_thread_begin(struct own_thread *o, unsigned threads);
+/* A further thread of the tracker, which is left out too. */
+void own_thread_add(struct own_thread *o, pid_t thread);
 void own_thread_done(struct own_thread *o);
 
 /* Takes what this thread has used by now out of what stat said of the program. */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/space_asker.h"
 
+#include "base/quiet_fork.h"
+
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #define DEADLINE_NS (2 * NS_PER_SECOND)
-
-enum { MOST_MS_TO_DIE = 50 };
 
 void space_asker_init(struct space_asker *a, statvfs_function *ask)
 {
@@ -24,15 +22,6 @@ static bool is_alive(const struct space_helper *h)
     return poll(&fd, 1, 0) >= 0 && !(fd.revents & (POLLHUP | POLLERR));
 }
 
-/* It dies at once, so that it is not left to a program that knows nothing of it; unless the kernel
- * holds it where no signal reaches it. */
-static void end_helper(pid_t pid)
-{
-    kill(pid, SIGKILL);
-    for (unsigned ms = 0; ms < MOST_MS_TO_DIE && waitpid(pid, NULL, WNOHANG | __WALL) == 0; ms++)
-        usleep(1000);
-}
-
 void space_asker_done(struct space_asker *a)
 {
     for (unsigned i = 0; i < a->started; i++) {
@@ -40,7 +29,7 @@ void space_asker_done(struct space_asker *a)
         if (h->fd < 0)
             continue;
         if (is_alive(h))
-            end_helper(h->pid);
+            quiet_fork_end(h->pid);
         close(take_fd(&h->fd));
     }
 }

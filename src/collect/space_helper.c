@@ -4,6 +4,7 @@
  * its end the helper makes system calls only. */
 #include "collect/space_helper.h"
 #include "base/file.h"
+#include "base/quiet_fork.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -21,34 +22,6 @@ struct space space_of_statvfs(const struct statvfs *st)
         .files = st->f_files,
         .files_free = st->f_ffree,
     };
-}
-
-struct kept_two {
-    int first, second;
-};
-
-static void close_other(void *arg, const char *name)
-{
-    const struct kept_two *kept = arg;
-    struct scan s = scan_string(name);
-    uint64_t fd;
-    if (scan_u64(&s, &fd) && fd != (uint64_t)kept->first && fd != (uint64_t)kept->second)
-        close((int)fd);
-}
-
-/* A helper that is stuck must not keep the pipe open that somebody reads our output from. */
-static void close_all_but(int fd)
-{
-#ifdef SYS_close_range
-    bool below = fd == 0 || syscall(SYS_close_range, 0, fd - 1, 0) == 0;
-    if (below && syscall(SYS_close_range, fd + 1, ~0U, 0) == 0)
-        return;
-#endif
-    struct kept_two kept = {fd, open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    if (kept.second < 0)
-        return;
-    file_each_entry(kept.second, close_other, &kept);
-    close(kept.second);
 }
 
 static _Noreturn void serve(int fd, statvfs_function *ask)
@@ -78,17 +51,10 @@ static _Noreturn void become_helper(int fd, statvfs_function *ask, pid_t parent)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(0);
-    close_all_but(fd);
+    quiet_fork_close_all_but(fd);
     if (chdir("/") < 0) /* whatever we stand in could not be unmounted */
         _exit(1);
     serve(fd, ask);
-}
-
-/* A fork without a signal at its end: the program around us gets no SIGCHLD for it, and does not
- * meet it in wait(NULL), unless it asks for such children with __WALL. */
-static pid_t fork_unnoticed(void)
-{
-    return (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL); /* all 0: in any order */
 }
 
 pid_t space_helper_start(statvfs_function *ask, int *ret_fd)
@@ -102,7 +68,7 @@ pid_t space_helper_start(statvfs_function *ask, int *ret_fd)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t parent = getpid();
-    pid_t pid = fork_unnoticed();
+    pid_t pid = quiet_fork();
     int fork_errno = errno;
     if (pid == 0)
         become_helper(ends[1], ask, parent);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/sized.h"
 #include "engine/attach.h"
+#include "engine/gpus.h"
 #include "engine/machine.h"
 #include "engine/mark_intake.h"
 #include "engine/membership.h"
@@ -34,7 +35,7 @@ static int prepare(struct toll_tracker *t, char *const argv[], struct toll_error
         r = wakeup_open(t, !argv && !t->target_count && !t->background.is_on);
     if (r < 0)
         return err_set(e, r, "cannot prepare to measure: %s", strerror(-r));
-    return 0;
+    return gpus_check(t, e);
 }
 
 /* What all ways to begin have in common: the targets are known. */
@@ -43,6 +44,7 @@ static void begin_common(struct toll_tracker *t)
     machine_open(t);
     surroundings_open(t);
     network_open(t);
+    gpus_open(t);
     t->started = true;
     outputs_begin(t);
 }

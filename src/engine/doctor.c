@@ -40,6 +40,7 @@ static const struct {
     {CHECK("interfaces", "Network interfaces", true), doctor_interfaces},
     {CHECK("sensors", "Temperature", false), doctor_sensors},
     {CHECK("energy", "Energy", false), doctor_energy},
+    {CHECK("gpus", "GPUs", false), doctor_gpus},
     {CHECK("formats", "Formats", true), doctor_formats},
 };
 

@@ -76,3 +76,4 @@ probe_function doctor_others;
 probe_function doctor_cgroup, doctor_own_cgroup, doctor_limits, doctor_oom;
 probe_function doctor_pressure, doctor_system, doctor_disks, doctor_filesystems, doctor_interfaces,
     doctor_sensors, doctor_energy, doctor_network, doctor_formats;
+probe_function doctor_gpus;

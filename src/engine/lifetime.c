@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "engine/finish.h"
+#include "engine/gpus.h"
 #include "engine/machine.h"
 #include "engine/mark_intake.h"
 #include "engine/membership.h"
@@ -64,6 +65,7 @@ void lifetime_close(struct toll_tracker *t)
     machine_close(t);
     surroundings_close(t);
     network_close(t);
+    gpus_close(t);
     membership_done(t);
     targets_done(t);
     process_reader_done(&t->reader);

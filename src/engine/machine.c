@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/machine.h"
 
+#include "collect/collectors.h"
+#include "engine/gpus.h"
 #include "engine/membership.h"
 #include "engine/outputs.h"
 #include "engine/surroundings.h"
@@ -14,9 +16,13 @@ static void note(void *tracker, const char *sentence)
     outputs_note(tracker, "%s", sentence);
 }
 
-/* Whether anybody asked for what it gives. */
+/* Whether anybody asked for what it gives. The energy of a run with GPUs has the processors' too.
+ */
 static bool is_wanted(const struct toll_tracker *t, const struct collector *c)
 {
+    bool has_energy = t->gpus.choice.kind != GPUS_NONE && !t->replay && c == &collector_rapl;
+    if (!t->run.system && !has_energy)
+        return false;
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
         if (kind != ENTITY_SYSTEM && (c->gives >> kind & 1) && t->selection.of[kind])
             return true;
@@ -37,7 +43,7 @@ void machine_open(struct toll_tracker *t)
         .own_child = membership_add_stranger,
     };
     if (!t->run.system)
-        return;
+        m->context.note = NULL; /* what nobody asked for may be missing */
     for (unsigned i = 0; i < COLLECTORS_AT_MOST && collectors[i]; i++)
         m->is_open[i] = is_wanted(t, collectors[i]) &&
                         collectors[i]->open(&m->states[i], &m->context) == 0;
@@ -80,6 +86,7 @@ void machine_tick(struct toll_tracker *t)
     row_init(&m->system.read, ENTITY_SYSTEM);
     collect(t);
     surroundings_tick(t);
+    gpus_tick(t);
     for (size_t i = 0; i < m->list.count; i++) {
         struct measured *thing = m->list.items[i];
         if (!thing->number)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/membership.h"
 
+#include "engine/gpus.h"
 #include "engine/outputs.h"
 #include "engine/rules.h"
 
@@ -56,7 +57,7 @@ void membership_note_strangers(struct toll_tracker *t)
 bool membership_is_stranger(const struct toll_tracker *t, pid_t pid)
 {
     uint32_t known;
-    return map_get(&t->discovery.strangers, (uint32_t)pid, &known);
+    return map_get(&t->discovery.strangers, (uint32_t)pid, &known) || gpus_own_child(t, pid);
 }
 
 struct child_search {

@@ -24,13 +24,6 @@ void network_open(struct toll_tracker *t)
                         "only of a target with a network namespace of its own");
 }
 
-static uint64_t targets_of(const struct toll_tracker *t, const struct member *m)
-{
-    bool child_left_out = t->run.no_children && !m->root_of &&
-                          !(m->targets & t->discovery.rule_bits);
-    return child_left_out ? 0 : m->targets;
-}
-
 static void read_sockets(struct toll_tracker *t)
 {
     struct sockets *s = t->network.sockets;
@@ -38,7 +31,7 @@ static void read_sockets(struct toll_tracker *t)
     for (size_t i = 0; i < t->members.count; i++) {
         const struct member *m = t->members.order[i];
         if (m->was_seen && !m->gone && !m->process.has_ended)
-            sockets_owner(s, m->process.entity.pid, targets_of(t, m));
+            sockets_owner(s, m->process.entity.pid, member_targets(t, m));
     }
     if (t->frame.last)
         sockets_finish(s);
@@ -105,7 +98,7 @@ static void look_at_members(struct toll_tracker *t, struct target *g)
     for (size_t i = 0; i < t->members.count && !n->is_partial; i++) {
         const struct member *m = t->members.order[i];
         uint64_t number;
-        if (!(targets_of(t, m) & g->bit) || m->gone || m->process.has_ended)
+        if (!(member_targets(t, m) & g->bit) || m->gone || m->process.has_ended)
             continue;
         int r = netns_number(&t->root, m->process.entity.pid, &number);
         n->is_partial = r == -EACCES || (r == 0 && number != n->number);

@@ -21,8 +21,9 @@ struct toll_probe {
 static void leave_out(struct selection *s)
 {
     for (unsigned part = 0; part < PARTS; part++)
-        s->parts[part] &= ~BIT(process_wall_seconds);
-    s->of[ENTITY_SELF] = 0;
+        s->parts[part] &= ~(BIT(process_wall_seconds) | PROCESS_GPU_BITS);
+    s->of[ENTITY_PROCESS] &= ~PROCESS_GPU_BITS;
+    s->of[ENTITY_SELF] = s->of[ENTITY_GPU] = 0;
 }
 
 static int take_options(struct toll_options *ret, const struct toll_options *asked,
@@ -41,6 +42,7 @@ static int take_options(struct toll_options *ret, const struct toll_options *ask
         .system = o.system,
         .network = o.network,
         .since_start = true,
+        .gpus = "none", /* a driver may take its time, and is asked more than once */
     };
     return 0;
 }

@@ -3,11 +3,14 @@
 
 #include "base/file.h"
 #include "engine/departure.h"
+#include "engine/gpus.h"
 #include "engine/membership.h"
 #include "engine/outputs.h"
 #include "engine/walk.h"
 #include "parse/pid_status.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -44,6 +47,32 @@ static void io_add(struct pid_io *sum, const struct pid_io *more)
     sum->storage_cancelled_bytes += more->storage_cancelled_bytes;
 }
 
+enum { QUIET_TRIES = 5 };
+
+/* The file of the process and that of the thread that reads GPUs, of the same moment: nothing may
+ * have moved in between, or else what is left over is less than it was. How many bytes were read
+ * of them, from the first on; 0 when there is nothing to be had. */
+static uint64_t read_whole_io(struct toll_tracker *t, struct pid_io *ret, struct pid_io *ret_reader)
+{
+    pid_t reader = gpus_thread(t);
+    if (!reader)
+        return read_io(t, "self/io", ret);
+    char path[64];
+    snprintf(path, sizeof path, "self/task/%d/io", (int)reader);
+    for (unsigned i = 0; i < QUIET_TRIES; i++) {
+        struct pid_io before;
+        if (!read_io(t, path, &before))
+            return 0;
+        uint64_t first = read_io(t, "self/io", ret);
+        uint64_t second = read_io(t, path, ret_reader);
+        if (!first || !second)
+            return 0;
+        if (i + 1 == QUIET_TRIES || memcmp(&before, ret_reader, sizeof before) == 0)
+            return first + second;
+    }
+    return 0;
+}
+
 /* The process's file has the thread's own I/O and that of reaped children; the thread's file has
  * its own alone: the difference was reaped. Reading the first file is itself a read of the thread,
  * which the second one shows. */
@@ -51,14 +80,16 @@ static bool reaped_io(struct toll_tracker *t, struct pid_io *ret)
 {
     /* Other threads of a host program would be taken for children: then it is not known. */
     struct stat tasks;
-    if (fstatat(t->root.proc, "self/task", &tasks, 0) < 0 || tasks.st_nlink != 3)
+    unsigned own = 1 + (gpus_thread(t) != 0);
+    if (fstatat(t->root.proc, "self/task", &tasks, 0) < 0 || tasks.st_nlink != 2 + own)
         return false;
-    struct pid_io process, thread;
-    uint64_t reading = read_io(t, "self/io", &process);
+    struct pid_io process, thread, reader = {0};
+    uint64_t reading = read_whole_io(t, &process, &reader);
     if (!reading || !read_io(t, "thread-self/io", &thread))
         return false;
     thread.read_bytes -= reading;
-    thread.read_calls -= 1;
+    thread.read_calls -= own;
+    io_add(&thread, &reader);
     *ret = io_difference(&process, &thread);
     return true;
 }

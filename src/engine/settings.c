@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/sized.h"
+#include "engine/gpus.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -103,6 +104,9 @@ int settings_take(struct toll_tracker *t, struct toll_error *e)
     if (r < 0)
         return r;
     settle_network(t);
+    r = gpus_take(t, t->options.gpus, e);
+    if (r < 0)
+        return r;
     if (copy_settings(t, &t->options) < 0)
         return err_set(e, -ENOMEM, "no memory for a tracker");
     describe_machine(&t->run);

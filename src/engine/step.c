@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/step.h"
 
+#include "engine/gpus.h"
 #include "engine/mark_intake.h"
 #include "engine/reap.h"
 #include "engine/replay.h"
@@ -50,9 +51,12 @@ int step(struct toll_tracker *t)
     t->lateness_ns = now_ns - t->schedule.deadline_ns;
     tick(t, false);
     uint64_t cpu_ns = row_u64(&t->self_row, self_cpu_seconds);
-    uint64_t cost_ns = left_u64(cpu_ns, t->cpu_ns + t->slow.tick_cpu_ns);
+    uint64_t gpu_ns = gpus_cpu_ns(t); /* drivers do not make samples dearer */
+    uint64_t cost_ns = left_u64(cpu_ns, t->cpu_ns + t->slow.tick_cpu_ns + gpu_ns - t->gpus.cpu_ns);
     t->cpu_ns = cpu_ns;
+    t->gpus.cpu_ns = gpu_ns;
     schedule_advance(&t->schedule, clock_mono(NULL), cost_ns);
+    gpus_ask(t, t->schedule.deadline_ns);
     wakeup_arm(t);
     return !has_ended(t); /* the walk may have seen the last of them leave */
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/tick.h"
 
+#include "engine/gpus.h"
 #include "engine/machine.h"
 #include "engine/mark_intake.h"
 #include "engine/membership.h"
@@ -63,6 +64,7 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
         unite(t);
     surroundings_put(g);
     network_put(t, g);
+    gpus_put(t, g);
     for (unsigned part = 0; part < PARTS; part++) {
         struct row *row = &g->parts[part];
         row_put_u64(row, process_wall_seconds, t->frame.elapsed_ns);
@@ -148,7 +150,9 @@ static void measure_self(struct toll_tracker *t)
     bool refresh = t->frame.last || !t->refreshed_ns || now_ns - t->refreshed_ns >= REFRESH_SELF_NS;
     row_init(row, ENTITY_SELF);
     bool is_alone = !t->background.is_on && !t->is_probe; /* else the memory is the program's */
-    self_collect(&t->root, left_u64(t->own_cpu(), t->cpu_base_ns), row, refresh && is_alone);
+    uint64_t beside_ns = t->background.is_on ? gpus_cpu_ns(t) : 0;
+    self_collect(&t->root, left_u64(t->own_cpu(), t->cpu_base_ns) + beside_ns, row,
+                 refresh && is_alone);
     if (refresh)
         t->refreshed_ns = now_ns;
     row_put_u64(row, self_ticks_count, t->frame.tick + 1);
@@ -179,6 +183,7 @@ void tick(struct toll_tracker *t, bool last)
     if (t->whole) {
         walk(t, f->mono_ns);
         network_tick(t);
+        gpus_members(t);
         fold(t, slow_tick(t, f->mono_ns));
         mark_intake_look(t);
     }

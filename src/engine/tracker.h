@@ -9,6 +9,7 @@
 #include "collect/process_visit.h"
 #include "collect/self.h"
 #include "engine/background.h"
+#include "engine/gpu_things.h"
 #include "engine/launch.h"
 #include "engine/mark_queue.h"
 #include "engine/mark_socket.h"
@@ -147,6 +148,7 @@ struct toll_tracker {
     struct slow_reads slow;
     struct machine machine;
     struct surroundings surroundings;
+    struct gpus gpus;
     struct {
         struct sockets *sockets; /* owned, NULL: not to be had */
         uint64_t next_ns;
@@ -200,4 +202,12 @@ static inline size_t book_count(const struct toll_tracker *t)
 static inline bool is_launched(const struct toll_tracker *t)
 {
     return t->whole && t->whole->is_launched;
+}
+
+/* The targets that count what a member does beside its figures in the books. */
+static inline uint64_t member_targets(const struct toll_tracker *t, const struct member *m)
+{
+    bool child_left_out = t->run.no_children && !m->root_of &&
+                          !(m->targets & t->discovery.rule_bits);
+    return child_left_out ? 0 : m->targets;
 }

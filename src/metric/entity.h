@@ -21,7 +21,7 @@ struct label {
     const char *value; /* borrowed, lives as long as the entity */
 };
 
-enum { ENTITY_LABELS = 4 };
+enum { ENTITY_LABELS = 8 };
 
 /* A process is known by pid and start time together: a pid alone may be reused. */
 struct entity {

@@ -12,7 +12,11 @@ void row_add(struct row *sum, const struct row *r, uint64_t mask)
     FOR_EACH_BIT(i, mask & r->present)
     {
         enum metric_id id = r->first + (enum metric_id)i;
-        row_put_u64(sum, id, row_u64(sum, id) + row_u64(r, id));
+        if (metric_is_double(metric_of(id)))
+            row_put_double(sum, id,
+                           (row_has(sum, id) ? row_value(sum, id).d : 0) + row_value(r, id).d);
+        else
+            row_put_u64(sum, id, row_u64(sum, id) + row_u64(r, id));
     }
 }
 

@@ -29,6 +29,11 @@ enum {
     METRICS_PER_ENTITY = 64,                    /* the width of a presence mask */
 };
 
+/* What a process has of GPUs, as bits: it does not come from files of the process. */
+#define PROCESS_GPU_BITS                                                                           \
+    (BIT(process_gpu_memory_bytes) | BIT(process_gpu_utilization_ratio) |                          \
+     BIT(process_gpu_seconds) | BIT(process_gpus_count))
+
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 enum metric_unit {
     UNIT_seconds, /* held in nanoseconds */

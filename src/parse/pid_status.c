@@ -3,6 +3,7 @@
  * Name:	cat
  * Umask:	0022
  * …
+ * NSpid:	4242	17
  * VmHWM:	    1628 kB
  * VmRSS:	    1628 kB
  * RssFile:	    1512 kB
@@ -84,4 +85,24 @@ int parse_pid_status(struct scan text, struct pid_status *ret)
         .switches_involuntary = values[INVOLUNTARY],
     };
     return 0;
+}
+
+int parse_pid_namespaces(struct scan text, pid_t *pids, unsigned most)
+{
+    struct scan line;
+    if (scan_done(&text))
+        return -ESRCH;
+    while (scan_line(&text, &line) && line.end < text.at) {
+        if (!scan_word(&line, "NSpid:"))
+            continue;
+        unsigned count = 0;
+        uint64_t pid;
+        for (; count < most && scan_u64(&line, &pid); count++) {
+            if (pid > INT32_MAX)
+                return -EBADMSG;
+            pids[count] = (pid_t)pid;
+        }
+        return count && (count == most || scan_done(&line)) ? (int)count : -EBADMSG;
+    }
+    return -ENODATA;
 }

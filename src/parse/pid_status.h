@@ -5,6 +5,8 @@
 #include "base/scan.h"
 #include "base/util.h"
 
+#include <sys/types.h>
+
 struct pid_status {
     bool has_memory;           /* false for a zombie and a kernel thread: they have none */
     bool has_shared;           /* RssFile and RssShmem, since Linux 4.5 */
@@ -24,3 +26,8 @@ int parse_pid_status(struct scan text, struct pid_status *ret);
 
 /* The effective user alone; the same errors. */
 int parse_pid_user(struct scan text, uid_t *ret_effective);
+
+/* The pids it has, from the namespace that this /proc is of down to its own: at most `most`, more
+ * are left out. How many, -ENODATA when the kernel does not say (before Linux 4.1), -EBADMSG, or
+ * -ESRCH. */
+int parse_pid_namespaces(struct scan text, pid_t *pids, unsigned most);

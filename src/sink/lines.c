@@ -7,6 +7,7 @@
  *   21:27:53 process-1234    0.98  412M      0    1.2M     3
  */
 #include "sink/human.h"
+#include "sink/lines_gpus.h"
 #include "sink/sinks.h"
 #include "sink/text_words.h"
 
@@ -306,6 +307,8 @@ static void lines_frame(struct sink *s, const struct frame *f)
             add_line(s, f, f->targets[i].name, f->targets[i].parts[PART_COMBINED].row,
                      &l->targets[i + 1], NULL);
     add_line(s, f, "together", f->target[PART_COMBINED].row, &l->targets[0], system);
+    if (system)
+        l->since_heading += lines_gpus(s, f);
 }
 
 static void lines_close(struct sink *s)

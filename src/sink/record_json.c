@@ -281,6 +281,7 @@ void record_json_summary(struct json_out *j, const struct summary *s,
         record_json_limits(j, &s->whole.limits);
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
         add_things(j, s, kind, selection->of[kind]);
+    record_json_energy(j, s);
     json_key(j, "self");
     json_object(j);
     FOR_EACH_BIT(i, selection->of[ENTITY_SELF])

@@ -28,3 +28,6 @@ void record_json_marks(struct json_out *j, const struct mark_totals *t,
 /* Everything of a summary as members of the object that is open. */
 void record_json_summary(struct json_out *j, const struct summary *s,
                          const struct selection *selection);
+
+/* "run_joules", where GPUs were read. */
+void record_json_energy(struct json_out *j, const struct summary *s);

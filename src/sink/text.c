@@ -4,6 +4,7 @@
 #include "base/signal_name.h"
 #include "sink/human.h"
 #include "sink/sinks.h"
+#include "sink/text_gpus.h"
 #include "sink/text_table.h"
 
 #include <string.h>
@@ -309,6 +310,7 @@ static bool is_tight(const struct thing_summary *t)
 
 static void add_machine(struct sink *s, const struct summary *summary)
 {
+    bool has_system = false;
     for (size_t i = 0; i < summary->thing_count; i++) {
         const struct thing_summary *t = &summary->things[i];
         enum entity_kind kind = t->thing->entity.kind;
@@ -316,7 +318,9 @@ static void add_machine(struct sink *s, const struct summary *summary)
             add_cgroup(s, summary, t);
         if (kind == ENTITY_SYSTEM)
             add_system(s, summary, t);
+        has_system |= kind == ENTITY_SYSTEM;
     }
+    text_gpus(s, summary, has_system);
 }
 
 static void text_summary(struct sink *s, const struct summary *summary)

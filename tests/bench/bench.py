@@ -2,7 +2,7 @@
 """The benchmarks of toll: a table of ratios, each within one run of this program.
 
     BENCH_N=100           only trees of that size (several with commas)
-    BENCH_ONLY=floor      only these parts: cadence, attach, system, network, floor, slowdown,
+    BENCH_ONLY=floor      only these parts: cadence, attach, system, network, gpu, floor, slowdown,
                           start, count, python
     BENCH_ROUNDS=3        that many times as many repetitions
 """
@@ -14,6 +14,7 @@ import against_floor
 import attaching
 import cadence
 import counting
+import gpu_reading
 import measure
 import network_bytes
 import python_package
@@ -26,6 +27,7 @@ PARTS = {
     "attach": attaching.run,
     "system": whole_machine.run,
     "network": network_bytes.run,
+    "gpu": gpu_reading.run,
     "floor": against_floor.run,
     "slowdown": slowdown.run,
     "start": starting.run,

@@ -45,6 +45,12 @@ def doctor(tmp_path, fault, *words):
     return done, fired.exists()
 
 
+def is_the_sanitizers(done):
+    """A thread that begins without memory is more than the address sanitizer itself can bear."""
+    return "TOLL_SANITIZED" in os.environ and "CHECK failed" in done.stderr and (
+        "AsanThread::Init" in done.stderr)
+
+
 def states(text):
     return {check["name"]: check["state"] for check in json.loads(text)["checks"]}
 
@@ -76,6 +82,7 @@ def test_this_machine(tmp_path, kind):
     n, fires = 1, True
     while fires:
         done, fires = doctor(tmp_path, f"{kind}:{n}+")
-        assert done.returncode in (0, 125), f"{kind}:{n} {done.stderr}"
-        assert done.returncode == 0 or done.stderr.count("\n") == 1
+        if not is_the_sanitizers(done):
+            assert done.returncode in (0, 125), f"{kind}:{n} {done.stderr}"
+            assert done.returncode == 0 or done.stderr.count("\n") == 1
         n += 1 if n < EVERY_CALL_UP_TO else n // 10

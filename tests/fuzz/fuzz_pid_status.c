@@ -3,8 +3,21 @@
 
 #include "fuzz.h"
 
+static void check_namespaces(const uint8_t *data, size_t size)
+{
+    enum { MOST = 4 };
+    pid_t pids[MOST];
+    int n = parse_pid_namespaces(fuzz_text(data, size), pids, MOST);
+    CHECK(n >= -EBADMSG || n == -ENODATA || n == -ESRCH);
+    CHECK(n <= MOST && n != 0);
+    for (int i = 0; i < n; i++)
+        CHECK(pids[i] >= 0);
+    CHECK(n <= 0 || memmem(data, size, "NSpid:", 6));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    check_namespaces(data, size);
     struct pid_status st;
     fuzz_fill(&st, sizeof st);
     int r = parse_pid_status(fuzz_text(data, size), &st);

@@ -25,6 +25,7 @@ THINGS = {
     "netifs": "netif",
     "sensors": "sensor",
     "rapl": "rapl",
+    "gpus": "gpu",
     "cgroups": "cgroup",
     "cgroup_disks": "cgroup_disk",
 }
@@ -38,6 +39,9 @@ ALLOWED = {
     ("docs/schema/summary.schema.json", "wall_seconds"),
     ("src/sink/jsonl.c", "processes"),
     ("docs/schema/record.schema.json", "processes"),
+    ("docs/schema/record.schema.json", "gpus"),
+    ("docs/schema/summary.schema.json", "gpus"),
+    ("src/cli/option_table.c", "gpus"),
     # An option.
     ("src/cli/option_table.c", "processes"),
 } | {

@@ -170,14 +170,36 @@ static void test_huge(void **state)
                      -EBADMSG);
 }
 
+static void test_namespaces(void **state)
+{
+    pid_t pids[3] = {0};
+    struct scan two = scan_string("Name:\tsh\nNSpid:\t4242\t17\nNSpgid:\t1\n");
+    assert_int_equal(parse_pid_namespaces(two, pids, 3), 2);
+    assert_int_equal(pids[0], 4242);
+    assert_int_equal(pids[1], 17);
+    assert_int_equal(parse_pid_namespaces(two, pids, 1), 1);
+    assert_int_equal(parse_pid_namespaces(scan_string(good), pids, 3), -ENODATA);
+    assert_int_equal(parse_pid_namespaces(scan_string(""), pids, 3), -ESRCH);
+    assert_int_equal(parse_pid_namespaces(scan_string("NSpid:\t42"), pids, 3), -ENODATA);
+    assert_int_equal(parse_pid_namespaces(scan_string("NSpid:\t\n"), pids, 3), -EBADMSG);
+    assert_int_equal(parse_pid_namespaces(scan_string("NSpid:\t1 x\n"), pids, 3), -EBADMSG);
+    assert_int_equal(parse_pid_namespaces(scan_string("NSpid:\t99999999999\n"), pids, 3), -EBADMSG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),           cmocka_unit_test(test_cut_short),
-        cmocka_unit_test(test_old_kernel),     cmocka_unit_test(test_new_kernel),
-        cmocka_unit_test(test_zombie),         cmocka_unit_test(test_no_swap),
-        cmocka_unit_test(test_half_of_shared), cmocka_unit_test(test_name_like_a_line),
-        cmocka_unit_test(test_garbage),        cmocka_unit_test(test_huge),
+        cmocka_unit_test(test_namespaces),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_old_kernel),
+        cmocka_unit_test(test_new_kernel),
+        cmocka_unit_test(test_zombie),
+        cmocka_unit_test(test_no_swap),
+        cmocka_unit_test(test_half_of_shared),
+        cmocka_unit_test(test_name_like_a_line),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_huge),
     };
     return RUN("pid_status", tests);
 }

@@ -93,14 +93,26 @@ static void test_path_too_long(void **state)
     assert_int_equal(root.proc, -1);
 }
 
+static void test_copy(void **state)
+{
+    struct sysroot s, copy;
+    assert_int_equal(sysroot_open(&s, NULL, NULL), 0);
+    sysroot_copy(&copy, &s);
+    assert_true(copy.live && copy.proc != s.proc);
+    sysroot_close(&s);
+    assert_int_equal(faccessat(copy.proc, "self/stat", F_OK, 0), 0);
+    sysroot_close(&copy);
+    s = SYSROOT_NONE;
+    sysroot_copy(&copy, &s);
+    assert_int_equal(copy.proc, -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_live),
-        cmocka_unit_test(test_the_rest_later),
-        cmocka_unit_test(test_recorded),
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_path_too_long),
+        cmocka_unit_test(test_copy),           cmocka_unit_test(test_live),
+        cmocka_unit_test(test_the_rest_later), cmocka_unit_test(test_recorded),
+        cmocka_unit_test(test_missing),        cmocka_unit_test(test_path_too_long),
     };
     return RUN("sysroot", tests);
 }

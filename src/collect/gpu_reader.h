@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * Reads GPUs in a thread of its own, since a driver may take seconds to begin and may hang.
+ *
+ * Whoever samples asks for a frame by the time of the next sample, and takes the newest one there
+ * is: neither waits. A thread that hangs is left behind at the end; it owns all that it touches. */
+#pragma once
+
+#include "collect/gpu_helpers.h"
+
+struct gpu_reader;
+
+/* all: open every vendor; otherwise those whose devices are likely. -ENODEV when none is, other
+ * errors when a thread cannot be had. vendors: gpu_vendors, or those of a test. */
+int gpu_reader_start(struct gpu_reader **ret, const struct sysroot *root,
+                     const struct gpu_vendor *const *vendors, bool all);
+
+/* Accepts NULL. Waits for the thread so many milliseconds at most, and leaves it behind then.
+ * Whether it ended. */
+bool gpu_reader_free(struct gpu_reader *r, int wait_ms);
+
+/* Whether the next frame is asked for already. */
+bool gpu_reader_is_asked(struct gpu_reader *r);
+
+/* A frame is wanted by then, not sooner than a tenth of a second after the one before; 0: at once.
+ * pids: of interest, sorted. */
+void gpu_reader_ask(struct gpu_reader *r, const pid_t *pids, size_t count, uint64_t due_ns);
+
+/* Swaps the newest frame with the caller's, which is used again; false when there is none that was
+ * not taken yet. */
+bool gpu_reader_take(struct gpu_reader *r, struct gpu_frame *f);
+
+/* Waits until the vendors have begun, or a frame is there; false when that took too long. */
+bool gpu_reader_wait_begun(struct gpu_reader *r, int timeout_ms);
+bool gpu_reader_wait_frame(struct gpu_reader *r, int timeout_ms);
+
+/* How the vendors have begun: so many are open; -EAGAIN while they still begin. */
+int gpu_reader_vendors(struct gpu_reader *r);
+
+/* The next sentence for people, once each. */
+bool gpu_reader_says(struct gpu_reader *r, struct gpu_trouble *ret);
+
+/* Why a vendor found nothing: for those who asked for GPUs. "" when there is nothing to say. */
+void gpu_reader_excuse(struct gpu_reader *r, struct gpu_trouble *ret);
+
+/* Whether that child of ours is a helper of a vendor. */
+bool gpu_reader_has_child(struct gpu_reader *r, pid_t pid);
+
+/* How long the vendors have been beginning, or the devices being read; 0 when neither. */
+uint64_t gpu_reader_busy_ns(struct gpu_reader *r);
+
+/* The thread, and the CPU time it has used. */
+pid_t gpu_reader_thread(const struct gpu_reader *r);
+uint64_t gpu_reader_cpu_ns(struct gpu_reader *r);

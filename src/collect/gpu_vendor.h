@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ * The contract of those who know about GPUs. A vendor is one file with a struct gpu_vendor, and one
+ * line in gpu_vendors.c.
+ *
+ * All of it but is_likely is called from one thread, which is not the one that samples: a driver
+ * may take seconds to begin and may hang. What is not known stays unknown, never 0. */
+#pragma once
+
+#include "base/sysroot.h"
+#include "metric/frame.h"
+
+#include <sys/types.h>
+
+enum { GPU_TEXT_BYTES = 96, GPU_UNKNOWN_PID = 0 };
+
+/* Who a device is; "" for what is not known. */
+struct gpu_facts {
+    unsigned index;            /* as the vendor counts */
+    char uuid[GPU_TEXT_BYTES]; /* GPU-…, MIG-…; AMD: the unique id in hexadecimal */
+    char name[GPU_TEXT_BYTES]; /* NVIDIA A100-SXM4-40GB */
+    char pci[32];              /* 0000:3b:00.0, lower case */
+    char instance[32];         /* of a divided device (MIG), or "" */
+    char driver[32];           /* its version: 550.54.14 */
+    const char *vendor;        /* nvidia, amd, intel: static life */
+};
+
+/* What a device tells of every process that uses it: whoever is not listed has none of it. */
+enum {
+    GPU_TELLS_MEMORY = 1 << 0,
+    GPU_TELLS_SHARE = 1 << 1,
+    GPU_TELLS_BUSY = 1 << 2,
+};
+
+/* One device at one moment. */
+struct gpu_device {
+    struct gpu_facts facts;
+    struct row row; /* of ENTITY_GPU, as the driver says: counters since whenever it began */
+    unsigned tells; /* GPU_TELLS_… */
+    bool is_lost;   /* it was there and is not any more */
+};
+
+/* What one process has of one device. */
+struct gpu_process {
+    unsigned device; /* its place in gpu_frame.devices */
+    pid_t pid;       /* in our pid namespace; GPU_UNKNOWN_PID: it cannot be told whose */
+    bool has_left;   /* it has closed the device: its counter is all that is left */
+    bool has_memory, has_share, has_busy;
+    uint64_t memory_bytes;
+    double share;     /* of the device's time just now, 0 to 1 */
+    uint64_t busy_ns; /* counter: engine time of this process on this device, the busiest engine */
+};
+
+/* What one round of reading gave. Arrays grow and are used again. */
+struct gpu_frame {
+    struct gpu_device *devices; /* owned */
+    size_t device_count, device_capacity;
+    struct gpu_process *processes; /* owned; each (device, pid) once */
+    size_t process_count, process_capacity;
+    uint64_t began_ns, ended_ns; /* monotonic */
+};
+
+/* Cleared, its row ready to be filled in; or NULL when there is no memory. */
+struct gpu_device *gpu_frame_add_device(struct gpu_frame *f);
+
+/* The one of that device and process, made if it is new; NULL when there is no memory. */
+struct gpu_process *gpu_frame_process(struct gpu_frame *f, unsigned device, pid_t pid);
+
+/* So many different pids as use that device. */
+size_t gpu_frame_count(const struct gpu_frame *f, unsigned device);
+void gpu_frame_clear(struct gpu_frame *f);
+void gpu_frame_done(struct gpu_frame *f);
+
+/* Why there is nothing, for people: one sentence, "" when there is nothing to say. */
+struct gpu_trouble {
+    char sentence[256];
+};
+
+/* Helper processes of vendors, so that nobody takes them for the job's. A vendor that needs one
+ * starts it once, in open, and ends it in close and not before: whatever is reaped earlier would
+ * count as used by the job. Commands are run by the helper, which reaps them itself. */
+struct gpu_helpers;
+
+/* Forks without a signal at the end; the child runs `run`, which makes system calls only (the
+ * program around us may have threads), with all signals blocked, and ends with what it returns.
+ * The pid, or a negative errno. */
+pid_t gpu_helpers_start(struct gpu_helpers *h, int (*run)(void *arg), void *arg);
+
+/* Kills it, and waits some milliseconds for its end at most. */
+void gpu_helpers_end(struct gpu_helpers *h, pid_t pid);
+
+/* What a vendor is opened with; all of it outlives the vendor's state. */
+struct gpu_context {
+    const struct sysroot *root;  /* its own descriptors, open for as long as the reader lives */
+    struct gpu_helpers *helpers; /* NULL: none are to be had */
+};
+
+struct gpu_vendor {
+    const char *name;  /* nvidia */
+    const char *means; /* NVML, amdgpu sysfs, … */
+
+    /* A cheap look whether there may be such a device, from the thread that samples: files that
+     * are there or not. Where nothing looks likely nothing is opened, unless GPUs were asked for.
+     */
+    bool (*is_likely)(const struct sysroot *root);
+
+    /* 0; -ENODEV when there is no such device or driver here, which needs no word; another error
+     * with a sentence. It may take long. */
+    int (*open)(void **ret_state, const struct gpu_context *c, struct gpu_trouble *trouble);
+
+    /* Add the devices, always the same in the same order, and the processes that use them.
+     * pids: those of interest, sorted, for vendors that have to ask each process (fdinfo); a vendor
+     * that is told of processes by the driver adds all. Trouble is told once. */
+    void (*read)(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,
+                 struct gpu_trouble *trouble);
+    void (*close)(void *state);
+
+    /* The vendor whose place this one takes where that could not be opened (a command in the place
+     * of a library), or NULL. Such a one stands behind it in the list. */
+    const struct gpu_vendor *instead_of;
+};
+
+/* THE list, NULL behind the last. */
+extern const struct gpu_vendor *const gpu_vendors[];

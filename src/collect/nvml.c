@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ * NVIDIA's GPUs, through the library that comes with the driver. Never run against a real one by
+ * our tests: they have a library of their own that does what the published interface says. */
+#include "base/clock.h"
+#include "base/dynlib.h"
+#include "collect/gpu_vendors.h"
+#include "collect/nvml_device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_DEVICES = 128 };
+
+struct nvml {
+    void *library;
+    struct nvml_api api;
+    struct nvml_device *devices; /* owned */
+    size_t count;
+    struct nvml_processes processes;
+    struct gpu_pids pids;
+    char driver[32];
+    bool is_begun;
+};
+
+static bool nvml_is_likely(const struct sysroot *root)
+{
+    return faccessat(root->proc, "driver/nvidia/version", F_OK, 0) == 0 ||
+           (root->root >= 0 && faccessat(root->root, "dev/nvidiactl", F_OK, 0) == 0);
+}
+
+static void nvml_close(void *state)
+{
+    struct nvml *n = state;
+    if (!n)
+        return;
+    for (size_t i = 0; i < n->count; i++)
+        nvml_shares_done(&n->devices[i].shares);
+    free(n->devices);
+    nvml_processes_done(&n->processes);
+    gpu_pids_done(&n->pids);
+    if (n->is_begun && n->api.shutdown)
+        n->api.shutdown();
+    dynlib_close(n->library);
+    free(n);
+}
+
+/* What a person can do about a driver that does not begin. */
+static const char *advice(int result)
+{
+    switch (result) {
+    case NVML_NO_PERMISSION: return "the user may not open /dev/nvidia*";
+    case NVML_NO_DRIVER: return "load the driver: modprobe nvidia";
+    case NVML_MISMATCH:
+        return "the driver was upgraded and the old one is still loaded: restart the machine, or "
+               "unload and load the kernel's modules";
+    case NVML_LOST: return "a GPU has fallen off the bus: restart the machine";
+    case NVML_NOT_READY: return "the GPUs are being reset or start up: try again";
+    default: return "nvidia-smi may tell more";
+    }
+}
+
+static int begin(struct nvml *n, const struct gpu_context *c, struct gpu_trouble *trouble)
+{
+    char why[128];
+    n->library = dynlib_open("libnvidia-ml.so.1", why, sizeof why);
+    if (!n->library) {
+        bool has_driver = nvml_is_likely(c->root);
+        snprintf(trouble->sentence, sizeof trouble->sentence,
+                 "NVIDIA's library cannot be loaded: %s%s", why,
+                 has_driver ? "; install the one that belongs to the driver" : "");
+        return has_driver ? -ELIBACC : -ENODEV;
+    }
+    int r = nvml_api_find(&n->api, n->library, trouble);
+    if (r < 0)
+        return r;
+    r = n->api.init();
+    if (r == NVML_OK) {
+        char version[80] = "";
+        n->is_begun = true;
+        if (n->api.driver_version && n->api.driver_version(version, sizeof version) == NVML_OK)
+            snprintf(n->driver, sizeof n->driver, "%s", version);
+        return 0;
+    }
+    snprintf(trouble->sentence, sizeof trouble->sentence,
+             "NVIDIA's library does not begin (error %d, %s): %s", r, nvml_api_words(&n->api, r),
+             advice(r));
+    return r == NVML_NO_DRIVER ? -ENODEV : -EIO;
+}
+
+static void add_device(struct nvml *n, nvml_handle *handle, nvml_handle *parent, unsigned index,
+                       unsigned instance)
+{
+    struct nvml_device *d = &n->devices[n->count++];
+    *d = (struct nvml_device){.handle = handle, .is_instance = parent != NULL};
+    nvml_device_describe(d, &n->api, parent, index, instance);
+    memcpy(d->facts.driver, n->driver, sizeof d->facts.driver);
+}
+
+/* The instances of a GPU that is divided; they stand behind it. */
+static void add_instances(struct nvml *n, unsigned index)
+{
+    struct nvml_device *whole = &n->devices[n->count - 1];
+    nvml_handle *parent = whole->handle, *handle;
+    unsigned current = 0, pending = 0, most = 0;
+    if (!n->api.mig_mode || !n->api.mig_count || !n->api.mig_handle ||
+        n->api.mig_mode(parent, &current, &pending) != NVML_OK || !current)
+        return;
+    whole->is_divided = true;
+    if (n->api.mig_count(parent, &most) != NVML_OK)
+        return;
+    for (unsigned i = 0; i < most && n->count < MOST_DEVICES; i++)
+        if (n->api.mig_handle(parent, i, &handle) == NVML_OK)
+            add_device(n, handle, parent, index, i);
+}
+
+static int find_devices(struct nvml *n, struct gpu_trouble *trouble)
+{
+    unsigned count = 0;
+    int r = n->api.count(&count);
+    if (r != NVML_OK) {
+        snprintf(trouble->sentence, sizeof trouble->sentence,
+                 "NVIDIA's library does not list its GPUs (error %d, %s): %s", r,
+                 nvml_api_words(&n->api, r), advice(r));
+        return -EIO;
+    }
+    n->devices = calloc(MOST_DEVICES, sizeof *n->devices);
+    if (!n->devices)
+        return -ENOMEM;
+    for (unsigned i = 0; i < count && n->count < MOST_DEVICES; i++) {
+        nvml_handle *handle;
+        r = n->api.handle(i, &handle);
+        if (r == NVML_OK) {
+            add_device(n, handle, NULL, i, 0);
+            add_instances(n, i);
+        } else if (r != NVML_NO_PERMISSION || !*trouble->sentence) {
+            snprintf(trouble->sentence, sizeof trouble->sentence,
+                     "NVIDIA's GPU %u does not answer (error %d, %s): %s", i, r,
+                     nvml_api_words(&n->api, r), advice(r));
+        }
+    }
+    return n->count ? 0 : *trouble->sentence ? -EIO : -ENODEV;
+}
+
+static int nvml_open(void **ret_state, const struct gpu_context *c, struct gpu_trouble *trouble)
+{
+    struct nvml *n = calloc(1, sizeof *n);
+    if (!n)
+        return -ENOMEM;
+    gpu_pids_init(&n->pids, c->root);
+    int r = begin(n, c, trouble);
+    if (r == 0)
+        r = find_devices(n, trouble);
+    if (r < 0) {
+        nvml_close(n);
+        return r;
+    }
+    *ret_state = n;
+    return 0;
+}
+
+static void nvml_read(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,
+                      struct gpu_trouble *trouble)
+{
+    struct nvml *n = state;
+    uint64_t now_ns = clock_mono(NULL);
+    gpu_pids_begin(&n->pids, pids, pid_count, now_ns);
+    for (size_t i = 0; i < n->count; i++) {
+        struct nvml_device *own = &n->devices[i];
+        struct gpu_device *d = gpu_frame_add_device(f);
+        if (!d)
+            return;
+        d->facts = own->facts;
+        unsigned place = (unsigned)f->device_count - 1;
+        int r = nvml_device_read(own, &n->api, d);
+        /* Of a divided GPU the processes are those of its instances. */
+        if (r != NVML_LOST && !own->is_divided)
+            r = nvml_processes_read(&n->processes, &n->api, own->handle, &own->shares, &n->pids, f,
+                                    place, now_ns);
+        if (r != NVML_LOST)
+            continue;
+        nvml_device_lose(&f->devices[place]);
+        snprintf(
+            trouble->sentence, sizeof trouble->sentence,
+            "NVIDIA's GPU %u (%s) is lost: it has fallen off the bus, and its figures end here",
+            own->facts.index, own->facts.uuid);
+    }
+}
+
+const struct gpu_vendor gpu_vendor_nvml = {
+    .name = "nvidia",
+    .means = "NVML",
+    .is_likely = nvml_is_likely,
+    .open = nvml_open,
+    .read = nvml_read,
+    .close = nvml_close,
+};

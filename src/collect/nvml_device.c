@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/nvml_device.h"
+
+#include <stdio.h>
+
+/* Why clocks are held down: the board's power limit, heat by hardware or software, the brake of the
+ * power supply. Not meant are idling, clocks that somebody set, and waiting for other GPUs. */
+#define HELD_DOWN (0x04ULL | 0x08ULL | 0x20ULL | 0x40ULL | 0x80ULL)
+
+void nvml_device_describe(struct nvml_device *d, const struct nvml_api *api, nvml_handle *parent,
+                          unsigned index, unsigned instance)
+{
+    struct gpu_facts *f = &d->facts;
+    nvml_handle *board = parent ? parent : d->handle;
+    struct nvml_pci pci = {0};
+    *f = (struct gpu_facts){.index = index, .vendor = "nvidia"};
+    if (!api->uuid || api->uuid(d->handle, f->uuid, sizeof f->uuid) != NVML_OK)
+        *f->uuid = '\0';
+    if (!api->name || api->name(d->handle, f->name, sizeof f->name) != NVML_OK)
+        *f->name = '\0';
+    f->uuid[sizeof f->uuid - 1] = f->name[sizeof f->name - 1] = '\0';
+    if (api->pci && api->pci(board, &pci) == NVML_OK)
+        snprintf(f->pci, sizeof f->pci, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
+    if (parent)
+        snprintf(f->instance, sizeof f->instance, "%u", instance);
+}
+
+struct reading {
+    const struct nvml_api *api;
+    nvml_handle *handle;
+    struct row *row;
+};
+
+static void put_percent(struct row *row, enum metric_id id, unsigned percent)
+{
+    if (percent <= 100)
+        row_put_double(row, id, percent / 100.0);
+}
+
+static int read_utilization(const struct reading *r)
+{
+    struct nvml_utilization u;
+    int result = r->api->utilization ? r->api->utilization(r->handle, &u) : NVML_NO_FUNCTION;
+    if (result == NVML_OK) {
+        put_percent(r->row, gpu_utilization_ratio, u.gpu);
+        put_percent(r->row, gpu_memory_controller_ratio, u.memory);
+    }
+    return result;
+}
+
+/* By the older function, what the driver reserves counts as used. */
+static int read_memory_by_old(const struct reading *r)
+{
+    struct nvml_memory m;
+    int result = r->api->memory ? r->api->memory(r->handle, &m) : NVML_NO_FUNCTION;
+    if (result == NVML_OK && m.total != UINT64_MAX)
+        row_put_u64(r->row, gpu_memory_total_bytes, m.total);
+    if (result == NVML_OK && m.used != UINT64_MAX)
+        row_put_u64(r->row, gpu_memory_used_bytes, m.used);
+    return result;
+}
+
+static int read_memory(const struct reading *r)
+{
+    struct nvml_memory_v2 m = {.version = NVML_MEMORY_V2};
+    int result = r->api->memory_v2 ? r->api->memory_v2(r->handle, &m) : NVML_NO_FUNCTION;
+    if (result == NVML_LOST)
+        return result;
+    if (result != NVML_OK)
+        return read_memory_by_old(r);
+    const struct {
+        enum metric_id id;
+        uint64_t value;
+    } values[] = {{gpu_memory_total_bytes, m.total},
+                  {gpu_memory_reserved_bytes, m.reserved},
+                  {gpu_memory_used_bytes, m.used}};
+    for (size_t i = 0; i < ARRAY_LEN(values); i++)
+        if (values[i].value != UINT64_MAX)
+            row_put_u64(r->row, values[i].id, values[i].value);
+    return result;
+}
+
+static int read_power(const struct reading *r)
+{
+    unsigned milliwatts;
+    int result = r->api->power ? r->api->power(r->handle, &milliwatts) : NVML_NO_FUNCTION;
+    if (result == NVML_OK && milliwatts != UINT32_MAX)
+        row_put_double(r->row, gpu_power_watts, milliwatts / 1000.0);
+    return result;
+}
+
+static int read_energy(const struct reading *r)
+{
+    unsigned long long millijoules;
+    int result = r->api->energy ? r->api->energy(r->handle, &millijoules) : NVML_NO_FUNCTION;
+    if (result == NVML_OK && millijoules <= UINT64_MAX / 1000)
+        row_put_u64(r->row, gpu_energy_joules, millijoules * 1000);
+    return result;
+}
+
+static int read_temperature(const struct reading *r)
+{
+    unsigned celsius;
+    int result = r->api->temperature
+                     ? r->api->temperature(r->handle, NVML_TEMPERATURE_GPU, &celsius)
+                     : NVML_NO_FUNCTION;
+    if (result == NVML_OK && celsius < 1000)
+        row_put_double(r->row, gpu_temperature_celsius, celsius);
+    return result;
+}
+
+static int read_clock(const struct reading *r, int type, enum metric_id id)
+{
+    unsigned megahertz;
+    int result = r->api->clock ? r->api->clock(r->handle, type, &megahertz) : NVML_NO_FUNCTION;
+    if (result == NVML_OK && megahertz != UINT32_MAX)
+        row_put_u64(r->row, id, megahertz * UINT64_C(1000000));
+    return result;
+}
+
+static int read_clocks(const struct reading *r)
+{
+    int result = read_clock(r, NVML_CLOCK_SM, gpu_clock_sm_hertz);
+    return result == NVML_LOST ? result : read_clock(r, NVML_CLOCK_MEMORY, gpu_clock_memory_hertz);
+}
+
+static int read_encoder(const struct reading *r)
+{
+    unsigned percent, period_us;
+    int result = r->api->encoder ? r->api->encoder(r->handle, &percent, &period_us)
+                                 : NVML_NO_FUNCTION;
+    if (result == NVML_OK)
+        put_percent(r->row, gpu_encoder_ratio, percent);
+    return result;
+}
+
+static int read_decoder(const struct reading *r)
+{
+    unsigned percent, period_us;
+    int result = r->api->decoder ? r->api->decoder(r->handle, &percent, &period_us)
+                                 : NVML_NO_FUNCTION;
+    if (result == NVML_OK)
+        put_percent(r->row, gpu_decoder_ratio, percent);
+    return result;
+}
+
+static int read_throttle(const struct reading *r)
+{
+    unsigned long long reasons;
+    int result = r->api->throttle ? r->api->throttle(r->handle, &reasons) : NVML_NO_FUNCTION;
+    if (result == NVML_OK)
+        row_put_u64(r->row, gpu_throttled_count, (reasons & HELD_DOWN) != 0);
+    return result;
+}
+
+static const struct {
+    int (*read)(const struct reading *r);
+    bool of_divided; /* a GPU that is divided has it, too */
+} readings[] = {
+    {read_utilization, false}, {read_memory, true},      {read_power, true},
+    {read_energy, true},       {read_temperature, true}, {read_clocks, true},
+    {read_encoder, false},     {read_decoder, false},    {read_throttle, true},
+};
+
+int nvml_device_read(const struct nvml_device *d, const struct nvml_api *api,
+                     struct gpu_device *ret)
+{
+    struct reading r = {.api = api, .handle = d->handle, .row = &ret->row};
+    for (size_t i = 0; i < ARRAY_LEN(readings); i++)
+        if ((readings[i].of_divided || !d->is_divided) && readings[i].read(&r) == NVML_LOST)
+            return NVML_LOST;
+    return NVML_OK;
+}
+
+void nvml_device_lose(struct gpu_device *d)
+{
+    d->row.present = 0;
+    d->tells = 0;
+    d->is_lost = true;
+}

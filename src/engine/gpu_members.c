@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ * What the processes of targets have of GPUs. */
+#include "engine/gpus.h"
+
+/* What the chosen devices tell of every process. One that is lost tells nothing. */
+static unsigned told(const struct gpus *g)
+{
+    unsigned tells = 0;
+    for (unsigned i = 0; i < g->frame.device_count; i++)
+        if (gpu_things_chosen(&g->things, i))
+            tells |= g->frame.devices[i].tells;
+    return tells;
+}
+
+/* Whoever is not listed has nothing. Engine time is a counter, and stays what it was. */
+static void begin_member(struct member *m, unsigned tells)
+{
+    struct row *own = &m->process.own;
+    own->present &= ~(BIT(process_gpu_memory_bytes) | BIT(process_gpu_utilization_ratio));
+    if (tells & GPU_TELLS_MEMORY)
+        row_put_u64(own, process_gpu_memory_bytes, 0);
+    if (tells & (GPU_TELLS_SHARE | GPU_TELLS_BUSY))
+        row_put_double(own, process_gpu_utilization_ratio, 0);
+    if ((tells & GPU_TELLS_BUSY) && !row_has(own, process_gpu_seconds))
+        row_put_u64(own, process_gpu_seconds, 0);
+}
+
+static void add_share(struct row *own, bool is_known, double share)
+{
+    if (!row_has(own, process_gpu_utilization_ratio))
+        return;
+    if (is_known)
+        row_put_double(own, process_gpu_utilization_ratio,
+                       row_value(own, process_gpu_utilization_ratio).d + share);
+    else
+        row_unknown(own, process_gpu_utilization_ratio);
+}
+
+static void add_busy(struct toll_tracker *t, struct member *m, const struct gpu_process *p)
+{
+    struct gpus *g = &t->gpus;
+    struct row *own = &m->process.own;
+    bool from_birth = is_launched(t) || t->options.since_start ||
+                      m->process.entity.start_ticks >= t->discovery.start_ticks;
+    const struct gpu_use *use = gpu_uses_look(&g->uses, p, from_birth, g->frame.ended_ns);
+    if (!use)
+        return;
+    if (!p->has_share)
+        add_share(own, use->share >= 0, use->share);
+}
+
+/* What it used of all devices, also of those it has left. */
+static void sum_busy(struct toll_tracker *t)
+{
+    const struct gpu_uses *u = &t->gpus.uses;
+    for (size_t i = 0; i < u->count; i++) {
+        struct member *m = members_find(&t->members, u->items[i].pid);
+        if (m)
+            row_put_u64(&m->process.own, process_gpu_seconds, 0);
+    }
+    for (size_t i = 0; i < u->count; i++) {
+        struct member *m = members_find(&t->members, u->items[i].pid);
+        if (m)
+            row_put_u64(&m->process.own, process_gpu_seconds,
+                        row_u64(&m->process.own, process_gpu_seconds) + u->items[i].total_ns);
+    }
+}
+
+static void add_process(struct toll_tracker *t, struct member *m, const struct gpu_process *p)
+{
+    struct row *own = &m->process.own;
+    unsigned tells = t->gpus.frame.devices[p->device].tells;
+    if (!p->has_left)
+        m->gpus |= BIT(p->device & 63);
+    if ((tells & GPU_TELLS_MEMORY) && row_has(own, process_gpu_memory_bytes)) {
+        if (p->has_memory)
+            row_put_u64(own, process_gpu_memory_bytes,
+                        row_u64(own, process_gpu_memory_bytes) + p->memory_bytes);
+        else
+            row_unknown(own, process_gpu_memory_bytes);
+    }
+    if (tells & GPU_TELLS_SHARE)
+        add_share(own, p->has_share, p->share);
+    if (p->has_busy)
+        add_busy(t, m, p);
+    else
+        gpu_uses_keep(&t->gpus.uses, p);
+}
+
+static void fill_in(struct toll_tracker *t)
+{
+    struct gpus *g = &t->gpus;
+    gpu_uses_begin(&g->uses);
+    for (size_t i = 0; i < g->frame.process_count; i++) {
+        const struct gpu_process *p = &g->frame.processes[i];
+        struct member *m = p->pid > 0 ? members_find(&t->members, p->pid) : NULL;
+        if (m && m->was_seen && gpu_things_chosen(&g->things, p->device))
+            add_process(t, m, p);
+    }
+    gpu_uses_end(&g->uses, &g->frame);
+    sum_busy(t);
+}
+
+void gpus_members(struct toll_tracker *t)
+{
+    struct gpus *g = &t->gpus;
+    if (!g->reader || !t->members_changed)
+        return;
+    unsigned tells = told(g);
+    g->is_known = g->is_fresh && tells && !gpu_things_are_unclear(&g->things, &g->frame);
+    for (size_t i = 0; i < t->members.count; i++) {
+        t->members.order[i]->gpus = 0;
+        begin_member(t->members.order[i], g->is_known ? tells : 0);
+    }
+    if (g->is_known)
+        fill_in(t);
+}
+
+/* ---- How many ------------------------------------------------------------------------------- */
+
+static void put_count(struct row *row, uint64_t devices)
+{
+    row_put_u64(row, process_gpus_count, (uint64_t)__builtin_popcountll(devices));
+}
+
+void gpus_put(const struct toll_tracker *t, struct target *g)
+{
+    uint64_t of[PARTS] = {0};
+    if (!t->gpus.reader || !t->gpus.is_known)
+        return;
+    for (size_t i = 0; i < t->members.count; i++) {
+        const struct member *m = t->members.order[i];
+        if (!(member_targets(t, m) & g->bit) || m->gone)
+            continue;
+        of[PART_COMBINED] |= m->gpus;
+        of[m->main_of & g->bit ? PART_MAIN : PART_DESCENDANTS] |= m->gpus;
+    }
+    for (unsigned part = 0; part < PARTS; part++)
+        if (row_has(&g->parts[part], process_processes_count)) /* somebody lives */
+            put_count(&g->parts[part], of[part]);
+}

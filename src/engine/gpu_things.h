@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ * GPUs as things of the machine, and what processes have used of them. */
+#pragma once
+
+#include "engine/gpu_choice.h"
+
+/* A GPU: it stays where it is in memory until the end of the run. */
+struct gpu_thing {
+    struct measured measured;
+    struct gpu_facts facts; /* labels point into it */
+    char index[16];
+    bool is_chosen;
+    uint64_t idle_ns;
+    bool has_idle;
+};
+
+struct gpu_things {
+    struct gpu_thing **items; /* owned, by the place of the device in a frame */
+    size_t count;
+};
+
+/* Engine time of one process on one device. */
+struct gpu_use {
+    pid_t pid;
+    unsigned device;
+    bool is_there;     /* in the frame that was last looked at */
+    uint64_t last_ns;  /* what the driver said */
+    uint64_t total_ns; /* what counts */
+    double share;      /* of the time between the last two frames; negative: not known */
+};
+
+struct gpu_uses {
+    struct gpu_use *items; /* owned */
+    size_t count, capacity;
+    uint64_t looked_ns; /* when the last frame was read */
+};
+
+struct gpu_reader;
+
+/* All that a tracker has to do with GPUs. */
+struct gpus {
+    struct gpu_choice choice;
+    struct gpu_reader *reader; /* owned, NULL: GPUs are not read */
+    struct gpu_frame frame;    /* the newest */
+    struct gpu_things things;
+    struct gpu_uses uses;
+    bool is_unseen; /* the frame came before the first tick */
+    bool is_new;    /* … or with this one */
+    bool is_fresh;  /* it is not older than what a driver says anyway */
+    bool is_known;  /* whose processes they are: what members have is in their rows */
+    bool none_told, late_told, scope_told;
+    uint64_t cpu_ns; /* of the thread that reads, at the sample before */
+    pid_t *pids;     /* owned, of members */
+    size_t pid_capacity;
+};
+
+/* A place for each device of the frame. What there is no memory for is left out. */
+void gpu_things_meet(struct gpu_things *t, const struct gpu_frame *f, const struct gpu_choice *c);
+
+/* The frame's figures into the things that were chosen; those that were read go into the list.
+ * span_ns: for how long they stand. */
+void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t span_ns,
+                    struct measured_list *list);
+/* Whether somebody uses one that was chosen, and it cannot be told who. */
+bool gpu_things_are_unclear(const struct gpu_things *t, const struct gpu_frame *f);
+void gpu_things_done(struct gpu_things *t);
+
+static inline bool gpu_things_chosen(const struct gpu_things *t, unsigned device)
+{
+    return device < t->count && t->items[device] && t->items[device]->is_chosen;
+}
+
+/* A frame begins, and ends: who was not in it has left the device. */
+void gpu_uses_begin(struct gpu_uses *u);
+void gpu_uses_end(struct gpu_uses *u, const struct gpu_frame *f);
+
+/* That process as the frame has it. from_birth: what it used before counts. NULL without memory. */
+const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process *p,
+                                    bool from_birth, uint64_t now_ns);
+
+/* It is there, and its counter cannot be told this time. */
+void gpu_uses_keep(struct gpu_uses *u, const struct gpu_process *p);
+void gpu_uses_done(struct gpu_uses *u);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ * What is read of GPUs: the devices that were chosen, and what members have of them. */
+#pragma once
+
+#include "engine/tracker.h"
+
+/* Takes the choice, and figures of GPUs out of the selection where none will be read. */
+int gpus_take(struct toll_tracker *t, const char *choice, struct toll_error *e);
+
+/* Before anything runs: GPUs that were named have to be there. Who asked for GPUs has them from the
+ * beginning, where the driver does not take long: energy counts from the first reading on. */
+int gpus_check(struct toll_tracker *t, struct toll_error *e);
+
+/* Begins to read, and ends it. */
+void gpus_open(struct toll_tracker *t);
+void gpus_close(struct toll_tracker *t);
+
+/* The newest frame: its devices go into the list of things that were read in this tick. */
+void gpus_tick(struct toll_tracker *t);
+
+/* What members have of them, after the walk. */
+void gpus_members(struct toll_tracker *t);
+
+/* … and how many GPUs the parts of a target use. */
+void gpus_put(const struct toll_tracker *t, struct target *g);
+
+/* Asks for the next frame, by the time of the next sample. */
+void gpus_ask(struct toll_tracker *t, uint64_t due_ns);
+
+/* The thread that reads them, 0: there is none. */
+pid_t gpus_thread(const struct toll_tracker *t);
+
+/* CPU time of that thread. */
+uint64_t gpus_cpu_ns(const struct toll_tracker *t);
+
+/* Whether a child of ours is a helper of those who read GPUs. */
+bool gpus_own_child(const struct toll_tracker *t, pid_t pid);

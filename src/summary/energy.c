@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "summary/energy.h"
+
+#include <string.h>
+
+static const char *label_of(const struct entity *e, const char *key)
+{
+    for (unsigned i = 0; i < ENTITY_LABELS && e->labels[i].key; i++)
+        if (strcmp(e->labels[i].key, key) == 0)
+            return e->labels[i].value;
+    return NULL;
+}
+
+/* Its total, or false when it is not known. */
+static bool total_of(const struct thing_summary *t, enum metric_id id, double *ret)
+{
+    const struct series *s = &t->series[id - t->thing->row.first];
+    if (!s->observed_ns)
+        return false;
+    *ret = metric_number(metric_of(id), s->last);
+    return true;
+}
+
+static void add_gpu(struct energy *e, const struct thing_summary *t)
+{
+    double joules;
+    if (label_of(&t->thing->entity, "instance"))
+        return; /* the whole board has the counter */
+    if (!e->has_gpus)
+        e->has_gpus = e->knows_gpus = true;
+    if (total_of(t, gpu_energy_joules, &joules))
+        e->gpus_joules += joules;
+    else
+        e->knows_gpus = false;
+}
+
+/* Cores and the like are parts of a package; other memory than the package's is not meant. */
+static void add_processor(struct energy *e, const struct thing_summary *t)
+{
+    double joules;
+    if (strncmp(entity_name(&t->thing->entity), "package-", 8) != 0 ||
+        strchr(entity_name(&t->thing->entity), ' ') || !total_of(t, rapl_energy_joules, &joules))
+        return;
+    e->knows_processors = true;
+    e->processors_joules += joules;
+}
+
+struct energy energy_of(const struct summary *s)
+{
+    struct energy e = {0};
+    for (size_t i = 0; i < s->thing_count; i++) {
+        if (s->things[i].thing->entity.kind == ENTITY_GPU)
+            add_gpu(&e, &s->things[i]);
+        if (s->things[i].thing->entity.kind == ENTITY_RAPL)
+            add_processor(&e, &s->things[i]);
+    }
+    return e;
+}

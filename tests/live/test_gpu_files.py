@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""GPUs of AMD and Intel through the real command: in a mount namespace of its own, written files
+stand in the place of /sys/class and of /proc/PID/fdinfo. toll gives what is written, to the digit."""
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+
+import pytest
+
+TOLL = os.environ["TOLL"]
+GUARD = 120
+VISIBLE = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+           "SLURM_JOB_GPUS")
+UNSHARE = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+PCI = "0000:03:00.0"
+
+# fdinfo VALUES…: this shell has the card open as client 1, and the kernel says so.
+# say VALUES…: what it says of the client from now on.
+PRELUDE = r"""
+say() {
+    printf 'pos:\t0\ndrm-driver:\t%s\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\n' "$DRIVER" >"$D/new"
+    printf '%s\n' "$@" >>"$D/new"
+    mv "$D/new" "$D/fdinfo/7"
+}
+open_card() {
+    mkdir -p "$D/dri" "$D/fdinfo"
+    : >"$D/dri/renderD128"
+    exec 7<"$D/dri/renderD128"
+    say "$@"
+    mount --bind "$D/fdinfo" "/proc/$$/fdinfo"
+}
+"""
+
+
+def can_mount():
+    probe = [*UNSHARE, "mount", "--bind", "/tmp", "/sys/class"]
+    return subprocess.run(probe, capture_output=True, timeout=GUARD).returncode == 0
+
+
+pytestmark = pytest.mark.skipif(not can_mount(), reason="no mount namespaces for this user")
+
+
+def write(top, files):
+    for name, text in files.items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+
+
+def card(driver, number=0, pci=PCI):
+    return {f"drm/card{number}/device/uevent":
+            f"DRIVER={driver}\nPCI_ID=1002:73BF\nPCI_SLOT_NAME={pci}"}
+
+
+def run(tmp_path, files, script, driver=""):
+    """The summary of a job in a machine with these files below /sys/class."""
+    write(tmp_path / "class", files)
+    job = tmp_path / "job"
+    job.write_text(PRELUDE + script)
+    summary = tmp_path / "run.json"
+    toll = [TOLL, "run", "-q", "-i", "100ms", "-o", str(summary), "--gpus", "all", "--",
+            "sh", "-e", str(job)]
+    outer = (f"mount --bind {shlex.quote(str(tmp_path / 'class'))} /sys/class && "
+             f"exec {shlex.join(toll)}")
+    env = {k: v for k, v in os.environ.items() if k not in VISIBLE}
+    env.update(D=str(tmp_path), DRIVER=driver)
+    done = subprocess.run([*UNSHARE, "sh", "-c", outer], env=env, timeout=GUARD,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(summary.read_text())
+
+
+def gpu(summary, name):
+    return next(g for g in summary["gpus"] if g["name"] == name)
+
+
+AMD = {
+    **card("amdgpu"),
+    "drm/card0/device/unique_id": "7f9c3a5d1e2b4c68",
+    "drm/card0/device/gpu_busy_percent": "37",
+    "drm/card0/device/mem_busy_percent": "4",
+    "drm/card0/device/mem_info_vram_total": "17163091968",
+    "drm/card0/device/mem_info_vram_used": "1811939328",
+    "drm/card0/device/hwmon/hwmon3/name": "amdgpu",
+    "drm/card0/device/hwmon/hwmon3/power1_average": "68250000",
+    "drm/card0/device/hwmon/hwmon3/temp1_input": "51000",
+    "drm/card0/device/hwmon/hwmon3/freq1_input": "2310000000",
+}
+
+
+def test_amd_device(tmp_path):
+    summary = run(tmp_path, AMD, "sleep 0.6")
+    device = gpu(summary, "amd0")
+    assert device["uuid"] == "7f9c3a5d1e2b4c68"
+    assert device["pci"] == PCI
+    for name, value in {"utilization_ratio": 0.37, "memory_controller_ratio": 0.04,
+                        "memory_total_bytes": 17163091968, "memory_used_bytes": 1811939328,
+                        "power_watts": 68.25, "temperature_celsius": 51,
+                        "clock_sm_hertz": 2310000000}.items():
+        assert device[name]["min"] == device[name]["max"] == value, name
+    combined = summary["target"]["combined"]
+    assert combined["gpu_memory_bytes"]["max"] == 0  # nobody has it open, which is known
+    assert combined["gpus"]["max"] == 0
+
+
+def test_asleep_is_not_woken(tmp_path):
+    """What a look would find in its files is not looked for."""
+    files = {**AMD, "drm/card0/device/power/runtime_status": "suspended"}
+    device = gpu(run(tmp_path, files, "sleep 0.6"), "amd0")
+    assert device["utilization_ratio"]["quality"] == "unknown"
+    assert device["power_watts"]["quality"] == "unknown"
+
+
+def test_client_in_two_processes(tmp_path):
+    """Memory and engine time of a client count once, though a child has inherited it."""
+    script = r"""
+open_card 'drm-memory-vram: 8192 KiB' 'drm-engine-gfx: 250000000 ns' 'drm-engine-dec: 5 ns'
+sh -c 'mount --bind "$D/fdinfo" "/proc/$$/fdinfo"; sleep 1; :' &
+sleep 0.5
+say 'drm-memory-vram: 4096 KiB' 'drm-engine-gfx: 1250000000 ns' 'drm-engine-dec: 5 ns'
+sleep 0.6
+say 'drm-memory-vram: 4096 KiB' 'drm-engine-gfx: 1249000000 ns' 'drm-engine-dec: 5 ns'
+sleep 0.3
+wait
+"""
+    summary = run(tmp_path, AMD, script, "amdgpu")
+    target = summary["target"]
+    assert target["combined"]["gpu_memory_bytes"]["max"] == 8192 * 1024
+    assert target["combined"]["gpu_seconds"]["total"] == 1.25  # it stepped back at the end
+    assert target["combined"]["gpus"]["max"] == 1
+    assert target["main"]["gpu_seconds"]["total"] == 1.25
+    assert target["descendants"]["gpu_seconds"]["total"] == 0
+
+
+def test_rocm(tmp_path):
+    """Of a process that computes, KFD tells the memory and the compute units."""
+    files = {**AMD,
+             "kfd/kfd/topology/nodes/1/gpu_id": "53458",
+             "kfd/kfd/topology/nodes/1/properties":
+             "simd_count 416\nsimd_per_cu 4\nlocation_id 768\ndomain 0"}
+    script = r"""
+mkdir -p "$D/class/kfd/kfd/proc/$$/stats_53458"
+echo 26 >"$D/class/kfd/kfd/proc/$$/stats_53458/cu_occupancy"
+echo 1073741824 >"$D/class/kfd/kfd/proc/$$/vram_53458"
+sleep 0.8
+"""
+    main = run(tmp_path, files, script)["target"]["main"]
+    assert main["gpu_memory_bytes"]["max"] == 1 << 30
+    assert main["gpu_utilization_ratio"]["max"] == 0.25
+
+
+def test_intel(tmp_path):
+    files = {**card("i915"),
+             "drm/card0/gt_act_freq_mhz": "1300",
+             "drm/card0/device/hwmon/hwmon4/name": "i915",
+             "drm/card0/device/hwmon/hwmon4/energy1_input": "5000000"}
+    script = r"""
+open_card 'drm-resident-local0: 16 MiB' 'drm-engine-render: 1000 ns' 'drm-engine-capacity-render: 1'
+sleep 0.5
+echo 7500000 >"$D/class/drm/card0/device/hwmon/hwmon4/energy1_input"
+say 'drm-resident-local0: 16 MiB' 'drm-engine-render: 300001000 ns'
+sleep 0.6
+"""
+    summary = run(tmp_path, files, script, "i915")
+    device = gpu(summary, "intel0")
+    assert device["clock_sm_hertz"]["max"] == 1300000000
+    assert device["energy_joules"]["total"] == 2.5
+    assert device["utilization_ratio"]["quality"] == "unknown"
+    main = summary["target"]["main"]
+    assert main["gpu_memory_bytes"]["max"] == 16 << 20
+    assert main["gpu_seconds"]["total"] == 0.300001
+
+
+def test_xe(tmp_path):
+    """Cycles become time by how many go by in a second. What is written here moves in steps, so that
+    the time is known roughly."""
+    script = r"""
+mkdir -p "$D/fdinfo"
+say
+open_card "drm-resident-vram0: 2 MiB"
+i=0
+while [ $i -lt 25 ]; do
+    total=$((i * 1920000))
+    say "drm-resident-vram0: 2 MiB" "drm-cycles-rcs: $((total / 2))" "drm-total-cycles-rcs: $total"
+    i=$((i + 1))
+    sleep 0.1
+done
+sleep 0.3
+"""
+    main = run(tmp_path, card("xe"), script, "xe")["target"]["main"]
+    assert main["gpu_memory_bytes"]["max"] == 2 << 20
+    assert 0.3 < main["gpu_seconds"]["total"] < 12  # 1.2 s on a machine that does nothing else

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: MIT
+"""GPUs through the real command, with a fake of NVIDIA's library that says what a file tells it to
+(tests/fakes/nvml.c): toll must give those figures to the digit, and survive what drivers do."""
+import csv
+import json
+import os
+import pathlib
+import shutil
+import time
+
+import pytest
+from conftest import make_place
+from livelib import IS_ROOT, records
+
+FAKES = pathlib.Path(os.environ["TOLL_BUILD"]) / "tests/fakes"
+VISIBLE = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+           "SLURM_JOB_GPUS")
+
+FIGURES = """\
+utilization 63
+memory_controller 21
+memory_total 42949672960
+memory_used 1073741824
+memory_reserved 524288000
+power 250500
+energy 123456789
+temperature 71
+clock_sm 1410
+clock_memory 1215
+encoder 5
+decoder 7
+throttle 4
+"""
+SAID = {
+    "utilization_ratio": 0.63, "memory_controller_ratio": 0.21, "memory_total_bytes": 42949672960,
+    "memory_used_bytes": 1073741824, "memory_reserved_bytes": 524288000, "power_watts": 250.5,
+    "temperature_celsius": 71, "clock_sm_hertz": 1410000000, "clock_memory_hertz": 1215000000,
+    "encoder_ratio": 0.05, "decoder_ratio": 0.07, "throttled": 1,
+}
+# Long enough for some frames, of which there are ten in a second at most.
+JOB = ["sleep", "0.5"]
+
+
+@pytest.fixture
+def root_or_user(programs):
+    """For tests of many cases, of which one user will do."""
+    place = make_place("root" if IS_ROOT else "nobody", programs)
+    yield place
+    shutil.rmtree(place.directory, ignore_errors=True)
+
+
+class Driver:
+    """The fake library, and what it says."""
+
+    def __init__(self, place, facts, variant="nvml"):
+        self.place = place
+        self.facts = place.path("nvml")
+        library = place.path("lib")
+        library.mkdir()
+        shutil.copy(FAKES / variant / "libnvidia-ml.so.1", library)
+        library.chmod(0o755)
+        self.say(facts)
+        self.env = {k: v for k, v in os.environ.items() if k not in VISIBLE}
+        self.env.update(LD_LIBRARY_PATH=str(library), FAKE_NVML=str(self.facts))
+
+    def say(self, facts):
+        """In one piece: the library never sees half a file."""
+        new = self.facts.with_suffix(".new")
+        new.write_text(facts)
+        new.chmod(0o666)
+        new.replace(self.facts)
+
+    def run(self, *options, job=JOB, **variables):
+        return self.place.run(job, options, env={**self.env, **variables})
+
+
+def gpu(result, name="nvidia0"):
+    return next(g for g in result.summary["gpus"] if g["name"] == name)
+
+
+def names(result):
+    return [g["name"] for g in result.summary.get("gpus", [])]
+
+
+def test_every_figure_to_the_digit(place):
+    driver = Driver(place, "gpus 1\n" + FIGURES)
+    result = driver.run("--gpus", "all", "-o", "run.jsonl")
+    assert result.status == 0
+    figures = gpu(result)
+    labels = {k: figures[k] for k in ("index", "vendor", "model", "uuid", "pci")}
+    assert labels == {"index": "0", "vendor": "nvidia", "model": "Fake GPU 0",
+                      "uuid": "GPU-fake-0", "pci": "0000:3b:00.0"}
+    for metric, value in SAID.items():
+        assert figures[metric]["max"] == figures[metric]["min"] == value, metric
+    assert figures["energy_joules"]["total"] == 0  # it did not move
+    assert figures["idle_seconds"]["total"] == 0
+    assert figures["processes"]["max"] == 0
+    samples = [s for s in records(place.path("run.jsonl"), "sample") if "gpus" in s]
+    assert 2 <= len(samples) <= 8  # at most ten in a second
+    assert all(s["gpus"][0]["power_watts"] == 250.5 for s in samples)
+
+
+def test_columns(place):
+    """Of a CSV; the GPUs are known when its heading is written."""
+    driver = Driver(place, "gpus 2\n" + FIGURES)
+    result = driver.run("-m", "gpu_power_watts,target_gpu_memory_bytes", "-o", "run.csv")
+    assert result.status == 0
+    rows = list(csv.DictReader(place.path("run.csv").open()))
+    assert {"gpu.nvidia0.power_watts", "gpu.nvidia1.power_watts",
+            "target_gpu_memory_bytes"} <= set(rows[0])
+    assert {r["gpu.nvidia1.power_watts"] for r in rows} <= {"250.5", ""}
+    assert rows[0]["gpu.nvidia1.power_watts"] == "250.5"
+
+
+@pytest.mark.parametrize("count", [0, 1, 8])
+def test_number_of_gpus(place, count):
+    result = Driver(place, f"gpus {count}\n" + FIGURES).run("--gpus", "all")
+    assert result.status == 0
+    assert names(result) == [f"nvidia{i}" for i in range(count)]
+    told = [n for n in result.notes if "no GPU" in n]
+    assert bool(told) == (count == 0)
+
+
+def test_silent_unless_asked_for(place):
+    """Without a sign of a driver the library is not even loaded."""
+    result = Driver(place, "gpus 1\n" + FIGURES).run()
+    assert "gpus" not in result.summary
+    assert not [m for m in result.summary["target"]["combined"] if "gpu" in m]
+    assert not result.notes
+
+
+def test_energy_grows(place):
+    driver = Driver(place, "gpus 1\nenergy 5000000\n")
+    job = ["sh", "-c", 'sleep 0.4; printf "gpus 1\\nenergy 5001234\\n" >$FAKE_NVML; sleep 0.4']
+    assert gpu(driver.run("--gpus", "all", job=job))["energy_joules"]["total"] == 1.234
+
+
+def test_idle_time(place):
+    driver = Driver(place, "gpus 1\nutilization 0\n")
+    job = ["sh", "-c", 'sleep 1; printf "gpus 1\\nutilization 50\\n" >$FAKE_NVML; sleep 1']
+    result = driver.run("--gpus", "all", job=job)
+    idle = gpu(result)["idle_seconds"]["total"]
+    # Half of it, but for two frames at most, and however late this machine lets the reader run.
+    assert 0.5 <= idle <= result.summary["wall_seconds"] - 0.5
+    text = place.call([place.toll, "run", "--gpus", "all", "--", "sleep", "0.3"],
+                      env={**driver.env})[2].decode()
+    assert "nvidia0 idled 0 % of the time" in text
+
+
+@pytest.mark.parametrize("stride", [16, 24, 32])
+def test_processes(place, stride):
+    """The job tells the driver its own pid and its child's, each in two lists."""
+    driver = Driver(place, f"gpus 2\nstride {stride}\n")
+    script = f"""
+        sleep 0.8 & child=$!
+        {{ printf 'gpus 2\\nstride {stride}\\n'
+           echo 0.compute $$ 1000000; echo 0.graphics $$ 1000000; echo 0.compute 1 77
+           echo 1.compute $child 2000000; echo 0.compute $child 500000
+           echo 0.sample $$ 40 1000; echo 1.sample $child 25 1000
+        }} >$FAKE_NVML.job; mv $FAKE_NVML.job $FAKE_NVML
+        wait"""
+    result = driver.run("--gpus", "all", job=["sh", "-c", script])
+    assert result.status == 0
+    assert result.largest("gpu_memory_bytes") == 3500000
+    assert result.largest("gpu_memory_bytes", "main") == 1000000
+    assert result.largest("gpu_memory_bytes", "descendants") == 2500000
+    assert result.largest("gpu_utilization_ratio") == pytest.approx(0.65)
+    assert result.largest("gpu_utilization_ratio", "main") == 0.40
+    assert result.largest("gpus") == 2
+    assert result.largest("gpus", "main") == 1
+    assert result.largest("gpus", "descendants") == 2
+    assert gpu(result)["processes"]["max"] == 3  # not only the job's
+    assert result.quality("gpu_memory_bytes") == "sampled"
+
+
+def test_memory_not_available_is_unknown(place):
+    """2^64-1 is no number."""
+    script = 'echo 0.compute $$ none >>$FAKE_NVML; sleep 0.5'
+    driver = Driver(place, "gpus 1\n0.compute 1 5\n")
+    driver.facts.chmod(0o666)
+    result = driver.run("--gpus", "all", "-o", "run.jsonl", job=["sh", "-c", script])
+    assert result.largest("gpus") == 1
+    last = [s for s in records(place.path("run.jsonl"), "sample") if "gpus" in s][-2]
+    assert last["target"]["combined"]["gpu_memory_bytes"] is None
+
+
+@pytest.mark.parametrize("code", [1, 2, 3, 4, 6, 7, 9, 12, 13, 15, 17, 18, 25, 27, 999])
+def test_errors_of_the_beginning(root_or_user, code):
+    result = Driver(root_or_user, f"gpus 1\nerror.init {code}\n").run("--gpus", "all",
+                                                                      job=["sleep", "0.2"])
+    assert result.status == 0
+    assert "gpus" not in result.summary
+    assert [n for n in result.notes if f"error {code}," in n], result.notes
+
+
+@pytest.mark.parametrize("code", [3, 4, 15, 999])
+def test_errors_of_a_figure(root_or_user, code):
+    facts = f"gpus 2\n{FIGURES}0.error.power {code}\n"
+    result = Driver(root_or_user, facts).run("--gpus", "all")
+    whole = gpu(result, "nvidia1")
+    assert whole["power_watts"]["max"] == 250.5
+    if code == 15:  # all of it is gone
+        assert names(result) == ["nvidia1"]
+        assert [n for n in result.notes if "is lost" in n]
+    else:
+        hit = gpu(result, "nvidia0")
+        assert hit["power_watts"] == {"quality": "unknown", "from": ""}
+        assert hit["utilization_ratio"]["max"] == 0.63
+
+
+def test_lost_in_the_middle(place):
+    driver = Driver(place, "gpus 1\nutilization 50\n")
+    script = 'sleep 0.5; printf "gpus 1\\nerror.utilization 15\\n" >$FAKE_NVML; sleep 0.5; exit 3'
+    result = driver.run("--gpus", "all", job=["sh", "-c", script])
+    assert result.status == 3
+    assert gpu(result)["utilization_ratio"]["last"] == 0.5
+    assert len([n for n in result.notes if "is lost" in n]) == 1
+
+
+def test_slow_to_begin_costs_figures_alone(place):
+    driver = Driver(place, "gpus 1\nslow.init 1600\nutilization 50\n")
+    result = driver.run("--gpus", "all", "-o", "run.jsonl", job=["sleep", "2.2"])
+    samples = records(place.path("run.jsonl"), "sample")
+    before = [s for s in samples if s["elapsed_seconds"] < 1.0]
+    assert len(before) > 20 and not any("gpus" in s for s in before)  # sampling went on
+    assert any("gpus" in s for s in samples)
+    assert [n for n in result.notes if "takes long to begin" in n]
+
+
+def test_a_driver_that_hangs(place):
+    """Neither the job nor toll's end waits for it."""
+    driver = Driver(place, "gpus 1\nutilization 50\nslow.utilization 60000\n")
+    began = time.monotonic()
+    result = driver.run("--gpus", "all", "-o", "run.jsonl", job=["sh", "-c", "sleep 1.6; exit 4"])
+    assert time.monotonic() - began < 30  # the call takes a minute
+    assert result.status == 4
+    assert "gpus" not in result.summary
+    assert [n for n in result.notes if "do not answer in time" in n]
+    assert len(records(place.path("run.jsonl"), "sample")) > 20
+
+
+def test_hangs_in_the_middle(place):
+    """What was known before is no answer for later."""
+    driver = Driver(place, "gpus 1\nutilization 50\n0.compute 1 5\n")
+    script = 'sleep 0.5; echo "slow.utilization 60000" >>$FAKE_NVML; sleep 3'
+    result = driver.run("--gpus", "all", "-o", "run.jsonl", job=["sh", "-c", script])
+    assert result.status == 0
+    samples = records(place.path("run.jsonl"), "sample")
+    known = [s["target"]["combined"]["gpu_memory_bytes"] for s in samples]
+    assert 0 in known  # the job had none, while that was known …
+    late = [s for s in samples if s["elapsed_seconds"] > 2.8][:-1]
+    assert late and all(s["target"]["combined"]["gpu_memory_bytes"] is None for s in late)
+
+
+def test_old_driver(place):
+    result = Driver(place, "gpus 1\n" + FIGURES, "nvml-old").run("--gpus", "all")
+    figures = gpu(result)
+    assert figures["utilization_ratio"]["max"] == 0.63
+    assert figures["energy_joules"]["quality"] == "unknown"
+
+
+def test_stub_library(place):
+    result = Driver(place, "gpus 1\n", "nvml-stub").run("--gpus", "all")
+    assert [n for n in result.notes if "stub" in n]
+
+
+def test_divided_gpu(place):
+    facts = """\
+gpus 1
+0.mig 2
+utilization 0
+0:0.memory_total 21474836480
+0:0.memory_used 5000
+0:1.memory_total 21474836480
+0:1.memory_used 7000
+"""
+    result = Driver(place, facts).run("--gpus", "all")
+    assert names(result) == ["nvidia0", "nvidia0:0", "nvidia0:1"]
+    assert gpu(result)["utilization_ratio"]["quality"] == "unknown"  # and not 0
+    assert gpu(result, "nvidia0:1")["memory_used_bytes"]["max"] == 7000
+    assert gpu(result, "nvidia0:1")["instance"] == "1"
+    assert gpu(result, "nvidia0:1")["uuid"] == "MIG-fake-0:1"
+
+
+# ---- Which ones -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options, variables, expected", [
+    (["--gpus", "all"], {"CUDA_VISIBLE_DEVICES": "1"}, [0, 1, 2]),
+    (["--gpus", "visible"], {}, [0, 1, 2]),
+    (["--gpus", "visible"], {"CUDA_VISIBLE_DEVICES": "2,0"}, [0, 2]),
+    (["--gpus", "visible"], {"CUDA_VISIBLE_DEVICES": ""}, []),
+    (["--gpus", "visible"], {"CUDA_VISIBLE_DEVICES": "GPU-fake-1"}, [1]),
+    (["--gpus", "visible"], {"NVIDIA_VISIBLE_DEVICES": "all"}, [0, 1, 2]),
+    (["--gpus", "visible"], {"NVIDIA_VISIBLE_DEVICES": "7"}, [0, 1, 2]),
+    (["--gpus", "visible"], {"SLURM_JOB_GPUS": "1,2"}, [1, 2]),
+    (["--gpus", "visible"], {"ROCR_VISIBLE_DEVICES": "1"}, [0, 1, 2]),
+    (["--gpus", "1"], {"CUDA_VISIBLE_DEVICES": "0"}, [1]),
+    (["--gpus", "GPU-fake-2,0"], {}, [0, 2]),
+    (["--gpus", "nvidia1"], {}, [1]),
+    (["--gpus", "none"], {}, []),
+    (["-m", "gpu_*"], {}, [0, 1, 2]),
+])
+def test_selection(root_or_user, options, variables, expected):
+    result = Driver(root_or_user, "gpus 3\n" + FIGURES).run(*options, job=["sleep", "0.2"],
+                                                            **variables)
+    assert names(result) == [f"nvidia{i}" for i in expected]
+
+
+@pytest.mark.parametrize("which, words", [
+    ("GPU-unknown", ["GPU-unknown", "nvidia0 (GPU-fake-0)", "nvidia1 (GPU-fake-1)"]),
+    ("0,5", ["'5'", "nvidia0 (GPU-fake-0)"]),
+    ("some", ["'some'", "'all', 'none', 'visible'"]),
+    ("", ["all", "none", "visible"]),
+])
+def test_unknown_gpu(place, which, words):
+    driver = Driver(place, "gpus 2\n" + FIGURES)
+    mark = place.path("mark")
+    result = driver.run("--gpus", which, job=["touch", mark])
+    assert result.status == 125
+    assert not mark.exists()  # nothing ran
+    for word in words:
+        assert word in result.err.decode()
+
+
+def test_named_without_any(place):
+    result = Driver(place, "gpus 0\n").run("--gpus", "0")
+    assert result.status == 125
+    assert "there is no GPU here" in result.err.decode()
+
+
+# ---- What must not change -----------------------------------------------------------------------
+
+
+def test_accounts_stay_exact(place):
+    """The thread that reads GPUs reads files: none of that is the job's."""
+    driver = Driver(place, "gpus 4\n" + FIGURES)
+    job = ["sh", "-c", "head -c 300000 /dev/zero >out; sleep 0.6; head -c 100000 out >/dev/null"]
+    plain = driver.run("--gpus", "none", job=job)
+    read = driver.run("--gpus", "all", job=job)
+    for metric in ("io_read_bytes", "io_written_bytes", "io_read_calls", "io_write_calls"):
+        assert read.total(metric) == plain.total(metric), metric
+        assert read.quality(metric) == "exact if reaped"
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="a pid namespace needs root")
+def test_in_a_pid_namespace(root_or_user):
+    """The driver counts as the machine does; toll in a namespace cannot tell whose pid it is."""
+    place = root_or_user
+    driver = Driver(place, "gpus 1\nutilization 50\n0.compute 3 1000\n")
+    status, _, err = place.call(
+        ["unshare", "--pid", "--fork", "--mount-proc", place.toll, "run", "--gpus", "all",
+         "--summary", "none", "-o", place.path("run.json"), "--", *JOB], env=driver.env)
+    assert status == 0, err
+    summary = json.loads(place.path("run.json").read_text())
+    assert summary["gpus"][0]["scope"] == "device"
+    assert summary["gpus"][0]["utilization_ratio"]["max"] == 0.5
+    assert summary["target"]["combined"]["gpu_memory_bytes"]["quality"] == "unknown"
+    assert [n for n in summary["notes"] if "scope: device" in n]
+
+
+def test_attached(place):
+    driver = Driver(place, "gpus 1\n" + FIGURES)
+    with place.popen(["sleep", "60"]) as job:
+        try:
+            driver.say(f"gpus 1\n{FIGURES}0.compute {job.pid} 4096\n")
+            status, out, err = place.call(
+                [place.toll, "attach", "--gpus", "all", "--for", "0.5s", "-i", "100ms",
+                 "--summary", "none", "-o", place.path("run.json"), str(job.pid)], env=driver.env)
+        finally:
+            job.kill()
+    assert status == 0, err
+    combined = json.loads(place.path("run.json").read_text())["target"]["combined"]
+    assert combined["gpu_memory_bytes"]["max"] == 4096
+
+
+def test_system(place):
+    driver = Driver(place, "gpus 2\n" + FIGURES)
+    status, out, err = place.call(
+        [place.toll, "system", "--gpus", "all", "--for", "0.5s", "-i", "100ms"], env=driver.env)
+    assert status == 0, err
+    assert "nvidia0" in err.decode() and "nvidia1" in err.decode()  # the summary
+    assert "nvidia1  busy 63.00%" in out.decode()  # the lines

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/gpu_choice.h"
+
+#include "unit.h"
+
+static struct gpu_device devices[4];
+enum { DEVICES = 4 };
+
+static void fill(struct gpu_device *d, const char *vendor, unsigned index, const char *instance,
+                 const char *uuid)
+{
+    *d = (struct gpu_device){.facts = {.vendor = vendor, .index = index}};
+    memcpy(d->facts.instance, instance, strlen(instance) + 1);
+    memcpy(d->facts.uuid, uuid, strlen(uuid) + 1);
+}
+
+static int setup(void **state)
+{
+    static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
+                                            "ROCR_VISIBLE_DEVICES", "SLURM_JOB_GPUS"};
+    for (size_t i = 0; i < ARRAY_LEN(variables); i++)
+        unsetenv(variables[i]);
+    fill(&devices[0], "nvidia", 0, "", "GPU-aaaa-1111");
+    fill(&devices[1], "nvidia", 0, "1", "MIG-bbbb-2222");
+    fill(&devices[2], "nvidia", 1, "", "GPU-cccc-3333");
+    fill(&devices[3], "amd", 0, "", "1234567890abcdef");
+    return 0;
+}
+
+/* Those that are meant, as bits. */
+static unsigned meant(const char *text)
+{
+    struct gpu_choice c;
+    unsigned bits = 0;
+    assert_int_equal(gpu_choice_parse(&c, text, NULL), 0);
+    for (unsigned i = 0; i < DEVICES; i++)
+        bits |= (unsigned)gpu_choice_has(&c, devices, DEVICES, &devices[i].facts) << i;
+    gpu_choice_done(&c);
+    return bits;
+}
+
+static void test_words(void **state)
+{
+    assert_int_equal(meant(NULL), 15);
+    assert_int_equal(meant("visible"), 15);
+    assert_int_equal(meant("all"), 15);
+    assert_int_equal(meant("none"), 0);
+}
+
+static void test_names(void **state)
+{
+    assert_int_equal(meant("0"), 1 | 2 | 8); /* with its instance, and of each vendor */
+    assert_int_equal(meant("0:1"), 2);
+    assert_int_equal(meant("nvidia0"), 1);
+    assert_int_equal(meant("amd0,nvidia1"), 4 | 8);
+    assert_int_equal(meant("GPU-aaaa-1111"), 1);
+    assert_int_equal(meant("GPU-cccc"), 4); /* cut short, as CUDA allows it */
+    assert_int_equal(meant("MIG-bbbb-2222, 1"), 2 | 4);
+    assert_int_equal(meant("1234567890abcdef"), 8);
+    assert_int_equal(meant("7"), 0);
+}
+
+static void test_environment(void **state)
+{
+    setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+    assert_int_equal(meant(NULL), 4 | 8); /* says nothing of AMD */
+    assert_int_equal(meant("all"), 15);
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-bbbb-2222", 1);
+    assert_int_equal(meant(NULL), 2 | 8);
+    static const char *const nothing[] = {"", "-1", "NoDevFiles", "none", "void"};
+    for (size_t i = 0; i < ARRAY_LEN(nothing); i++) {
+        setenv("CUDA_VISIBLE_DEVICES", nothing[i], 1);
+        assert_int_equal(meant(NULL), 8);
+    }
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    setenv("NVIDIA_VISIBLE_DEVICES", "5,6", 1); /* as they are counted outside */
+    assert_int_equal(meant(NULL), 15);
+    setenv("NVIDIA_VISIBLE_DEVICES", "all", 1);
+    assert_int_equal(meant(NULL), 15);
+    unsetenv("NVIDIA_VISIBLE_DEVICES");
+    setenv("SLURM_JOB_GPUS", "1", 1);
+    setenv("ROCR_VISIBLE_DEVICES", "0", 1);
+    assert_int_equal(meant(NULL), 4 | 8);
+}
+
+static void test_asked(void **state)
+{
+    struct gpu_choice c;
+    assert_int_equal(gpu_choice_parse(&c, NULL, NULL), 0);
+    assert_false(c.is_asked);
+    gpu_choice_done(&c);
+    assert_int_equal(gpu_choice_parse(&c, "visible", NULL), 0);
+    assert_true(c.is_asked);
+    gpu_choice_done(&c);
+    assert_int_equal(c.kind, GPUS_NONE);
+    gpu_choice_done(&c);
+}
+
+static void test_refused(void **state)
+{
+    static const char *const bad[] = {"", ",", "some", "0;1", "-", "every one", "\x1b[1m0"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct gpu_choice c;
+        struct toll_error e = {0};
+        memset(&c, UNTOUCHED, sizeof c);
+        assert_int_equal(gpu_choice_parse(&c, bad[i], &e), -EINVAL);
+        assert_true(is_untouched(&c, sizeof c));
+        assert_non_null(strstr(e.message, "'all', 'none', 'visible'"));
+    }
+}
+
+static void test_check(void **state)
+{
+    struct gpu_choice c;
+    struct toll_error e = {0};
+    assert_int_equal(gpu_choice_parse(&c, "0,GPU-dddd", NULL), 0);
+    assert_int_equal(gpu_choice_check(&c, devices, DEVICES, &e), -EINVAL);
+    assert_string_equal(e.message,
+                        "there is no GPU 'GPU-dddd'; there are: nvidia0 (GPU-aaaa-1111), "
+                        "nvidia0:1 (MIG-bbbb-2222), nvidia1 (GPU-cccc-3333), "
+                        "amd0 (1234567890abcdef)");
+    assert_int_equal(gpu_choice_check(&c, devices, 0, &e), -EINVAL);
+    assert_non_null(strstr(e.message, "none at all"));
+    gpu_choice_done(&c);
+    assert_int_equal(gpu_choice_parse(&c, "0,GPU-aaaa", NULL), 0);
+    assert_int_equal(gpu_choice_check(&c, devices, DEVICES, &e), 0);
+    gpu_choice_done(&c);
+    assert_int_equal(gpu_choice_parse(&c, "all", NULL), 0);
+    assert_int_equal(gpu_choice_check(&c, devices, 0, &e), 0);
+    gpu_choice_done(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_words, setup),       cmocka_unit_test_setup(test_names, setup),
+        cmocka_unit_test_setup(test_environment, setup), cmocka_unit_test_setup(test_asked, setup),
+        cmocka_unit_test_setup(test_refused, setup),     cmocka_unit_test_setup(test_check, setup),
+    };
+    return RUN("gpu_choice", tests);
+}

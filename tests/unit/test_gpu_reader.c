@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/gpu_reader.h"
+
+#include "base/clock.h"
+#include "unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { LONG_MS = 20000 }; /* for what comes soon unless the machine is very busy */
+
+/* ---- A vendor that does what it is told ------------------------------------------------------ */
+
+static atomic_int open_ms, read_ms, open_result, rounds, closed, is_likely, last_pids;
+static int handed; /* its state is the address */
+
+static void sleep_ms(int ms)
+{
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&time, NULL);
+}
+
+static bool told_likely(const struct sysroot *root)
+{
+    return is_likely;
+}
+
+static int told_open(void **ret_state, const struct gpu_context *c, struct gpu_trouble *trouble)
+{
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    assert_true(sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGCHLD));
+    assert_true(c->root->sys >= 0 && c->root->root >= 0 && c->helpers);
+    sleep_ms(open_ms);
+    *ret_state = &handed;
+    if (open_result)
+        snprintf(trouble->sentence, sizeof trouble->sentence, "it does not open");
+    return open_result;
+}
+
+static void told_read(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,
+                      struct gpu_trouble *trouble)
+{
+    assert_ptr_equal(state, &handed);
+    sleep_ms(read_ms);
+    last_pids = 0;
+    for (size_t i = 0; i < pid_count; i++)
+        last_pids += pids[i];
+    struct gpu_device *d = gpu_frame_add_device(f);
+    row_put_u64(&d->row, gpu_memory_used_bytes, (uint64_t)++rounds);
+    snprintf(trouble->sentence, sizeof trouble->sentence, "always the same");
+}
+
+static void told_close(void *state)
+{
+    assert_ptr_equal(state, &handed);
+    closed++;
+}
+
+static const struct gpu_vendor told = {
+    .name = "told",
+    .is_likely = told_likely,
+    .open = told_open,
+    .read = told_read,
+    .close = told_close,
+};
+
+static int second_open(void **ret_state, const struct gpu_context *c, struct gpu_trouble *trouble)
+{
+    *ret_state = &handed;
+    return 0;
+}
+
+static const struct gpu_vendor second = {
+    .name = "second",
+    .is_likely = told_likely,
+    .open = second_open,
+    .read = told_read,
+    .close = told_close,
+    .instead_of = &told,
+};
+
+static const struct gpu_vendor *const one[] = {&told, NULL};
+static const struct gpu_vendor *const two[] = {&told, &second, NULL};
+
+static struct gpu_reader *start(const struct gpu_vendor *const *vendors)
+{
+    struct sysroot root;
+    struct gpu_reader *r;
+    open_ms = read_ms = open_result = rounds = closed = 0;
+    is_likely = 1;
+    assert_int_equal(sysroot_open_proc(&root, NULL), 0); /* as before a command is started */
+    assert_int_equal(gpu_reader_start(&r, &root, vendors, true), 0);
+    sysroot_close(&root); /* it has its own */
+    return r;
+}
+
+/* ---- Tests ----------------------------------------------------------------------------------- */
+
+static void test_frames(void **state)
+{
+    struct gpu_frame f = {0};
+    struct gpu_trouble said;
+    const pid_t pids[] = {3, 4};
+    struct gpu_reader *r = start(one);
+    assert_false(gpu_reader_take(r, &f));
+    assert_true(gpu_reader_wait_begun(r, LONG_MS));
+    assert_int_equal(gpu_reader_vendors(r), 1);
+    for (uint64_t round = 1; round <= 3; round++) {
+        gpu_reader_ask(r, pids, 2, 0);
+        assert_true(gpu_reader_wait_frame(r, LONG_MS));
+        assert_false(gpu_reader_is_asked(r));
+        assert_true(gpu_reader_take(r, &f));
+        assert_false(gpu_reader_take(r, &f));
+        assert_int_equal(f.device_count, 1);
+        assert_int_equal(row_u64(&f.devices[0].row, gpu_memory_used_bytes), round);
+        assert_true(f.began_ns && f.ended_ns >= f.began_ns);
+        assert_int_equal(last_pids, 7);
+    }
+    assert_true(gpu_reader_thread(r) > 0);
+    assert_true(gpu_reader_cpu_ns(r) > 0);
+    assert_false(gpu_reader_has_child(r, getpid()));
+    assert_true(gpu_reader_says(r, &said)); /* once */
+    assert_string_equal(said.sentence, "always the same");
+    assert_false(gpu_reader_says(r, &said));
+    assert_true(gpu_reader_free(r, LONG_MS));
+    assert_int_equal(closed, 1);
+    gpu_frame_done(&f);
+    assert_true(gpu_reader_free(NULL, 0));
+}
+
+/* Not sooner than a tenth of a second, and before it is due. */
+static void test_pace(void **state)
+{
+    struct gpu_frame f = {0};
+    struct gpu_reader *r = start(one);
+    gpu_reader_ask(r, NULL, 0, clock_mono(NULL));
+    assert_true(gpu_reader_wait_frame(r, LONG_MS));
+    assert_true(gpu_reader_take(r, &f));
+    uint64_t first_ns = f.began_ns;
+    gpu_reader_ask(r, NULL, 0, clock_mono(NULL));
+    assert_true(gpu_reader_wait_frame(r, LONG_MS));
+    assert_true(gpu_reader_take(r, &f));
+    assert_true(f.began_ns - first_ns >= 100 * NS_PER_MS);
+    uint64_t due_ns = clock_mono(NULL) + 400 * NS_PER_MS;
+    gpu_reader_ask(r, NULL, 0, due_ns);
+    assert_true(gpu_reader_wait_frame(r, LONG_MS));
+    assert_true(gpu_reader_take(r, &f));
+    assert_true(f.began_ns >= due_ns - 200 * NS_PER_MS);
+    assert_true(gpu_reader_free(r, LONG_MS));
+    gpu_frame_done(&f);
+}
+
+/* Nobody waits for a driver that hangs: not who asks, not who ends. */
+static void test_hangs(void **state)
+{
+    struct gpu_frame f = {0};
+    struct gpu_reader *r = start(one);
+    assert_true(gpu_reader_wait_begun(r, LONG_MS));
+    read_ms = 1500;
+    uint64_t began_ns = clock_mono(NULL);
+    gpu_reader_ask(r, NULL, 0, 0);
+    for (unsigned i = 0; i < 100; i++) {
+        assert_false(gpu_reader_take(r, &f));
+        assert_true(gpu_reader_is_asked(r));
+    }
+    assert_false(gpu_reader_wait_frame(r, 10));
+    if (gpu_reader_free(r, 10)) /* unless this machine was asleep itself */
+        assert_true(clock_mono(NULL) - began_ns > 1000 * NS_PER_MS);
+    /* What it owns lives on, and it frees it when it comes back. */
+    for (unsigned i = 0; i < LONG_MS / 10 && !closed; i++)
+        sleep_ms(10);
+    assert_int_equal(closed, 1);
+    sleep_ms(50); /* the sanitizers may see it end */
+    gpu_frame_done(&f);
+}
+
+static void test_slow_to_begin(void **state)
+{
+    struct sysroot root;
+    struct gpu_reader *r;
+    struct gpu_frame f = {0};
+    assert_int_equal(sysroot_open(&root, NULL, NULL), 0);
+    open_ms = 800;
+    open_result = rounds = closed = read_ms = 0;
+    assert_int_equal(gpu_reader_start(&r, &root, one, true), 0);
+    assert_int_equal(gpu_reader_vendors(r), -EAGAIN);
+    gpu_reader_ask(r, NULL, 0, 0);
+    assert_false(gpu_reader_take(r, &f));
+    assert_true(gpu_reader_wait_frame(r, LONG_MS));
+    assert_true(gpu_reader_take(r, &f));
+    assert_true(gpu_reader_free(r, LONG_MS));
+    gpu_frame_done(&f);
+    sysroot_close(&root);
+}
+
+static void test_nothing_likely(void **state)
+{
+    struct sysroot root;
+    struct gpu_reader *r;
+    assert_int_equal(sysroot_open(&root, NULL, NULL), 0);
+    is_likely = 0;
+    assert_int_equal(gpu_reader_start(&r, &root, one, false), -ENODEV);
+    sysroot_close(&root);
+}
+
+static void test_no_vendor_opens(void **state)
+{
+    struct sysroot root;
+    struct gpu_reader *r;
+    struct gpu_trouble said;
+    assert_int_equal(sysroot_open(&root, NULL, NULL), 0);
+    is_likely = 1;
+    open_ms = 0;
+    open_result = -ENODEV;
+    assert_int_equal(gpu_reader_start(&r, &root, one, false), 0);
+    assert_true(gpu_reader_wait_begun(r, LONG_MS));
+    assert_int_equal(gpu_reader_vendors(r), 0);
+    gpu_reader_ask(r, NULL, 0, 0);
+    assert_false(gpu_reader_wait_frame(r, LONG_MS)); /* and at once: none will come */
+    assert_false(gpu_reader_says(r, &said));
+    gpu_reader_excuse(r, &said);
+    assert_string_equal(said.sentence, "it does not open");
+    assert_true(gpu_reader_free(r, LONG_MS));
+    open_result = -EIO; /* that is worth a word */
+    assert_int_equal(gpu_reader_start(&r, &root, one, false), 0);
+    assert_true(gpu_reader_wait_begun(r, LONG_MS));
+    assert_true(gpu_reader_says(r, &said));
+    assert_string_equal(said.sentence, "it does not open");
+    assert_true(gpu_reader_free(r, LONG_MS));
+    sysroot_close(&root);
+}
+
+static void test_one_instead_of_another(void **state)
+{
+    struct sysroot root;
+    struct gpu_reader *r;
+    struct gpu_trouble said;
+    assert_int_equal(sysroot_open(&root, NULL, NULL), 0);
+    for (unsigned fails = 0; fails < 2; fails++) {
+        open_result = fails ? -EIO : 0;
+        assert_int_equal(gpu_reader_start(&r, &root, two, true), 0);
+        assert_true(gpu_reader_wait_begun(r, LONG_MS));
+        assert_int_equal(gpu_reader_vendors(r), 1); /* never both */
+        assert_false(gpu_reader_says(r, &said));
+        assert_true(gpu_reader_free(r, LONG_MS));
+    }
+    sysroot_close(&root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_hangs),
+        cmocka_unit_test(test_slow_to_begin),
+        cmocka_unit_test(test_nothing_likely),
+        cmocka_unit_test(test_no_vendor_opens),
+        cmocka_unit_test(test_one_instead_of_another),
+    };
+    return RUN("gpu_reader", tests);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/lines_gpus.h"
+
+#include "unit.h"
+
+static void test_lines(void **state)
+{
+    struct measured first, second, disk;
+    struct measured *things[] = {&first, &disk, &second};
+    struct frame f = {.machine = things, .machine_count = 3};
+    struct sink s = {0};
+    assert_int_equal(selection_parse(&s.selection, NULL, NULL), 0);
+    measured_init(&first, ENTITY_GPU);
+    measured_init(&second, ENTITY_GPU);
+    measured_init(&disk, ENTITY_DISK);
+    memcpy(first.entity.name, "nvidia0", 8);
+    memcpy(second.entity.name, "nvidia1", 8);
+    row_put_double(&first.row, gpu_utilization_ratio, 0.63);
+    row_put_u64(&first.row, gpu_memory_used_bytes, UINT64_C(1) << 30);
+    row_put_u64(&first.row, gpu_energy_joules, 5); /* has no heading */
+    assert_int_equal(lines_gpus(&s, &f), 1);       /* of the other nothing is known */
+    buf_putc(&s.text, '\0');
+    assert_string_equal(s.text.data, "         nvidia0  busy 63.00%  mem 1.0G\n");
+    buf_done(&s.text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+    };
+    return RUN("lines_gpus", tests);
+}

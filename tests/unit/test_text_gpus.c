@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/text_gpus.h"
+
+#include "sample.h"
+
+static void expect(struct sample *s, bool has_table, const char *text)
+{
+    struct sink sink = {.selection = s->selection};
+    text_gpus(&sink, &s->summary, has_table);
+    buf_putc(&sink.text, '\0');
+    assert_string_equal(sink.text.data, text);
+    buf_done(&sink.text);
+}
+
+static void put(struct series *series, enum metric_id id, union value value)
+{
+    series_put(&series[id - gpu_first], metric_of(id), value, 2 * NS_PER_SECOND);
+}
+
+static void test_gpu(void **state)
+{
+    struct sample s;
+    struct measured gpu;
+    sample_make(&s, NULL);
+    expect(&s, false, "");
+    measured_init(&gpu, ENTITY_GPU);
+    memcpy(gpu.entity.name, "nvidia0", 8);
+    s.summary.things = calloc(1, sizeof *s.summary.things);
+    struct series *series = calloc(metric_count(ENTITY_GPU), sizeof *series);
+    assert_true(s.summary.things && series);
+    s.summary.things[0] = (struct thing_summary){&gpu, series};
+    s.summary.thing_count = 1;
+    expect(&s, true, ""); /* it is not known how long it idled */
+    put(series, gpu_idle_seconds, (union value){.u = 1260 * NS_PER_MS});
+    put(series, gpu_utilization_ratio, (union value){.d = 0.25});
+    put(series, gpu_power_watts, (union value){.d = 120});
+    put(series, gpu_energy_joules, (union value){.u = 240000000});
+    expect(&s, true,
+           "the GPU nvidia0 idled 63 % of the time; on average it was busy for 25.0 % of it\n"
+           "        and drew 120 W\n"
+           "energy: 240 J GPUs, of all that ran meanwhile\n");
+    expect(&s, false,
+           "\ngpus                          busy     power\n"
+           "nvidia0                     25.0 %     120 W\n\n"
+           "the GPU nvidia0 idled 63 % of the time; on average it was busy for 25.0 % of it\n"
+           "        and drew 120 W\n"
+           "energy: 240 J GPUs, of all that ran meanwhile\n");
+    sample_remove(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gpu),
+    };
+    return RUN("text_gpus", tests);
+}
