@@ -55,3 +55,8 @@ int clock_process_cpu(pid_t pid, uint64_t *ret_ns)
     *ret_ns = to_ns(&ts);
     return 0;
 }
+
+uint64_t clock_of_timeval(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_usec * NS_PER_US;
+}

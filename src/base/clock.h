@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/time.h>
 #include <sys/types.h>
 
 struct clock {
@@ -29,3 +30,6 @@ uint64_t clock_own_cpu(void);
 
 /* CPU time of the calling thread. */
 uint64_t clock_thread_cpu(void);
+
+/* What the kernel tells in microseconds (struct rusage). */
+uint64_t clock_of_timeval(struct timeval t);

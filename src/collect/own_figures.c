@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/own_figures.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "collect/process_files.h"
 #include "parse/pid_io.h"
@@ -77,11 +78,6 @@ void own_figures_close(struct own_figures *o)
     o->is_owner = NULL;
 }
 
-static uint64_t ns_of(const struct timeval *t)
-{
-    return (uint64_t)t->tv_sec * NS_PER_SECOND + (uint64_t)t->tv_usec * NS_PER_US;
-}
-
 /* The kernel's counters of the whole process; they have the threads that ended, too. */
 static void read_usage(const struct own_figures *o, struct row *row)
 {
@@ -89,7 +85,7 @@ static void read_usage(const struct own_figures *o, struct row *row)
     struct rusage used;
     if (getrusage(RUSAGE_SELF, &used) < 0)
         return;
-    uint64_t user = ns_of(&used.ru_utime), system = ns_of(&used.ru_stime);
+    uint64_t user = clock_of_timeval(used.ru_utime), system = clock_of_timeval(used.ru_stime);
     row_put_u64(row, process_cpu_seconds, user + system);
     row_put_u64(row, process_cpu_user_seconds, user);
     row_put_u64(row, process_cpu_system_seconds, system);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/own_thread.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "collect/process_files.h"
 #include "parse/pid_io.h"
@@ -44,20 +45,15 @@ static void take_out(struct row *row, enum metric_id id, uint64_t used)
         row_put_u64(row, id, left_u64(row_u64(row, id), used));
 }
 
-static uint64_t ns_of(const struct timeval *t)
-{
-    return (uint64_t)t->tv_sec * NS_PER_SECOND + (uint64_t)t->tv_usec * NS_PER_US;
-}
-
 void own_thread_leave_out(const struct own_thread *o, struct row *row)
 {
     struct rusage used;
     if (getrusage(RUSAGE_THREAD, &used) < 0)
         return;
     take_out(row, process_cpu_seconds,
-             ns_of(&used.ru_utime) + ns_of(&used.ru_stime) + o->other_cpu_ns);
-    take_out(row, process_cpu_user_seconds, ns_of(&used.ru_utime));
-    take_out(row, process_cpu_system_seconds, ns_of(&used.ru_stime));
+             clock_of_timeval(used.ru_utime) + clock_of_timeval(used.ru_stime) + o->other_cpu_ns);
+    take_out(row, process_cpu_user_seconds, clock_of_timeval(used.ru_utime));
+    take_out(row, process_cpu_system_seconds, clock_of_timeval(used.ru_stime));
     take_out(row, process_faults_minor_count, (uint64_t)used.ru_minflt);
     take_out(row, process_faults_major_count, (uint64_t)used.ru_majflt);
     take_out(row, process_threads_count, o->threads);
@@ -100,7 +96,7 @@ void own_thread_children(struct inherited *inherited)
     struct rusage theirs;
     if (getrusage(RUSAGE_CHILDREN, &theirs) < 0)
         return;
-    uint64_t user = ns_of(&theirs.ru_utime), system = ns_of(&theirs.ru_stime);
+    uint64_t user = clock_of_timeval(theirs.ru_utime), system = clock_of_timeval(theirs.ru_stime);
     inherited_put(inherited, process_cpu_user_seconds, user);
     inherited_put(inherited, process_cpu_system_seconds, system);
     inherited_put(inherited, process_cpu_seconds, user + system);

@@ -199,10 +199,15 @@ int process_read_io(struct process_reader *r, struct process_source *s, struct p
     int e = parse_pid_io(scan_text(r->text, (size_t)n), &io);
     if (e < 0)
         return e;
+    bool is_own = p->entity.pid == r->own.pid;
+    if (!is_own && !p->splits_io) {
+        process_put_io(&p->own, &io);
+        return 0;
+    }
     struct row whole;
     row_init(&whole, ENTITY_PROCESS);
     process_put_io(&whole, &io);
-    if (p->entity.pid == r->own.pid)
+    if (is_own)
         own_thread_leave_out_io(&r->own, &whole, (uint64_t)n);
     if (p->splits_io)
         return split_io(r, s, p, &whole, depth);

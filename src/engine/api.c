@@ -11,18 +11,6 @@
 
 #include <string.h>
 
-/* A child of the program that made it has no tracker. */
-static bool is_forked(const struct toll_tracker *t)
-{
-    return t->owner_pid != getpid();
-}
-
-static int check_owner(const struct toll_tracker *t, struct toll_error *e)
-{
-    return is_forked(t) ? err_set(e, -ESRCH, "the tracker belongs to the parent of this process")
-                        : 0;
-}
-
 const char *toll_version(void)
 {
     return TOLL_VERSION;
@@ -53,7 +41,7 @@ int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *ou
                             struct toll_error *e)
 {
     struct toll_output o;
-    int r = check_owner(t, e);
+    int r = lifetime_check_owner(t, e);
     if (r == 0)
         r = sized_take(&o, sizeof o, output, "output", e);
     if (r < 0)
@@ -79,7 +67,7 @@ int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *ta
                             struct toll_error *e)
 {
     struct toll_target asked;
-    int r = check_owner(t, e);
+    int r = lifetime_check_owner(t, e);
     if (r == 0)
         r = sized_take(&asked, sizeof asked, target, "target", e);
     if (r < 0)
@@ -94,19 +82,19 @@ int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *ta
 int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_launch *request,
                         struct toll_error *e)
 {
-    int r = check_owner(t, e);
+    int r = lifetime_check_owner(t, e);
     return r < 0 ? r : begin_launch(t, argv, request, e);
 }
 
 int toll_tracker_attach(struct toll_tracker *t, struct toll_error *e)
 {
-    int r = check_owner(t, e);
+    int r = lifetime_check_owner(t, e);
     return r < 0 ? r : begin_attach(t, e);
 }
 
 int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct toll_error *e)
 {
-    int r = check_owner(t, e);
+    int r = lifetime_check_owner(t, e);
     return r < 0 ? r : begin_replay(t, directory, e);
 }
 
@@ -145,7 +133,7 @@ int toll_tracker_step(struct toll_tracker *t)
 
 int toll_tracker_start(struct toll_tracker *t, struct toll_error *e)
 {
-    int r = check_owner(t, e);
+    int r = lifetime_check_owner(t, e);
     return r < 0 ? r : background_start(t, e);
 }
 

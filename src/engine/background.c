@@ -108,7 +108,7 @@ static void *sample(void *arg)
     tell_others(b, &b->begun);
     if (begun == 0)
         sample_until_stopped(t);
-    if (begun == 0 && !b->abandon)
+    if (begun == 0 && !b->leave)
         b->result = lifetime_finish(t);
     frame_queue_end(&b->frames);
     tell_others(b, &b->finished);
@@ -283,7 +283,7 @@ void background_end(struct toll_tracker *t)
 {
     struct background *b = &t->background;
     pthread_mutex_lock(&b->lock);
-    b->abandon = b->leave = true;
+    b->leave = true; /* no summary any more */
     frame_queue_drop(&b->frames);
     ask(t, &b->stop);
     pthread_mutex_unlock(&b->lock);

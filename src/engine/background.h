@@ -22,7 +22,6 @@ struct background {
     bool begun;             /* … or failed to: result and error */
     bool ended;             /* all targets have */
     bool stop;              /* asked for */
-    bool abandon;           /* asked for: no summary any more */
     bool finished;
     bool is_deaf; /* the program closed its end of the pipe */
     bool leave;   /* asked for: take everything apart */

@@ -55,6 +55,13 @@ void frame_queue_put(struct frame_queue *q, struct taken *frame)
     taken_release(surplus);
 }
 
+void frame_queue_lose(struct frame_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->dropped++;
+    pthread_mutex_unlock(&q->lock);
+}
+
 void frame_queue_end(struct frame_queue *q)
 {
     pthread_mutex_lock(&q->lock);

@@ -28,6 +28,9 @@ void frame_queue_done(struct frame_queue *q);
 
 /* Takes the frame over, and writes into it how many were dropped. */
 void frame_queue_put(struct frame_queue *q, struct taken *frame);
+
+/* There was no memory for one: it counts as dropped. */
+void frame_queue_lose(struct frame_queue *q);
 void frame_queue_end(struct frame_queue *q);
 
 /* Those that wait will not be taken any more. */

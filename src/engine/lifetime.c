@@ -77,3 +77,9 @@ void lifetime_close(struct toll_tracker *t)
     summary_done(&t->summary);
     run_done(&t->run);
 }
+
+int lifetime_check_owner(const struct toll_tracker *t, struct toll_error *e)
+{
+    return is_forked(t) ? err_set(e, -ESRCH, "the tracker belongs to the parent of this process")
+                        : 0;
+}

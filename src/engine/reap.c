@@ -113,11 +113,6 @@ void reap_begin(struct toll_tracker *t)
     r->has_io = reaped_io(t, &r->io_base);
 }
 
-static uint64_t to_ns(struct timeval tv)
-{
-    return (uint64_t)tv.tv_sec * NS_PER_SECOND + (uint64_t)tv.tv_usec * NS_PER_US;
-}
-
 static uint64_t io_bits(void)
 {
     struct row row;
@@ -130,8 +125,8 @@ void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct 
 {
     struct row *books = &t->whole->ledger.reaped;
     const struct rusage *base = &t->reaper.usage_base;
-    uint64_t user = left_u64(to_ns(usage->ru_utime), to_ns(base->ru_utime));
-    uint64_t system = left_u64(to_ns(usage->ru_stime), to_ns(base->ru_stime));
+    uint64_t user = left_u64(clock_of_timeval(usage->ru_utime), clock_of_timeval(base->ru_utime));
+    uint64_t system = left_u64(clock_of_timeval(usage->ru_stime), clock_of_timeval(base->ru_stime));
     row_put_u64(books, process_cpu_user_seconds, user);
     row_put_u64(books, process_cpu_system_seconds, system);
     row_put_u64(books, process_cpu_seconds, user + system);
@@ -167,8 +162,8 @@ static void book_peak(struct toll_tracker *t, uint64_t peak_bytes)
  * nanosecond. What the ticks leave over is shared out as the two stand to each other in rusage. */
 static void share_out_rest(struct process *p, const struct rusage *usage)
 {
-    double user = (double)to_ns(usage->ru_utime);
-    double both = user + (double)to_ns(usage->ru_stime);
+    double user = (double)clock_of_timeval(usage->ru_utime);
+    double both = user + (double)clock_of_timeval(usage->ru_stime);
     uint64_t user_ticks = row_u64(&p->own, process_cpu_user_seconds);
     uint64_t system_ticks = row_u64(&p->own, process_cpu_system_seconds);
     uint64_t rest = left_u64(row_u64(&p->own, process_cpu_seconds), user_ticks + system_ticks);
@@ -186,9 +181,10 @@ static void sharpen(struct process *p, const struct rusage *usage, uint64_t floo
         share_out_rest(p, usage);
         return;
     }
-    row_put_u64(&p->own, process_cpu_user_seconds, to_ns(usage->ru_utime));
-    row_put_u64(&p->own, process_cpu_system_seconds, to_ns(usage->ru_stime));
-    row_put_u64(&p->own, process_cpu_seconds, to_ns(usage->ru_utime) + to_ns(usage->ru_stime));
+    row_put_u64(&p->own, process_cpu_user_seconds, clock_of_timeval(usage->ru_utime));
+    row_put_u64(&p->own, process_cpu_system_seconds, clock_of_timeval(usage->ru_stime));
+    row_put_u64(&p->own, process_cpu_seconds,
+                clock_of_timeval(usage->ru_utime) + clock_of_timeval(usage->ru_stime));
     row_put_u64(&p->own, process_switches_voluntary_count, (uint64_t)usage->ru_nvcsw);
     row_put_u64(&p->own, process_switches_involuntary_count, (uint64_t)usage->ru_nivcsw);
     p->fresh |= BIT(process_switches_voluntary_count) | BIT(process_switches_involuntary_count);

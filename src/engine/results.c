@@ -92,7 +92,7 @@ static void bring_up_to_date(struct toll_tracker *t)
 
 int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_figure *ret)
 {
-    if (t->owner_pid != getpid())
+    if (is_forked(t))
         return -ESRCH;
     if (!name || !ret || sized_check(ret, "figure", NULL) < 0 || !t->started)
         return -EINVAL;
@@ -110,14 +110,15 @@ int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_fi
 int toll_tracker_report(struct toll_tracker *t, const char *format, unsigned flags, char **ret,
                         struct toll_error *e)
 {
-    if (t->owner_pid != getpid())
-        return err_set(e, -ESRCH, "the tracker belongs to the parent of this process");
+    int r = lifetime_check_owner(t, e);
+    if (r < 0)
+        return r;
     if (!t->started)
         return err_set(e, -EINVAL, "nothing was measured yet");
     struct buf text = {0};
     background_lock(t);
     bring_up_to_date(t);
-    int r = sink_report(&text, format, flags, &t->selection, &t->summary, e);
+    r = sink_report(&text, format, flags, &t->selection, &t->summary, e);
     background_unlock(t);
     if (r == 0 && buf_failed(&text))
         r = err_set(e, -ENOMEM, "no memory for the summary");
@@ -132,7 +133,7 @@ int toll_tracker_report(struct toll_tracker *t, const char *format, unsigned fla
 
 int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret)
 {
-    if (t->owner_pid != getpid())
+    if (is_forked(t))
         return -ESRCH;
     if (!t->background.is_on)
         return -EINVAL;
@@ -145,7 +146,7 @@ int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret)
 
 int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_frame **ret)
 {
-    if (t->owner_pid != getpid())
+    if (is_forked(t))
         return -ESRCH;
     if (!t->background.is_on || t->options.frame || !t->options.frames_kept)
         return -EINVAL;

@@ -168,8 +168,10 @@ static void measure_self(struct toll_tracker *t)
 static void publish(struct toll_tracker *t)
 {
     struct taken *frame = taken_copy(&t->frame, &t->selection);
-    if (!frame)
+    if (!frame) {
+        frame_queue_lose(&t->background.frames);
         return;
+    }
     frame->head.missed = t->schedule.missed;
     frame_queue_put(&t->background.frames, frame);
 }

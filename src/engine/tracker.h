@@ -193,6 +193,12 @@ static inline struct process_source *source_of(struct member *m)
     return (struct process_source *)m->payload;
 }
 
+/* A child of the program that made it has no tracker. */
+static inline bool is_forked(const struct toll_tracker *t)
+{
+    return t->owner_pid != getpid();
+}
+
 /* The targets and, when there are several, their union. */
 static inline size_t book_count(const struct toll_tracker *t)
 {
