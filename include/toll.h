@@ -38,9 +38,9 @@
  * of the launch. To look but once, toll_snapshot.
  *
  * The library prints nothing, handles no signals, never ends the program, and starts no threads
- * unless toll_tracker_start asks for them or GPUs are read (options.gpus). Calls return 0 (or what they say) or a negative errno;
- * those that set something up put one sentence fit for a user into a struct toll_error, which may
- * be NULL.
+ * unless toll_tracker_start asks for them or GPUs are read (options.gpus). Calls return 0 (or what
+ * they say) or a negative errno; those that set something up put one sentence fit for a user into a
+ * struct toll_error, which may be NULL.
  *
  * Threads: different trackers are independent. One tracker is used from one thread at a time,
  * except for calls that say "from any thread": that is of a tracker in the background, once
@@ -156,9 +156,9 @@ struct toll_options {
     void (*note)(void *arg, const char *sentence);
     void *note_arg;
 
-    /* Which GPUs are read, in a thread of its own: "all", "none", "visible" (as CUDA_VISIBLE_DEVICES
-     * and the like say), or numbers and UUIDs with commas between, each of which has to be there.
-     * NULL: those that are visible; without a word when there are none. */
+    /* Which GPUs are read, in a thread of its own: "all", "none", "visible" (as
+     * CUDA_VISIBLE_DEVICES and the like say), or numbers and UUIDs with commas between, each of
+     * which has to be there. NULL: those that are visible; without a word when there are none. */
     const char *gpus;
 };
 
@@ -178,6 +178,7 @@ struct toll_output {
     int fd;                  /* borrowed, stays open; only without a destination */
     const char *format;      /* as toll_format_at lists them; NULL: from the suffix */
     unsigned flags;
+    const char *dialect; /* with the names and units of another tool, see below; NULL: our own */
 };
 
 /* One format that can be written. */
@@ -189,6 +190,51 @@ struct toll_format {
 
 /* The i-th format, or NULL behind the last. */
 const struct toll_format *toll_format_at(size_t i);
+
+/* ---- Dialects: the names and units of other tools ------------------------------------------ */
+
+/* A dialect writes our figures with the columns, units and order that another tool's users know. It
+ * is named with what can be said to it: "resource-tracker", "process-metrics,samples=5". A figure
+ * that is not known is empty or null, as that tool has it; what the machine does not have is 0
+ * where that tool says 0. docs/dialects.md describes them. */
+struct toll_dialect {
+    const char *name;
+    const char *formats;  /* with blanks between: those that have it */
+    const char *help;     /* for people */
+    uint64_t interval_ns; /* the time between samples that tool has by default; 0: it has none */
+};
+
+/* The i-th dialect, or NULL behind the last. */
+const struct toll_dialect *toll_dialect_at(size_t i);
+
+/* What can be said to a dialect. No string is NULL. */
+struct toll_dialect_option {
+    const char *name;
+    const char *value;    /* when nothing is said; "" when that depends on the machine */
+    const char *accepted; /* words with blanks between, "NUMBER" or "TEXT" */
+    const char *help;
+};
+
+/* The i-th option of a dialect, or NULL behind the last and where there is no such dialect. */
+const struct toll_dialect_option *toll_dialect_option_at(const char *dialect, size_t i);
+
+/* One column or key of a dialect, and what it is in our words. No string is NULL. */
+struct toll_dialect_column {
+    const char *format;  /* csv, jsonl, … */
+    const char *columns; /* the word of the option "columns" that it belongs to, or "" */
+    const char *subject; /* target or machine, when there is one set for each; or "" */
+    const char *file;    /* its file, where a dialect writes several into a directory; or "" */
+    const char *name;
+    const char *label; /* in a text, or "" */
+    const char *terms; /* our figures, with signs between; @… is a fact, =… an option */
+    const char *take;  /* value, delta, rate, total, max or mean */
+    const char *type;  /* integer, float or text */
+    double factor;     /* from our unit to theirs, before options */
+    unsigned decimals; /* at most so many; 0: all that the number has */
+};
+
+/* The i-th column of all formats of a dialect, or NULL behind the last. */
+const struct toll_dialect_column *toll_dialect_column_at(const char *dialect, size_t i);
 
 /* ---- Frames: what one look saw ------------------------------------------------------------- */
 
@@ -378,6 +424,11 @@ int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_fi
 int toll_tracker_report(struct toll_tracker *t, const char *format, unsigned flags, char **ret,
                         struct toll_error *e);
 
+/* The same with the format, the flags and the dialect of an output, whose destination does not
+ * count. From any thread. */
+int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *like, char **ret,
+                           struct toll_error *e);
+
 /* The last frame of a tracker in the background; -EAGAIN before the first. From any thread. */
 int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret);
 
@@ -448,6 +499,36 @@ int toll_probe_read(struct toll_probe *p, struct toll_frame **ret);
 
 /* Accepts NULL. */
 void toll_probe_free(struct toll_probe *p);
+
+/* ---- Frames in a dialect ------------------------------------------------------------------- */
+
+/* Turns frames into the rows of a dialect, for a program that has them. */
+struct toll_translator;
+
+/* dialect: as in an output. The table is the one of the dialect's first format that has samples,
+ * for a target or for the machine, as the first frame has. The caller frees it. */
+int toll_translator_new(struct toll_translator **ret, const char *dialect, struct toll_error *e);
+
+/* What frames do not say: "pid" of the main process, "group" of the target, "cpus". -EINVAL when
+ * there is no such fact. */
+int toll_translator_tell(struct toll_translator *tr, const char *fact, double value);
+
+/* The next frame; what is needed of it for the one after is kept. The number of rows that came of
+ * it: one, or one for each target; 0 while a row is made of several samples. -EINVAL when the
+ * dialect has no table for what the frame is of. */
+int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *frame);
+
+/* The i-th column, NULL behind the last and before the first frame. With the prefix of the options
+ * in front; lives as long as the translator. */
+const char *toll_translator_column(const struct toll_translator *tr, size_t i);
+
+/* What stands in a column of a row: as a number, NAN when it is not known or is text; and as the
+ * dialect writes it, NULL when it is not known, until the next one is asked for. */
+double toll_translator_value(const struct toll_translator *tr, size_t row, size_t column);
+const char *toll_translator_text(struct toll_translator *tr, size_t row, size_t column);
+
+/* Accepts NULL. */
+void toll_translator_free(struct toll_translator *tr);
 
 /* ---- What can be measured here ------------------------------------------------------------- */
 

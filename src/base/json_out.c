@@ -174,6 +174,12 @@ void json_utc(struct json_out *j, uint64_t real_ns)
     buf_putc(j->buf, '"');
 }
 
+void json_raw(struct json_out *j, const char *text, size_t length)
+{
+    lead(j);
+    buf_add(j->buf, text, length);
+}
+
 void json_put_string(struct json_out *j, const char *key, const char *text)
 {
     json_key(j, key);

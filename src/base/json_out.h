@@ -32,6 +32,9 @@ void json_number(struct json_out *j, double value); /* see buf_number */
 void json_seconds(struct json_out *j, uint64_t ns);
 void json_utc(struct json_out *j, uint64_t real_ns);
 
+/* A value that is JSON already. */
+void json_raw(struct json_out *j, const char *text, size_t length);
+
 /* A key and its value. */
 void json_put_string(struct json_out *j, const char *key, const char *text);
 void json_put_u64(struct json_out *j, const char *key, uint64_t value);

@@ -35,6 +35,7 @@ int replay_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int mark_main(int argc, char **argv);
 int metrics_main(int argc, char **argv);
+int dialects_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
 int help_main(int argc, char **argv);
 

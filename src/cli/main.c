@@ -43,6 +43,8 @@ const struct subcommand subcommands[] = {
      0, NULL, NULL},
     {"metrics", "[--json | --markdown]", "list what can be measured", metrics_main, false, 0, NULL,
      NULL},
+    {"dialects", "[--json] [NAME]", "list the tools whose columns can be written", dialects_main,
+     false, 0, NULL, NULL},
     {"help", "[SUBCOMMAND]", "explain toll or a subcommand", help_main, false, 0, NULL, NULL},
     {"completion", "bash | zsh | fish", "print a shell's completion script", completion_main, true,
      0, NULL, NULL},

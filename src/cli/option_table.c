@@ -3,6 +3,7 @@
 #include "cli/options.h"
 
 #include "base/scan.h"
+#include "cli/dialect_option.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -156,6 +157,22 @@ static int set_format(struct settings *s, const char *value, int choice, struct 
     return r;
 }
 
+static int set_dialect(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    const struct toll_dialect *d;
+    s->dialect = value;
+    if (dialect_named(value))
+        return 0;
+    struct buf names = {0};
+    for (size_t i = 0; (d = toll_dialect_at(i)); i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", d->name);
+    int r = err_set(e, -EINVAL,
+                    "one of %s, with its options behind it ('toll dialects' lists them)",
+                    names.data ? names.data : "none");
+    buf_done(&names);
+    return r;
+}
+
 static int set_word(struct settings *s, const char *value, int choice, struct toll_error *e)
 {
     return *value ? 0 : err_set(e, -EINVAL, "something that is not empty");
@@ -232,6 +249,10 @@ const struct option options[] = {
     {"format", 'f', "FORMAT", NULL, 0, false, ANY,
      "the format of outputs whose name does not tell one: csv, jsonl, json, text or lines",
      set_format},
+    {"dialect", 0, "NAME[,OPTION=VALUE]", NULL, 0, false, ANY,
+     "write with the columns and units of another tool, where the format of an output has it; see "
+     "'toll dialects'",
+     set_dialect},
     {"metrics", 'm', "GLOB", NULL, offsetof(struct settings, metrics), false, ANY,
      "only the metrics with these names, with commas between and * for any letters; see 'toll "
      "metrics'",

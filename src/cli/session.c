@@ -2,6 +2,7 @@
 #include "cli/session.h"
 
 #include "base/scan.h"
+#include "cli/dialect_option.h"
 #include "cli/help.h"
 
 #include <fcntl.h>
@@ -38,6 +39,16 @@ static int descriptor(const char *text)
     return scan_u64(&s, &number) && scan_done(&s) && number < 65536 ? (int)number : -1;
 }
 
+/* In the dialect that was asked for, where it has the format. */
+static int add_output(struct session *s, struct toll_output *out, struct toll_error *e)
+{
+    if (dialect_has(&s->settings, out->format)) {
+        out->dialect = s->settings.dialect;
+        s->carries_dialect = true;
+    }
+    return toll_tracker_add_output(s->tracker, out, e);
+}
+
 static int add_summary(struct session *s, struct toll_error *e)
 {
     const struct settings *set = &s->settings;
@@ -61,33 +72,10 @@ static int add_summary(struct session *s, struct toll_error *e)
     }
     if (!out.destination && wants_color(out.fd))
         out.flags |= TOLL_OUTPUT_COLOR;
-    return toll_tracker_add_output(s->tracker, &out, e);
+    return add_output(s, &out, e);
 }
 
-/* "csv:/dev/fd/3" names the format where no suffix does. */
-static void take_format(struct toll_output *out)
-{
-    const struct toll_format *f;
-    for (size_t i = 0; (f = toll_format_at(i)); i++) {
-        size_t length = strlen(f->name);
-        if (strncmp(out->destination, f->name, length) != 0 || out->destination[length] != ':')
-            continue;
-        out->format = f->name;
-        out->destination += length + 1;
-        return;
-    }
-}
-
-static bool tells_a_format(const char *path)
-{
-    const struct toll_format *f;
-    for (size_t i = 0; (f = toll_format_at(i)); i++)
-        if (ends_with(path, f->suffix))
-            return true;
-    return false;
-}
-
-/* stdout, which is toll's own: lines for people unless a format is named. */
+/* stdout, which is toll's own: lines for people unless a format or a dialect is named. */
 static int add_stdout(struct session *s, const char *format, struct toll_error *e)
 {
     if (s->writes_stdout)
@@ -99,28 +87,26 @@ static int add_stdout(struct session *s, const char *format, struct toll_error *
         .format = format ? format : "lines",
         .flags = wants_color(STDOUT_FILENO) ? TOLL_OUTPUT_COLOR : 0,
     };
-    return toll_tracker_add_output(s->tracker, &out, e);
+    return add_output(s, &out, e);
 }
 
 static int add_outputs(struct session *s, struct toll_error *e)
 {
     bool live = s->settings.mode == FOR_ATTACH || s->settings.mode == FOR_SYSTEM;
     if (live && !s->settings.outputs) {
-        int r = add_stdout(s, s->settings.format, e);
+        const char *series = dialect_series(&s->settings);
+        int r = add_stdout(s, s->settings.format ? s->settings.format : series, e);
         return r < 0 ? r : add_summary(s, e);
     }
     for (const char **file = s->settings.outputs; file && *file; file++) {
         struct toll_output out = {
             .size = sizeof out,
-            .destination = *file,
             .flags = s->settings.verbose ? TOLL_OUTPUT_VERBOSE : 0,
         };
-        take_format(&out);
-        if (!out.format && !tells_a_format(out.destination))
-            out.format = s->settings.format;
+        out.format = output_format(&s->settings, *file, &out.destination);
         int r;
         if (strcmp(out.destination, "-") != 0)
-            r = toll_tracker_add_output(s->tracker, &out, e);
+            r = add_output(s, &out, e);
         else if (s->settings.mode == FOR_RUN)
             r = err_set(e, -EINVAL, "stdout belongs to the command that is run; it takes a file");
         else
@@ -149,10 +135,13 @@ int session_open(struct session *s, int argc, char **argv, int *ret_status)
     s->settings.tracker.system |= s->settings.mode == FOR_SYSTEM;
     s->settings.tracker.note = say;
     s->settings.tracker.note_arg = s;
+    dialect_set_interval(&s->settings);
     if (r == 0)
         r = toll_tracker_new(&s->tracker, &s->settings.tracker, &e);
     if (r == 0)
         r = add_outputs(s, &e);
+    if (r == 0)
+        r = dialect_check_carried(&s->settings, s->carries_dialect, &e);
     if (r < 0)
         *ret_status = complain("%s", e.message);
     return r < 0;

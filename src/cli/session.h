@@ -8,10 +8,11 @@
 struct session {
     struct settings settings;
     struct toll_tracker *tracker;
-    int first_word;     /* index of the first word behind the options */
-    bool writes_stdout; /* nobody is served when nobody reads it */
-    bool interrupted;   /* somebody asked for the end, and wants to see the summary */
-    bool finishing;     /* the summary will repeat what is noted from now on */
+    int first_word;       /* index of the first word behind the options */
+    bool writes_stdout;   /* nobody is served when nobody reads it */
+    bool carries_dialect; /* some output is written in the dialect that was asked for */
+    bool interrupted;     /* somebody asked for the end, and wants to see the summary */
+    bool finishing;       /* the summary will repeat what is noted from now on */
 };
 
 /* Reads the options and opens the outputs. 0 to go on; otherwise the exit status is in

@@ -60,6 +60,7 @@ int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *ou
     if (r < 0)
         return r;
     t->sinks[t->sink_count++] = s;
+    t->run.system |= sink_needs_system(s);
     return 0;
 }
 

@@ -49,6 +49,14 @@ static bool cgroups_overlap(const struct toll_tracker *t)
     return false;
 }
 
+static pid_t group_of(const struct toll_tracker *t, const struct target *g)
+{
+    if (g->kind == TOLL_TARGET_GROUP)
+        return g->id;
+    const struct member *m = target_has_main(g) ? members_find(&t->members, g->id) : NULL;
+    return m ? m->process.group : 0;
+}
+
 static int describe(struct toll_tracker *t)
 {
     for (size_t i = 0; i < t->target_count; i++) {
@@ -59,6 +67,7 @@ static int describe(struct toll_tracker *t)
         buf_done(&what);
         if (r < 0)
             return r;
+        t->run.targets[i].group = group_of(t, &t->targets[i]);
     }
     return 0;
 }
@@ -85,5 +94,7 @@ int attach(struct toll_tracker *t, struct toll_error *e)
         r = err_set(e, -ENOMEM, "no memory for the targets");
     if (t->target_count == 1 && target_has_main(t->whole))
         t->run.pid = t->whole->id;
+    if (t->run.target_count == 1)
+        t->run.group = t->run.targets[0].group;
     return r;
 }

@@ -25,7 +25,12 @@ static int prepare(struct toll_tracker *t, char *const argv[], struct toll_error
     if (t->used)
         return err_set(e, -EINVAL, "the tracker was used before");
     t->used = true;
-    int r = sysroot_open_proc(&t->root, e);
+    bool has_target = argv || t->target_count;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < t->sink_count; i++)
+        r = sink_check_subject(t->sinks[i], has_target, e);
+    if (r == 0)
+        r = sysroot_open_proc(&t->root, e);
     if (r < 0)
         return r;
     r = process_reader_init(&t->reader, &t->root, selection_wanted(&t->selection));
@@ -101,6 +106,8 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     if (r < 0)
         return r;
     t->run.pid = t->launched.pid;
+    pid_t group = getpgid(t->launched.pid);
+    t->run.group = group > 0 ? group : 0;
     file_raise_limit(); /* the command itself has its old limit already */
     sysroot_open_rest(&t->root);
     process_reader_keep_files(&t->reader);

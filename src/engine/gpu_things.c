@@ -98,6 +98,29 @@ void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t sp
     }
 }
 
+void gpu_things_sum(const struct gpu_things *t, const struct gpu_frame *f, struct row *system)
+{
+    double busy = 0;
+    uint64_t used = 0;
+    bool any = false, knows_busy = true, knows_used = true;
+    for (unsigned i = 0; i < f->device_count; i++) {
+        const struct row *row = &f->devices[i].row;
+        if (!gpu_things_chosen(t, i))
+            continue;
+        any = true;
+        knows_busy &= !f->devices[i].is_lost && row_has(row, gpu_utilization_ratio);
+        knows_used &= !f->devices[i].is_lost && row_has(row, gpu_memory_used_bytes);
+        if (knows_busy)
+            busy += row_value(row, gpu_utilization_ratio).d;
+        if (knows_used)
+            used += row_u64(row, gpu_memory_used_bytes);
+    }
+    if (any && knows_busy)
+        row_put_double(system, system_gpu_utilization_ratio, busy);
+    if (any && knows_used)
+        row_put_u64(system, system_gpu_memory_used_bytes, used);
+}
+
 bool gpu_things_are_unclear(const struct gpu_things *t, const struct gpu_frame *f)
 {
     for (unsigned i = 0; i < f->device_count; i++)

@@ -61,6 +61,11 @@ void gpu_things_meet(struct gpu_things *t, const struct gpu_frame *f, const stru
  * span_ns: for how long they stand. */
 void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t span_ns,
                     struct measured_list *list);
+
+/* The frame's figures of those that were chosen, added up, into the row of the machine. A sum that
+ * leaves one out is none. */
+void gpu_things_sum(const struct gpu_things *t, const struct gpu_frame *f, struct row *system);
+
 /* Whether somebody uses one that was chosen, and it cannot be told who. */
 bool gpu_things_are_unclear(const struct gpu_things *t, const struct gpu_frame *f);
 void gpu_things_done(struct gpu_things *t);

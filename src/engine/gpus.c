@@ -33,6 +33,8 @@ static void leave_out(struct selection *s)
         s->parts[part] &= ~PROCESS_GPU_BITS;
     s->of[ENTITY_PROCESS] &= ~PROCESS_GPU_BITS;
     s->of[ENTITY_GPU] = 0;
+    s->of[ENTITY_SYSTEM] &= ~(BIT(system_gpu_utilization_ratio - system_first) |
+                              BIT(system_gpu_memory_used_bytes - system_first));
 }
 
 int gpus_take(struct toll_tracker *t, const char *choice, struct toll_error *e)
@@ -95,6 +97,7 @@ void gpus_open(struct toll_tracker *t)
     int r = start(t);
     if (r < 0 && t->gpus.choice.is_asked)
         outputs_note(t, "GPUs cannot be read: %s", strerror(-r));
+    t->run.gpus = t->gpus.reader != NULL;
     if (t->gpus.reader && t->reader.own.pid)
         own_thread_add(&t->reader.own, gpus_thread(t));
     gpus_ask(t, clock_mono(NULL));
@@ -224,4 +227,6 @@ void gpus_tick(struct toll_tracker *t)
     g->is_fresh = g->frame.device_count &&
                   left_u64(t->frame.mono_ns, g->frame.ended_ns) <= HOLDS_NS;
     t->members_changed |= g->is_new || was_fresh != g->is_fresh;
+    if (g->is_fresh)
+        gpu_things_sum(&g->things, &g->frame, &t->machine.system.read);
 }

@@ -110,7 +110,17 @@ int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_fi
 int toll_tracker_report(struct toll_tracker *t, const char *format, unsigned flags, char **ret,
                         struct toll_error *e)
 {
+    struct toll_output like = {.size = sizeof like, .format = format, .flags = flags};
+    return toll_tracker_report_as(t, &like, ret, e);
+}
+
+int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *output, char **ret,
+                           struct toll_error *e)
+{
+    struct toll_output like;
     int r = lifetime_check_owner(t, e);
+    if (r == 0)
+        r = sized_take(&like, sizeof like, output, "output", e);
     if (r < 0)
         return r;
     if (!t->started)
@@ -118,7 +128,7 @@ int toll_tracker_report(struct toll_tracker *t, const char *format, unsigned fla
     struct buf text = {0};
     background_lock(t);
     bring_up_to_date(t);
-    r = sink_report(&text, format, flags, &t->selection, &t->summary, e);
+    r = sink_report(&text, &like, &t->selection, &t->summary, e);
     background_unlock(t);
     if (r == 0 && buf_failed(&text))
         r = err_set(e, -ENOMEM, "no memory for the summary");

@@ -3,6 +3,8 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "dialect/translation.h"
+#include "sink/dialect_sink.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -90,20 +92,43 @@ static int check_output(const struct toll_output *o, struct toll_error *e)
     return fcntl(o->fd, F_GETFD) < 0 ? err_set(e, -EBADF, "descriptor %d is not open", o->fd) : 0;
 }
 
+/* The format, in its dialect. */
+static int choose_kind(struct sink *s, const struct toll_output *o, struct toll_error *e)
+{
+    int r = sink_choose(o->format, o->destination, &s->kind, e);
+    if (r < 0 || !o->dialect)
+        return r;
+    s->dialect = calloc(1, sizeof *s->dialect);
+    if (!s->dialect)
+        return err_set(e, -ENOMEM, "no memory for a dialect");
+    r = dialect_choice_parse(s->dialect, o->dialect, e);
+    return r < 0 ? r : sink_choose_dialect(s->kind, s->dialect, &s->kind, e);
+}
+
+static void drop_dialect(struct sink *s)
+{
+    if (s->dialect)
+        dialect_choice_done(s->dialect);
+    free(s->dialect);
+    s->dialect = NULL;
+}
+
 int sink_open(struct sink **ret, const struct toll_output *output,
               const struct selection *selection, struct toll_error *e)
 {
-    const struct sink_kind *kind;
     int r = check_output(output, e);
-    if (r == 0)
-        r = sink_choose(output->format, output->destination, &kind, e);
     if (r < 0)
         return r;
     struct sink *s = calloc(1, sizeof *s);
     if (!s)
         return err_set(e, -ENOMEM, "no memory for an output");
-    *s = (struct sink){.kind = kind, .fd = output->fd, .flags = output->flags};
-    s->selection = *selection;
+    *s = (struct sink){.fd = output->fd, .flags = output->flags, .selection = *selection};
+    r = choose_kind(s, output, e);
+    if (r < 0) {
+        drop_dialect(s);
+        free(s);
+        return r;
+    }
     s->name = output->destination ? strdup(output->destination) : name_descriptor(output->fd);
     if (!s->name)
         r = err_set(e, -ENOMEM, "no memory for an output");
@@ -128,6 +153,7 @@ void sink_close(struct sink *s, bool discard)
     }
     if (s->kind->close)
         s->kind->close(s);
+    drop_dialect(s);
     buf_done(&s->text);
     buf_done(&s->rest);
     free(s->name);
@@ -301,27 +327,46 @@ int sink_summary(struct sink *s, const struct summary *summary)
     return r < 0 ? r : flush_rest(s);
 }
 
-int sink_report(struct buf *out, const char *format, unsigned flags,
-                const struct selection *selection, const struct summary *summary,
-                struct toll_error *e)
+int sink_report(struct buf *out, const struct toll_output *like, const struct selection *selection,
+                const struct summary *summary, struct toll_error *e)
 {
-    const struct sink_kind *kind;
-    int r = check_flags(flags, e);
+    struct toll_output o = {.format = like->format ? like->format : "", .dialect = like->dialect};
+    struct sink s = {.fd = -1, .flags = like->flags, .selection = *selection};
+    int r = check_flags(like->flags, e);
     if (r == 0)
-        r = sink_choose(format ? format : "", NULL, &kind, e);
-    if (r < 0)
-        return r;
-    if (!kind->summary || kind->frame)
-        return err_set(e, -EINVAL, "'%s' is no format of a summary alone", format);
-    struct sink s = {.kind = kind, .fd = -1, .flags = flags, .selection = *selection};
-    s.run = summary->run;
-    kind->summary(&s, summary);
-    if (kind->close)
-        kind->close(&s);
-    if (buf_failed(&s.text))
-        r = err_set(e, -ENOMEM, "no memory for the summary");
-    else
-        buf_add(out, s.text.data, s.text.length);
+        r = choose_kind(&s, &o, e);
+    if (r == 0 && (!s.kind->summary || s.kind->frame))
+        r = err_set(e, -EINVAL, "'%s' is no format of a summary alone", o.format);
+    if (r == 0)
+        r = sink_check_subject(&s, summary->has_target, e);
+    if (r == 0) {
+        s.run = summary->run;
+        s.kind->summary(&s, summary);
+        if (s.kind->close)
+            s.kind->close(&s);
+        if (buf_failed(&s.text))
+            r = err_set(e, -ENOMEM, "no memory for the summary");
+        else
+            buf_add(out, s.text.data, s.text.length);
+    }
     buf_done(&s.text);
+    drop_dialect(&s);
     return r;
+}
+
+int sink_check_subject(const struct sink *s, bool has_target, struct toll_error *e)
+{
+    if (!s->dialect || dialect_choice_table(s->dialect, s->kind->format.name,
+                                            has_target ? SUBJECT_TARGET : SUBJECT_MACHINE))
+        return 0;
+    return err_set(e, -EINVAL, "the dialect %s is for %s", s->dialect->dialect->facts.name,
+                   has_target ? "the whole machine, which 'toll system' measures"
+                              : "processes, not for the whole machine");
+}
+
+bool sink_needs_system(const struct sink *s)
+{
+    const struct dialect_table *t =
+        s->dialect ? dialect_choice_table(s->dialect, s->kind->format.name, SUBJECT_TARGET) : NULL;
+    return t && dialect_table_needs_system(s->dialect, t);
 }

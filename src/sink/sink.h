@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/json_out.h"
+#include "dialect/dialect_choice.h"
 #include "metric/process.h"
 #include "metric/selection.h"
 #include "parse/mark_text.h"
@@ -61,8 +62,9 @@ struct sink {
     bool stays_open; /* a summary alone does not wait for its file to be opened again */
     unsigned flags;  /* TOLL_OUTPUT_… */
     struct selection selection;
-    const struct run *run; /* borrowed, from the beginning on */
-    void *state;           /* of the kind, NULL at first */
+    struct dialect_choice *dialect; /* owned, NULL: our own */
+    const struct run *run;          /* borrowed, from the beginning on */
+    void *state;                    /* of the kind, NULL at first */
     bool has_heading;
     struct buf text;
     struct buf rest;  /* of a piece that a slow reader took only in part */
@@ -97,7 +99,13 @@ int sink_mark(struct sink *s, const struct told_mark *m);
 int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence);
 int sink_summary(struct sink *s, const struct summary *summary);
 
-/* The summary as that kind writes it, added to *out. -EINVAL and a sentence when it has none. */
-int sink_report(struct buf *out, const char *format, unsigned flags,
-                const struct selection *selection, const struct summary *summary,
-                struct toll_error *e);
+/* -EINVAL and a sentence when its dialect has no table for a target, or for the machine alone. */
+int sink_check_subject(const struct sink *s, bool has_target, struct toll_error *e);
+
+/* Whether its dialect has figures of the machine, beside those of a target. */
+bool sink_needs_system(const struct sink *s);
+
+/* The summary as such an output would have it, added to *out. -EINVAL and a sentence when the
+ * format has none. */
+int sink_report(struct buf *out, const struct toll_output *like, const struct selection *selection,
+                const struct summary *summary, struct toll_error *e);

@@ -6,8 +6,9 @@
 
 /* One of the things a run was attached to. */
 struct run_target {
-    char *name; /* owned */
-    char *what; /* owned: "process 1234 (make) and its descendants" */
+    char *name;  /* owned */
+    char *what;  /* owned: "process 1234 (make) and its descendants" */
+    pid_t group; /* the process group that it is, or its main process is in; 0: not known */
 };
 
 struct run {
@@ -19,12 +20,14 @@ struct run {
     char kernel[65];
     unsigned cpus;              /* that may be used … */
     unsigned online_cpus;       /* … and that the machine has; 0: not known */
-    pid_t pid;                  /* of the main process, 0: there is none */
+    pid_t pid;                  /* of the main process, 0: there is none … */
+    pid_t group;                /* … and its process group; of a group: that; 0: not known */
     struct run_target *targets; /* owned; what was attached to, none for a command */
     size_t target_count;
     bool since_start; /* counters count from the birth of the processes and of the machine */
     bool system;      /* the machine is measured too */
     bool network;     /* … and the network of the target */
+    bool gpus;        /* GPUs are read, whether or not they have answered yet */
     uint64_t start_real_ns;
     uint64_t interval_ns; /* 0 = auto */
     bool no_children;

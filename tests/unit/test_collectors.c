@@ -14,7 +14,8 @@ static void test_each_figure_of_the_machine_has_one_source(void **state)
         given |= c->gives_of_system;
         assert_int_equal(c->gives_of_system != 0, c->gives >> ENTITY_SYSTEM & 1);
     }
-    assert_true(given == SYSTEM_BITS(uptime_seconds, temperature_celsius));
+    given |= SYSTEM_BITS(gpu_utilization_ratio, gpu_memory_used_bytes); /* no collector: a thread */
+    assert_true(given == SYSTEM_BITS(uptime_seconds, gpu_memory_used_bytes));
     assert_int_equal(__builtin_popcountll(given), SYSTEM_METRICS);
 }
 

@@ -10,7 +10,11 @@ static const char good[] = "MemTotal:       24682416 kB\n"
                            "Buffers:           84556 kB\n"
                            "Cached:           537488 kB\n"
                            "SwapCached:            3 kB\n"
+                           "Active:           391200 kB\n"
+                           "Inactive:         290516 kB\n"
                            "Active(anon):       1556 kB\n"
+                           "Inactive(anon):    71212 kB\n"
+                           "Active(file):     389644 kB\n"
                            "SwapTotal:          1000 kB\n"
                            "SwapFree:            900 kB\n"
                            "Dirty:               228 kB\n"
@@ -18,6 +22,8 @@ static const char good[] = "MemTotal:       24682416 kB\n"
                            "AnonPages:         57072 kB\n"
                            "Shmem:             12780 kB\n"
                            "Slab:             191984 kB\n"
+                           "KReclaimable:     161000 kB\n"
+                           "SReclaimable:     160000 kB\n"
                            "WritebackTmp:          9 kB\n"
                            "ShmemHugePages:        9 kB\n"
                            "HugePages_Total:       8\n"
@@ -44,6 +50,9 @@ static void test_good(void **state)
     assert_int_equal(m.seen, BIT(MEMINFO_KEYS) - 1);
     assert_int_equal(m.bytes[MEMINFO_TOTAL], UINT64_C(24682416) * 1024);
     assert_int_equal(m.bytes[MEMINFO_CACHED], UINT64_C(537488) * 1024);
+    assert_int_equal(m.bytes[MEMINFO_ACTIVE], 391200 * 1024);
+    assert_int_equal(m.bytes[MEMINFO_INACTIVE_ANON], 71212 * 1024);
+    assert_int_equal(m.bytes[MEMINFO_RECLAIMABLE], 160000 * 1024);
     assert_int_equal(m.bytes[MEMINFO_WRITEBACK], 28 * 1024);
     assert_int_equal(m.bytes[MEMINFO_HUGE_TOTAL], 8 * 2048 * 1024);
     assert_int_equal(m.bytes[MEMINFO_HUGE_FREE], 3 * 2048 * 1024);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ * A dialect gives our figures the names, units and order that another tool's users know. It is
+ * data: tables of columns. Code that reads them is in translation.c, and knows none of them. */
+#pragma once
+
+#include "toll.h"
+
+#include <stddef.h>
+
+/* What is taken of a figure. */
+enum dialect_take {
+    TAKE_VALUE, /* of a sample: what it is now; of a summary: what it was last */
+    TAKE_DELTA, /* of a counter: what it grew by since the row before */
+    TAKE_RATE,  /* … in a second */
+    TAKE_TOTAL, /* … since the start */
+    TAKE_MAX,   /* of a summary */
+    TAKE_MEAN,  /* of a summary; of a counter: what it grew by in a second */
+};
+
+enum dialect_type { DIALECT_INTEGER, DIALECT_FLOAT, DIALECT_TEXT };
+
+/* Flags of a column. */
+enum {
+    ABSENT_IS_ZERO = 1 << 0, /* 0 where there is no GPU at all; what cannot be read is unknown */
+    BARE_ZERO = 1 << 1,      /* of a float: 0, not 0.0 */
+    NOT_AT_FIRST = 1 << 2,   /* unknown in the first row */
+    WITH_PREFIX = 1 << 3,    /* the name has what the option "prefix" says in front */
+    OMIT_ZERO = 1 << 4,      /* of a document: left out when it is 0 or unknown */
+};
+
+/* The terms are figures by the names they have as columns, with signs between, for one sum:
+ *
+ *   target_memory_pss_bytes       of the target of the row; main_…, descendants_… likewise
+ *   system_cpu_user_seconds + system_cpu_nice_seconds
+ *   mount.*.size_bytes            of all things of a kind, added up; of the thing of the row
+ *   gpu.*                         how many there are
+ *   gpu.*.utilization_ratio>0     how many have more than nothing
+ *   @time                         a fact (see dialect_fact_names)
+ *   =ram_unit                     the word that was chosen for an option
+ */
+struct dialect_column {
+    const char *name;  /* theirs; in a JSON document dots nest */
+    const char *terms; /* ours */
+    enum dialect_take take;
+    enum dialect_type type;
+    double factor;     /* from our unit to theirs; 0 is 1 */
+    unsigned decimals; /* at most so many; 0: as many as the number has */
+    unsigned flags;
+    const char *scale; /* an option: the factor of its word comes on top */
+    const char *per;   /* an option: it is divided by its number */
+    const char *label; /* in a text, with dots where the name has them */
+};
+
+/* One row a sample, or one for each of them. */
+enum dialect_each { EACH_SAMPLE, EACH_TARGET, EACH_GPU };
+
+/* What a table is for: there may be one for a target and one for the machine alone. */
+enum dialect_subject { SUBJECT_ANY, SUBJECT_TARGET, SUBJECT_MACHINE };
+
+/* A table: the columns of one format. */
+struct dialect_table {
+    const char *format;  /* csv, jsonl: a row a sample; json, text: the summary */
+    const char *variant; /* the word of the option "columns" that it is for, or NULL */
+    const char *file;    /* its name where several stand in one directory, or NULL */
+    enum dialect_subject subject;
+    enum dialect_each each;
+    bool averages;         /* a row is made of so many samples as the option "samples" says */
+    bool no_heading;       /* of a csv */
+    bool quotes_text;      /* of a csv: all that is no number stands in quotes, unknown too */
+    const char *separator; /* of a csv; NULL: a comma */
+    const char *newline;   /* of a csv; NULL: \n */
+    unsigned indent;       /* of a document */
+    unsigned decimals;     /* of every float that says nothing itself */
+    const struct dialect_column *columns;
+    size_t count;
+};
+
+/* A word that an option takes, and what it multiplies with. */
+struct dialect_word {
+    const char *word;
+    double factor;
+};
+
+struct dialect_option {
+    const char *name;
+    const char *value; /* when it is not given; NULL: see otherwise */
+    const struct dialect_word
+        *words;            /* all it takes, one without a word behind the last; or NULL */
+    bool is_number;        /* a number above 0; otherwise any text */
+    double factor;         /* of the number, to the unit of what it divides; 0 is 1 */
+    const char *otherwise; /* terms that stand for a number that is not given, or NULL */
+    const char *help;
+};
+
+struct dialect {
+    struct toll_dialect facts; /* for the world outside */
+    const struct dialect_option *options;
+    size_t option_count;
+    const struct dialect_table *tables;
+    size_t table_count;
+};
+
+/* THE list of dialects, NULL behind the last. */
+extern const struct dialect *const dialects[];

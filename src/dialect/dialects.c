@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+#include "dialect/dialects.h"
+
+const struct dialect *const dialects[] = {
+    &dialect_resource_tracker,
+    &dialect_spdl,
+    &dialect_process_metrics,
+    NULL,
+};

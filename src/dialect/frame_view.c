@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "dialect/frame_view.h"
+
+#include <math.h>
+#include <unistd.h>
+
+static const struct measured *find_thing(const struct frame *f, enum entity_kind kind, size_t i)
+{
+    for (size_t k = 0; k < f->machine_count; k++)
+        if (f->machine[k]->entity.kind == kind && !i--)
+            return f->machine[k];
+    return NULL;
+}
+
+static const struct row *find_row(const struct frame *f, const struct dialect_place *p)
+{
+    if (p->kind == ENTITY_TARGET && p->target)
+        return p->target <= f->target_count ? f->targets[p->target - 1].parts[p->part].row : NULL;
+    if (p->kind == ENTITY_TARGET)
+        return f->target[p->part].row;
+    if (p->kind == ENTITY_SELF)
+        return f->self.row;
+    const struct measured *m = find_thing(f, p->kind, p->thing);
+    return m ? &m->row : NULL;
+}
+
+static double frame_figure(const void *of, const struct dialect_place *place,
+                           enum dialect_take take)
+{
+    (void)take;
+    const struct row *row = find_row(((const struct frame_view *)of)->frame, place);
+    return row && row_has(row, place->id)
+               ? metric_number(metric_of(place->id), row_value(row, place->id))
+               : (double)NAN;
+}
+
+static size_t frame_count(const void *of, enum entity_kind kind)
+{
+    const struct frame *f = ((const struct frame_view *)of)->frame;
+    size_t count = 0;
+    if (kind == ENTITY_TARGET)
+        return f->target_count;
+    for (size_t i = 0; i < f->machine_count; i++)
+        count += f->machine[i]->entity.kind == kind;
+    return count;
+}
+
+/* What a run says of itself, whatever is looked at. */
+static double run_fact(const struct run *run, enum dialect_fact fact, size_t target)
+{
+    pid_t group = target && target <= run->target_count ? run->targets[target - 1].group
+                                                        : run->group;
+    switch (fact) {
+    case FACT_PID: return run->pid ? (double)run->pid : (double)NAN;
+    case FACT_OWN_PID: return (double)getpid();
+    case FACT_GROUP: return group ? (double)group : (double)NAN;
+    case FACT_CPUS: return run->online_cpus ? (double)run->online_cpus : (double)NAN;
+    case FACT_SINCE: return run->since_start;
+    case FACT_HAS_GPUS: return run->gpus;
+    default: return (double)NAN;
+    }
+}
+
+static double frame_fact(const void *of, enum dialect_fact fact, size_t target)
+{
+    const struct frame_view *v = of;
+    switch (fact) {
+    case FACT_TIME: return dialect_seconds(v->frame->real_ns);
+    case FACT_ELAPSED: return (double)v->frame->elapsed_ns / 1e9;
+    case FACT_INTERVAL: return (double)v->frame->interval_ns / 1e9;
+    default: return run_fact(v->run, fact, target);
+    }
+}
+
+static const char *frame_name(const void *of, enum entity_kind kind, size_t number)
+{
+    const struct frame *f = ((const struct frame_view *)of)->frame;
+    if (kind == ENTITY_TARGET)
+        return number && number <= f->target_count ? f->targets[number - 1].name : "";
+    const struct measured *m = find_thing(f, kind, number);
+    return m ? entity_name(&m->entity) : "";
+}
+
+struct dialect_source frame_view_source(const struct frame_view *view)
+{
+    return (struct dialect_source){view, frame_figure, frame_count, frame_fact, frame_name};
+}
+
+/* ---- A summary ------------------------------------------------------------------------------- */
+
+static const struct thing_summary *find_summary(const struct summary *s, enum entity_kind kind,
+                                                size_t i)
+{
+    for (size_t k = 0; k < s->thing_count; k++)
+        if (s->things[k].thing->entity.kind == kind && !i--)
+            return &s->things[k];
+    return NULL;
+}
+
+static const struct target_summary *find_target(const struct summary *s, size_t target)
+{
+    if (!s->has_target || target > s->target_count)
+        return NULL;
+    return target ? &s->targets[target - 1] : &s->whole;
+}
+
+/* The statistics, when anything is known of it. */
+static const struct series *find_series(const struct summary *s, const struct dialect_place *p)
+{
+    unsigned i = p->id - metric_first(p->kind);
+    if (p->kind == ENTITY_TARGET) {
+        const struct target_summary *t = find_target(s, p->target);
+        bool is_known = t && (t->has_parts || p->part == PART_COMBINED) &&
+                        t->verdicts[p->part][p->id].quality != QUALITY_UNKNOWN;
+        return is_known ? &t->series[p->part][p->id] : NULL;
+    }
+    if (p->kind == ENTITY_SELF)
+        return &s->self[i];
+    const struct thing_summary *thing = find_summary(s, p->kind, p->thing);
+    return thing ? &thing->series[i] : NULL;
+}
+
+static double summary_figure(const void *of, const struct dialect_place *place,
+                             enum dialect_take take)
+{
+    const struct series *s = find_series(of, place);
+    const struct metric *m = metric_of(place->id);
+    if (!s || !s->observed_ns)
+        return (double)NAN;
+    switch (take) {
+    case TAKE_MAX: return s->count ? s->max : (double)NAN;
+    case TAKE_MEAN:
+    case TAKE_RATE: return series_mean(s, m);
+    default: return metric_number(m, s->last);
+    }
+}
+
+static size_t summary_count(const void *of, enum entity_kind kind)
+{
+    const struct summary *s = of;
+    size_t count = 0;
+    if (kind == ENTITY_TARGET)
+        return s->target_count;
+    for (size_t i = 0; i < s->thing_count; i++)
+        count += s->things[i].thing->entity.kind == kind;
+    return count;
+}
+
+static double summary_fact(const void *of, enum dialect_fact fact, size_t target)
+{
+    const struct summary *s = of;
+    switch (fact) {
+    case FACT_TIME: return dialect_seconds(s->run->start_real_ns + s->elapsed_ns);
+    case FACT_ELAPSED:
+    case FACT_INTERVAL: return (double)s->elapsed_ns / 1e9;
+    case FACT_HAS_GPUS: return 0; /* by now they would have shown */
+    default: return run_fact(s->run, fact, target);
+    }
+}
+
+static const char *summary_name(const void *of, enum entity_kind kind, size_t number)
+{
+    const struct summary *s = of;
+    if (kind == ENTITY_TARGET)
+        return number && number <= s->run->target_count ? s->run->targets[number - 1].name : "";
+    const struct thing_summary *t = find_summary(s, kind, number);
+    return t ? entity_name(&t->thing->entity) : "";
+}
+
+struct dialect_source summary_view_source(const struct summary *summary)
+{
+    return (struct dialect_source){summary, summary_figure, summary_count, summary_fact,
+                                   summary_name};
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * A frame, or a summary, as a source of figures for a dialect. */
+#pragma once
+
+#include "dialect/translation.h"
+#include "metric/frame.h"
+#include "summary/summary.h"
+
+/* Borrowed for as long as the source is used. */
+struct frame_view {
+    const struct frame *frame;
+    const struct run *run;
+};
+
+struct dialect_source frame_view_source(const struct frame_view *view);
+struct dialect_source summary_view_source(const struct summary *summary);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ * The CSV of resource-tracker (SpareCores): its first columns, with clock ticks and kB (v1), its
+ * later ones, with seconds and MiB (v2), and the process and the machine side by side (combined).
+ *
+ * Where that tool counts wrong, the figures are right: its "processes" of the machine are those
+ * that live, not all that ever began; system time has interrupts in it; disks count once. */
+#include "dialect/dialects.h"
+
+#include "base/util.h"
+
+#define KIB (1.0 / 1024)
+#define MIB (1.0 / 1048576)
+#define GIB (1.0 / 1073741824)
+
+#define TICKS_PER_SECOND 100 /* what the kernel tells programs, whatever its own tick is */
+
+#define SYSTEM_USER "system_cpu_user_seconds + system_cpu_nice_seconds"
+#define SYSTEM_KERNEL                                                                              \
+    "system_cpu_system_seconds + system_cpu_irq_seconds + system_cpu_softirq_seconds"
+#define SYSTEM_BOTH SYSTEM_USER " + " SYSTEM_KERNEL
+#define SYSTEM_USED                                                                                \
+    "system_memory_total_bytes - system_memory_free_bytes - system_memory_buffers_bytes - "        \
+    "system_memory_cached_bytes"
+#define SYSTEM_USED_V2 SYSTEM_USED " - system_memory_reclaimable_bytes"
+#define SYSTEM_CACHED  "system_memory_cached_bytes + system_memory_reclaimable_bytes"
+#define SPACE_TOTAL    "mount.*.size_bytes"
+#define SPACE_FREE     "mount.*.available_bytes"
+
+/* clang-format off */
+static const struct dialect_column process_v1[] = {
+    {"timestamp",    "@time",                                TAKE_VALUE, .type = DIALECT_FLOAT},
+    {"pid",          "@pid",                                 TAKE_VALUE, .type = DIALECT_INTEGER},
+    {"children",     "descendants_processes",                TAKE_VALUE, .type = DIALECT_INTEGER},
+    {"utime",        "target_cpu_user_seconds",              TAKE_DELTA, .type = DIALECT_INTEGER, TICKS_PER_SECOND},
+    {"stime",        "target_cpu_system_seconds",            TAKE_DELTA, .type = DIALECT_INTEGER, TICKS_PER_SECOND},
+    {"cpu_usage",    "target_cpu_seconds",                   TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},
+    {"pss",          "target_memory_pss_bytes",              TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
+    {"read_bytes",   "target_storage_read_bytes",            TAKE_DELTA, .type = DIALECT_INTEGER},
+    {"write_bytes",  "target_storage_written_bytes",         TAKE_DELTA, .type = DIALECT_INTEGER},
+    {"gpu_usage",    "target_gpu_utilization_ratio",         TAKE_VALUE, .type = DIALECT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO},
+    {"gpu_vram",     "target_gpu_memory_bytes",              TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO},
+    {"gpu_utilized", "target_gpus",                          TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO},
+};
+
+static const struct dialect_column system_v1[] = {
+    {"timestamp",            "@time",                              TAKE_VALUE, .type = DIALECT_FLOAT},
+    {"processes",            "system_processes",                   TAKE_VALUE, .type = DIALECT_INTEGER},
+    {"utime",                SYSTEM_USER,                          TAKE_DELTA, .type = DIALECT_INTEGER, TICKS_PER_SECOND},
+    {"stime",                SYSTEM_KERNEL,                        TAKE_DELTA, .type = DIALECT_INTEGER, TICKS_PER_SECOND},
+    {"cpu_usage",            SYSTEM_BOTH,                          TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},
+    {"memory_free",          "system_memory_free_bytes",           TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
+    {"memory_used",          SYSTEM_USED,                          TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
+    {"memory_buffers",       "system_memory_buffers_bytes",        TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
+    {"memory_cached",        "system_memory_cached_bytes",         TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
+    {"memory_active_anon",   "system_memory_active_anon_bytes",    TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
+    {"memory_inactive_anon", "system_memory_inactive_anon_bytes",  TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
+    {"disk_read_bytes",      "system_disk_read_bytes",             TAKE_DELTA, .type = DIALECT_INTEGER},
+    {"disk_write_bytes",     "system_disk_written_bytes",          TAKE_DELTA, .type = DIALECT_INTEGER},
+    {"disk_space_total_gb",  SPACE_TOTAL,                          TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},
+    {"disk_space_used_gb",   SPACE_TOTAL " - " SPACE_FREE,         TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},
+    {"disk_space_free_gb",   SPACE_FREE,                           TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},
+    {"net_recv_bytes",       "system_network_received_bytes",      TAKE_DELTA, .type = DIALECT_INTEGER},
+    {"net_sent_bytes",       "system_network_sent_bytes",          TAKE_DELTA, .type = DIALECT_INTEGER},
+    {"gpu_usage",            "system_gpu_utilization_ratio",       TAKE_VALUE, .type = DIALECT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO},
+    {"gpu_vram",             "system_gpu_memory_used_bytes",       TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO},
+    {"gpu_utilized",         "gpu.*.utilization_ratio>0",          TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO},
+};
+
+/* The names behind a prefix that is empty when they stand alone. */
+#define PROCESS_V2(prefix)                                                                                                            \
+    {prefix "children",         "descendants_processes",             TAKE_VALUE, .type = DIALECT_INTEGER},                                    \
+    {prefix "utime",            "target_cpu_user_seconds",           TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                 \
+    {prefix "stime",            "target_cpu_system_seconds",         TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                 \
+    {prefix "cpu_usage",        "target_cpu_seconds",                TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},                 \
+    {prefix "memory_mib",       "target_memory_pss_bytes",           TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
+    {prefix "disk_read_bytes",  "target_storage_read_bytes",         TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
+    {prefix "disk_write_bytes", "target_storage_written_bytes",      TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
+    {prefix "gpu_usage",        "target_gpu_utilization_ratio",      TAKE_VALUE, .type = DIALECT_FLOAT,   1,   4, ABSENT_IS_ZERO | BARE_ZERO},\
+    {prefix "gpu_vram_mib",     "target_gpu_memory_bytes",           TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4, ABSENT_IS_ZERO | BARE_ZERO},\
+    {prefix "gpu_utilized",     "target_gpus",                       TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO}
+
+#define SYSTEM_V2(prefix)                                                                                                                \
+    {prefix "processes",            "system_processes",              TAKE_VALUE, .type = DIALECT_INTEGER},                                    \
+    {prefix "utime",                SYSTEM_USER,                     TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                 \
+    {prefix "stime",                SYSTEM_KERNEL,                   TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                 \
+    {prefix "cpu_usage",            SYSTEM_BOTH,                     TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},                 \
+    {prefix "memory_free_mib",      "system_memory_free_bytes",      TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
+    {prefix "memory_used_mib",      SYSTEM_USED_V2,                  TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
+    {prefix "memory_buffers_mib",   "system_memory_buffers_bytes",   TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
+    {prefix "memory_cached_mib",    SYSTEM_CACHED,                   TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
+    {prefix "memory_active_mib",    "system_memory_active_bytes",    TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
+    {prefix "memory_inactive_mib",  "system_memory_inactive_bytes",  TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
+    {prefix "disk_read_bytes",      "system_disk_read_bytes",        TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
+    {prefix "disk_write_bytes",     "system_disk_written_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
+    {prefix "disk_space_total_gb",  SPACE_TOTAL,                     TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                            \
+    {prefix "disk_space_used_gb",   SPACE_TOTAL " - " SPACE_FREE,    TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                            \
+    {prefix "disk_space_free_gb",   SPACE_FREE,                      TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                            \
+    {prefix "net_recv_bytes",       "system_network_received_bytes", TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
+    {prefix "net_sent_bytes",       "system_network_sent_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
+    {prefix "gpu_usage",            "system_gpu_utilization_ratio",  TAKE_VALUE, .type = DIALECT_FLOAT,   1,   4, ABSENT_IS_ZERO | BARE_ZERO},\
+    {prefix "gpu_vram_mib",         "system_gpu_memory_used_bytes",  TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4, ABSENT_IS_ZERO | BARE_ZERO},\
+    {prefix "gpu_utilized",         "gpu.*.utilization_ratio>0",     TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO}
+
+#define TIME_V2 {"timestamp", "@time", TAKE_VALUE, .type = DIALECT_FLOAT, 1, 3}
+#define PID_V2(prefix) {prefix "pid", "@pid", TAKE_VALUE, .type = DIALECT_INTEGER}
+
+static const struct dialect_column process_v2[] = {TIME_V2, PID_V2(""), PROCESS_V2("")};
+static const struct dialect_column system_v2[] = {TIME_V2, SYSTEM_V2("")};
+static const struct dialect_column combined[] = {TIME_V2, SYSTEM_V2("system_"), PID_V2("process_"), PROCESS_V2("process_")};
+/* clang-format on */
+
+#define TABLE(variant_, subject_, columns_)                                                        \
+    {                                                                                              \
+        .format = "csv", .variant = (variant_), .subject = (subject_), .quotes_text = true,        \
+        .newline = "\r\n", .columns = (columns_), .count = ARRAY_LEN(columns_),                    \
+    }
+
+static const struct dialect_table tables[] = {
+    TABLE("v1", SUBJECT_TARGET, process_v1),  TABLE("v1", SUBJECT_MACHINE, system_v1),
+    TABLE("v2", SUBJECT_TARGET, process_v2),  TABLE("v2", SUBJECT_MACHINE, system_v2),
+    TABLE("combined", SUBJECT_ANY, combined),
+};
+
+static const struct dialect_word variants[] = {{"v1", 1}, {"v2", 1}, {"combined", 1}, {NULL, 0}};
+
+static const struct dialect_option options[] = {
+    {.name = "columns",
+     .value = "v1",
+     .words = variants,
+     .help = "which columns: the first ones (ticks, kB), those of later releases (seconds, MiB), "
+             "or these of the machine and the process in one row"},
+};
+
+const struct dialect dialect_resource_tracker = {
+    .facts = {.name = "resource-tracker",
+              .formats = "csv",
+              .help = "the CSV of resource-tracker: a row for a process and its children, or for "
+                      "the machine with 'toll system'",
+              .interval_ns = NS_PER_SECOND},
+    .options = options,
+    .option_count = ARRAY_LEN(options),
+    .tables = tables,
+    .table_count = ARRAY_LEN(tables),
+};

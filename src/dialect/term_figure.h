@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * The figure that the terms of a column come to in one row. */
+#pragma once
+
+#include "dialect/translation.h"
+
+/* What one row is of. */
+struct row_of {
+    const struct dialect_source *source;
+    size_t target; /* as in a place */
+    size_t thing;
+    enum dialect_each each;
+};
+
+/* A sum that leaves something out is none: one term that is not known makes it unknown. step: rows
+ * that were before. */
+double terms_figure(const struct row_of *r, const struct terms *terms, enum dialect_take take,
+                    uint64_t step);
+
+/* What is read seldom is what it was when it was read last; but of a target only while it lives. */
+bool terms_may_hold(const struct row_of *r, const struct terms *terms);

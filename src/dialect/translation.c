@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+#include "dialect/term_figure.h"
+
+#include "dialect/python_number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+struct translation_row {
+    double *before;  /* owned: counters at the row before, in the dialect's unit */
+    double *held;    /* owned: gauges as they were last known */
+    double *means;   /* owned: of the samples so far, where a row is made of several … */
+    double *weights; /* … and for how long they stood */
+    double elapsed;  /* at the row before */
+    bool has_begun;
+};
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* An option that a column is divided by: its number, or the terms that stand for it. */
+static const struct dialect_option *divisor_of(const struct translation *t,
+                                               const struct dialect_column *c, int *ret_number)
+{
+    *ret_number = c->per ? dialect_option_number(t->choice->dialect, c->per, strlen(c->per)) : -1;
+    return *ret_number < 0 ? NULL : &t->choice->dialect->options[*ret_number];
+}
+
+int translation_open(struct translation *t, const struct dialect_choice *choice,
+                     const struct dialect_table *table)
+{
+    *t = (struct translation){.choice = choice, .table = table};
+    t->terms = calloc(table->count, sizeof *t->terms);
+    t->divisors = calloc(table->count, sizeof *t->divisors);
+    if (!t->terms || !t->divisors)
+        return -ENOMEM;
+    for (size_t i = 0; i < table->count; i++) {
+        int number;
+        const struct dialect_option *o = divisor_of(t, &table->columns[i], &number);
+        terms_parse(&t->terms[i], table->columns[i].terms);
+        if (o && o->otherwise)
+            terms_parse(&t->divisors[i], o->otherwise);
+    }
+    return 0;
+}
+
+void translation_done(struct translation *t)
+{
+    for (size_t i = 0; i < t->row_count; i++)
+        free(t->rows[i].before); /* the others are of the same block */
+    free(t->rows);
+    free(t->terms);
+    free(t->divisors);
+    free(t->cells);
+    free(t->texts);
+    *t = (struct translation){0};
+}
+
+static int make_room(struct translation *t, size_t rows)
+{
+    size_t columns = t->table->count;
+    if (rows <= t->row_count)
+        return 0;
+    struct translation_row *more = realloc(t->rows, rows * sizeof *more);
+    if (more)
+        t->rows = more;
+    struct dialect_cell *cells = realloc(t->cells, rows * columns * sizeof *cells);
+    if (cells)
+        t->cells = cells;
+    void *texts = realloc(t->texts, rows * columns * sizeof *t->texts);
+    if (texts)
+        t->texts = texts;
+    if (!more || !cells || !texts)
+        return -ENOMEM;
+    for (; t->row_count < rows; t->row_count++) {
+        struct translation_row *r = &t->rows[t->row_count];
+        double *block = calloc(4 * columns, sizeof *block);
+        if (!block)
+            return -ENOMEM;
+        *r = (struct translation_row){.before = block,
+                                      .held = block + columns,
+                                      .means = block + 2 * columns,
+                                      .weights = block + 3 * columns};
+        for (size_t i = 0; i < columns; i++)
+            r->held[i] = (double)NAN;
+    }
+    return 0;
+}
+
+/* ---- Figures --------------------------------------------------------------------------------- */
+
+static double scale_of(const struct translation *t, const struct dialect_column *c)
+{
+    int i = c->scale ? dialect_option_number(t->choice->dialect, c->scale, strlen(c->scale)) : -1;
+    return i < 0 ? 1 : t->choice->options[i].factor;
+}
+
+static double divide(const struct translation *t, const struct row_of *r, size_t column,
+                     enum dialect_take take, double value)
+{
+    int number;
+    const struct dialect_option *o = divisor_of(t, &t->table->columns[column], &number);
+    if (!o)
+        return value;
+    double divisor = t->choice->options[number].number;
+    if (isnan(divisor) && o->otherwise)
+        divisor = terms_figure(r, &t->divisors[column], take, t->step);
+    else if (isnan(divisor))
+        return value;
+    return value == 0 ? value : value / divisor; /* none of no GPUs is none */
+}
+
+static bool is_averaged(const struct translation *t, const struct dialect_column *c)
+{
+    return t->table->averages && c->take == TAKE_VALUE && c->type != DIALECT_TEXT &&
+           c->terms[0] != '@';
+}
+
+/* The figure of a sample, before it becomes a cell. */
+static double look(const struct translation *t, const struct row_of *r, size_t column,
+                   struct translation_row *state)
+{
+    const struct dialect_column *c = &t->table->columns[column];
+    double value = terms_figure(r, &t->terms[column], c->take, t->step);
+    if (c->take == TAKE_VALUE && r->each != EACH_GPU) {
+        if (isnan(value) && terms_may_hold(r, &t->terms[column]))
+            value = state->held[column];
+        state->held[column] = value;
+    }
+    if (isnan(value) && (c->flags & ABSENT_IS_ZERO) && !t->has_gpus)
+        value = 0;
+    value *= c->factor != 0 ? c->factor : 1;
+    value *= scale_of(t, c);
+    return divide(t, r, column, c->take, value);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* Of whole numbers the sum is kept, not each step: what is rounded off once comes with the next
+ * row. */
+static double grown(const struct dialect_column *c, struct translation_row *state, size_t column,
+                    double value)
+{
+    double now = c->type == DIALECT_INTEGER && fabs(value) < 0x1p62
+                     ? (double)(int64_t)(value + 1e-6)
+                     : value;
+    double before = state->before[column];
+    if (isnan(now))
+        return now;
+    state->before[column] = now;
+    return now - before;
+}
+
+static const char *make_text(const struct translation *t, const struct row_of *r, size_t column,
+                             char room[64])
+{
+    const struct dialect_source *s = r->source;
+    const struct term *term = &t->terms[column].items[0];
+    if (term->of == TERM_OPTION)
+        return dialect_choice_value(t->choice, term->option);
+    if (term->fact == FACT_NAME)
+        return r->each == EACH_GPU ? s->name(s->of, ENTITY_GPU, r->thing)
+                                   : s->name(s->of, ENTITY_TARGET, r->target);
+    double now = s->fact(s->of, FACT_TIME, 0);
+    time_t seconds = (time_t)now;
+    unsigned ms = (unsigned)((now - (double)seconds) * 1000);
+    bool is_utc = term->fact == FACT_UTC;
+    struct tm tm;
+    if (!(is_utc ? gmtime_r(&seconds, &tm) : localtime_r(&seconds, &tm)))
+        return NULL;
+    size_t n = strftime(room, 64, is_utc ? "%Y-%m-%dT%H:%M:%S" : "%Y/%m/%d %H:%M:%S", &tm);
+    snprintf(room + n, 64 - n, ".%03u%s", ms, is_utc ? "+00:00" : "");
+    return room;
+}
+
+static struct dialect_cell make_cell(struct translation *t, const struct row_of *r, size_t column,
+                                     struct translation_row *state, double seconds, char room[64])
+{
+    const struct dialect_column *c = &t->table->columns[column];
+    struct dialect_cell cell = {.number = (double)NAN};
+    if (c->type == DIALECT_TEXT) {
+        cell.text = make_text(t, r, column, room);
+        return cell;
+    }
+    double value = look(t, r, column, state);
+    if (is_averaged(t, c))
+        value = state->weights[column] > 0 ? state->means[column] : (double)NAN;
+    if (c->take == TAKE_DELTA || c->take == TAKE_RATE)
+        value = grown(c, state, column, value);
+    if (c->take == TAKE_RATE)
+        value = seconds > 0 ? value / seconds : (double)NAN;
+    if ((c->flags & NOT_AT_FIRST) && !state->has_begun)
+        value = (double)NAN;
+    unsigned decimals = c->decimals ? c->decimals : t->table->decimals;
+    if (decimals && c->type == DIALECT_FLOAT && isfinite(value))
+        value = python_round(value, decimals);
+    cell.number = value == 0 ? 0 : value; /* never -0 */
+    return cell;
+}
+
+/* What counters had before the run is not what it used. */
+static void begin_row(const struct translation *t, const struct row_of *r,
+                      struct translation_row *state)
+{
+    bool from_before = r->source->fact(r->source->of, FACT_SINCE, r->target) > 0;
+    for (size_t i = 0; from_before && i < t->table->count; i++)
+        state->before[i] = (double)NAN;
+}
+
+static void make_row(struct translation *t, const struct row_of *r, size_t number)
+{
+    struct translation_row *state = &t->rows[number];
+    size_t at = number * t->table->count;
+    double elapsed = r->source->fact(r->source->of, FACT_ELAPSED, 0);
+    for (size_t i = 0; i < t->table->count; i++) {
+        t->cells[at + i] = make_cell(t, r, i, state, elapsed - state->elapsed, t->texts[at + i]);
+        state->means[i] = state->weights[i] = 0;
+    }
+    state->elapsed = elapsed;
+    state->has_begun = true;
+}
+
+static void add_sample(const struct translation *t, const struct row_of *r, size_t number)
+{
+    struct translation_row *state = &t->rows[number];
+    double weight = r->source->fact(r->source->of, FACT_INTERVAL, 0);
+    for (size_t i = 0; i < t->table->count; i++) {
+        const struct dialect_column *c = &t->table->columns[i];
+        double value = is_averaged(t, c) ? look(t, r, i, state) : (double)NAN;
+        if (isnan(value) || !(weight > 0))
+            continue;
+        state->weights[i] += weight;
+        state->means[i] += (value - state->means[i]) * weight / state->weights[i];
+    }
+}
+
+static size_t samples_wanted(const struct translation *t)
+{
+    int i = t->table->averages ? dialect_option_number(t->choice->dialect, "samples", 7) : -1;
+    return i < 0 ? 1 : (size_t)t->choice->options[i].number;
+}
+
+int translation_put(struct translation *t, const struct dialect_source *s, bool last)
+{
+    enum dialect_each each = t->table->each;
+    size_t things = each == EACH_GPU      ? s->count(s->of, ENTITY_GPU)
+                    : each == EACH_TARGET ? s->count(s->of, ENTITY_TARGET)
+                                          : 0;
+    size_t rows = each == EACH_GPU ? things : things ? things : 1;
+    t->has_gpus |= s->count(s->of, ENTITY_GPU) > 0 || s->fact(s->of, FACT_HAS_GPUS, 0) > 0;
+    t->ready = 0;
+    if (make_room(t, rows) < 0)
+        return -ENOMEM;
+    bool is_full = ++t->samples >= samples_wanted(t) || last;
+    for (size_t i = 0; i < rows; i++) {
+        struct row_of r = {.source = s, .each = each};
+        if (each == EACH_GPU)
+            r.thing = i;
+        else if (things)
+            r.target = i + 1;
+        if (!t->rows[i].has_begun && t->samples == 1)
+            begin_row(t, &r, &t->rows[i]);
+        add_sample(t, &r, i);
+        if (is_full)
+            make_row(t, &r, i);
+    }
+    if (!is_full)
+        return 0;
+    t->samples = 0;
+    t->step++;
+    t->ready = rows;
+    return (int)rows;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+void translation_write(struct buf *b, const struct dialect_column *c,
+                       const struct dialect_cell *cell)
+{
+    if (cell->text)
+        buf_puts(b, cell->text);
+    else if (isnan(cell->number))
+        return;
+    else if (c->type == DIALECT_INTEGER || (cell->number == 0 && (c->flags & BARE_ZERO)))
+        python_integer(b, cell->number);
+    else
+        python_float(b, cell->number);
+}
+
+void translation_name(struct buf *b, const struct translation *t, size_t column)
+{
+    const struct dialect_column *c = &t->table->columns[column];
+    if (c->flags & WITH_PREFIX)
+        buf_puts(b, dialect_choice_value(t->choice, "prefix"));
+    buf_puts(b, c->name);
+}
+
+/* ---- What a table needs ---------------------------------------------------------------------- */
+
+static bool is_of_machine(const struct term *t)
+{
+    return t->of != TERM_FACT && t->of != TERM_OPTION && t->kind != ENTITY_TARGET &&
+           t->kind != ENTITY_SELF && t->kind != ENTITY_GPU;
+}
+
+static bool any_of_machine(const char *text)
+{
+    struct terms terms = {0};
+    if (text)
+        terms_parse(&terms, text);
+    for (size_t i = 0; i < terms.count; i++)
+        if (is_of_machine(&terms.items[i]))
+            return true;
+    return false;
+}
+
+bool dialect_table_needs_system(const struct dialect_choice *c, const struct dialect_table *table)
+{
+    struct translation t = {.choice = c, .table = table};
+    for (size_t i = 0; i < table->count; i++) {
+        int number;
+        const struct dialect_option *o = divisor_of(&t, &table->columns[i], &number);
+        if (any_of_machine(table->columns[i].terms) ||
+            (o && isnan(c->options[number].number) && any_of_machine(o->otherwise)))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/dialect_sink.h"
+
+#include "sample.h"
+
+static struct sink *open_sink(struct sample *s, const char *name, const char *dialect)
+{
+    char path[512];
+    struct sink *sink;
+    struct toll_error e = {0};
+    struct toll_output out = {
+        .size = sizeof out, .destination = tree_path(&s->tree, path, name), .dialect = dialect};
+    if (sink_open(&sink, &out, &s->selection, &e) < 0)
+        fail_msg("%s", e.message);
+    assert_int_equal(sink_begin(sink, &s->run), 0);
+    return sink;
+}
+
+static void at(struct sample *s, uint64_t ms)
+{
+    s->frame.interval_ns = ms * NS_PER_MS - s->frame.elapsed_ns;
+    s->frame.elapsed_ns = ms * NS_PER_MS;
+    s->frame.real_ns = s->run.start_real_ns + s->frame.elapsed_ns;
+}
+
+static void put(struct sample *s, enum metric_id id, uint64_t value)
+{
+    row_put_u64(&s->parts[PART_COMBINED], id, value);
+}
+
+/* Ticks are cut, and come with the row in which they are whole; PSS is what it was last. */
+static void test_csv(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    struct sink *sink = open_sink(&s, "x.csv", "resource-tracker");
+    put(&s, process_processes_count, 2);
+    row_put_u64(&s.parts[PART_DESCENDANTS], process_processes_count, 1);
+    at(&s, 1000);
+    put(&s, process_cpu_user_seconds, 296 * NS_PER_MS);
+    put(&s, process_cpu_system_seconds, 30 * NS_PER_MS);
+    put(&s, process_cpu_seconds, 326 * NS_PER_MS);
+    put(&s, process_memory_pss_bytes, 5 * 1024);
+    put(&s, process_storage_read_bytes, 4096);
+    put(&s, process_storage_written_bytes, 0);
+    sink_frame(sink, &s.frame);
+    at(&s, 3000);
+    put(&s, process_cpu_user_seconds, 299 * NS_PER_MS);
+    put(&s, process_cpu_seconds, 2326 * NS_PER_MS);
+    row_unknown(&s.parts[PART_COMBINED], process_memory_pss_bytes);
+    row_unknown(&s.parts[PART_COMBINED], process_storage_read_bytes);
+    put(&s, process_storage_written_bytes, 8192);
+    sink_frame(sink, &s.frame);
+    at(&s, 4000);
+    put(&s, process_cpu_user_seconds, 300 * NS_PER_MS);
+    put(&s, process_storage_read_bytes, 5000);
+    put(&s, process_processes_count, 0);
+    sink_frame(sink, &s.frame);
+    sample_expect(&s, sink, "x.csv",
+                  "\"timestamp\",\"pid\",\"children\",\"utime\",\"stime\",\"cpu_usage\",\"pss\","
+                  "\"read_bytes\",\"write_bytes\",\"gpu_usage\",\"gpu_vram\",\"gpu_utilized\"\r\n"
+                  "1731000001.123,100,1,29,3,0.326,5,4096,0,0,0,0\r\n"
+                  "1731000003.123,100,1,0,0,1.0,5,\"\",8192,0,0,0\r\n"
+                  "1731000004.123,100,1,1,0,0,\"\",904,0,0,0,0\r\n");
+    sample_remove(&s);
+}
+
+static void test_jsonl(void **state)
+{
+    struct sample s;
+    char expected[2048];
+    sample_make(&s, NULL);
+    s.run.group = 77;
+    struct sink *sink = open_sink(&s, "x.jsonl", "spdl");
+    at(&s, 500);
+    put(&s, process_cpu_seconds, NS_PER_SECOND);
+    put(&s, process_memory_rss_bytes, 4096);
+    put(&s, process_processes_count, 3);
+    sink_frame(sink, &s.frame);
+    at(&s, 1500);
+    put(&s, process_cpu_seconds, 3 * NS_PER_SECOND);
+    sink_frame(sink, &s.frame);
+    static const char rest[] =
+        "\"rss_bytes\":4096,\"pss_bytes\":null,\"private_bytes\":null,"
+        "\"disk_read_bytes\":null,\"disk_write_bytes\":null,\"num_procs\":3,\"net_rx_bytes\":null,"
+        "\"net_tx_bytes\":null,\"net_rx_bytes_delta\":null,\"net_tx_bytes_delta\":null}\n";
+    snprintf(expected, sizeof expected,
+             "{\"timestamp\":1731000000.623,\"pid\":%d,\"pgid\":77,\"cpu_percent\":null,%s"
+             "{\"timestamp\":1731000001.623,\"pid\":%d,\"pgid\":77,\"cpu_percent\":200.0,%s",
+             (int)getpid(), rest, (int)getpid(), rest);
+    sample_expect(&s, sink, "x.jsonl", expected);
+    sample_remove(&s);
+}
+
+/* Gauges are the mean over the time, CPU is what was used in it; the rest comes with the end. */
+static void test_averages(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    struct sink *sink = open_sink(&s, "x.jsonl",
+                                  "process-metrics,samples=2,prefix=,max_memory_megabytes=8");
+    static const uint64_t megabytes[] = {1, 4, 2};
+    s.frame.elapsed_ns = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        at(&s, 1000 + i * 500);
+        put(&s, process_cpu_seconds, (i + 1) * 300 * NS_PER_MS);
+        put(&s, process_memory_rss_bytes, megabytes[i] << 20);
+        put(&s, process_storage_read_bytes, (i + 1) << 20);
+        s.frame.last = i == 2;
+        sink_frame(sink, &s.frame);
+    }
+    sample_expect(&s, sink, "x.jsonl",
+                  "{\"timestamp\":1731000001.623,\"step\":0,\"cpu_usage_percentage\":40.0,"
+                  "\"memory_rss_megabytes\":2.0,\"memory_vms_megabytes\":null,"
+                  "\"memory_uss_megabytes\":null,\"memory_usage_percentage\":25.0,"
+                  "\"num_threads\":null,\"num_fds\":null,\"io_read_megabytes\":2.0,"
+                  "\"io_write_megabytes\":null}\n"
+                  "{\"timestamp\":1731000002.123,\"step\":1,\"cpu_usage_percentage\":60.0,"
+                  "\"memory_rss_megabytes\":2.0,\"memory_vms_megabytes\":null,"
+                  "\"memory_uss_megabytes\":null,\"memory_usage_percentage\":25.0,"
+                  "\"num_threads\":null,\"num_fds\":null,\"io_read_megabytes\":3.0,"
+                  "\"io_write_megabytes\":null}\n");
+    sample_remove(&s);
+}
+
+/* What counters had before the run is nobody's use of the first row. */
+static void test_since_start(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    s.run.since_start = true;
+    struct sink *sink = open_sink(&s, "x.csv", "resource-tracker");
+    at(&s, 1000);
+    put(&s, process_storage_read_bytes, 1 << 30);
+    sink_frame(sink, &s.frame);
+    at(&s, 2000);
+    put(&s, process_storage_read_bytes, (1 << 30) + 5);
+    sink_frame(sink, &s.frame);
+    sink_close(sink, false);
+    char *text = tree_read(&s.tree, "x.csv");
+    assert_non_null(strstr(text, "1731000001.123,100,\"\",\"\",\"\",\"\",\"\",\"\",\"\",0,0,0"));
+    assert_non_null(strstr(text, "1731000002.123,100,\"\",\"\",\"\",\"\",\"\",5,\"\",0,0,0"));
+    free(text);
+    sample_remove(&s);
+}
+
+static void test_mistakes(void **state)
+{
+    struct sample s;
+    struct sink *sink;
+    struct toll_error e = {0};
+    sample_make(&s, NULL);
+    struct toll_output out = {.size = sizeof out, .fd = 1, .format = "lines", .dialect = "spdl"};
+    assert_int_equal(sink_open(&sink, &out, &s.selection, &e), -EINVAL);
+    assert_string_equal(e.message, "the dialect spdl has no format 'lines'; it has jsonl");
+    out.format = "jsonl";
+    assert_int_equal(sink_open(&sink, &out, &s.selection, &e), 0);
+    assert_true(sink_needs_system(sink));
+    assert_int_equal(sink_check_subject(sink, true, &e), 0);
+    assert_int_equal(sink_check_subject(sink, false, &e), -EINVAL);
+    assert_string_equal(e.message, "the dialect spdl is for processes, not for the whole machine");
+    sink_close(sink, false);
+    out.format = "csv";
+    out.dialect = "resource-tracker";
+    assert_int_equal(sink_open(&sink, &out, &s.selection, &e), 0);
+    assert_false(sink_needs_system(sink));
+    sink_close(sink, false);
+    sample_remove(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_csv),      cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_averages), cmocka_unit_test(test_since_start),
+        cmocka_unit_test(test_mistakes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
