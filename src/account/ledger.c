@@ -114,13 +114,23 @@ static void add_member(struct ledger *l, const struct member *m)
         s->unread_others |= is_main(l, m) ? 0 : unread;
     }
     row_add(&s->all, &p->own, l->folds[FOLD_SUM] | l->folds[FOLD_CONSERVED] | l->folds[FOLD_KEPT]);
-    take_larger(&s->all, &p->own, l->folds[FOLD_MAX]);
+    take_larger(&s->all, &p->own, l->folds[FOLD_MAX] | l->folds[FOLD_ONCE]);
     if (!l->own_only)
         inherited_add(&s->all, &p->inherited);
     if (!is_main(l, m)) {
         row_add(&s->others, &p->own, l->folds[FOLD_SUM]);
-        take_larger(&s->others, &p->own, l->folds[FOLD_MAX]);
+        take_larger(&s->others, &p->own, l->folds[FOLD_MAX] | l->folds[FOLD_ONCE]);
     }
+}
+
+/* What is private to the processes, added up, and what is shared, once: no less than the largest
+ * share of one of them, nor than what PSS says they have of it. */
+static uint64_t count_once(const struct row *sums, enum metric_id id)
+{
+    uint64_t private = row_u64(sums, process_memory_uss_bytes);
+    uint64_t shared = max_u64(row_u64(sums, process_memory_distinct_shared_bytes),
+                              left_u64(row_u64(sums, process_memory_pss_bytes), private));
+    return id == process_memory_distinct_bytes ? private + shared : shared;
 }
 
 /* What the target has of one metric, in words of the fold (see the head of ledger.h). */
@@ -147,6 +157,9 @@ static bool combine(const struct ledger *l, const struct ledger_sums *s, enum me
         *ret = max_u64(value, l->own_only ? 0 : row_u64(&l->reaped, id));
         return alive || row_has(&l->departed, id) || (!l->own_only && row_has(&l->reaped, id));
     case FOLD_SUM: *ret = value; return s->live && alive && !(s->unread >> id & 1);
+    case FOLD_ONCE:
+        *ret = count_once(&s->all, id);
+        return s->live && alive && !(s->unread >> id & 1);
     case FOLD_WHOLE:
     case FOLD_RATE:
     case FOLD_NONE: break;
@@ -183,8 +196,9 @@ static void fold_main(struct ledger *l, const struct members *members, struct ro
     const struct process *p = find_main(l, members);
     const struct row *own = p ? &p->own : &l->main_left;
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
-        bool ended_gauge = !p && metric_of(id)->fold == FOLD_SUM;
-        if (row_has(own, id) && metric_of(id)->fold < FOLD_WHOLE && !ended_gauge)
+        enum metric_fold fold = metric_of(id)->fold;
+        bool ended_gauge = !p && (fold == FOLD_SUM || fold == FOLD_ONCE);
+        if (row_has(own, id) && fold < FOLD_WHOLE && !ended_gauge)
             publish(l, out, PART_MAIN, id, left_u64(row_u64(own, id), main_base(l, id)));
     }
     if (p)
@@ -209,9 +223,12 @@ static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
             }
             break;
         case FOLD_SUM:
+        case FOLD_ONCE:
             if (s->live_others ? row_has(&s->others, id) && !(s->unread_others >> id & 1)
                                : row_has(combined, id))
-                row_put_u64(out, id, row_u64(&s->others, id));
+                row_put_u64(out, id,
+                            metric_of(id)->fold == FOLD_ONCE ? count_once(&s->others, id)
+                                                             : row_u64(&s->others, id));
             break;
         case FOLD_MAX:
             if (row_has(&s->others, id))

@@ -18,7 +18,7 @@ const struct process_file process_files[] = {
      COST_REFRESH, true, process_read_status},
     {"task/TID/schedstat", M(cpu_wait_seconds), COST_REFRESH, true, process_read_waits},
     {"fd", M(open_files_count), COST_REFRESH, false, process_read_open_files},
-    {"smaps_rollup", M(memory_pss_bytes) | M(memory_uss_bytes), COST_SLOW, false,
+    {"smaps_rollup", PROCESS_ROLLUP_BITS, COST_SLOW, false,
      process_read_rollup},
     {0},
 };

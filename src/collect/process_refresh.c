@@ -129,5 +129,8 @@ int process_read_rollup(struct process_reader *r, struct process_source *s, stru
         return e;
     row_put_u64(&p->own, process_memory_pss_bytes, rollup.pss_bytes);
     row_put_u64(&p->own, process_memory_uss_bytes, rollup.uss_bytes);
+    row_put_u64(&p->own, process_memory_distinct_bytes, rollup.rss_bytes);
+    row_put_u64(&p->own, process_memory_distinct_shared_bytes,
+                left_u64(rollup.rss_bytes, rollup.uss_bytes));
     return 0;
 }

@@ -44,7 +44,7 @@ static void put_identity(struct process *p, const struct pid_stat *st)
  * counters stay until it is reaped. */
 static void empty_gauges(struct process *p)
 {
-    FOR_EACH_BIT(id, metric_fold_mask(FOLD_SUM) & p->own.present)
+    FOR_EACH_BIT(id, (metric_fold_mask(FOLD_SUM) | metric_fold_mask(FOLD_ONCE)) & p->own.present)
     row_put_u64(&p->own, id, 0);
 }
 
@@ -52,9 +52,15 @@ static void empty_gauges(struct process *p)
 static void put_no_memory(struct process *p)
 {
     static const enum metric_id none[] = {
-        process_memory_rss_bytes,  process_memory_virtual_bytes, process_memory_pss_bytes,
-        process_memory_uss_bytes,  process_memory_shared_bytes,  process_memory_swap_bytes,
+        process_memory_rss_bytes,
+        process_memory_virtual_bytes,
+        process_memory_pss_bytes,
+        process_memory_uss_bytes,
+        process_memory_shared_bytes,
+        process_memory_swap_bytes,
         process_memory_peak_bytes,
+        process_memory_distinct_bytes,
+        process_memory_distinct_shared_bytes,
     };
     for (size_t i = 0; i < ARRAY_LEN(none); i++)
         row_put_u64(&p->own, none[i], 0);

@@ -36,7 +36,7 @@ enum {
  *   gpu.*                         how many there are
  *   gpu.*.utilization_ratio>0     how many have more than nothing
  *   @time                         a fact (see dialect_fact_names)
- *   =ram_unit                     the word that was chosen for an option
+ *   =ram_unit                     the word, or the number, that was chosen for an option
  */
 struct dialect_column {
     const char *name;  /* theirs; in a JSON document dots nest */
@@ -46,9 +46,10 @@ struct dialect_column {
     double factor;     /* from our unit to theirs; 0 is 1 */
     unsigned decimals; /* at most so many; 0: as many as the number has */
     unsigned flags;
-    const char *scale; /* an option: the factor of its word comes on top */
-    const char *per;   /* an option: it is divided by its number */
-    const char *label; /* in a text, with dots where the name has them */
+    const char *scale;     /* an option: the factor of its word comes on top */
+    const char *per;       /* an option or terms: it is divided by that */
+    const char *otherwise; /* terms that stand for these when they are not known, or NULL */
+    const char *label;     /* in a text, with dots where the name has them */
 };
 
 /* One row a sample, or one for each of them. */

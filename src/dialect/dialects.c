@@ -3,6 +3,7 @@
 
 const struct dialect *const dialects[] = {
     &dialect_resource_tracker,
+    &dialect_gpu_tracker,
     &dialect_spdl,
     &dialect_process_metrics,
     NULL,

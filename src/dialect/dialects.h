@@ -5,5 +5,6 @@
 #include "dialect/dialect.h"
 
 extern const struct dialect dialect_resource_tracker;
+extern const struct dialect dialect_gpu_tracker;
 extern const struct dialect dialect_spdl;
 extern const struct dialect dialect_process_metrics;

@@ -55,6 +55,7 @@ static double run_fact(const struct run *run, enum dialect_fact fact, size_t tar
     case FACT_OWN_PID: return (double)getpid();
     case FACT_GROUP: return group ? (double)group : (double)NAN;
     case FACT_CPUS: return run->online_cpus ? (double)run->online_cpus : (double)NAN;
+    case FACT_GPUS: return run->gpu_count;
     case FACT_SINCE: return run->since_start;
     case FACT_HAS_GPUS: return run->gpus;
     default: return (double)NAN;

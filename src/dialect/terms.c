@@ -6,11 +6,11 @@
 #include <string.h>
 
 const char *const dialect_fact_names[DIALECT_FACTS] = {
-    [FACT_TIME] = "time",         [FACT_ELAPSED] = "elapsed", [FACT_INTERVAL] = "interval",
-    [FACT_PID] = "pid",           [FACT_OWN_PID] = "own_pid", [FACT_GROUP] = "group",
-    [FACT_CPUS] = "cpus",         [FACT_STEP] = "step",       [FACT_SINCE] = "since",
-    [FACT_HAS_GPUS] = "has_gpus", [FACT_UTC] = "utc",         [FACT_LOCAL] = "local",
-    [FACT_NAME] = "name",
+    [FACT_TIME] = "time",   [FACT_ELAPSED] = "elapsed",   [FACT_INTERVAL] = "interval",
+    [FACT_PID] = "pid",     [FACT_OWN_PID] = "own_pid",   [FACT_GROUP] = "group",
+    [FACT_CPUS] = "cpus",   [FACT_GPUS] = "gpus",         [FACT_STEP] = "step",
+    [FACT_SINCE] = "since", [FACT_HAS_GPUS] = "has_gpus", [FACT_UTC] = "utc",
+    [FACT_LOCAL] = "local", [FACT_NAME] = "name",
 };
 
 enum { WORD_BYTES = 96 };

@@ -12,6 +12,7 @@ enum dialect_fact {
     FACT_PID,      /* of the main process */
     FACT_OWN_PID,  /* of the process that measures */
     FACT_GROUP,    /* the process group of the target */
+    FACT_GPUS,     /* that the machine has, read or not */
     FACT_CPUS,     /* that the machine has */
     FACT_STEP,     /* rows before this one */
     FACT_SINCE,    /* 1: counters count from before the run */

@@ -19,12 +19,27 @@ struct translation_row {
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* An option that a column is divided by: its number, or the terms that stand for it. */
-static const struct dialect_option *divisor_of(const struct translation *t,
-                                               const struct dialect_column *c, int *ret_number)
+/* An option by its name, or -1. */
+static int find_option(const struct translation *t, const char *name)
 {
-    *ret_number = c->per ? dialect_option_number(t->choice->dialect, c->per, strlen(c->per)) : -1;
-    return *ret_number < 0 ? NULL : &t->choice->dialect->options[*ret_number];
+    return name ? dialect_option_number(t->choice->dialect, name, strlen(name)) : -1;
+}
+
+/* The option whose number a column is, or is divided by. */
+static const char *numbered_option(const struct translation *t, const struct dialect_column *c)
+{
+    const char *name = c->terms[0] == '=' && c->type != DIALECT_TEXT ? c->terms + 1 : c->per;
+    return find_option(t, name) < 0 ? NULL : name;
+}
+
+/* What stands for the number of that option, or what is no option's. */
+static const char *divisor_terms(const struct translation *t, const struct dialect_column *c)
+{
+    const char *name = numbered_option(t, c);
+    if (!name)
+        return c->per;
+    int i = find_option(t, name);
+    return isnan(t->choice->options[i].number) ? t->choice->dialect->options[i].otherwise : NULL;
 }
 
 int translation_open(struct translation *t, const struct dialect_choice *choice,
@@ -33,14 +48,17 @@ int translation_open(struct translation *t, const struct dialect_choice *choice,
     *t = (struct translation){.choice = choice, .table = table};
     t->terms = calloc(table->count, sizeof *t->terms);
     t->divisors = calloc(table->count, sizeof *t->divisors);
-    if (!t->terms || !t->divisors)
+    t->otherwise = calloc(table->count, sizeof *t->otherwise);
+    if (!t->terms || !t->divisors || !t->otherwise)
         return -ENOMEM;
     for (size_t i = 0; i < table->count; i++) {
-        int number;
-        const struct dialect_option *o = divisor_of(t, &table->columns[i], &number);
-        terms_parse(&t->terms[i], table->columns[i].terms);
-        if (o && o->otherwise)
-            terms_parse(&t->divisors[i], o->otherwise);
+        const struct dialect_column *c = &table->columns[i];
+        const char *divisor = divisor_terms(t, c);
+        terms_parse(&t->terms[i], c->terms);
+        if (divisor)
+            terms_parse(&t->divisors[i], divisor);
+        if (c->otherwise)
+            terms_parse(&t->otherwise[i], c->otherwise);
     }
     return 0;
 }
@@ -52,6 +70,7 @@ void translation_done(struct translation *t)
     free(t->rows);
     free(t->terms);
     free(t->divisors);
+    free(t->otherwise);
     free(t->cells);
     free(t->texts);
     *t = (struct translation){0};
@@ -92,23 +111,29 @@ static int make_room(struct translation *t, size_t rows)
 
 static double scale_of(const struct translation *t, const struct dialect_column *c)
 {
-    int i = c->scale ? dialect_option_number(t->choice->dialect, c->scale, strlen(c->scale)) : -1;
+    int i = find_option(t, c->scale);
     return i < 0 ? 1 : t->choice->options[i].factor;
 }
 
-static double divide(const struct translation *t, const struct row_of *r, size_t column,
-                     enum dialect_take take, double value)
+/* The number of an option, or what stands for it; NAN when there is none. */
+static double divisor_of(const struct translation *t, const struct row_of *r, size_t column)
 {
-    int number;
-    const struct dialect_option *o = divisor_of(t, &t->table->columns[column], &number);
-    if (!o)
+    const char *name = numbered_option(t, &t->table->columns[column]);
+    double number = name ? t->choice->options[find_option(t, name)].number : (double)NAN;
+    const struct terms *terms = &t->divisors[column];
+    return isnan(number) && terms->count ? terms_figure(r, terms, TAKE_VALUE, t->step) : number;
+}
+
+static double divide(const struct translation *t, const struct row_of *r, size_t column,
+                     double value)
+{
+    const char *name = numbered_option(t, &t->table->columns[column]);
+    if (!t->table->columns[column].per)
         return value;
-    double divisor = t->choice->options[number].number;
-    if (isnan(divisor) && o->otherwise)
-        divisor = terms_figure(r, &t->divisors[column], take, t->step);
-    else if (isnan(divisor))
-        return value;
-    return value == 0 ? value : value / divisor; /* none of no GPUs is none */
+    if (name && !t->divisors[column].count &&
+        isnan(t->choice->options[find_option(t, name)].number))
+        return value;                                             /* it was not asked for */
+    return value == 0 ? value : value / divisor_of(t, r, column); /* none of no GPUs is none */
 }
 
 static bool is_averaged(const struct translation *t, const struct dialect_column *c)
@@ -122,7 +147,11 @@ static double look(const struct translation *t, const struct row_of *r, size_t c
                    struct translation_row *state)
 {
     const struct dialect_column *c = &t->table->columns[column];
-    double value = terms_figure(r, &t->terms[column], c->take, t->step);
+    double value = t->terms[column].items[0].of == TERM_OPTION
+                       ? divisor_of(t, r, column)
+                       : terms_figure(r, &t->terms[column], c->take, t->step);
+    if (isnan(value) && c->otherwise)
+        value = terms_figure(r, &t->otherwise[column], c->take, t->step);
     if (c->take == TAKE_VALUE && r->each != EACH_GPU) {
         if (isnan(value) && terms_may_hold(r, &t->terms[column]))
             value = state->held[column];
@@ -132,7 +161,7 @@ static double look(const struct translation *t, const struct row_of *r, size_t c
         value = 0;
     value *= c->factor != 0 ? c->factor : 1;
     value *= scale_of(t, c);
-    return divide(t, r, column, c->take, value);
+    return divide(t, r, column, value);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -318,12 +347,9 @@ static bool any_of_machine(const char *text)
 bool dialect_table_needs_system(const struct dialect_choice *c, const struct dialect_table *table)
 {
     struct translation t = {.choice = c, .table = table};
-    for (size_t i = 0; i < table->count; i++) {
-        int number;
-        const struct dialect_option *o = divisor_of(&t, &table->columns[i], &number);
+    for (size_t i = 0; i < table->count; i++)
         if (any_of_machine(table->columns[i].terms) ||
-            (o && isnan(c->options[number].number) && any_of_machine(o->otherwise)))
+            any_of_machine(divisor_terms(&t, &table->columns[i])))
             return true;
-    }
     return false;
 }

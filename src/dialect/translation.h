@@ -41,7 +41,8 @@ struct translation {
     const struct dialect_choice *choice; /* borrowed */
     const struct dialect_table *table;
     struct terms *terms;          /* owned, of each column … */
-    struct terms *divisors;       /* … and of what it is divided by */
+    struct terms *divisors;       /* … of what it is divided by … */
+    struct terms *otherwise;      /* … and of what stands for those that are not known */
     struct translation_row *rows; /* owned */
     size_t row_count;             /* of the rows that are remembered */
     struct dialect_cell *cells;   /* owned: row after row */

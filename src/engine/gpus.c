@@ -201,6 +201,7 @@ static void take(struct toll_tracker *t)
     if (!g->is_new)
         return;
     gpu_things_meet(&g->things, &g->frame, &g->choice);
+    t->run.gpu_count = (unsigned)g->frame.device_count;
     uint64_t most_ns = max_u64(NS_PER_SECOND, 2 * t->frame.interval_ns);
     uint64_t span_ns = min_u64(left_u64(g->frame.ended_ns, before_ns), most_ns);
     gpu_things_put(&g->things, &g->frame, span_ns, &t->machine.list);

@@ -8,11 +8,6 @@
 #define SHORTEST_SLICE_NS   (5 * NS_PER_MS)
 #define AUTO_SLICE_NS       (25 * NS_PER_MS)
 
-static uint64_t slow_metrics(void)
-{
-    return BIT(process_memory_pss_bytes) | BIT(process_memory_uss_bytes);
-}
-
 /* What a round will about cost, from the memory there is to walk. */
 static uint64_t guess_cost(const struct toll_tracker *t)
 {
@@ -86,7 +81,7 @@ bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
     struct slow_reads *slow = &t->slow;
     slow->tick_cpu_ns = 0;
     if (slow->unavailable || t->options.memory == TOLL_MEMORY_RSS ||
-        !(t->reader.wanted & slow_metrics()))
+        !(t->reader.wanted & PROCESS_ROLLUP_BITS))
         return false;
     if (!slow->in_pass) {
         if (slow->pass && !slow->outdated)

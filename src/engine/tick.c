@@ -68,10 +68,8 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
     for (unsigned part = 0; part < PARTS; part++) {
         struct row *row = &g->parts[part];
         row_put_u64(row, process_wall_seconds, t->frame.elapsed_ns);
-        if (!slow_is_fresh) {
-            row_unknown(row, process_memory_pss_bytes);
-            row_unknown(row, process_memory_uss_bytes);
-        }
+        if (!slow_is_fresh)
+            row->present &= ~PROCESS_ROLLUP_BITS;
         rates_put(g->rates[part], row, ENTITY_PROCESS, t->frame.mono_ns);
         if (part == PART_COMBINED || target_has_parts(t, g))
             rows[part] = (struct frame_row){&g->entities[part], row};

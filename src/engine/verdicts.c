@@ -19,7 +19,7 @@ static struct evidence gather(struct toll_tracker *t, const struct target *g)
         .auto_reaping = l->losing || l->ignoring || verdicts_has_hidden(t),
         .peak_is_exact = t->reaper.peak_is_exact,
         /* Counters come to light when the process is reaped; a gauge was without it. */
-        .denied = l->denied | (s->denied & l->folds[FOLD_SUM]),
+        .denied = l->denied | (s->denied & (l->folds[FOLD_SUM] | l->folds[FOLD_ONCE])),
         .main_at_end = l->main_fresh,
         .of_cgroup = g->cgroup_bits,
         .cgroup_is_gone = g->cgroup && g->ended,
@@ -40,19 +40,22 @@ static struct row known_figures(struct toll_tracker *t, const struct target *g, 
     return row;
 }
 
-/* Reads that are rare may all have missed the time of most memory, or the part altogether. */
+/* Reads that are rare may all have missed the time of most memory, or the part altogether. Which
+ * pages several processes share with one another is not told: what is counted once is at least so
+ * much. */
 static void judge_slow(struct target_summary *s, const struct target *g, enum part part)
 {
     double most = s->series[part][process_memory_rss_bytes].max;
     double seen = (double)g->most_slow_rss[part];
-    static const enum metric_id slow[] = {process_memory_pss_bytes, process_memory_uss_bytes};
-    for (size_t i = 0; i < ARRAY_LEN(slow); i++) {
-        struct verdict *v = &s->verdicts[part][slow[i]];
+    bool of_several = s->series[part][process_processes_count].max > 1;
+    FOR_EACH_BIT(id, PROCESS_ROLLUP_BITS)
+    {
+        struct verdict *v = &s->verdicts[part][id];
         if (v->quality == QUALITY_UNKNOWN)
             continue;
         if (most > 0 && seen == 0)
             *v = (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
-        else if (most > seen * 1.1)
+        else if (most > seen * 1.1 || (of_several && metric_of(id)->fold == FOLD_ONCE))
             v->quality = QUALITY_LOWER_BOUND;
     }
 }

@@ -5,6 +5,7 @@
 #define IF_CONSERVED(id) place_of_##id,
 #define IF_SUM(id)
 #define IF_MAX(id)
+#define IF_ONCE(id)
 #define IF_KEPT(id)
 #define IF_WHOLE(id)
 #define IF_RATE(id)

@@ -23,6 +23,7 @@
 #define KIND_WORD_GAUGE     "gauge"
 #define FOLD_WORD_SUM       "sum"
 #define FOLD_WORD_MAX       "max"
+#define FOLD_WORD_ONCE      "once"
 #define FOLD_WORD_CONSERVED "conserved"
 #define FOLD_WORD_KEPT      "kept"
 #define FOLD_WORD_WHOLE     "whole"

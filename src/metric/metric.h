@@ -34,6 +34,11 @@ enum {
     (BIT(process_gpu_memory_bytes) | BIT(process_gpu_utilization_ratio) |                          \
      BIT(process_gpu_seconds) | BIT(process_gpus_count))
 
+/* What walking the page tables of a process gives. */
+#define PROCESS_ROLLUP_BITS                                                                        \
+    (BIT(process_memory_pss_bytes) | BIT(process_memory_uss_bytes) |                               \
+     BIT(process_memory_distinct_bytes) | BIT(process_memory_distinct_shared_bytes))
+
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 enum metric_unit {
     UNIT_seconds, /* held in nanoseconds */
@@ -50,6 +55,7 @@ enum metric_unit {
 enum metric_fold {
     FOLD_SUM,
     FOLD_MAX,
+    FOLD_ONCE,
     FOLD_CONSERVED,
     FOLD_KEPT,
     FOLD_WHOLE,

@@ -14,9 +14,10 @@
 
 #include "parse/keyed.h"
 
-enum { PSS, PRIVATE_CLEAN, PRIVATE_DIRTY, KEYS };
+enum { RSS, PSS, PRIVATE_CLEAN, PRIVATE_DIRTY, KEYS };
 
 static const struct keyed keys[KEYS] = {
+    [RSS] = {"Rss:", keyed_kib},
     [PSS] = {"Pss:", keyed_kib},
     [PRIVATE_CLEAN] = {"Private_Clean:", keyed_kib},
     [PRIVATE_DIRTY] = {"Private_Dirty:", keyed_kib},
@@ -32,6 +33,7 @@ int parse_smaps_rollup(struct scan text, struct smaps_rollup *ret)
     if (values[PRIVATE_CLEAN] > UINT64_MAX - values[PRIVATE_DIRTY])
         return -EBADMSG;
     *ret = (struct smaps_rollup){
+        .rss_bytes = values[RSS],
         .pss_bytes = values[PSS],
         .uss_bytes = values[PRIVATE_CLEAN] + values[PRIVATE_DIRTY],
     };

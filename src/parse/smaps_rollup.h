@@ -5,6 +5,7 @@
 #include "base/scan.h"
 
 struct smaps_rollup {
+    uint64_t rss_bytes;
     uint64_t pss_bytes;
     uint64_t uss_bytes; /* Private_Clean + Private_Dirty */
 };

@@ -24,10 +24,11 @@ struct run {
     pid_t group;                /* … and its process group; of a group: that; 0: not known */
     struct run_target *targets; /* owned; what was attached to, none for a command */
     size_t target_count;
-    bool since_start; /* counters count from the birth of the processes and of the machine */
-    bool system;      /* the machine is measured too */
-    bool network;     /* … and the network of the target */
-    bool gpus;        /* GPUs are read, whether or not they have answered yet */
+    bool since_start;   /* counters count from the birth of the processes and of the machine */
+    bool system;        /* the machine is measured too */
+    bool network;       /* … and the network of the target */
+    bool gpus;          /* GPUs are read, whether or not they have answered yet … */
+    unsigned gpu_count; /* … and how many the machine has, as far as they have; chosen or not */
     uint64_t start_real_ns;
     uint64_t interval_ns; /* 0 = auto */
     bool no_children;

@@ -31,7 +31,7 @@ static void test_sentences(void **state)
     static const struct {
         const char *text, *sentence;
     } wrong[] = {
-        {"", "'' is not a dialect; there are resource-tracker, spdl"},
+        {"", "'' is not a dialect; there are resource-tracker, gpu-tracker, spdl"},
         {"parrot", "'parrot' is not a dialect; there are resource-tracker"},
         {"spdl,x=1", "the dialect spdl does not take 'x=1'; it takes no options"},
         {"spdl,", "the dialect spdl does not take ''"},

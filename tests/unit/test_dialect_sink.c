@@ -144,6 +144,66 @@ static void test_since_start(void **state)
     sample_remove(&s);
 }
 
+static void gauge(struct sample *s, enum part part, enum metric_id id, uint64_t most)
+{
+    struct series *series = &s->summary.whole.series[part][id];
+    series_put(series, metric_of(id), (union value){.u = most}, NS_PER_SECOND);
+    series_put(series, metric_of(id), (union value){.u = most / 2}, 2 * NS_PER_SECOND);
+    s->summary.whole.verdicts[part][id] = (struct verdict){QUALITY_SAMPLED, "test"};
+}
+
+static char *summary_of(struct sample *s, const char *name, const char *dialect)
+{
+    struct sink *sink = open_sink(s, name, dialect);
+    assert_int_equal(sink_summary(sink, &s->summary), 0);
+    sink_close(sink, false);
+    return tree_read(&s->tree, name);
+}
+
+static void expect(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        assert_string_equal(text, part);
+}
+
+/* A document nests by the dots; text has three decimals, JSON all; no GPU is 0, the machine, which
+ * was not measured, is unknown. */
+static void test_documents(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    gauge(&s, PART_MAIN, process_memory_distinct_bytes, 890703872);
+    gauge(&s, PART_MAIN, process_memory_uss_bytes, 674058240);
+    gauge(&s, PART_COMBINED, process_memory_rss_bytes, 901263360);
+    gauge(&s, PART_MAIN, process_threads_count, 24);
+    sample_total(&s, PART_MAIN, process_cpu_seconds, 1825166667, QUALITY_EXACT);
+    static const char dialect[] = "gpu-tracker,ram_unit=megabytes,time_unit=minutes,"
+                                  "n_expected_cores=12";
+    char *text = summary_of(&s, "x.txt", dialect);
+    expect(text, "Max RAM:\n   Unit: megabytes\n   System capacity: unknown\n"
+                 "   System: unknown\n   Main:\n      Total RSS: 890.704\n"
+                 "      Private RSS: 674.058\n      Shared RSS: unknown\n   Descendants:\n");
+    expect(text, "   Combined:\n      Total RSS: 901.263\n");
+    expect(text, "Max GPU RAM:\n   Unit: gigabytes\n   System capacity: 0.0\n");
+    expect(text, "      Mean sum percent: 91.258\n      Mean hardware percent: 7.605\n");
+    expect(text, "   Main number of threads: 24\n   Descendants number of threads: unknown\n");
+    expect(text, "Compute time:\n   Unit: minutes\n   Time: 0.033\n");
+    free(text);
+    text = summary_of(&s, "x.json", dialect);
+    expect(text, "{\n \"max_ram\": {\n  \"unit\": \"megabytes\",\n"
+                 "  \"system_capacity\": null,\n  \"system\": null,\n  \"main\": {\n"
+                 "   \"total_rss\": 890.7038719999999,\n   \"private_rss\": 674.05824,\n"
+                 "   \"shared_rss\": null\n  },\n  \"descendants\": {\n");
+    expect(text, "  \"combined\": 0.0\n },\n \"cpu_utilization\": {\n");
+    expect(text, "  \"n_expected_cores\": 12,\n");
+    expect(text, "   \"mean_sum_percent\": 91.25833335,\n"
+                 "   \"mean_hardware_percent\": 7.6048611125\n  },\n");
+    expect(text, " \"compute_time\": {\n  \"unit\": \"minutes\",\n"
+                 "  \"time\": 0.03333333333333333\n }\n}\n");
+    free(text);
+    sample_remove(&s);
+}
+
 static void test_mistakes(void **state)
 {
     struct sample s;
@@ -171,9 +231,9 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_csv),      cmocka_unit_test(test_jsonl),
-        cmocka_unit_test(test_averages), cmocka_unit_test(test_since_start),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_csv),       cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_averages),  cmocka_unit_test(test_since_start),
+        cmocka_unit_test(test_documents), cmocka_unit_test(test_mistakes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

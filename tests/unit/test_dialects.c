@@ -27,6 +27,14 @@ static void check_option(const struct dialect *d, const char *name)
         assert_true(dialect_option_number(d, name, strlen(name)) >= 0);
 }
 
+/* An option, or terms. */
+static void check_terms(const struct dialect *d, const char *text)
+{
+    struct terms terms;
+    if (text && dialect_option_number(d, text, strlen(text)) < 0)
+        assert_int_equal(terms_parse(&terms, text), 0);
+}
+
 static void check_column(const struct dialect *d, const struct dialect_table *t,
                          const struct dialect_column *c)
 {
@@ -34,10 +42,10 @@ static void check_column(const struct dialect *d, const struct dialect_table *t,
     if (terms_parse(&terms, c->terms) < 0)
         fail_msg("%s: %s: %s", d->facts.name, c->name, c->terms);
     check_option(d, c->scale);
-    check_option(d, c->per);
+    check_terms(d, c->per);
+    check_terms(d, c->otherwise);
     if (terms.items[0].of == TERM_OPTION)
         check_option(d, terms.items[0].option);
-    assert_true(c->type == DIALECT_TEXT || terms.items[0].of != TERM_OPTION);
     bool is_document = strcmp(t->format, "json") == 0 || strcmp(t->format, "text") == 0;
     if (strcmp(t->format, "text") == 0)
         assert_int_equal(dots(c->label), dots(c->name));

@@ -208,6 +208,44 @@ static void test_sum_of_gauges(void **state)
     end(&b);
 }
 
+static void put_memory(struct member *m, uint64_t rss, uint64_t pss, uint64_t uss)
+{
+    put(m, process_memory_pss_bytes, pss, 0);
+    put(m, process_memory_uss_bytes, uss, 0);
+    put(m, process_memory_distinct_bytes, rss, 0);
+    put(m, process_memory_distinct_shared_bytes, rss - uss, 0);
+}
+
+/* What is shared counts once: as the largest share of one process, or as PSS says if that is more.
+ */
+static void test_once(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true);
+    put_memory(main, 100, 60, 20);
+    assert_value(fold(&b), process_memory_distinct_bytes, 100);
+    assert_value(&b.parts[PART_COMBINED], process_memory_distinct_shared_bytes, 80);
+    assert_value(&b.parts[PART_MAIN], process_memory_distinct_bytes, 100);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_distinct_bytes, 0);
+
+    /* The same 80 bytes, mapped by both. */
+    struct member *child = join(&b, 2, false);
+    assert_unknown(fold(&b), process_memory_distinct_bytes);
+    put_memory(child, 90, 50, 10);
+    assert_value(fold(&b), process_memory_distinct_bytes, 30 + 80);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_distinct_bytes, 90);
+    assert_value(&b.parts[PART_MAIN], process_memory_distinct_shared_bytes, 80);
+
+    /* Each shares with somebody else: PSS has more. */
+    struct member *other = join(&b, 3, false);
+    put_memory(other, 85, 80, 5);
+    assert_value(fold(&b), process_memory_distinct_bytes, 35 + 155);
+    assert_value(&b.parts[PART_COMBINED], process_memory_distinct_shared_bytes, 155);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_distinct_bytes, 15 + 115);
+    end(&b);
+}
+
 /* All hidden is unknown, not zero. */
 static void test_all_denied(void **state)
 {
@@ -788,6 +826,7 @@ int main(void)
         cmocka_unit_test(test_ignoring_is_remembered),
         cmocka_unit_test(test_kept_and_max),
         cmocka_unit_test(test_sum_of_gauges),
+        cmocka_unit_test(test_once),
         cmocka_unit_test(test_all_denied),
         cmocka_unit_test(test_gauges_end_with_the_last_process),
         cmocka_unit_test(test_what_was_read_at_the_end),

@@ -42,6 +42,7 @@ static void test_new_kernel(void **state)
 {
     struct smaps_rollup st;
     assert_int_equal(parse(new_kernel, &st), 0);
+    assert_int_equal(st.rss_bytes, 1628 * 1024);
     assert_int_equal(st.pss_bytes, 506 * 1024);
     assert_int_equal(st.uss_bytes, 192 * 1024);
 }
@@ -66,7 +67,8 @@ static void test_garbage(void **state)
         "\n",
         HEAD,
         "Pss_Dirty: 1 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 1 kB\n",
-        "Pss: 1 kB\nPrivate_Clean: 1 kB\n",
+        "Pss: 1 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 1 kB\n",
+        "Rss: 1 kB\nPss: 1 kB\nPrivate_Clean: 1 kB\n",
         "Pss: 1 kB\nPrivate_Dirty: 1 kB\n",
         "Pss: 1\nPrivate_Clean: 1 kB\nPrivate_Dirty: 1 kB\n",
         "Pss: 1 mB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 1 kB\n",
@@ -82,13 +84,17 @@ static void test_huge(void **state)
 {
     struct smaps_rollup st;
     assert_int_equal(
-        parse("Pss: 18014398509481983 kB\nPrivate_Clean: 0 kB\nPrivate_Dirty: 1 kB\n", &st), 0);
+        parse("Rss: 9 kB\nPss: 18014398509481983 kB\nPrivate_Clean: 0 kB\nPrivate_Dirty: 1 kB\n",
+              &st),
+        0);
     assert_true(st.pss_bytes == UINT64_MAX - 1023);
     assert_int_equal(
-        parse("Pss: 18014398509481984 kB\nPrivate_Clean: 0 kB\nPrivate_Dirty: 1 kB\n", &st),
+        parse("Rss: 9 kB\nPss: 18014398509481984 kB\nPrivate_Clean: 0 kB\nPrivate_Dirty: 1 kB\n",
+              &st),
         -EBADMSG);
     assert_int_equal(
-        parse("Pss: 1 kB\nPrivate_Clean: 18014398509481983 kB\nPrivate_Dirty: 1 kB\n", &st),
+        parse("Rss: 9 kB\nPss: 1 kB\nPrivate_Clean: 18014398509481983 kB\nPrivate_Dirty: 1 kB\n",
+              &st),
         -EBADMSG);
 }
 
