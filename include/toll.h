@@ -509,8 +509,9 @@ struct toll_translator;
  * for a target or for the machine, as the first frame has. The caller frees it. */
 int toll_translator_new(struct toll_translator **ret, const char *dialect, struct toll_error *e);
 
-/* What frames do not say: "pid" of the main process, "group" of the target, "cpus". -EINVAL when
- * there is no such fact. */
+/* What frames do not say: "pid" of the main process, "group" of the target, "cpus"; "since" is 1
+ * when counters count from before the first frame. Frames of toll_snapshot are of no run: before
+ * each of them, "elapsed" seconds since the first. -EINVAL when there is no such fact. */
 int toll_translator_tell(struct toll_translator *tr, const char *fact, double value);
 
 /* The next frame; what is needed of it for the one after is kept. The number of rows that came of

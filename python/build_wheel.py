@@ -76,9 +76,9 @@ def contents(build):
     """(name in the wheel, bytes, is a program) of every file but the list of them."""
     info = f"toll-{version()}.dist-info"
     package = build / "python/toll"
-    for path in sorted(package.iterdir()):
+    for path in sorted(package.rglob("*")):
         if path.suffix in (".py", ".pyi") or path.name == "py.typed":
-            yield f"toll/{path.name}", path.read_bytes(), False
+            yield f"toll/{path.relative_to(package)}", path.read_bytes(), False
     extension = package / "_toll.abi3.so"
     yield f"toll/{extension.name}", stripped(extension), True
     command = stripped(build / "toll")

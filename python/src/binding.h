@@ -16,6 +16,7 @@ struct binding {
     PyTypeObject *tracker_type;
     PyTypeObject *frame_type;
     PyTypeObject *row_type;
+    PyTypeObject *translator_type;
     struct toll_probe *self_probe; /* owned; opened at the first look, and again after a fork */
 };
 
@@ -34,6 +35,8 @@ PyObject *figure_object(double value, bool whole);
 PyTypeObject *frame_type_new(void);
 PyTypeObject *row_type_new(void);
 PyObject *frame_object(PyObject *module, struct toll_frame *frame); /* takes the frame */
+/* What a Frame holds; NULL: it is none, raised. */
+const struct toll_frame *frame_of(PyObject *module, PyObject *object);
 PyObject *row_object(PyObject *module, PyObject *frame, const struct toll_row *row);
 
 /* A figure by the name it has in this row; raises kind (borrowed) when it can have no such one. */
@@ -91,6 +94,11 @@ bool asked_read(struct asked *asked, PyObject *tuple);
 void asked_done(struct asked *asked);
 /* A list of str as an array of C strings with NULL behind the last; they live in *ret_bytes. */
 bool strings_read(PyObject *list, const char **ret, size_t capacity, PyObject **ret_bytes);
+
+/* Dialects. */
+PyObject *dialect_tables(PyObject *module, PyObject *unused);
+PyTypeObject *translator_type_new(void);
+PyObject *translator_object(PyObject *module, PyObject *args);
 
 /* One look. */
 PyObject *look_once(PyObject *module, PyObject *args);

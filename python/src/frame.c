@@ -24,6 +24,14 @@ PyObject *frame_object(PyObject *module, struct toll_frame *frame)
     return (PyObject *)self;
 }
 
+const struct toll_frame *frame_of(PyObject *module, PyObject *object)
+{
+    if (Py_TYPE(object) == binding_of(module)->frame_type)
+        return ((struct frame *)object)->frame;
+    PyErr_Format(PyExc_TypeError, "%R is no frame", object);
+    return NULL;
+}
+
 static void frame_dealloc(PyObject *object)
 {
     struct frame *self = (struct frame *)object;

@@ -32,6 +32,8 @@ static PyMethodDef functions[] = {
     {"look_once", look_once, METH_VARARGS, "A Frame of a target, or of the machine."},
     {"look_at_self", look_at_self, METH_NOARGS, "A Frame of this process alone, in microseconds."},
     {"mark", mark, METH_VARARGS, "A mark for the toll run around this process."},
+    {"dialects", dialect_tables, METH_NOARGS, "The tables of dialects, as tuples."},
+    {"translator", translator_object, METH_VARARGS, "A Translator into a dialect."},
     {"metrics", metrics, METH_NOARGS, "The table of metrics, as tuples."},
     {NULL, NULL, 0, NULL},
 };
@@ -54,7 +56,8 @@ static int fill(PyObject *module)
     struct binding *b = binding_of(module);
     if (!add_type(module, "Row", row_type_new(), &b->row_type) ||
         !add_type(module, "Frame", frame_type_new(), &b->frame_type) ||
-        !add_type(module, "Tracker", tracker_type_new(), &b->tracker_type))
+        !add_type(module, "Tracker", tracker_type_new(), &b->tracker_type) ||
+        !add_type(module, "Translator", translator_type_new(), &b->translator_type))
         return -1;
     return PyModule_AddStringConstant(module, "version", toll_version());
 }
@@ -67,6 +70,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(b->row_type);
     Py_VISIT(b->frame_type);
     Py_VISIT(b->tracker_type);
+    Py_VISIT(b->translator_type);
     return 0;
 }
 
@@ -78,6 +82,7 @@ static int clear(PyObject *module)
     Py_CLEAR(b->row_type);
     Py_CLEAR(b->frame_type);
     Py_CLEAR(b->tracker_type);
+    Py_CLEAR(b->translator_type);
     return 0;
 }
 

@@ -118,7 +118,8 @@ static PyObject *add_output(PyObject *object, PyObject *args)
     struct toll_output output = {.size = sizeof output};
     struct toll_error e = {0};
     PyObject *path = NULL;
-    if (!PyArg_ParseTuple(args, "O&z", PyUnicode_FSConverter, &path, &output.format))
+    if (!PyArg_ParseTuple(args, "O&zz", PyUnicode_FSConverter, &path, &output.format,
+                          &output.dialect))
         return NULL;
     if (!begin_work(self)) {
         Py_DECREF(path);
@@ -182,7 +183,7 @@ static PyObject *close_tracker(PyObject *object, PyObject *unused)
 
 static PyMethodDef methods[] = {
     {"add_target", add_target, METH_VARARGS, "add_target($self, kind, name, id, text, /)\n--\n\n"},
-    {"add_output", add_output, METH_VARARGS, "add_output($self, path, format, /)\n--\n\n"},
+    {"add_output", add_output, METH_VARARGS, "add_output($self, path, format, dialect, /)\n--\n\n"},
     {"start", start, METH_NOARGS, "start($self, /)\n--\n\nBegin to measure."},
     {"finish", finish, METH_NOARGS,
      "finish($self, /)\n--\n\nThe last sample, and the summary to every output. 0, or the "
@@ -192,7 +193,7 @@ static PyMethodDef methods[] = {
     {"wait", tracker_wait, METH_VARARGS,
      "wait($self, timeout_ms, /)\n--\n\nWhether all targets have ended within that time."},
     {"report", tracker_report, METH_VARARGS,
-     "report($self, format, /)\n--\n\nThe summary as it is now, 'text' or 'json'."},
+     "report($self, format, dialect=None, /)\n--\n\nThe summary as it is now, 'text' or 'json'."},
     {"figure", tracker_figure, METH_VARARGS,
      "figure($self, name, /)\n--\n\n(total, last, min, max, mean, seconds of the max, quality,\n"
      "from), or None when there is no such figure."},

@@ -23,13 +23,13 @@ PyObject *tracker_wait(PyObject *object, PyObject *args)
 PyObject *tracker_report(PyObject *object, PyObject *args)
 {
     struct tracker *self = (struct tracker *)object;
-    const char *format;
+    struct toll_output like = {.size = sizeof like};
     char *report = NULL;
     struct toll_error e = {0};
     int r;
-    if (!PyArg_ParseTuple(args, "s", &format) || !tracker_enter(self))
+    if (!PyArg_ParseTuple(args, "s|z", &like.format, &like.dialect) || !tracker_enter(self))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS r = toll_tracker_report(self->t, format, 0, &report, &e);
+    Py_BEGIN_ALLOW_THREADS r = toll_tracker_report_as(self->t, &like, &report, &e);
     Py_END_ALLOW_THREADS tracker_leave(self);
     if (r < 0)
         return raise_error(r, &e, "cannot make a report");

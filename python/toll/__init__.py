@@ -16,22 +16,28 @@ What there is:
     snapshot(...)       one look at a process or at the machine, in microseconds
     phase, event, gauge marks for the `toll run` around this program
     metrics()           the table of everything that can be measured
+    dialects()          the columns of other tools; Translator makes their rows of frames
 
 A native thread takes the samples and never needs the GIL. Figures say how exact they are
 (`.quality`); what is not known is None, never 0. Names end in their unit: seconds, bytes, cores.
 """
 
+from ._dialects import Dialect, DialectColumn, DialectOption, Translator, dialects
 from ._figures import Figure, Metric, metrics
 from ._marks import Phase, event, gauge, phase
 from ._run import Completed, run
 from ._snapshot import snapshot
 from ._summary import Summary
 from ._toll import Frame, Row, version as __version__
-from ._track import Track, track
+from ._track import track
+from ._tracker import Track
 from ._tracked import tracked
 
 __all__ = [
     "Completed",
+    "Dialect",
+    "DialectColumn",
+    "DialectOption",
     "Figure",
     "Frame",
     "Metric",
@@ -39,7 +45,9 @@ __all__ = [
     "Row",
     "Summary",
     "Track",
+    "Translator",
     "__version__",
+    "dialects",
     "event",
     "gauge",
     "metrics",

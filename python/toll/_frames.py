@@ -122,13 +122,18 @@ class FrameStore:
         if not self._kept.maxlen:
             raise ValueError("history is 0: no frames are kept")
 
-    def iterate(self) -> Iterator[_toll.Frame]:
+    def iterate(self, to_the_end: bool = False) -> Iterator[_toll.Frame]:
+        """Until it was stopped; to the end: or until all targets have ended."""
         self._check_history()
         number = 0
         while not self._ended or self._seen > number:
-            for frame in self._after(number, PIECE_MS):
+            is_over = to_the_end and self.wait(0)
+            found = self._after(number, 0 if is_over else PIECE_MS)
+            for frame in found:
                 number = frame.number + 1
                 yield frame
+            if is_over and not found:
+                return
 
     async def iterate_async(self) -> AsyncIterator[_toll.Frame]:
         self._check_history()

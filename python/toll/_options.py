@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import os
-from typing import Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 Path = Union[str, "os.PathLike[str]"]
-Output = Union[Path, Tuple[str, Path]]
+Output = Union[Path, Tuple[Optional[str], Path], Tuple[Optional[str], Path, Optional[str]]]
 Interval = Union[int, float, str, None]
 Globs = Union[str, Iterable[str], None]
 Texts = Union[str, Iterable[str], None]
@@ -63,29 +63,35 @@ def label_list(labels: Optional[Mapping[str, object]]) -> List[str]:
     return [f"{key}={value}" for key, value in pairs.items()]
 
 
+class Destination(NamedTuple):
+    format: Optional[str]
+    path: str
+    dialect: Optional[str]
+
+
 def _is_one_output(outputs: object) -> bool:
     """("csv", "a.csv"), where a list of such was to be; "csv" is no path that tells a format."""
-    if not isinstance(outputs, tuple) or len(outputs) != 2:
+    if not isinstance(outputs, tuple) or len(outputs) not in (2, 3):
         return False
     return isinstance(outputs[0], str) and not {".", "/"} & set(outputs[0])
 
 
-def output_list(outputs: Union[Path, Iterable[Output]]) -> List[Tuple[Optional[str], str]]:
-    """(format or None, path) of each; a single path is taken for what it is."""
+def output_list(outputs: Union[Path, Iterable[Output]]) -> List[Destination]:
+    """A single path is taken for what it is."""
     if isinstance(outputs, (str, os.PathLike)):
         outputs = [outputs]
     if _is_one_output(outputs):
         raise ValueError(
             f"outputs is {outputs!r}: one with a format stands in a list, outputs=[{outputs!r}]"
         )
-    found: List[Tuple[Optional[str], str]] = []
+    found: List[Destination] = []
     for output in outputs:
-        if isinstance(output, tuple):
-            if len(output) != 2:
-                raise ValueError(f"output {output!r}: it takes a path, or (format, path)")
-            found.append((output[0], os.fspath(output[1])))
-        else:
-            found.append((None, os.fspath(output)))
+        words: Tuple[Any, ...] = output if isinstance(output, tuple) else (None, output)
+        if len(words) not in (2, 3):
+            raise ValueError(
+                f"output {output!r}: it takes a path, (format, path) or (format, path, dialect)"
+            )
+        found.append(Destination(words[0], os.fspath(words[1]), words[2] if words[2:] else None))
     return found
 
 

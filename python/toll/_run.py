@@ -256,11 +256,10 @@ def _arguments(options: Any, outputs: Union[Path, Iterable[Output]], place: _Pla
     """The words of `toll run` that say the same as these options."""
     interval_ns, metrics, name, labels, memory, processes, children, system, network = options[:9]
     found = ["run", "-q"]
-    for kind, path in [
-        ("json", place.path("summary.json")),
-        ("text", place.path("summary.txt")),
-        *output_list(outputs),
-    ]:
+    own = output_list([("json", place.path("summary.json")), ("text", place.path("summary.txt"))])
+    for kind, path, dialect in [*own, *output_list(outputs)]:
+        if dialect is not None:
+            raise ValueError(f"toll.run() writes no dialects: {dialect!r}; toll.track() does")
         path = os.path.abspath(path)  # the command may run in another directory
         found += ["-o", f"{kind}:{path}" if kind else path]
     found += ["--interval", f"{interval_ns}ns" if interval_ns else "auto"]

@@ -3,23 +3,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import threading
-from html import escape
-from types import TracebackType
-from typing import Any, AsyncIterator, Iterable, Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import Iterable, Mapping, Optional, Union
 
-from . import _toll
-from ._figures import Figure, figure_now, no_figure
-from ._frames import FrameStore, frames_to_pandas
-from ._marks import Phase, send_event, send_gauge
 from ._options import (
     PROCESS,
     Globs,
     Interval,
     Output,
-    OptionsTuple,
     Path,
     Target,
     Texts,
@@ -27,226 +17,9 @@ from ._options import (
     output_list,
     target_list,
 )
-from ._summary import Summary
-from ._warn import warn, what_failed
+from ._tracker import Report, Track
 
 Numbers = Union[int, Iterable[int], None]
-
-
-class Track:
-    """A measurement in the background; `toll.track()` makes one.
-
-    A context manager, also an asynchronous one; or start() and stop(). While it runs and after it,
-    `summary`, `figure(name)`, `frame` and `frames` tell what was seen so far, also when the body
-    raised. `for frame in t` gives the frames that are kept, then those to come until it is stopped.
-    From any thread.
-
-    An output that cannot be written never ends the program: leaving the block gives a RuntimeWarning
-    with the name of the file, which stands in `summary.notes`, too. stop() raises an OSError.
-    """
-
-    def __init__(
-        self,
-        options: OptionsTuple,
-        targets: List[Target],
-        outputs: List[Any],
-        history: int,
-    ) -> None:
-        self._owner = os.getpid()
-        self._lock = threading.RLock()
-        self._summary: Optional[Summary] = None
-        self._texts: Optional[List[str]] = None  # json and text, once it was stopped
-        self._started = False
-        self._failed = 0  # what an output's failure was, until it was told
-        self._paths = [path for _, path in outputs]
-        self._native = _toll.tracker(*options)
-        self._store = FrameStore(self._native, history)
-        for target in targets:
-            self._native.add_target(target.kind, None, target.id, target.text)
-        for kind, path in outputs:
-            self._native.add_output(path, kind)
-
-    # ---- Life ------------------------------------------------------------------------------------
-
-    def _check_owner(self) -> None:
-        if os.getpid() != self._owner:
-            raise RuntimeError("this tracker belongs to the parent process")
-
-    def _check_started(self) -> None:
-        self._check_owner()
-        if not self._started:
-            raise RuntimeError("this tracker was not started")
-
-    def start(self) -> "Track":
-        """Begin to measure. Once."""
-        self._check_owner()
-        with self._lock:
-            if self._started:
-                raise RuntimeError("this tracker was started before; toll.track() makes a new one")
-            self._started = True
-            try:
-                self._native.start()
-            except Exception:
-                self._started = False
-                raise
-        return self
-
-    def stop(self) -> Summary:
-        """The last sample, and the end. What was seen stays; calling it again does nothing.
-
-        OSError when an output could not be written completely; the summary is there all the same.
-        """
-        failed = self._end()
-        if failed < 0:
-            raise OSError(-failed, what_failed(failed, self._paths, self.summary.notes))
-        return self.summary
-
-    def _end(self) -> int:
-        self._check_started()
-        with self._lock:
-            # Ctrl-C may come between any two of these: the next call goes on where it was.
-            if self._texts is None:
-                self._failed = self._native.finish()
-                texts = [self._native.report("json"), self._native.report("text")]
-                self._store.end()
-                self._texts = texts
-            self._native.close()
-            failed, self._failed = self._failed, 0
-            return failed
-
-    @property
-    def running(self) -> bool:
-        """Between start() and stop()."""
-        return self._started and self._texts is None
-
-    def wait(self, timeout: Optional[float] = None) -> bool:
-        """Wait until all targets have ended, at most so many seconds; whether they have.
-
-        Once it was stopped: whether they had by then. Before the start nothing is waited for:
-        wait(0) is False, anything longer a RuntimeError.
-        """
-        self._check_owner()
-        if self._started:
-            return self._store.wait(timeout)
-        if timeout == 0:
-            return False
-        raise RuntimeError("this tracker was not started: there is no end to wait for")
-
-    def __enter__(self) -> "Track":
-        return self.start()
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        if os.getpid() != self._owner:
-            return  # a child that was forked in the body leaves it, too: not its tracker
-        failed = self._end()
-        if failed < 0:
-            warn(what_failed(failed, self._paths, self.summary.notes), error)
-
-    async def __aenter__(self) -> "Track":
-        return self.start()
-
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.__exit__(kind, error, traceback)
-
-    # ---- What it came to ---------------------------------------------------------------------------
-
-    @property
-    def summary(self) -> Summary:
-        """Up to the last sample, or final once it was stopped."""
-        self._check_owner()
-        with self._lock:
-            if self._summary is not None:
-                return self._summary
-            if self._texts is None:
-                texts = [self._native.report("json"), self._native.report("text")]
-                return Summary(json.loads(texts[0]), texts[1])
-            self._summary = Summary(json.loads(self._texts[0]), self._texts[1])
-            return self._summary
-
-    def figure(self, name: str) -> Figure:
-        """One figure of the summary by its column, "target_cpu_seconds"; for less than all of it."""
-        self._check_owner()
-        with self._lock:
-            if self._texts is None:
-                answer = self._native.figure(name)
-                if answer is None:
-                    raise no_figure(name)
-                return figure_now(answer)
-        found = self.summary[name]
-        if not isinstance(found, Figure):
-            raise no_figure(name)
-        return found
-
-    @property
-    def frame(self) -> Optional[_toll.Frame]:
-        """The last frame; None before the first."""
-        self._check_owner()
-        return self._store.last() if self._started else None
-
-    @property
-    def frames(self) -> List[_toll.Frame]:
-        """The frames that are kept: the last `history` of them."""
-        self._check_owner()
-        return self._store.kept() if self._started else []
-
-    @property
-    def dropped(self) -> int:
-        """How many frames are not kept any more."""
-        self._check_owner()
-        return self._store.dropped() if self._started else 0
-
-    def __iter__(self) -> Iterator[_toll.Frame]:
-        self._check_started()
-        return self._store.iterate()
-
-    def __aiter__(self) -> AsyncIterator[_toll.Frame]:
-        self._check_started()
-        return self._store.iterate_async()
-
-    def to_pandas(self) -> Any:
-        """The kept frames as a pandas.DataFrame: indexed by time, columns as in CSV."""
-        return frames_to_pandas(self.frames)
-
-    # ---- Marks -------------------------------------------------------------------------------------
-
-    def _mark(self, kind: int, name: str, value: float, attributes: Sequence[str]) -> int:
-        if os.getpid() != self._owner:
-            return 1  # of a forked child: not its tracker, and its lock may be held for ever
-        with self._lock:
-            return self._native.mark(kind, name, value, attributes) if self.running else 1
-
-    def phase(self, name: str) -> Phase:
-        """A phase of the program: `with t.phase("train"):`, or as a decorator."""
-        return Phase(name, self._mark)
-
-    def event(self, name: str, **attributes: object) -> bool:
-        """An event, with what there is to say about it. False: it was not taken."""
-        return send_event(self._mark, name, attributes)
-
-    def gauge(self, name: str, value: float) -> bool:
-        """A figure of the program's own: `t.gauge("loss", 0.3)`. False: it was not taken."""
-        return send_gauge(self._mark, name, value)
-
-    # ---- For people --------------------------------------------------------------------------------
-
-    def __repr__(self) -> str:
-        state = "stopped" if self._texts is not None else "running" if self._started else "new"
-        return f"<toll.Track {state}>"
-
-    def _repr_html_(self) -> str:
-        if not self._started:
-            return f"<div>{escape(repr(self))}</div>"
-        return self.summary._repr_html_()
 
 
 def track(
@@ -264,6 +37,7 @@ def track(
     processes: Optional[str] = "top",
     history: int = 4096,
     since_start: bool = False,
+    reports: Iterable[Report] = (),
     group: Numbers = None,
     session: Numbers = None,
     cgroup: Texts = None,
@@ -286,6 +60,10 @@ def track(
     processes   rows of single processes: "top", "all" or None
     history     how many frames are kept for `frames`, iteration and to_pandas()
     since_start count from the birth of the processes, not from now on
+    reports     (format, dialect) of summaries that report() can tell when it was stopped
+
+    An output with the names and units of another tool is (format, path, dialect):
+    ("csv", "rows.csv", "resource-tracker"); dialects() lists them.
 
     pid, group, session, cgroup, match (a regular expression on command lines) and user name what to
     measure instead; each may be one or several.
@@ -305,4 +83,15 @@ def track(
         history=history,
     )
     here = [Target(PROCESS, 0, None)]
-    return Track(options, targets or here, output_list(outputs), history)
+    return Track(options, targets or here, output_list(outputs), history, reports)
+
+
+def track_machine(
+    *,
+    interval: Interval = None,
+    outputs: Union[Path, Iterable[Output]] = (),
+    history: int = 4096,
+) -> Track:
+    """The machine in the background, and no process."""
+    options = option_tuple(interval=interval, processes=None, system=True, history=history)
+    return Track(options, [], output_list(outputs), history)

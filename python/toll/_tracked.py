@@ -8,7 +8,8 @@ import inspect
 from typing import Any, Callable, Optional, TypeVar, Union, overload
 
 from ._marks import check_decorable
-from ._track import Track, track
+from ._track import track
+from ._tracker import Track
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 OnDone = Optional[Callable[[Track], Any]]

@@ -8,13 +8,13 @@ import sys
 import warnings
 from typing import List, Optional
 
-_HERE = os.path.dirname(__file__)
+_HERE = os.path.join(os.path.dirname(__file__), "")
 
 
 def warn(sentence: str, error: Optional[BaseException] = None) -> None:
     """A RuntimeWarning, at the line of the program that called into this package."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == _HERE:
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         level, frame = level + 1, frame.f_back
     try:
         warnings.warn(sentence, RuntimeWarning, stacklevel=level)

@@ -228,15 +228,6 @@ static struct dialect_cell make_cell(struct translation *t, const struct row_of 
     return cell;
 }
 
-/* What counters had before the run is not what it used. */
-static void begin_row(const struct translation *t, const struct row_of *r,
-                      struct translation_row *state)
-{
-    bool from_before = r->source->fact(r->source->of, FACT_SINCE, r->target) > 0;
-    for (size_t i = 0; from_before && i < t->table->count; i++)
-        state->before[i] = (double)NAN;
-}
-
 static void make_row(struct translation *t, const struct row_of *r, size_t number)
 {
     struct translation_row *state = &t->rows[number];
@@ -260,7 +251,7 @@ static void add_sample(const struct translation *t, const struct row_of *r, size
         if (isnan(value) || !(weight > 0))
             continue;
         state->weights[i] += weight;
-        state->means[i] += (value - state->means[i]) * weight / state->weights[i];
+        state->means[i] += (value - state->means[i]) * (weight / state->weights[i]);
     }
 }
 
@@ -268,6 +259,24 @@ static size_t samples_wanted(const struct translation *t)
 {
     int i = t->table->averages ? dialect_option_number(t->choice->dialect, "samples", 7) : -1;
     return i < 0 ? 1 : (size_t)t->choice->options[i].number;
+}
+
+/* What counters had before the run is not what it used. A row of several samples begins with the
+ * first of them. */
+static void begin_row(const struct translation *t, const struct row_of *r,
+                      struct translation_row *state)
+{
+    bool is_long = samples_wanted(t) > 1;
+    if (!(r->source->fact(r->source->of, FACT_SINCE, r->target) > 0))
+        return;
+    for (size_t i = 0; i < t->table->count; i++) {
+        enum dialect_take take = t->table->columns[i].take;
+        state->before[i] = (double)NAN;
+        if (is_long && (take == TAKE_DELTA || take == TAKE_RATE))
+            state->before[i] = look(t, r, i, state);
+    }
+    if (is_long)
+        state->elapsed = r->source->fact(r->source->of, FACT_ELAPSED, 0);
 }
 
 int translation_put(struct translation *t, const struct dialect_source *s, bool last)

@@ -106,11 +106,13 @@ static double taken_fact(const void *of, enum dialect_fact fact, size_t target)
 {
     (void)target;
     const struct toll_translator *tr = of;
+    if (!isnan(tr->facts[fact]))
+        return tr->facts[fact];
     switch (fact) {
     case FACT_TIME: return dialect_seconds(tr->frame->head.real_ns);
     case FACT_ELAPSED: return (double)tr->frame->head.elapsed_ns / 1e9;
     case FACT_INTERVAL: return (double)tr->frame->head.interval_ns / 1e9;
-    default: return tr->facts[fact];
+    default: return (double)NAN;
     }
 }
 

@@ -62,6 +62,7 @@ def test_name_and_contents(wheel):
     info = f"toll-{toll.__version__}.dist-info"
     for name in ("toll/_toll.abi3.so", "toll/_toll.pyi", "toll/py.typed", "toll/bin/toll"):
         assert name in names
+    assert "toll/compat/resource_tracker.py" in names
     assert {f"{info}/{name}" for name in ("LICENSE", "METADATA", "WHEEL", "RECORD")} <= set(names)
     assert f"toll-{toll.__version__}.data/scripts/toll" in names
 

@@ -58,6 +58,58 @@ static void test_rows(void **state)
     sample_remove(&s);
 }
 
+/* Looks one by one: they are of no run, and count from the birth of the process. */
+static void test_looks(void **state)
+{
+    struct sample s;
+    struct toll_translator *tr;
+    sample_make(&s, NULL);
+    s.entity.kind = ENTITY_TARGET;
+    static struct entity self = {.kind = ENTITY_SELF};
+    s.frame.self.entity = &self;
+    s.frame.target[PART_MAIN].row = s.frame.target[PART_DESCENDANTS].row = NULL;
+    assert_int_equal(toll_translator_new(&tr, "resource-tracker,columns=v2", NULL), 0);
+    assert_int_equal(toll_translator_tell(tr, "since", 1), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        row_put_u64(&s.parts[PART_COMBINED], process_cpu_seconds, (3 + i) * NS_PER_SECOND);
+        assert_int_equal(toll_translator_tell(tr, "elapsed", 100 + 4 * i), 0);
+        struct toll_frame *frame = take(&s);
+        assert_int_equal(toll_translator_frame(tr, frame), 1);
+        toll_frame_free(frame);
+        double cores = toll_translator_value(tr, 0, column(tr, "cpu_usage"));
+        assert_true(i ? cores == 0.25 : isnan(cores));
+    }
+    toll_translator_free(tr);
+    sample_remove(&s);
+}
+
+/* A row of several samples begins with the first of them. */
+static void test_long_rows(void **state)
+{
+    struct sample s;
+    struct toll_translator *tr;
+    sample_make(&s, NULL);
+    s.entity.kind = ENTITY_TARGET;
+    static struct entity self = {.kind = ENTITY_SELF};
+    s.frame.self.entity = &self;
+    s.frame.target[PART_MAIN].row = s.frame.target[PART_DESCENDANTS].row = NULL;
+    assert_int_equal(toll_translator_new(&tr, "process-metrics,samples=2,prefix=", NULL), 0);
+    assert_int_equal(toll_translator_tell(tr, "since", 1), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        row_put_u64(&s.parts[PART_COMBINED], process_cpu_seconds, (7 + i) * NS_PER_SECOND);
+        row_put_u64(&s.parts[PART_COMBINED], process_threads_count, 3);
+        s.frame.elapsed_ns += 2 * NS_PER_SECOND;
+        s.frame.interval_ns = (i + 1) * 333333333;
+        struct toll_frame *frame = take(&s);
+        assert_int_equal(toll_translator_frame(tr, frame), (int)i);
+        toll_frame_free(frame);
+    }
+    assert_float_equal(toll_translator_value(tr, 0, column(tr, "cpu_usage_percentage")), 50, 0);
+    assert_true(toll_translator_value(tr, 0, column(tr, "num_threads")) == 3);
+    toll_translator_free(tr);
+    sample_remove(&s);
+}
+
 static void test_mistakes(void **state)
 {
     struct toll_translator *tr;
@@ -92,8 +144,8 @@ static void test_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_rows),      cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_long_rows), cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

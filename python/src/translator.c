@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ * Translator: frames as the rows of a dialect. Its calls take microseconds; the GIL is its lock. */
+#include "binding.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+struct translator {
+    PyObject_HEAD PyObject *module; /* owned */
+    struct toll_translator *tr;     /* owned */
+};
+
+PyObject *translator_object(PyObject *module, PyObject *args)
+{
+    const char *dialect;
+    struct toll_translator *tr = NULL;
+    struct toll_error e = {0};
+    if (!PyArg_ParseTuple(args, "s", &dialect))
+        return NULL;
+    int r = toll_translator_new(&tr, dialect, &e);
+    if (r < 0)
+        return raise_error(r, &e, "cannot translate into this dialect");
+    struct translator *self = (struct translator *)PyType_GenericAlloc(
+        binding_of(module)->translator_type, 0);
+    if (!self) {
+        toll_translator_free(tr);
+        return NULL;
+    }
+    Py_INCREF(module);
+    self->module = module;
+    self->tr = tr;
+    return (PyObject *)self;
+}
+
+static void translator_dealloc(PyObject *object)
+{
+    struct translator *self = (struct translator *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    toll_translator_free(self->tr);
+    Py_CLEAR(self->module);
+    freefunc release = PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyObject *tell(PyObject *object, PyObject *args)
+{
+    const char *fact;
+    double value;
+    if (!PyArg_ParseTuple(args, "sd", &fact, &value))
+        return NULL;
+    int r = toll_translator_tell(((struct translator *)object)->tr, fact, value);
+    if (r < 0)
+        return raise_error(r, NULL, "there is no such fact");
+    Py_RETURN_NONE;
+}
+
+static PyObject *columns(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct translator *self = (struct translator *)object;
+    PyObject *all = PyList_New(0);
+    const char *name;
+    for (size_t i = 0; all && (name = toll_translator_column(self->tr, i)); i++) {
+        PyObject *one = PyUnicode_FromString(name);
+        if (!one || PyList_Append(all, one) < 0)
+            Py_CLEAR(all);
+        Py_XDECREF(one);
+    }
+    return all;
+}
+
+/* A number is whole or not as the dialect writes it: a 0 for what is not there is a bare one. */
+static PyObject *cell(struct translator *self, size_t row, size_t column)
+{
+    const char *text = toll_translator_text(self->tr, row, column);
+    double value = toll_translator_value(self->tr, row, column);
+    if (!text)
+        Py_RETURN_NONE;
+    if (isnan(value))
+        return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    if (strpbrk(text, ".en"))
+        return PyFloat_FromDouble(PyOS_string_to_double(text, NULL, NULL));
+    return PyLong_FromString(text, NULL, 10);
+}
+
+static PyObject *row_tuple(struct translator *self, size_t row)
+{
+    size_t count = 0;
+    while (toll_translator_column(self->tr, count))
+        count++;
+    PyObject *values = PyTuple_New((Py_ssize_t)count);
+    for (size_t i = 0; values && i < count; i++) {
+        PyObject *one = cell(self, row, i);
+        if (!one || PyTuple_SetItem(values, (Py_ssize_t)i, one) < 0)
+            Py_CLEAR(values);
+    }
+    return values;
+}
+
+static PyObject *frame_rows(PyObject *object, PyObject *frame)
+{
+    struct translator *self = (struct translator *)object;
+    const struct toll_frame *seen = frame_of(self->module, frame);
+    if (!seen)
+        return NULL;
+    int count = toll_translator_frame(self->tr, seen);
+    if (count < 0)
+        return raise_error(count, NULL, "this dialect has no columns for what the frame is of");
+    PyObject *rows = PyList_New(count);
+    for (int i = 0; rows && i < count; i++) {
+        PyObject *one = row_tuple(self, (size_t)i);
+        if (!one || PyList_SetItem(rows, i, one) < 0)
+            Py_CLEAR(rows);
+    }
+    return rows;
+}
+
+static PyMethodDef methods[] = {
+    {"tell", tell, METH_VARARGS, "tell($self, fact, value, /)\n--\n\nWhat frames do not say."},
+    {"columns", columns, METH_NOARGS,
+     "columns($self, /)\n--\n\nTheir names; none before the first frame."},
+    {"rows", frame_rows, METH_O, "rows($self, frame, /)\n--\n\nThe rows that came of a frame."},
+    {NULL, NULL, 0, NULL},
+};
+
+PyTypeObject *translator_type_new(void)
+{
+    static char doc[] = "Frames as rows of a dialect. Python programs use toll.Translator.";
+    PyType_Slot slots[] = {
+        {Py_tp_doc, doc},
+        {Py_tp_new, refuse_new},
+        {Py_tp_dealloc, translator_dealloc},
+        {Py_tp_methods, methods},
+        {0, NULL},
+    };
+    PyType_Spec spec = {
+        .name = "toll._toll.Translator",
+        .basicsize = sizeof(struct translator),
+        .flags = Py_TPFLAGS_DEFAULT,
+        .slots = slots,
+    };
+    return (PyTypeObject *)PyType_FromSpec(&spec);
+}

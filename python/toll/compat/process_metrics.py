@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""ProcessMetricsMonitor of stouputils: the figures of a process tree in a run of MLflow.
+
+    from toll.compat.process_metrics import ProcessMetricsMonitor
+
+    with mlflow.start_run():
+        with ProcessMetricsMonitor(pid=12345, sampling_interval=5):
+            work()
+
+Whatever goes wrong is a warning in the log, never an exception.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import threading
+from typing import Any, Dict, Optional
+
+from .._dialects import Cell, Translator, dialect_columns
+from .._track import track
+from .._tracker import Track
+
+__all__ = ["ProcessMetricsMonitor"]
+
+DIALECT = "process-metrics"
+_LOG = logging.getLogger(__name__)
+
+
+def _mlflow() -> Any:
+    """The module, or None."""
+    try:
+        return importlib.import_module("mlflow")
+    except ImportError:
+        return None
+
+
+class ProcessMetricsMonitor:
+    """Nine figures of a process with its children, logged to the active run of MLflow.
+
+    A sample is taken every `sampling_interval` seconds, and `samples_before_logging` of them make
+    what is logged: the means of gauges, and I/O as it is by then. start() and finish(), or a block,
+    also an asynchronous one. `max_memory_megabytes` is what memory_usage_percentage is of, the
+    memory of the machine by default; with `max_cpu_count` cpu_usage_percentage is divided by it.
+    """
+
+    def __init__(
+        self,
+        pid: Optional[int] = None,
+        children: bool = True,
+        sampling_interval: float = 10.0,
+        samples_before_logging: int = 1,
+        prefix: str = "process/",
+        verbose: bool = False,
+        max_memory_megabytes: Optional[float] = None,
+        max_cpu_count: Optional[float] = None,
+    ) -> None:
+        self.pid: int = pid or os.getpid()
+        self.children = children
+        self.sampling_interval = sampling_interval
+        self.samples_before_logging = max(1, samples_before_logging)
+        self.prefix = prefix
+        self.verbose = verbose
+        self.max_memory_megabytes = max_memory_megabytes
+        self.max_cpu_count = max_cpu_count
+        self.run_id: Optional[str] = None
+        self.step = 0
+        self.thread: Optional[threading.Thread] = None
+        self._track: Optional[Track] = None
+        self._owner = os.getpid()
+        # The table's first columns are when and how often, which MLflow is told otherwise.
+        self._keys = [c.name for c in dialect_columns(DIALECT) if not c.terms.startswith("@")]
+
+    # ---- Life ------------------------------------------------------------------------------------
+
+    def __enter__(self) -> "ProcessMetricsMonitor":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+
+    async def __aenter__(self) -> "ProcessMetricsMonitor":
+        return self.__enter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.__exit__()
+
+    def _say(self, sentence: str) -> None:
+        if self.verbose:
+            _LOG.info(sentence)
+
+    def start(self) -> None:
+        """Begin, when there is such a process and a run of MLflow is active."""
+        if self.thread is not None:
+            _LOG.warning("ProcessMetricsMonitor is already running.")
+            return
+        if not os.path.exists(f"/proc/{self.pid}"):
+            _LOG.warning("PID %s does not exist. ProcessMetricsMonitor will not start.", self.pid)
+            return
+        mlflow = _mlflow()
+        if mlflow is None:
+            _LOG.warning("MLflow is not installed. ProcessMetricsMonitor will not start.")
+            return
+        run = mlflow.active_run()
+        if run is None:
+            _LOG.warning("No active MLflow run found. ProcessMetricsMonitor will not start.")
+            return
+        try:
+            self._track = self._measure().start()
+        except (OSError, ValueError, TypeError) as error:
+            _LOG.warning("%s. ProcessMetricsMonitor will not start.", error)
+            return
+        self.run_id = str(run.info.run_id)
+        self._owner = os.getpid()
+        self.thread = threading.Thread(
+            target=self.monitor_loop, args=(self._track,), daemon=True, name="ProcessMetricsMonitor"
+        )
+        self.thread.start()
+        self._say(f"Measuring process {self.pid} for MLflow run {self.run_id}.")
+
+    def finish(self) -> None:
+        """Stop, and log what has not been logged yet."""
+        if self.thread is None or self._track is None or os.getpid() != self._owner:
+            return
+        try:
+            self._track.stop()
+        except OSError as error:
+            _LOG.warning("%s", error)
+        self.thread.join()
+        self.thread = self._track = None
+        self._say(f"Process {self.pid} is not measured any more.")
+
+    # ---- Samples ---------------------------------------------------------------------------------
+
+    def _measure(self) -> Track:
+        return track(
+            self.pid,
+            children=self.children,
+            interval=self.sampling_interval,
+            memory="pss",
+            processes=None,
+            system=self.max_memory_megabytes is None,
+            since_start=True,
+        )
+
+    def _translator(self, samples: int) -> Translator:
+        words = [DIALECT, f"samples={samples}", f"prefix={self.prefix}"]
+        if self.max_memory_megabytes is not None:
+            words.append(f"max_memory_megabytes={self.max_memory_megabytes:g}")
+        if self.max_cpu_count is not None:
+            words.append(f"max_cpu_count={self.max_cpu_count:g}")
+        return Translator(",".join(words), pid=self.pid, since=1)
+
+    def _figures(self, row: Dict[str, Cell]) -> Dict[str, float]:
+        """What is not known is not logged."""
+        return {
+            key: float(value)
+            for key, value in row.items()
+            if key[len(self.prefix) :] in self._keys and isinstance(value, (int, float))
+        }
+
+    def collect_once(self) -> Dict[str, float]:
+        """The figures of now, without the prefix."""
+        with self._measure() as t:
+            frames = iter(t)
+            translator = self._translator(1)
+            rows = [row for _ in range(2) for row in translator.rows(next(frames))]
+        cut = len(self.prefix)
+        return {key[cut:]: value for key, value in self._figures(rows[-1]).items()}
+
+    def publish(self, metrics: Dict[str, float]) -> None:
+        """Log figures to the run. One that fails is told, and the next one tried all the same."""
+        try:
+            _mlflow().log_metrics(metrics, step=self.step, run_id=self.run_id)
+        except Exception as error:
+            _LOG.warning("Failed to log process metrics at step %s: %s", self.step, error)
+            return
+        self.step += 1
+
+    def monitor_loop(self, tracker: Track) -> None:
+        """What the thread does, until the tracker is stopped."""
+        translator = self._translator(self.samples_before_logging)
+        for frame in tracker:
+            rows = translator.rows(frame)
+            if frame.number == 0 and not frame.last:
+                continue  # of the very start, which is no time to tell of
+            for metrics in map(self._figures, rows):
+                if metrics:
+                    self.publish(metrics)

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""The trackers of resource-tracker (SpareCores), measured by toll.
+
+    from toll.compat.resource_tracker import PidTracker, ResourceTracker, SystemTracker
+
+PidTracker and SystemTracker have the columns of its first releases (clock ticks, kB);
+ProcessTracker and ResourceTracker those of later ones (seconds, MiB).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import sys
+import time
+from typing import Any, Dict, Iterator, Optional, TextIO
+
+from .._dialects import Cell, Translator, dialect_columns
+from .._snapshot import snapshot
+from .._toll import Frame
+from .._track import track, track_machine
+from .._tracker import Track
+from ._resources import ResourceTracker
+from ._table import StatSpec, TinyDataFrame
+
+__all__ = [
+    "PidTracker",
+    "ProcessTracker",
+    "ResourceTracker",
+    "StatSpec",
+    "SystemTracker",
+    "TinyDataFrame",
+]
+
+Row = Dict[str, Cell]
+
+
+@contextlib.contextmanager
+def _destination(path: Optional[str]) -> Iterator[TextIO]:
+    if path is None:
+        yield sys.stdout
+        return
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        yield file
+
+
+class _Tracker:
+    """What is the same of a process and of the machine. A row covers the time since the row before,
+    the first one that since the start."""
+
+    _dialect = "resource-tracker"
+    _columns = "v1"
+    _subject = ""
+
+    def __init__(
+        self,
+        interval: float,
+        autostart: bool,
+        output_file: Optional[str],
+        start_time: Optional[float],
+    ) -> None:
+        self.status = "running"
+        self.interval = interval
+        self.cycle = 0
+        self.start_time = time.time() if start_time is None else start_time
+        self._looks = self._translator()
+        self._looks.tell(since=1)
+        self.stats: Row = {}
+        self.diff_stats()
+        self.cycle = 0
+        if autostart:
+            time.sleep(max(0.0, self.start_time - time.time()))
+            self.start_tracking(output_file)
+
+    def __call__(self) -> None:
+        """Does nothing: it makes an instance callable."""
+
+    def _look(self) -> Frame:
+        raise NotImplementedError
+
+    def _track(self) -> Track:
+        raise NotImplementedError
+
+    def _translator(self) -> Translator:
+        return Translator(f"{self._dialect},columns={self._columns}")
+
+    def diff_stats(self) -> Row:
+        """What was used since the last call, as a row; of a process that has ended nothing is
+        known."""
+        self.cycle += 1
+        self._looks.tell(elapsed=time.monotonic())
+        try:
+            (self.stats,) = self._looks.rows(self._look())
+        except ProcessLookupError:
+            self.status = "exited"
+            columns = dialect_columns(
+                self._dialect, columns=self._columns, subject=self._subject
+            )
+            self.stats = {column.name: None for column in columns}
+        return self.stats
+
+    def start_tracking(self, output_file: Optional[str] = None, print_header: bool = True) -> None:
+        """Write a row every `interval` seconds, until the process has ended; of the machine until
+        somebody interrupts it.
+
+        The rows are CSV, for standard output when no file is named.
+        """
+        with _destination(output_file) as file:
+            writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
+            for row in self._rows():
+                if self.cycle == 0 and print_header:
+                    writer.writerow(row)
+                self.cycle += 1
+                self.stats = row
+                writer.writerow(row.values())
+                file.flush()
+
+    def _rows(self) -> Iterator[Row]:
+        self.cycle = 0
+        translator = self._translator()
+        try:
+            tracker = self._track().start()
+        except ProcessLookupError:
+            self.status = "exited"
+            return
+        seen = 0
+        try:
+            for frame in tracker.until_end():
+                seen = frame.number + 1
+                if frame.number > 0:  # the first is of the very start
+                    yield from translator.rows(frame)
+        finally:
+            tracker.stop()
+        self.status = "exited"
+        for frame in tracker.frames:
+            if frame.number >= seen:
+                yield from translator.rows(frame)
+
+
+class PidTracker(_Tracker):
+    """A process and what it starts, a row of CSV every `interval` seconds.
+
+    With `autostart` the call returns when the process has ended; otherwise start_tracking() does
+    the same, and diff_stats() is one row at a time. `status` is running or exited.
+    """
+
+    _subject = "target"
+
+    def __init__(
+        self,
+        pid: Optional[int] = None,
+        interval: float = 1,
+        children: bool = True,
+        autostart: bool = True,
+        output_file: Optional[str] = None,
+        start_time: Optional[float] = None,
+    ) -> None:
+        self.pid = os.getpid() if pid is None else int(pid)
+        self.children = children
+        super().__init__(interval, autostart, output_file, start_time)
+
+    def _look(self) -> Frame:
+        return snapshot(self.pid, children=self.children, memory="pss")
+
+    def _track(self) -> Track:
+        return track(
+            self.pid,
+            interval=self.interval,
+            children=self.children,
+            memory="pss",
+            processes=None,
+        )
+
+    def _translator(self) -> Translator:
+        return Translator(f"{self._dialect},columns={self._columns}", pid=self.pid)
+
+
+class ProcessTracker(PidTracker):
+    """PidTracker with the columns of later releases: seconds, MiB."""
+
+    _columns = "v2"
+
+    def __init__(
+        self,
+        pid: Optional[int] = None,
+        start_time: Optional[float] = None,
+        interval: float = 1,
+        children: bool = True,
+        autostart: bool = True,
+        output_file: Optional[str] = None,
+    ) -> None:
+        super().__init__(pid, interval, children, autostart, output_file, start_time)
+
+
+class SystemTracker(_Tracker):
+    """The machine, a row of CSV every `interval` seconds, until somebody interrupts it.
+
+    With `autostart` the call does not return; otherwise start_tracking() does the same, and
+    diff_stats() is one row at a time.
+    """
+
+    _subject = "machine"
+
+    def __init__(
+        self,
+        interval: float = 1,
+        autostart: bool = True,
+        output_file: Optional[str] = None,
+        start_time: Optional[float] = None,
+        **options: Any,
+    ) -> None:
+        self._columns = options.pop("columns", "v1")
+        if options:
+            raise TypeError(f"SystemTracker takes no {', '.join(options)}")
+        super().__init__(interval, autostart, output_file, start_time)
+
+    def _look(self) -> Frame:
+        return snapshot(system=True)
+
+    def _track(self) -> Track:
+        return track_machine(interval=self.interval)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""Templates: the keys, their order and the kinds of the values, without the values."""
+
+
+def kind(value):
+    """A dict with the kinds of its values, a list with that of its first; otherwise the kind."""
+    if isinstance(value, dict):
+        return {key: kind(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [kind(value[0])] if value else []
+    return type(value).__name__
+
+
+def same_order(a, b):
+    """Equal, and with the keys in the same order, all the way down."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return list(a) == list(b) and all(same_order(a[key], b[key]) for key in a)
+    return a == b
+
+
+def left_behind(function):
+    """By how many descriptors and threads there are more after a call than before it."""
+    import gc
+    import os
+
+    def count():
+        gc.collect()
+        return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+    function()  # what is opened once and kept
+    before = count()
+    function()
+    return [after - had for had, after in zip(before, count())]
