@@ -171,10 +171,12 @@ enum {
 };
 
 /* Where to write, and in which format. Series (csv, jsonl, lines) are written as it happens,
- * summaries (json, text) at the end. */
+ * summaries (json, text) at the end. What is sent over a network goes from a thread of its own,
+ * and never holds a sample up. */
 struct toll_output {
     size_t size;
-    const char *destination; /* a path whose suffix tells the format; NULL: write to fd */
+    const char *destination; /* a path whose suffix tells the format, or "FORMAT:PLACE"; options
+                                may follow, ",key=value"; NULL: write to fd */
     int fd;                  /* borrowed, stays open; only without a destination */
     const char *format;      /* as toll_format_at lists them; NULL: from the suffix */
     unsigned flags;
@@ -184,12 +186,25 @@ struct toll_output {
 /* One format that can be written. */
 struct toll_format {
     const char *name;
-    const char *suffix; /* ".csv" */
+    const char *suffix; /* ".csv", or "": it is always named, "FORMAT:PLACE" */
     const char *help;   /* for people: what it holds */
+    const char *place;  /* what stands behind "FORMAT:": FILE, URL, … */
 };
 
 /* The i-th format, or NULL behind the last. */
 const struct toll_format *toll_format_at(size_t i);
+
+/* What can be said to one format, behind a comma of the destination. Where a format has options, a
+ * comma that is meant is written twice. */
+struct toll_format_option {
+    const char *name;
+    const char *value;    /* what it takes: TIME, SIZE, NUMBER, TEXT, or words with | between */
+    const char *fallback; /* its default, or "" */
+    const char *help;
+};
+
+/* The i-th option of a format, or NULL behind the last. */
+const struct toll_format_option *toll_format_option_at(const struct toll_format *format, size_t i);
 
 /* ---- Dialects: the names and units of other tools ------------------------------------------ */
 

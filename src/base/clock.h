@@ -31,5 +31,8 @@ uint64_t clock_own_cpu(void);
 /* CPU time of the calling thread. */
 uint64_t clock_thread_cpu(void);
 
+/* CPU time of a thread of the calling process; 0 when there is no such thread. */
+uint64_t clock_cpu_of_thread(pid_t thread);
+
 /* What the kernel tells in microseconds (struct rusage). */
 uint64_t clock_of_timeval(struct timeval t);

@@ -219,12 +219,33 @@ bool scan_line(struct scan *s, struct scan *ret_line)
     return true;
 }
 
+struct unit {
+    const char *suffix; /* NULL behind the last */
+    uint64_t size;
+};
+
+/* A number with one of the units right behind it. */
+static int scan_measured(const char *text, const struct unit *units, uint64_t *ret)
+{
+    struct scan s = scan_string(text);
+    double number;
+    if (!scan_decimal(&s, &number))
+        return -EINVAL;
+    for (; units->suffix; units++) {
+        if (strcmp(s.at, units->suffix) != 0)
+            continue;
+        double measured = number * (double)units->size;
+        if (measured > 1e18)
+            return -EINVAL;
+        *ret = (uint64_t)(measured + 0.5);
+        return 0;
+    }
+    return -EINVAL;
+}
+
 int scan_duration(const char *text, uint64_t *ret_ns)
 {
-    static const struct {
-        const char *suffix;
-        uint64_t ns;
-    } units[] = {
+    static const struct unit units[] = {
         {"ns", 1},
         {"us", NS_PER_US},
         {"ms", NS_PER_MS},
@@ -234,19 +255,18 @@ int scan_duration(const char *text, uint64_t *ret_ns)
         {"h", 3600 * NS_PER_SECOND},
         {"d", 86400 * NS_PER_SECOND},
         {"", NS_PER_SECOND},
+        {0},
     };
-    struct scan s = scan_string(text);
-    double number;
-    if (!scan_decimal(&s, &number))
-        return -EINVAL;
-    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-        if (strcmp(s.at, units[i].suffix) != 0)
-            continue;
-        double ns = number * (double)units[i].ns;
-        if (ns > 1e18)
-            return -EINVAL;
-        *ret_ns = (uint64_t)(ns + 0.5);
-        return 0;
-    }
-    return -EINVAL;
+    return scan_measured(text, units, ret_ns);
+}
+
+int scan_size(const char *text, uint64_t *ret_bytes)
+{
+    static const struct unit units[] = {
+        {"", 1},        {"B", 1},         {"kB", 1000},
+        {"K", 1 << 10}, {"KiB", 1 << 10}, {"MB", 1000000},
+        {"M", 1 << 20}, {"MiB", 1 << 20}, {"GB", 1000000000},
+        {"G", 1 << 30}, {"GiB", 1 << 30}, {0},
+    };
+    return scan_measured(text, units, ret_bytes);
 }

@@ -48,3 +48,6 @@ bool scan_line(struct scan *s, struct scan *ret_line);
 /* What people write: 250ms, 1.5s, 2m, 1h, 100us; a bare number is seconds.
  * 0, or -EINVAL. */
 int scan_duration(const char *text, uint64_t *ret_ns);
+
+/* 4096, 64K, 16MiB, 1.5G: powers of 1024; kB, MB, GB are powers of 1000. 0, or -EINVAL. */
+int scan_size(const char *text, uint64_t *ret_bytes);

@@ -36,6 +36,7 @@ int doctor_main(int argc, char **argv);
 int mark_main(int argc, char **argv);
 int metrics_main(int argc, char **argv);
 int dialects_main(int argc, char **argv);
+int sinks_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
 int help_main(int argc, char **argv);
 

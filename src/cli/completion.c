@@ -53,12 +53,15 @@ void completion_add_words(struct buf *b, const struct subcommand *s, const char 
     for (const char *word = s->arguments; *(word += strspn(word, marks)); word += length) {
         length = strcspn(word, marks);
         bool subcommand = strncmp(word, "SUBCOMMAND", length) == 0;
-        if (!subcommand && isupper((unsigned char)*word))
+        bool format = strncmp(word, "FORMAT", length) == 0;
+        if (!subcommand && !format && isupper((unsigned char)*word))
             continue;
         buf_puts(b, first ? "" : between);
         first = false;
         if (subcommand)
             completion_add_subcommands(b, between);
+        else if (format)
+            completion_add_formats(b, between);
         else
             buf_add(b, word, length);
     }

@@ -28,6 +28,17 @@ const char *dialect_series(const struct settings *s)
     return NULL;
 }
 
+/* "run.om,every=5s": the suffix stands before options. */
+static bool has_options_behind(const char *path, const struct toll_format *f)
+{
+    if (!toll_format_option_at(f, 0))
+        return false;
+    for (const char *at = strstr(path, f->suffix); at; at = strstr(at + 1, f->suffix))
+        if (at > path && at[strlen(f->suffix)] == ',')
+            return true;
+    return false;
+}
+
 const char *output_format(const struct settings *s, const char *output, const char **ret_path)
 {
     const struct toll_format *f;
@@ -40,7 +51,7 @@ const char *output_format(const struct settings *s, const char *output, const ch
         }
     }
     for (size_t i = 0; (f = toll_format_at(i)); i++)
-        if (ends_with(output, f->suffix))
+        if (*f->suffix && (ends_with(output, f->suffix) || has_options_behind(output, f)))
             return f->name;
     return s->format ? s->format : dialect_series(s);
 }

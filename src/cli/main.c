@@ -45,6 +45,8 @@ const struct subcommand subcommands[] = {
      NULL},
     {"dialects", "[--json] [NAME]", "list the tools whose columns can be written", dialects_main,
      false, 0, NULL, NULL},
+    {"sinks", "[--json | --markdown] [FORMAT]", "list where figures can go", sinks_main, false, 0,
+     NULL, NULL},
     {"help", "[SUBCOMMAND]", "explain toll or a subcommand", help_main, false, 0, NULL, NULL},
     {"completion", "bash | zsh | fish", "print a shell's completion script", completion_main, true,
      0, NULL, NULL},

@@ -244,10 +244,11 @@ const struct option options[] = {
      set_interval},
     {"output", 'o', "FILE", NULL, offsetof(struct settings, outputs), false, ANY,
      "write to FILE; its suffix tells the format: .csv, .jsonl (samples), .json, .txt (summary); "
-     "or FORMAT:FILE; - is stdout where no command has it",
+     "or FORMAT:FILE, or FORMAT:URL, with options behind commas (see 'toll sinks'); - is stdout "
+     "where no command has it",
      set_output},
     {"format", 'f', "FORMAT", NULL, 0, false, ANY,
-     "the format of outputs whose name does not tell one: csv, jsonl, json, text or lines",
+     "the format of outputs whose name does not tell one: csv, jsonl, json, text, lines, …",
      set_format},
     {"dialect", 0, "NAME[,OPTION=VALUE]", NULL, 0, false, ANY,
      "write with the columns and units of another tool, where the format of an output has it; see "

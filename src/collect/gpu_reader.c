@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 /* The figures of drivers are no finer than this. */
 #define SPACING_NS (100 * NS_PER_MS)
@@ -419,13 +418,4 @@ uint64_t gpu_reader_busy_ns(struct gpu_reader *r)
 pid_t gpu_reader_thread(const struct gpu_reader *r)
 {
     return r->thread_id;
-}
-
-uint64_t gpu_reader_cpu_ns(struct gpu_reader *r)
-{
-    clockid_t clock;
-    struct timespec used;
-    if (pthread_getcpuclockid(r->thread, &clock) || clock_gettime(clock, &used))
-        return 0;
-    return (uint64_t)used.tv_sec * NS_PER_SECOND + (uint64_t)used.tv_nsec;
 }

@@ -48,6 +48,5 @@ bool gpu_reader_has_child(struct gpu_reader *r, pid_t pid);
 /* How long the vendors have been beginning, or the devices being read; 0 when neither. */
 uint64_t gpu_reader_busy_ns(struct gpu_reader *r);
 
-/* The thread, and the CPU time it has used. */
+/* The thread. */
 pid_t gpu_reader_thread(const struct gpu_reader *r);
-uint64_t gpu_reader_cpu_ns(struct gpu_reader *r);

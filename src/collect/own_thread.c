@@ -21,14 +21,17 @@ static int open_io(pid_t thread)
 void own_thread_begin(struct own_thread *o, unsigned threads)
 {
     *o = (struct own_thread){
-        .pid = getpid(), .thread = (pid_t)syscall(SYS_gettid), .threads = threads, .other_io = -1};
+        .pid = getpid(), .thread = (pid_t)syscall(SYS_gettid), .threads = threads};
     o->io = open_io(o->thread);
 }
 
 void own_thread_add(struct own_thread *o, pid_t thread)
 {
     o->threads++;
-    o->other_io = open_io(thread);
+    if (o->other_count < OWN_THREADS_AT_MOST) {
+        o->others[o->other_count].thread = thread;
+        o->others[o->other_count++].io = open_io(thread);
+    }
 }
 
 void own_thread_done(struct own_thread *o)
@@ -36,7 +39,8 @@ void own_thread_done(struct own_thread *o)
     if (!o->pid)
         return;
     close_p(&o->io);
-    close_p(&o->other_io);
+    for (size_t i = 0; i < o->other_count; i++)
+        close_p(&o->others[i].io);
 }
 
 static void take_out(struct row *row, enum metric_id id, uint64_t used)
@@ -50,8 +54,11 @@ void own_thread_leave_out(const struct own_thread *o, struct row *row)
     struct rusage used;
     if (getrusage(RUSAGE_THREAD, &used) < 0)
         return;
+    uint64_t others_ns = 0;
+    for (size_t i = 0; i < o->other_count; i++)
+        others_ns += clock_cpu_of_thread(o->others[i].thread);
     take_out(row, process_cpu_seconds,
-             clock_of_timeval(used.ru_utime) + clock_of_timeval(used.ru_stime) + o->other_cpu_ns);
+             clock_of_timeval(used.ru_utime) + clock_of_timeval(used.ru_stime) + others_ns);
     take_out(row, process_cpu_user_seconds, clock_of_timeval(used.ru_utime));
     take_out(row, process_cpu_system_seconds, clock_of_timeval(used.ru_stime));
     take_out(row, process_faults_minor_count, (uint64_t)used.ru_minflt);
@@ -87,8 +94,9 @@ void own_thread_leave_out_io(const struct own_thread *o, struct row *row, uint64
     io.written_bytes += wakes;
     io.write_calls += wakes;
     take_out_io(row, &io);
-    if (read_io(o->other_io, &other))
-        take_out_io(row, &other);
+    for (size_t i = 0; i < o->other_count; i++)
+        if (read_io(o->others[i].io, &other))
+            take_out_io(row, &other);
 }
 
 void own_thread_children(struct inherited *inherited)

@@ -8,14 +8,19 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+enum { OWN_THREADS_AT_MOST = 16 };
+
 struct own_thread {
     pid_t pid; /* of the program that measures itself; 0: no program does */
     pid_t thread;
-    unsigned threads;      /* of the tracker */
-    int io;                /* kept descriptor of the thread's io file, -1: not to be had */
-    uint64_t other_cpu_ns; /* of a further thread of the tracker */
-    int other_io;          /* … and its io file, likewise */
-    atomic_uint wakes;     /* by other threads of the program, a byte each */
+    unsigned threads;  /* of the tracker */
+    int io;            /* kept descriptor of the thread's io file, -1: not to be had */
+    atomic_uint wakes; /* by other threads of the program, a byte each */
+    size_t other_count;
+    struct {
+        pid_t thread; /* a further one of the tracker … */
+        int io;       /* … and its io file, likewise */
+    } others[OWN_THREADS_AT_MOST];
 };
 
 /* For the calling thread; threads: how many the tracker has. */

@@ -29,6 +29,17 @@ const struct toll_format *toll_format_at(size_t i)
     return NULL;
 }
 
+const struct toll_format_option *toll_format_option_at(const struct toll_format *format, size_t i)
+{
+    for (size_t k = 0; sink_kinds[k]; k++)
+        for (size_t n = 0; format == &sink_kinds[k]->format && sink_kinds[k]->options &&
+                           sink_kinds[k]->options[n].facts.name;
+             n++)
+            if (n == i)
+                return &sink_kinds[k]->options[n].facts;
+    return NULL;
+}
+
 /* ---- A tracker ------------------------------------------------------------------------------- */
 
 int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *options,

@@ -11,6 +11,7 @@
 #include "engine/membership.h"
 #include "engine/network.h"
 #include "engine/outputs.h"
+#include "engine/own_threads.h"
 #include "engine/reap.h"
 #include "engine/replay.h"
 #include "engine/surroundings.h"
@@ -52,6 +53,7 @@ static void begin_common(struct toll_tracker *t)
     gpus_open(t);
     t->started = true;
     outputs_begin(t);
+    own_threads_leave_out(t);
 }
 
 /* … and those that are not a replay. */
@@ -64,18 +66,19 @@ static void begin_live(struct toll_tracker *t)
     begin_common(t);
 }
 
-/* The command is told where its marks go. */
-static int launch_with_marks(struct toll_tracker *t, char *const argv[], struct toll_launch *asked,
-                             struct toll_error *e)
+/* The command is told where its marks go, and what its outputs have to tell it. */
+static int launch_informed(struct toll_tracker *t, char *const argv[], struct toll_launch *asked,
+                           struct toll_error *e)
 {
+    struct environment more = {0};
     mark_intake_listen(t);
-    char *variable = NULL;
-    char **environment = t->marks.socket.fd >= 0
-                             ? mark_socket_environment(&t->marks.socket, &variable)
-                             : NULL;
+    if (t->marks.socket.fd >= 0)
+        mark_socket_tell(&t->marks.socket, &more);
+    outputs_environment(t, &more);
+    char **environment = more.count ? environment_make(&more) : NULL;
     int r = launch(&t->launched, argv, environment, asked, e);
     free(environment);
-    free(variable);
+    environment_done(&more);
     if (r < 0)
         mark_socket_close(&t->marks.socket);
     return r;
@@ -100,7 +103,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     t->run.start_real_ns = clock_real(NULL);
     if (targets_set_launched(t) < 0)
         return err_set(e, -ENOMEM, "no memory to measure");
-    r = launch_with_marks(t, argv, &asked, e);
+    r = launch_informed(t, argv, &asked, e);
     if (request && request->size >= offsetof(struct toll_launch, exec_errno) + sizeof(int))
         request->exec_errno = asked.exec_errno;
     if (r < 0)

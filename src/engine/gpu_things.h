@@ -49,7 +49,6 @@ struct gpus {
     bool is_fresh;  /* it is not older than what a driver says anyway */
     bool is_known;  /* whose processes they are: what members have is in their rows */
     bool none_told, late_told, scope_told;
-    uint64_t cpu_ns; /* of the thread that reads, at the sample before */
     pid_t *pids;     /* owned, of members */
     size_t pid_capacity;
 };

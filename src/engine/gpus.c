@@ -98,8 +98,6 @@ void gpus_open(struct toll_tracker *t)
     if (r < 0 && t->gpus.choice.is_asked)
         outputs_note(t, "GPUs cannot be read: %s", strerror(-r));
     t->run.gpus = t->gpus.reader != NULL;
-    if (t->gpus.reader && t->reader.own.pid)
-        own_thread_add(&t->reader.own, gpus_thread(t));
     gpus_ask(t, clock_mono(NULL));
 }
 
@@ -119,11 +117,6 @@ void gpus_close(struct toll_tracker *t)
 pid_t gpus_thread(const struct toll_tracker *t)
 {
     return t->gpus.reader ? gpu_reader_thread(t->gpus.reader) : 0;
-}
-
-uint64_t gpus_cpu_ns(const struct toll_tracker *t)
-{
-    return t->gpus.reader ? gpu_reader_cpu_ns(t->gpus.reader) : 0;
 }
 
 bool gpus_own_child(const struct toll_tracker *t, pid_t pid)
@@ -217,7 +210,6 @@ void gpus_tick(struct toll_tracker *t)
     struct gpus *g = &t->gpus;
     if (!g->reader)
         return;
-    t->reader.own.other_cpu_ns = gpu_reader_cpu_ns(g->reader);
     if (t->frame.last && gpu_reader_vendors(g->reader) != 0) {
         gpus_ask(t, 0);
         gpu_reader_wait_frame(g->reader, LAST_FRAME_MS);

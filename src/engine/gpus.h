@@ -30,8 +30,5 @@ void gpus_ask(struct toll_tracker *t, uint64_t due_ns);
 /* The thread that reads them, 0: there is none. */
 pid_t gpus_thread(const struct toll_tracker *t);
 
-/* CPU time of that thread. */
-uint64_t gpus_cpu_ns(const struct toll_tracker *t);
-
 /* Whether a child of ours is a helper of those who read GPUs. */
 bool gpus_own_child(const struct toll_tracker *t, pid_t pid);

@@ -111,25 +111,11 @@ void mark_socket_close(struct mark_socket *s)
     close_p(&s->fd);
 }
 
-char **mark_socket_environment(const struct mark_socket *s, char **ret_own)
+int mark_socket_tell(const struct mark_socket *s, struct environment *e)
 {
-    static const char name[] = MARK_SOCKET_VARIABLE "=";
-    size_t count = 0, kept = 0, size = sizeof name + sizeof s->address.sun_path;
-    while (environ && environ[count])
-        count++;
-    char **environment = calloc(count + 2, sizeof *environment);
-    char *own = malloc(size);
-    if (!environment || !own) {
-        free(environment);
-        free(own);
-        return NULL;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], name, sizeof name - 1) != 0)
-            environment[kept++] = environ[i];
-    snprintf(own, size, "%s%s", name, s->address.sun_path);
-    environment[kept] = *ret_own = own;
-    return environment;
+    char variable[sizeof MARK_SOCKET_VARIABLE "=" + sizeof s->address.sun_path];
+    snprintf(variable, sizeof variable, MARK_SOCKET_VARIABLE "=%s", s->address.sun_path);
+    return environment_add(e, variable);
 }
 
 /* Room for the sender's credentials and nothing else: descriptors that somebody sends along are

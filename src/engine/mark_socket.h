@@ -2,6 +2,7 @@
  * Where the marks of a command arrive: a socket in a directory that only the user can enter. */
 #pragma once
 
+#include "engine/environment.h"
 #include "toll.h"
 
 #include <limits.h>
@@ -24,9 +25,8 @@ int mark_socket_open(struct mark_socket *s);
  * that is not there; in a forked child nothing is removed. */
 void mark_socket_close(struct mark_socket *s);
 
-/* The environment of this program with the socket in it: the array is the caller's to free, and
- * *ret_own, a string in it, too. NULL when there is no memory. */
-char **mark_socket_environment(const struct mark_socket *s, char **ret_own);
+/* The variable, for a command. 0 or -ENOMEM. */
+int mark_socket_tell(const struct mark_socket *s, struct environment *e);
 
 /* One mark: its length and whose it is. -EAGAIN when there is none; -EPERM for one of another user,
  * -EMSGSIZE for one that is too long. */

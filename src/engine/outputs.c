@@ -42,6 +42,16 @@ static void check(struct toll_tracker *t, struct sink *s, int result)
     tell(t, sentence);
 }
 
+void outputs_environment(struct toll_tracker *t, struct environment *e)
+{
+    for (size_t i = 0; i < t->sink_count; i++) {
+        struct sink *s = t->sinks[i];
+        const char *const *variable = s->kind->environment ? s->kind->environment(s) : NULL;
+        for (; variable && *variable; variable++)
+            environment_add(e, *variable);
+    }
+}
+
 void outputs_begin(struct toll_tracker *t)
 {
     /* All first: nothing may be told to one that has not begun. */
@@ -51,10 +61,22 @@ void outputs_begin(struct toll_tracker *t)
         check(t, t->sinks[i], t->sinks[i]->failure);
 }
 
+/* What a courier could not do, once for each time it begins to fail. */
+static void tell_troubles(struct toll_tracker *t)
+{
+    char why[256], sentence[512];
+    for (size_t i = 0; i < t->sink_count; i++)
+        if (sink_says(t->sinks[i], why, sizeof why)) {
+            snprintf(sentence, sizeof sentence, "%s: %s; the job goes on", t->sinks[i]->name, why);
+            tell(t, sentence);
+        }
+}
+
 void outputs_frame(struct toll_tracker *t)
 {
     for (size_t i = 0; i < t->sink_count; i++)
         check(t, t->sinks[i], sink_frame(t->sinks[i], &t->frame));
+    tell_troubles(t);
 }
 
 void outputs_process_end(struct toll_tracker *t, const struct process_end *e)
@@ -69,9 +91,30 @@ void outputs_mark(struct toll_tracker *t, const struct told_mark *m)
         check(t, t->sinks[i], sink_mark(t->sinks[i], m));
 }
 
+/* Those with couriers first, all at once: what comes of it is in the summary of the others. */
+static void end_couriers(struct toll_tracker *t)
+{
+    struct summary *s = &t->summary;
+    size_t count = 0;
+    for (size_t i = 0; i < t->sink_count; i++) {
+        struct sink *sink = t->sinks[i];
+        if (!sink->courier)
+            continue;
+        sink_summary(sink, s);
+        sink_end(sink);
+        count++;
+    }
+    struct output_summary *outputs = count ? calloc(count, sizeof *outputs) : NULL;
+    for (size_t i = 0; i < t->sink_count && outputs; i++)
+        if (t->sinks[i]->courier)
+            sink_wait(t->sinks[i], &outputs[s->output_count++]);
+    s->outputs = outputs;
+}
+
 int outputs_summary(struct toll_tracker *t)
 {
     int first = 0;
+    end_couriers(t);
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *s = t->sinks[i];
         if (s->dropped)
@@ -82,7 +125,7 @@ int outputs_summary(struct toll_tracker *t)
     }
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *s = t->sinks[i];
-        int r = sink_summary(s, &t->summary);
+        int r = s->courier ? 0 : sink_summary(s, &t->summary);
         if (r < 0 && s->dropped == 1) /* for those that come after it to tell */
             outputs_note(t, "cannot write to '%s': %s", s->name, strerror(-r));
         if (!first)

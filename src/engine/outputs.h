@@ -2,7 +2,11 @@
  * Handing things to every output. One that fails never disturbs another, nor the run. */
 #pragma once
 
+#include "engine/environment.h"
 #include "engine/tracker.h"
+
+/* What the outputs have to say to a command that is about to start. */
+void outputs_environment(struct toll_tracker *t, struct environment *e);
 
 void outputs_begin(struct toll_tracker *t);
 void outputs_frame(struct toll_tracker *t);

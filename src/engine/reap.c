@@ -6,6 +6,7 @@
 #include "engine/gpus.h"
 #include "engine/membership.h"
 #include "engine/outputs.h"
+#include "engine/own_threads.h"
 #include "engine/walk.h"
 #include "parse/pid_status.h"
 
@@ -47,27 +48,46 @@ static void io_add(struct pid_io *sum, const struct pid_io *more)
     sum->storage_cancelled_bytes += more->storage_cancelled_bytes;
 }
 
-enum { QUIET_TRIES = 5 };
+enum { QUIET_TRIES = 10 };
 
-/* The file of the process and that of the thread that reads GPUs, of the same moment: nothing may
- * have moved in between, or else what is left over is less than it was. How many bytes were read
- * of them, from the first on; 0 when there is nothing to be had. */
-static uint64_t read_whole_io(struct toll_tracker *t, struct pid_io *ret, struct pid_io *ret_reader)
+/* What our further threads have read and written together. How many bytes were read to learn it;
+ * 0 when it cannot be. */
+static uint64_t read_others_io(struct toll_tracker *t, const pid_t *threads, size_t count,
+                               struct pid_io *ret)
 {
-    pid_t reader = gpus_thread(t);
-    if (!reader)
+    uint64_t reading = 0;
+    *ret = (struct pid_io){0};
+    for (size_t i = 0; i < count; i++) {
+        char path[64];
+        struct pid_io one;
+        snprintf(path, sizeof path, "self/task/%d/io", (int)threads[i]);
+        uint64_t n = read_io(t, path, &one);
+        if (!n)
+            return 0;
+        reading += n;
+        io_add(ret, &one);
+    }
+    return reading;
+}
+
+/* The file of the process and those of our further threads, of the same moment: nothing may have
+ * moved in between, or else what is left over is less than it was. How many bytes were read of
+ * them, from the first on; 0 when there is nothing to be had. */
+static uint64_t read_whole_io(struct toll_tracker *t, const pid_t *threads, size_t count,
+                              struct pid_io *ret, struct pid_io *ret_others)
+{
+    *ret_others = (struct pid_io){0};
+    if (!count)
         return read_io(t, "self/io", ret);
-    char path[64];
-    snprintf(path, sizeof path, "self/task/%d/io", (int)reader);
     for (unsigned i = 0; i < QUIET_TRIES; i++) {
         struct pid_io before;
-        if (!read_io(t, path, &before))
+        if (!read_others_io(t, threads, count, &before))
             return 0;
         uint64_t first = read_io(t, "self/io", ret);
-        uint64_t second = read_io(t, path, ret_reader);
+        uint64_t second = read_others_io(t, threads, count, ret_others);
         if (!first || !second)
             return 0;
-        if (i + 1 == QUIET_TRIES || memcmp(&before, ret_reader, sizeof before) == 0)
+        if (i + 1 == QUIET_TRIES || memcmp(&before, ret_others, sizeof before) == 0)
             return first + second;
     }
     return 0;
@@ -80,16 +100,19 @@ static bool reaped_io(struct toll_tracker *t, struct pid_io *ret)
 {
     /* Other threads of a host program would be taken for children: then it is not known. */
     struct stat tasks;
-    unsigned own = 1 + (gpus_thread(t) != 0);
+    pid_t threads[OWN_THREADS_AT_MOST];
+    size_t others = own_threads_list(t, threads), own = 1 + others;
+    if (others > OWN_THREADS_AT_MOST)
+        return false;
     if (fstatat(t->root.proc, "self/task", &tasks, 0) < 0 || tasks.st_nlink != 2 + own)
         return false;
-    struct pid_io process, thread, reader = {0};
-    uint64_t reading = read_whole_io(t, &process, &reader);
+    struct pid_io process, thread, beside;
+    uint64_t reading = read_whole_io(t, threads, others, &process, &beside);
     if (!reading || !read_io(t, "thread-self/io", &thread))
         return false;
     thread.read_bytes -= reading;
     thread.read_calls -= own;
-    io_add(&thread, &reader);
+    io_add(&thread, &beside);
     *ret = io_difference(&process, &thread);
     return true;
 }

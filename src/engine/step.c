@@ -3,6 +3,7 @@
 
 #include "engine/gpus.h"
 #include "engine/mark_intake.h"
+#include "engine/own_threads.h"
 #include "engine/reap.h"
 #include "engine/replay.h"
 #include "engine/targets.h"
@@ -51,10 +52,11 @@ int step(struct toll_tracker *t)
     t->lateness_ns = now_ns - t->schedule.deadline_ns;
     tick(t, false);
     uint64_t cpu_ns = row_u64(&t->self_row, self_cpu_seconds);
-    uint64_t gpu_ns = gpus_cpu_ns(t); /* drivers do not make samples dearer */
-    uint64_t cost_ns = left_u64(cpu_ns, t->cpu_ns + t->slow.tick_cpu_ns + gpu_ns - t->gpus.cpu_ns);
+    uint64_t beside_ns = own_threads_cpu_ns(t); /* drivers and servers do not make samples dearer */
+    uint64_t cost_ns = left_u64(cpu_ns,
+                                t->cpu_ns + t->slow.tick_cpu_ns + beside_ns - t->beside_cpu_ns);
     t->cpu_ns = cpu_ns;
-    t->gpus.cpu_ns = gpu_ns;
+    t->beside_cpu_ns = beside_ns;
     schedule_advance(&t->schedule, clock_mono(NULL), cost_ns);
     gpus_ask(t, t->schedule.deadline_ns);
     wakeup_arm(t);

@@ -2,6 +2,7 @@
 #include "engine/tick.h"
 
 #include "engine/gpus.h"
+#include "engine/own_threads.h"
 #include "engine/machine.h"
 #include "engine/mark_intake.h"
 #include "engine/membership.h"
@@ -148,7 +149,7 @@ static void measure_self(struct toll_tracker *t)
     bool refresh = t->frame.last || !t->refreshed_ns || now_ns - t->refreshed_ns >= REFRESH_SELF_NS;
     row_init(row, ENTITY_SELF);
     bool is_alone = !t->background.is_on && !t->is_probe; /* else the memory is the program's */
-    uint64_t beside_ns = t->background.is_on ? gpus_cpu_ns(t) : 0;
+    uint64_t beside_ns = t->background.is_on ? own_threads_cpu_ns(t) : 0;
     self_collect(&t->root, left_u64(t->own_cpu(), t->cpu_base_ns) + beside_ns, row,
                  refresh && is_alone);
     if (refresh)

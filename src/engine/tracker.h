@@ -170,6 +170,7 @@ struct toll_tracker {
     uint64_t (*own_cpu)(void); /* CPU time of this process, or of the thread that samples */
     uint64_t cpu_base_ns;      /* … before the tracker was made */
     uint64_t cpu_ns;           /* … and since, up to the last sample */
+    uint64_t beside_cpu_ns;    /* … of it by further threads of ours */
     uint64_t tick_cost_ns;     /* of the tick before */
     uint64_t lateness_ns;
     uint64_t refreshed_ns; /* own memory was read */

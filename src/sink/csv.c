@@ -170,7 +170,7 @@ static void csv_frame(struct sink *s, const struct frame *f)
 }
 
 const struct sink_kind sink_csv = {
-    .format = {"csv", ".csv", "a table with a row for each sample"},
+    .format = {"csv", ".csv", "a table with a row for each sample", "FILE"},
     .heading = csv_heading,
     .frame = csv_frame,
     .close = csv_close,

@@ -244,13 +244,13 @@ static void text_summary(struct sink *s, const struct summary *summary)
 /* ---- The kinds ------------------------------------------------------------------------------- */
 
 static const struct sink_kind kinds[] = {
-    {.format = {"csv", ".csv", ""},
+    {.format = {"csv", ".csv", "", "FILE"},
      .heading = csv_heading,
      .frame = csv_frame,
      .close = dialect_close},
-    {.format = {"jsonl", ".jsonl", ""}, .frame = jsonl_frame, .close = dialect_close},
-    {.format = {"json", ".json", ""}, .summary = json_summary, .close = dialect_close},
-    {.format = {"text", ".txt", ""}, .summary = text_summary, .close = dialect_close},
+    {.format = {"jsonl", ".jsonl", "", "FILE"}, .frame = jsonl_frame, .close = dialect_close},
+    {.format = {"json", ".json", "", "FILE"}, .summary = json_summary, .close = dialect_close},
+    {.format = {"text", ".txt", "", "FILE"}, .summary = text_summary, .close = dialect_close},
 };
 
 int sink_choose_dialect(const struct sink_kind *kind, const struct dialect_choice *choice,

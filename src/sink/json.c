@@ -15,6 +15,6 @@ static void json_summary(struct sink *s, const struct summary *summary)
 }
 
 const struct sink_kind sink_json = {
-    .format = {"json", ".json", "the summary as one JSON document"},
+    .format = {"json", ".json", "the summary as one JSON document", "FILE"},
     .summary = json_summary,
 };

@@ -194,7 +194,7 @@ static void jsonl_summary(struct sink *s, const struct summary *summary)
 }
 
 const struct sink_kind sink_jsonl = {
-    .format = {"jsonl", ".jsonl", "the record: a JSON object on each line, as it happens"},
+    .format = {"jsonl", ".jsonl", "the record: a JSON object on each line, as it happens", "FILE"},
     .begin = jsonl_begin,
     .frame = jsonl_frame,
     .process_end = jsonl_process_end,

@@ -320,7 +320,7 @@ static void lines_close(struct sink *s)
 }
 
 const struct sink_kind sink_lines = {
-    .format = {"lines", ".lines", "a readable line for each sample"},
+    .format = {"lines", ".lines", "a readable line for each sample", "FILE"},
     .frame = lines_frame,
     .close = lines_close,
 };

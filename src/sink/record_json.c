@@ -290,6 +290,7 @@ void record_json_summary(struct json_out *j, const struct summary *s,
     if (mark_totals_any(&s->marks))
         record_json_marks(j, &s->marks, selection);
     add_survivors(j, s);
+    record_json_outputs(j, s);
     json_key(j, "notes");
     json_array(j);
     for (size_t i = 0; i < s->note_count && i < SUMMARY_NOTES; i++)

@@ -29,5 +29,8 @@ void record_json_marks(struct json_out *j, const struct mark_totals *t,
 void record_json_summary(struct json_out *j, const struct summary *s,
                          const struct selection *selection);
 
+/* "outputs": what came of those that were sent somewhere, where there are any. */
+void record_json_outputs(struct json_out *j, const struct summary *s);
+
 /* "run_joules", where GPUs were read. */
 void record_json_energy(struct json_out *j, const struct summary *s);

@@ -15,20 +15,80 @@
 
 static void list_formats(struct buf *b)
 {
-    for (size_t i = 0; sink_kinds[i]; i++)
-        buf_printf(b, "%s%s (%s)", i ? ", " : "", sink_kinds[i]->format.name,
-                   sink_kinds[i]->format.suffix);
-}
-
-int sink_choose(const char *format, const char *path, const struct sink_kind **ret,
-                struct toll_error *e)
-{
     for (size_t i = 0; sink_kinds[i]; i++) {
         const struct toll_format *f = &sink_kinds[i]->format;
-        if (format ? strcmp(format, f->name) == 0 : path && ends_with(path, f->suffix)) {
-            *ret = sink_kinds[i];
-            return 0;
+        buf_printf(b, "%s%s (%s%s%s)", i ? ", " : "", f->name, f->suffix, *f->suffix ? "" : f->name,
+                   *f->suffix ? "" : ":");
+    }
+}
+
+/* "csv:run.txt" */
+static const struct sink_kind *kind_by_prefix(const char *destination, const char **ret_rest)
+{
+    for (size_t i = 0; sink_kinds[i]; i++) {
+        size_t length = strlen(sink_kinds[i]->format.name);
+        if (strncmp(destination, sink_kinds[i]->format.name, length) == 0 &&
+            destination[length] == ':') {
+            *ret_rest = destination + length + 1;
+            return sink_kinds[i];
         }
+    }
+    return NULL;
+}
+
+static bool ends_like(const struct sink_kind *kind, const char *path, size_t length)
+{
+    size_t tail = strlen(kind->format.suffix);
+    return tail && length > tail && strncmp(path + length - tail, kind->format.suffix, tail) == 0;
+}
+
+/* Where the options of a kind begin behind a path that ends with its suffix: "run.om,every=5s". A
+ * path may have commas itself, so what is behind one should be an option; when none is, it was
+ * meant to be. NULL: the suffix is nowhere. */
+static const char *options_behind(const struct sink_kind *kind, const char *path)
+{
+    size_t length = strlen(path);
+    for (unsigned sure = 2; sure--;) {
+        for (const char *c = kind->options ? strchr(path, ',') : NULL; c; c = strchr(c + 1, ','))
+            if (ends_like(kind, path, (size_t)(c - path)) &&
+                (!sure || sink_options_begin_at(kind->options, c + 1)))
+                return c;
+        if (ends_like(kind, path, length))
+            return path + length;
+    }
+    return NULL;
+}
+
+/* Options that are sure come before the end of all: "run.om,ca=x.csv". */
+static const struct sink_kind *kind_by_path(const char *path)
+{
+    const struct sink_kind *found = NULL;
+    for (size_t i = 0; sink_kinds[i]; i++) {
+        const char *behind = options_behind(sink_kinds[i], path);
+        bool is_sure = behind && *behind &&
+                       sink_options_begin_at(sink_kinds[i]->options, behind + 1);
+        if (is_sure || (behind && (!found || !*behind)))
+            found = sink_kinds[i];
+        if (is_sure)
+            break;
+    }
+    return found;
+}
+
+int sink_choose(const char *format, const char *destination, const struct sink_kind **ret,
+                const char **ret_rest, struct toll_error *e)
+{
+    const char *rest = destination ? destination : "";
+    const struct sink_kind *kind = format ? NULL : kind_by_prefix(rest, &rest);
+    if (!format && !kind)
+        kind = kind_by_path(rest);
+    for (size_t i = 0; format && sink_kinds[i]; i++)
+        if (strcmp(format, sink_kinds[i]->format.name) == 0)
+            kind = sink_kinds[i];
+    if (kind) {
+        *ret = kind;
+        *ret_rest = rest;
+        return 0;
     }
     struct buf formats = {0};
     list_formats(&formats);
@@ -37,7 +97,7 @@ int sink_choose(const char *format, const char *path, const struct sink_kind **r
                 formats.data ? formats.data : "none");
     else
         err_set(e, -EINVAL, "the name of '%s' does not tell a format; there are %s",
-                path ? path : "", formats.data ? formats.data : "none");
+                destination ? destination : "", formats.data ? formats.data : "none");
     buf_done(&formats);
     return -EINVAL;
 }
@@ -92,10 +152,11 @@ static int check_output(const struct toll_output *o, struct toll_error *e)
     return fcntl(o->fd, F_GETFD) < 0 ? err_set(e, -EBADF, "descriptor %d is not open", o->fd) : 0;
 }
 
-/* The format, in its dialect. */
-static int choose_kind(struct sink *s, const struct toll_output *o, struct toll_error *e)
+/* The format, in its dialect. *ret_rest as of sink_choose. */
+static int choose_kind(struct sink *s, const struct toll_output *o, const char **ret_rest,
+                       struct toll_error *e)
 {
-    int r = sink_choose(o->format, o->destination, &s->kind, e);
+    int r = sink_choose(o->format, o->destination, &s->kind, ret_rest, e);
     if (r < 0 || !o->dialect)
         return r;
     s->dialect = calloc(1, sizeof *s->dialect);
@@ -113,9 +174,72 @@ static void drop_dialect(struct sink *s)
     s->dialect = NULL;
 }
 
+/* The place and the options of a destination. Commas in a path that ends with the suffix of its
+ * kind are its own; elsewhere they are doubled. */
+static int read_destination(struct sink *s, const char *text, struct toll_error *e)
+{
+    const struct sink_kind *kind = s->kind;
+    const char *behind = options_behind(kind, text);
+    if (!behind)
+        return sink_options_read(&s->settings, &s->place, kind->format.name, kind->options, text,
+                                 e);
+    s->place = strndup(text, (size_t)(behind - text));
+    if (!s->place)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    return sink_options_take(&s->settings, kind->format.name, kind->options, behind, e);
+}
+
+static enum delivery deliver(void *sink, const struct batch *b, struct attempt *a)
+{
+    struct sink *s = sink;
+    return s->kind->deliver(s, b, a);
+}
+
+static enum delivery leave(void *sink, const struct batch *b, struct attempt *a)
+{
+    struct sink *s = sink;
+    return s->kind->leave(s, b, a);
+}
+
+enum { BATCH_BYTES = 1 << 20 };
+
+/* What the kind may change in its open(). */
+static void make_plan(struct sink *s)
+{
+    s->grace_ns = sink_options_u64(&s->settings, "grace");
+    s->plan = (struct courier_plan){
+        .queue_bytes = sink_options_u64(&s->settings, "queue"),
+        .gather_ns = sink_options_u64(&s->settings, "every"),
+        .batch_bytes = BATCH_BYTES,
+        .thread_name = "toll-sink",
+        .deliver = deliver,
+        .leave = s->kind->leave ? leave : NULL,
+        .arg = s,
+    };
+}
+
+static int open_place(struct sink *s, struct toll_error *e)
+{
+    int r = 0;
+    if (!s->name)
+        s->name = strdup(s->place);
+    if (!s->name)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    if (s->kind->deliver)
+        make_plan(s);
+    if (!s->kind->open)
+        return open_file(s, s->place, e);
+    s->fd = -1;
+    r = s->kind->open(s, e);
+    if (r == 0 && s->kind->deliver && courier_new(&s->courier, &s->plan) < 0)
+        r = err_set(e, -ENOMEM, "no memory for an output");
+    return r;
+}
+
 int sink_open(struct sink **ret, const struct toll_output *output,
               const struct selection *selection, struct toll_error *e)
 {
+    const char *rest;
     int r = check_output(output, e);
     if (r < 0)
         return r;
@@ -123,17 +247,23 @@ int sink_open(struct sink **ret, const struct toll_output *output,
     if (!s)
         return err_set(e, -ENOMEM, "no memory for an output");
     *s = (struct sink){.fd = output->fd, .flags = output->flags, .selection = *selection};
-    r = choose_kind(s, output, e);
+    r = choose_kind(s, output, &rest, e);
+    if (r == 0 && !output->destination && s->kind->open)
+        r = err_set(e, -EINVAL, "%s goes to a place that is named, not to a descriptor",
+                    s->kind->format.name);
     if (r < 0) {
         drop_dialect(s);
         free(s);
         return r;
     }
-    s->name = output->destination ? strdup(output->destination) : name_descriptor(output->fd);
-    if (!s->name)
+    if (output->destination) {
+        s->fd = -1;
+        r = read_destination(s, rest, e);
+        if (r == 0)
+            r = open_place(s, e);
+    } else if (!(s->name = name_descriptor(output->fd))) {
         r = err_set(e, -ENOMEM, "no memory for an output");
-    else if (output->destination)
-        r = open_file(s, output->destination, e);
+    }
     if (r < 0) {
         sink_close(s, false);
         return r;
@@ -146,6 +276,8 @@ void sink_close(struct sink *s, bool discard)
 {
     if (!s)
         return;
+    if (!courier_free(s->courier))
+        return; /* somewhere in there is a thread that does not come back: all this is its own */
     if (s->owns_fd && s->fd >= 0) {
         close(s->fd);
         if (discard && s->made_file)
@@ -154,8 +286,10 @@ void sink_close(struct sink *s, bool discard)
     if (s->kind->close)
         s->kind->close(s);
     drop_dialect(s);
+    sink_options_done(&s->settings);
     buf_done(&s->text);
     buf_done(&s->rest);
+    free(s->place);
     free(s->name);
     free(s);
 }
@@ -207,11 +341,19 @@ static int write_whole(struct sink *s)
     return r;
 }
 
-static int write_piece(struct sink *s)
+/* What does not fit is counted by the courier, and told once, by it too. */
+static int hand_over(struct sink *s, enum piece_of of)
+{
+    struct piece p = {of, of == PIECE_FRAME, s->text.data, s->text.length};
+    int r = courier_put(s->courier, &p);
+    return r == -ENOBUFS ? 0 : r;
+}
+
+static int write_piece(struct sink *s, enum piece_of of)
 {
     if (!s->text.length && !buf_failed(&s->text))
         return 0;
-    int r = buf_failed(&s->text) ? -ENOMEM : write_whole(s);
+    int r = buf_failed(&s->text) ? -ENOMEM : s->courier ? hand_over(s, of) : write_whole(s);
     buf_clear(&s->text);
     if (r < 0) {
         s->failure = r;
@@ -231,6 +373,11 @@ static bool is_late(const struct sink *s)
 int sink_begin(struct sink *s, const struct run *run)
 {
     s->run = run;
+    int started = s->courier ? courier_start(s->courier) : 0;
+    if (started < 0) {
+        s->dropped++;
+        return s->failure = started;
+    }
     if (is_late(s)) {
         if (s->made_file && !s->stays_open)
             unlink(s->name);
@@ -241,7 +388,7 @@ int sink_begin(struct sink *s, const struct run *run)
         s->failure = -errno;
     if (s->kind->begin)
         s->kind->begin(s, run);
-    return write_piece(s);
+    return write_piece(s, PIECE_BEGIN);
 }
 
 int sink_frame(struct sink *s, const struct frame *f)
@@ -250,13 +397,13 @@ int sink_frame(struct sink *s, const struct frame *f)
         return 0;
     if (s->kind->heading && !s->has_heading) {
         s->kind->heading(s, f);
-        int r = write_piece(s);
+        int r = write_piece(s, PIECE_HEADING);
         if (r < 0)
             return r; /* figures without a heading say nothing: it is tried again */
         s->has_heading = true;
     }
     s->kind->frame(s, f);
-    return write_piece(s);
+    return write_piece(s, PIECE_FRAME);
 }
 
 int sink_process_end(struct sink *s, const struct process_end *e)
@@ -264,7 +411,7 @@ int sink_process_end(struct sink *s, const struct process_end *e)
     if (!s->kind->process_end)
         return 0;
     s->kind->process_end(s, e);
-    return write_piece(s);
+    return write_piece(s, PIECE_PROCESS_END);
 }
 
 int sink_mark(struct sink *s, const struct told_mark *m)
@@ -272,7 +419,7 @@ int sink_mark(struct sink *s, const struct told_mark *m)
     if (!s->kind->mark)
         return 0;
     s->kind->mark(s, m);
-    return write_piece(s);
+    return write_piece(s, PIECE_MARK);
 }
 
 int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
@@ -280,7 +427,7 @@ int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
     if (!s->kind->note)
         return 0;
     s->kind->note(s, elapsed_ns, sentence);
-    return write_piece(s);
+    return write_piece(s, PIECE_NOTE);
 }
 
 static int open_late(struct sink *s)
@@ -321,10 +468,49 @@ int sink_summary(struct sink *s, const struct summary *summary)
     if (r < 0)
         return r;
     s->kind->summary(s, summary);
-    r = write_piece(s);
+    r = write_piece(s, PIECE_SUMMARY);
     if (r < 0 && is_late(s) && s->made_file && !s->stays_open) /* a name may be another's by now */
         unlink(s->name);
     return r < 0 ? r : flush_rest(s);
+}
+
+/* ---- Couriers -------------------------------------------------------------------------------- */
+
+void sink_end(struct sink *s)
+{
+    if (s->courier)
+        courier_end(s->courier, s->grace_ns);
+}
+
+int sink_wait(struct sink *s, struct output_summary *ret)
+{
+    struct courier_counts c;
+    bool came_back = courier_wait(s->courier);
+    courier_count(s->courier, &c);
+    *ret = (struct output_summary){
+        .format = s->kind->format.name,
+        .samples = c.taken,
+        .delivered = c.delivered,
+        .kept = c.kept,
+        .dropped = c.dropped + c.refused,
+        .retries = c.retries,
+        .is_whole = c.is_whole && came_back,
+    };
+    snprintf(ret->name, sizeof ret->name, "%s", s->name);
+    snprintf(ret->why, sizeof ret->why, "%s", c.why);
+    if (!ret->is_whole)
+        s->failure = -EIO;
+    return s->failure;
+}
+
+bool sink_says(struct sink *s, char *ret, size_t capacity)
+{
+    return s->courier && courier_says(s->courier, ret, capacity);
+}
+
+pid_t sink_thread(const struct sink *s)
+{
+    return s->courier ? courier_thread(s->courier) : 0;
 }
 
 int sink_report(struct buf *out, const struct toll_output *like, const struct selection *selection,
@@ -332,10 +518,11 @@ int sink_report(struct buf *out, const struct toll_output *like, const struct se
 {
     struct toll_output o = {.format = like->format ? like->format : "", .dialect = like->dialect};
     struct sink s = {.fd = -1, .flags = like->flags, .selection = *selection};
+    const char *rest;
     int r = check_flags(like->flags, e);
     if (r == 0)
-        r = choose_kind(&s, &o, e);
-    if (r == 0 && (!s.kind->summary || s.kind->frame))
+        r = choose_kind(&s, &o, &rest, e);
+    if (r == 0 && (!s.kind->summary || s.kind->frame || s.kind->deliver))
         r = err_set(e, -EINVAL, "'%s' is no format of a summary alone", o.format);
     if (r == 0)
         r = sink_check_subject(&s, summary->has_target, e);

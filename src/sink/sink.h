@@ -3,7 +3,11 @@
  *
  * A kind only builds text in sink->text; writing is done here, a whole piece at a time, so that
  * what stands in a file is always a valid prefix of it. A sink that cannot write loses that piece,
- * counts it, and tries again with the next. */
+ * counts it, and tries again with the next.
+ *
+ * A kind with deliver() writes to no file of ours: its pieces go to a courier, whose thread hands
+ * them to it in batches. What builds pieces then runs while a sample is taken and has to be quick;
+ * what delivers them may take its time. The two share nothing but what they lock. */
 #pragma once
 
 #include "base/buf.h"
@@ -12,6 +16,8 @@
 #include "metric/process.h"
 #include "metric/selection.h"
 #include "parse/mark_text.h"
+#include "sink/courier.h"
+#include "sink/sink_options.h"
 #include "summary/phases.h"
 #include "summary/summary.h"
 
@@ -51,11 +57,40 @@ struct sink_kind {
     void (*note)(struct sink *s, uint64_t elapsed_ns, const char *sentence);
     void (*summary)(struct sink *s, const struct summary *summary);
     void (*close)(struct sink *s); /* free sink->state */
+
+    const struct sink_option *options; /* name NULL behind the last; NULL: it has none */
+
+    /* In the place of opening a file: checks sink->place and makes sink->state, before anything
+     * runs. It may set sink->fd and owns_fd, sink->name, and sink->plan. */
+    int (*open)(struct sink *s, struct toll_error *e);
+    /* Variables for a command that is about to start, "NAME=value", NULL behind the last; borrowed
+     * from the sink. May take as long as the sink's own limits allow. */
+    const char *const *(*environment)(struct sink *s);
+
+    /* Both in the courier's thread, see courier.h. sink->courier tells whether time is up. */
+    enum delivery (*deliver)(struct sink *s, const struct batch *b, struct attempt *a);
+    enum delivery (*leave)(struct sink *s, const struct batch *b, struct attempt *a);
 };
+
+/* What every kind with deliver() understands; first in its table of options. */
+#define SINK_COURIER_OPTIONS(gather_)                                                              \
+    {{"every", "TIME", gather_, "how often what was sampled is sent"}, OPTION_DURATION, false},    \
+        {{"grace", "TIME", "5s", "how long toll waits at the end for what is left to be sent"},    \
+         OPTION_DURATION,                                                                          \
+         false},                                                                                   \
+    {                                                                                              \
+        {"queue", "SIZE", "16MiB", "how much may wait; beyond it the oldest samples are dropped"}, \
+            OPTION_SIZE, false                                                                     \
+    }
 
 struct sink {
     const struct sink_kind *kind;
-    char *name; /* owned: the path, or what the descriptor is called */
+    char *name;  /* owned: the path, or what it is called in a sentence; has no secret */
+    char *place; /* owned: where to, without kind and options; NULL: a descriptor */
+    struct sink_settings settings;
+    struct courier *courier;  /* owned, NULL: the kind has none, or it is not begun */
+    struct courier_plan plan; /* of the courier */
+    uint64_t grace_ns;
     int fd;
     bool owns_fd;
     bool made_file;  /* the file was not there before */
@@ -76,10 +111,11 @@ struct sink {
 /* THE list of formats, NULL behind the last. */
 extern const struct sink_kind *const sink_kinds[];
 
-/* The kind for a format's name, or for the suffix of a path when the name is NULL. -EINVAL and a
- * sentence with what is accepted. */
-int sink_choose(const char *format, const char *path, const struct sink_kind **ret,
-                struct toll_error *e);
+/* The kind for a format's name, or for a destination when the name is NULL: what stands before its
+ * first colon, or the suffix of a path. *ret_rest is the destination without the name in front.
+ * -EINVAL and a sentence with what is accepted. */
+int sink_choose(const char *format, const char *destination, const struct sink_kind **ret,
+                const char **ret_rest, struct toll_error *e);
 
 /* Opens the destination. */
 int sink_open(struct sink **ret, const struct toll_output *output,
@@ -98,6 +134,17 @@ int sink_process_end(struct sink *s, const struct process_end *e);
 int sink_mark(struct sink *s, const struct told_mark *m);
 int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence);
 int sink_summary(struct sink *s, const struct summary *summary);
+
+/* Of a sink with a courier: no more pieces come, it has its grace; then wait for that. What came of
+ * it is in ret; 0, or -EIO when something was lost. */
+void sink_end(struct sink *s);
+int sink_wait(struct sink *s, struct output_summary *ret);
+
+/* A failure of the courier that nobody was told of yet. */
+bool sink_says(struct sink *s, char *ret, size_t capacity);
+
+/* The courier's thread, 0: there is none. */
+pid_t sink_thread(const struct sink *s);
 
 /* -EINVAL and a sentence when its dialect has no table for a target, or for the machine alone. */
 int sink_check_subject(const struct sink *s, bool has_target, struct toll_error *e);

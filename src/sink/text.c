@@ -5,6 +5,7 @@
 #include "sink/human.h"
 #include "sink/sinks.h"
 #include "sink/text_gpus.h"
+#include "sink/text_outputs.h"
 #include "sink/text_table.h"
 
 #include <string.h>
@@ -333,6 +334,7 @@ static void text_summary(struct sink *s, const struct summary *summary)
     add_machine(s, summary);
     add_survivors(s, summary);
     add_notes(s, summary);
+    text_outputs(s, summary);
     text_style(s, DIM);
     if (summary->has_target && has_quality(s, &r, QUALITY_EXACT_IF_REAPED))
         text_paragraph(s, "no word: ",
@@ -343,6 +345,6 @@ static void text_summary(struct sink *s, const struct summary *summary)
 }
 
 const struct sink_kind sink_text = {
-    .format = {"text", ".txt", "the summary for people"},
+    .format = {"text", ".txt", "the summary for people", "FILE"},
     .summary = text_summary,
 };

@@ -43,6 +43,7 @@ int summary_add_targets(struct summary *s, size_t count)
 
 void summary_done(struct summary *s)
 {
+    free(s->outputs);
     for (size_t i = 0; i < SUMMARY_NOTES; i++)
         free(s->notes[i]);
     for (size_t i = 0; i < s->thing_count; i++)

@@ -36,6 +36,19 @@ struct thing_summary {
     struct series *series;        /* owned, one for each metric of the entity */
 };
 
+/* What came of an output that was sent somewhere by a thread of its own; in samples. */
+struct output_summary {
+    char name[200];     /* where it went */
+    const char *format; /* … and as what; lives as long as the program */
+    uint64_t samples;   /* that were to be sent */
+    uint64_t delivered;
+    uint64_t kept;    /* put aside, to be sent by somebody else */
+    uint64_t dropped; /* refused by the other side, or there was no room or no time left */
+    uint64_t retries; /* attempts that were repeated */
+    bool is_whole;    /* nothing was lost, samples or anything else */
+    char why[256];    /* the last failure, or "" */
+};
+
 struct summary {
     const struct run *run; /* borrowed */
     uint64_t elapsed_ns;
@@ -48,9 +61,11 @@ struct summary {
     size_t thing_count;
     struct mark_totals marks;
     struct survivor survivors[SUMMARY_STILL_RUNNING];
-    size_t survivor_count;        /* may exceed what the array holds */
-    char *notes[SUMMARY_NOTES];   /* owned sentences */
-    size_t note_count;            /* may exceed what the array holds */
+    size_t survivor_count;          /* may exceed what the array holds */
+    char *notes[SUMMARY_NOTES];     /* owned sentences */
+    size_t note_count;              /* may exceed what the array holds */
+    struct output_summary *outputs; /* owned */
+    size_t output_count;
     struct histogram *histograms; /* owned */
     struct octave_store octaves;  /* of all of them */
 };

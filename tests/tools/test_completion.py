@@ -298,11 +298,12 @@ def test_bash_offers_every_metric_once():
 
 @needs("bash")
 def test_bash_offers_subcommands_and_their_words():
-    subcommands = ["attach", "dialects", "doctor", "help", "mark", "metrics", "run", "system"]
+    subcommands = ["attach", "dialects", "doctor", "help", "mark", "metrics", "run", "sinks", "system"]
     assert bash_offers("toll ") == ["--help", "--version", *subcommands]
     assert bash_offers("toll help ") == subcommands
     assert bash_offers("toll metrics --") == ["--json", "--markdown"]
     assert bash_offers("toll metrics --json ") == []
+    assert bash_offers("toll sinks prom") == ["prometheus"]
     assert bash_offers("toll mark ") == ["-v", "event", "gauge", "phase"]
     assert bash_offers("toll mark phase ") == ["begin", "end"]
     assert bash_offers("toll mark event ") == []
@@ -357,7 +358,7 @@ def test_fish_offers_every_metric_once(place):
 
 @needs("fish")
 def test_fish_offers_nothing_else(place):
-    subcommands = ["attach", "dialects", "doctor", "help", "mark", "metrics", "run", "system"]
+    subcommands = ["attach", "dialects", "doctor", "help", "mark", "metrics", "run", "sinks", "system"]
     assert sorted(fish_offers(place, "toll help ")) == subcommands
     assert sorted(fish_offers(place, "toll metrics --")) == ["--json", "--markdown"]
     assert fish_offers(place, "toll metrics --json ") == {}

@@ -121,7 +121,7 @@ static void test_frames(void **state)
         assert_int_equal(last_pids, 7);
     }
     assert_true(gpu_reader_thread(r) > 0);
-    assert_true(gpu_reader_cpu_ns(r) > 0);
+    assert_true(clock_cpu_of_thread(gpu_reader_thread(r)) > 0);
     assert_false(gpu_reader_has_child(r, getpid()));
     assert_true(gpu_reader_says(r, &said)); /* once */
     assert_string_equal(said.sentence, "always the same");

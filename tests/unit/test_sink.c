@@ -9,28 +9,37 @@
 static void test_choose(void **state)
 {
     const struct sink_kind *kind = NULL;
+    const char *rest = NULL;
     struct toll_error e = {0};
     for (size_t i = 0; sink_kinds[i]; i++) {
         const struct toll_format *f = &sink_kinds[i]->format;
         char path[64];
-        snprintf(path, sizeof path, "some/run.x%s", f->suffix);
-        assert_int_equal(sink_choose(NULL, path, &kind, &e), 0);
+        snprintf(path, sizeof path, "some/run,y=z.x%s", f->suffix);
+        if (*f->suffix) { /* others have to be named */
+            assert_int_equal(sink_choose(NULL, path, &kind, &rest, &e), 0);
+            assert_ptr_equal(kind, sink_kinds[i]);
+            assert_string_equal(rest, path);
+        }
+        snprintf(path, sizeof path, "%s:a,b=c", f->name);
+        assert_int_equal(sink_choose(NULL, path, &kind, &rest, &e), 0);
         assert_ptr_equal(kind, sink_kinds[i]);
-        assert_int_equal(sink_choose(f->name, NULL, &kind, &e), 0);
+        assert_string_equal(rest, "a,b=c");
+        assert_int_equal(sink_choose(f->name, NULL, &kind, &rest, &e), 0);
         assert_ptr_equal(kind, sink_kinds[i]);
-        assert_int_equal(sink_choose(f->name, "whatever.else", &kind, &e), 0);
+        assert_int_equal(sink_choose(f->name, "whatever.else", &kind, &rest, &e), 0);
         assert_ptr_equal(kind, sink_kinds[i]); /* the name wins */
     }
-    static const char *const bad[] = {"run", "run.xyz", ".csv", "run.csv.gz", "csv", ""};
+    static const char *const bad[] = {"run", "run.xyz",     ".csv",     "run.csv.gz", "csv",
+                                      "",    "run.csv,a=b", "xcsv:run", "prometheus"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         kind = NULL;
-        assert_int_equal(sink_choose(NULL, bad[i], &kind, &e), -EINVAL);
+        assert_int_equal(sink_choose(NULL, bad[i], &kind, &rest, &e), -EINVAL);
         assert_null(kind);
         assert_non_null(strstr(e.message, ".jsonl"));
     }
-    assert_int_equal(sink_choose("xml", "run.csv", &kind, &e), -EINVAL);
+    assert_int_equal(sink_choose("xml", "run.csv", &kind, &rest, &e), -EINVAL);
     assert_non_null(strstr(e.message, "xml"));
-    assert_int_equal(sink_choose(NULL, NULL, &kind, NULL), -EINVAL);
+    assert_int_equal(sink_choose(NULL, NULL, &kind, &rest, NULL), -EINVAL);
 }
 
 static void test_files_that_were_made_are_discarded(void **state)

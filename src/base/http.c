@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/http.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/http_curl.h"
+#include "base/scan.h"
+#include "base/url.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define TIMEOUT_NS    (10 * NS_PER_SECOND)
+#define NAMES_HOLD_NS (60 * NS_PER_SECOND)
+
+enum { ASK_MS = 100 };
+
+struct http {
+    struct http_curl curl;
+    struct http_settings settings; /* its strings are owned */
+    CURL *easy;                    /* made by the thread that sends; NULL: not yet */
+    CURLM *multi;
+    struct curl_slist *names; /* addresses of hosts */
+    char *names_of;           /* owned: the URL they are for */
+    uint64_t named_ns;
+    struct buf body;
+    uint64_t retry_after_ns;
+};
+
+/* ---- Its life -------------------------------------------------------------------------------- */
+
+static void free_settings(struct http_settings *s)
+{
+    const char **strings[] = {&s->user, &s->password, &s->token, &s->ca_file, &s->headers};
+    for (size_t i = 0; i < ARRAY_LEN(strings); i++) {
+        free((char *)(uintptr_t)*strings[i]);
+        *strings[i] = NULL;
+    }
+}
+
+static int copy_settings(struct http_settings *to, const struct http_settings *from)
+{
+    *to = from ? *from : (struct http_settings){0};
+    const char **strings[] = {&to->user, &to->password, &to->token, &to->ca_file, &to->headers};
+    int r = 0;
+    for (size_t i = 0; i < ARRAY_LEN(strings); i++)
+        if (*strings[i] && !(*strings[i] = strdup(*strings[i])))
+            r = -ENOMEM;
+    if (!to->timeout_ns)
+        to->timeout_ns = TIMEOUT_NS;
+    return r;
+}
+
+int http_open(struct http **ret, const struct http_settings *settings, struct toll_error *e)
+{
+    struct http *h = calloc(1, sizeof *h);
+    if (!h)
+        return err_set(e, -ENOMEM, "no memory for HTTP");
+    int r = copy_settings(&h->settings, settings);
+    if (r < 0)
+        err_set(e, r, "no memory for HTTP");
+    else
+        r = http_curl_load(&h->curl, e);
+    if (r < 0) {
+        free_settings(&h->settings);
+        free(h);
+        return r;
+    }
+    *ret = h;
+    return 0;
+}
+
+void http_close(struct http *h)
+{
+    if (!h)
+        return;
+    if (h->easy)
+        h->curl.easy_cleanup(h->easy);
+    if (h->multi)
+        h->curl.multi_cleanup(h->multi);
+    h->curl.slist_free_all(h->names);
+    http_curl_unload(&h->curl);
+    free_settings(&h->settings);
+    free(h->names_of);
+    buf_done(&h->body);
+    free(h);
+}
+
+/* ---- A request ------------------------------------------------------------------------------- */
+
+static size_t take_body(char *data, size_t size, size_t count, void *arg)
+{
+    struct http *h = arg;
+    size_t room = HTTP_BODY_BYTES - h->body.length;
+    buf_add(&h->body, data, min_u64(room, size * count));
+    return size * count; /* the rest is of no interest, but the connection is */
+}
+
+static size_t take_header(char *data, size_t size, size_t count, void *arg)
+{
+    static const char name[] = "retry-after:";
+    struct http *h = arg;
+    size_t length = size * count;
+    uint64_t seconds;
+    if (length < sizeof name || strncasecmp(data, name, sizeof name - 1) != 0)
+        return length;
+    struct scan s = scan_text(data + sizeof name - 1, length - (sizeof name - 1));
+    if (scan_u64(&s, &seconds) && seconds < 86400) /* or a date, which nobody sends */
+        h->retry_after_ns = seconds * NS_PER_SECOND;
+    return length;
+}
+
+/* Commands that are started meanwhile must not have it. */
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
+{
+    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+static bool set_up(struct http *h)
+{
+    if (!h->easy)
+        h->easy = h->curl.easy_init();
+    if (!h->multi)
+        h->multi = h->curl.multi_init();
+    return h->easy && h->multi;
+}
+
+static void set_security(struct http *h)
+{
+    const struct http_settings *s = &h->settings;
+    if (s->user) {
+        h->curl.easy_setopt(h->easy, CURLOPT_USERNAME, s->user);
+        h->curl.easy_setopt(h->easy, CURLOPT_PASSWORD, s->password ? s->password : "");
+    }
+    if (s->ca_file)
+        h->curl.easy_setopt(h->easy, CURLOPT_CAINFO, s->ca_file);
+    h->curl.easy_setopt(h->easy, CURLOPT_SSL_VERIFYPEER, s->any_certificate ? 0L : 1L);
+    h->curl.easy_setopt(h->easy, CURLOPT_SSL_VERIFYHOST, s->any_certificate ? 0L : 2L);
+}
+
+static bool add_line(struct http *h, struct curl_slist **list, const char *line)
+{
+    struct curl_slist *longer = h->curl.slist_append(*list, line);
+    if (longer)
+        *list = longer;
+    return longer;
+}
+
+static bool make_headers(struct http *h, const struct http_request *q, struct curl_slist **ret)
+{
+    const struct http_settings *s = &h->settings;
+    bool fine = add_line(h, ret, "Expect:"); /* no waiting for a word before the body */
+    for (const char *const *line = q->headers; line && *line; line++)
+        fine &= add_line(h, ret, *line);
+    struct buf b = {0};
+    if (s->token && !s->user) {
+        buf_printf(&b, "Authorization: Bearer %s", s->token);
+        fine &= !buf_failed(&b) && add_line(h, ret, b.data);
+    }
+    struct scan lines = scan_string(s->headers ? s->headers : ""), line;
+    while (scan_line(&lines, &line)) {
+        buf_clear(&b);
+        buf_add(&b, line.at, (size_t)(line.end - line.at));
+        fine &= !buf_failed(&b) && (!b.length || add_line(h, ret, b.data));
+    }
+    buf_done(&b);
+    return fine;
+}
+
+static void set_request(struct http *h, const struct http_request *q, struct curl_slist *headers,
+                        uint64_t timeout_ns, char *sentence)
+{
+    long ms = (long)(timeout_ns / NS_PER_MS) + 1;
+    const char *method = q->method ? q->method : q->body ? "POST" : "GET";
+    struct http_curl *c = &h->curl;
+    c->easy_reset(h->easy); /* connections stay */
+    c->easy_setopt(h->easy, CURLOPT_URL, q->url);
+    c->easy_setopt(h->easy, CURLOPT_NOSIGNAL, 1L);
+    c->easy_setopt(h->easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    c->easy_setopt(h->easy, CURLOPT_USERAGENT, "toll/" TOLL_VERSION);
+    c->easy_setopt(h->easy, CURLOPT_HTTPHEADER, headers);
+    c->easy_setopt(h->easy, CURLOPT_RESOLVE, h->names);
+    c->easy_setopt(h->easy, CURLOPT_TIMEOUT_MS, ms);
+    c->easy_setopt(h->easy, CURLOPT_CONNECTTIMEOUT_MS, ms);
+    c->easy_setopt(h->easy, CURLOPT_ERRORBUFFER, sentence);
+    c->easy_setopt(h->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    c->easy_setopt(h->easy, CURLOPT_WRITEFUNCTION, take_body);
+    c->easy_setopt(h->easy, CURLOPT_WRITEDATA, h);
+    c->easy_setopt(h->easy, CURLOPT_HEADERFUNCTION, take_header);
+    c->easy_setopt(h->easy, CURLOPT_HEADERDATA, h);
+#ifdef CURLOPT_QUICK_EXIT
+    c->easy_setopt(h->easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+    if (q->body) {
+        c->easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->length);
+        c->easy_setopt(h->easy, CURLOPT_POSTFIELDS, q->body);
+    } else if (strcmp(method, "HEAD") == 0) {
+        c->easy_setopt(h->easy, CURLOPT_NOBODY, 1L);
+    }
+    c->easy_setopt(h->easy, CURLOPT_CUSTOMREQUEST, method);
+    set_security(h);
+}
+
+static int code_of(CURLcode result)
+{
+    switch (result) {
+    case CURLE_OK: return 0;
+    case CURLE_COULDNT_CONNECT: return -ECONNREFUSED;
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY: return -EHOSTUNREACH;
+    case CURLE_OPERATION_TIMEDOUT: return -ETIMEDOUT;
+    case CURLE_OUT_OF_MEMORY: return -ENOMEM;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_UNSUPPORTED_PROTOCOL: return -EPROTO;
+    default: return -EIO;
+    }
+}
+
+/* Until it is done, the time is over or somebody says so. */
+static int perform(struct http *h, const struct http_request *q, uint64_t until_ns, char *sentence,
+                   size_t capacity)
+{
+    struct http_curl *c = &h->curl;
+    int running = 1, messages;
+    do {
+        if (c->multi_perform(h->multi, &running) != CURLM_OK)
+            return -EIO;
+        if (!running)
+            break;
+        if (q->is_over && q->is_over(q->is_over_arg))
+            return -ECANCELED;
+        if (clock_mono(NULL) >= until_ns)
+            return -ETIMEDOUT;
+        c->multi_poll(h->multi, NULL, 0, ASK_MS, NULL);
+    } while (running);
+    CURLMsg *m = c->multi_info_read(h->multi, &messages);
+    CURLcode result = m && m->msg == CURLMSG_DONE ? m->data.result : CURLE_RECV_ERROR;
+    if (result != CURLE_OK && !*sentence)
+        snprintf(sentence, capacity, "%s", c->easy_strerror(result));
+    return code_of(result);
+}
+
+static const char *in_words(int r)
+{
+    return r == -ECANCELED   ? "there was no time left to wait for an answer"
+           : r == -ETIMEDOUT ? "it did not answer in time"
+                             : strerror(-r);
+}
+
+static int send_with(struct http *h, const struct http_request *q, struct curl_slist *headers,
+                     struct http_response *ret)
+{
+    char sentence[CURL_ERROR_SIZE] = "";
+    uint64_t timeout_ns = q->timeout_ns ? q->timeout_ns : h->settings.timeout_ns;
+    uint64_t until_ns = sum_u64(clock_mono(NULL), timeout_ns);
+    set_request(h, q, headers, timeout_ns, sentence);
+    if (h->curl.multi_add_handle(h->multi, h->easy) != CURLM_OK)
+        return -ENOMEM;
+    int r = perform(h, q, until_ns, sentence, sizeof sentence);
+    long status = 0;
+    h->curl.easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
+    h->curl.multi_remove_handle(h->multi, h->easy);
+    h->curl.easy_setopt(h->easy, CURLOPT_ERRORBUFFER, NULL);
+    ret->status = (int)status;
+    ret->body = h->body.data ? h->body.data : "";
+    ret->length = h->body.length;
+    ret->retry_after_ns = h->retry_after_ns;
+    if (r < 0)
+        snprintf(ret->why, sizeof ret->why, "%s",
+                 *sentence && r != -ETIMEDOUT ? sentence : in_words(r));
+    return r;
+}
+
+int http_send(struct http *h, const struct http_request *q, struct http_response *ret)
+{
+    struct curl_slist *headers = NULL;
+    *ret = (struct http_response){.body = ""};
+    buf_clear(&h->body);
+    h->retry_after_ns = 0;
+    uint64_t now = clock_mono(NULL);
+    int r = set_up(h) && make_headers(h, q, &headers) ? 0 : -ENOMEM;
+    if (r == 0 &&
+        (!h->names_of || strcmp(h->names_of, q->url) != 0 || now - h->named_ns > NAMES_HOLD_NS)) {
+        h->curl.slist_free_all(h->names);
+        h->names = NULL;
+        free(h->names_of);
+        h->names_of = strdup(q->url);
+        h->named_ns = now;
+        r = http_curl_resolve(&h->curl, q->url, &h->names, ret->why, sizeof ret->why);
+    }
+    if (r == 0)
+        r = send_with(h, q, headers, ret);
+    else if (!*ret->why)
+        snprintf(ret->why, sizeof ret->why, "%s", in_words(r));
+    if (r < 0)
+        h->named_ns = 0; /* its address may be another one by now */
+    h->curl.slist_free_all(headers);
+    return r;
+}

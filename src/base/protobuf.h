@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * Writes protocol buffers into a buf: fields by their numbers, messages within messages. */
+#pragma once
+
+#include "base/buf.h"
+
+void protobuf_varint(struct buf *b, unsigned field, uint64_t value);
+void protobuf_double(struct buf *b, unsigned field, double value);
+void protobuf_fixed64(struct buf *b, unsigned field, uint64_t value);
+void protobuf_bytes(struct buf *b, unsigned field, const char *data, size_t length);
+void protobuf_string(struct buf *b, unsigned field, const char *text);
+
+/* A message in a field: what is added until its end belongs to it. */
+size_t protobuf_begin(struct buf *b, unsigned field);
+void protobuf_end(struct buf *b, size_t began);
+
+/* A number as such, without a field. */
+void protobuf_add_varint(struct buf *b, uint64_t value);

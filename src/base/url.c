@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/url.h"
+
+#include <string.h>
+
+static struct scan cut(struct scan *s, const char *letters)
+{
+    struct scan part = {.at = s->at, .end = s->at};
+    while (part.end < s->end && !strchr(letters, *part.end))
+        part.end++;
+    s->at = part.end;
+    return part;
+}
+
+static bool has_only_url_letters(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text <= 0x20 || (unsigned char)*text >= 0x7F || *text == '"' ||
+            *text == '\\' || *text == '<' || *text == '>')
+            return false;
+    return true;
+}
+
+/* The last @ ends the user: a password may be written with one. */
+static struct scan cut_user(struct scan *authority)
+{
+    struct scan user = {.at = authority->at, .end = authority->at};
+    for (const char *c = authority->at; c < authority->end; c++)
+        if (*c == '@')
+            user.end = c;
+    if (user.end > authority->at || (authority->at < authority->end && *authority->at == '@'))
+        authority->at = user.end + 1;
+    return user;
+}
+
+static bool split_host(struct scan authority, struct url *u)
+{
+    if (authority.at < authority.end && *authority.at == '[') {
+        authority.at++;
+        u->host = cut(&authority, "]");
+        if (authority.at == authority.end)
+            return false;
+        authority.at++;
+    } else {
+        u->host = cut(&authority, ":");
+    }
+    u->port = (struct scan){.at = authority.end, .end = authority.end};
+    if (authority.at == authority.end)
+        return u->host.at < u->host.end;
+    if (*authority.at != ':')
+        return false;
+    authority.at++;
+    u->port = authority;
+    struct scan digits = authority;
+    uint64_t port;
+    return u->host.at < u->host.end && scan_u64(&digits, &port) && scan_done(&digits) && port &&
+           port < 65536 && *authority.at != ' ';
+}
+
+bool url_split(const char *text, struct url *ret)
+{
+    struct url u = {0};
+    struct scan s = scan_string(text);
+    if (!has_only_url_letters(text))
+        return false;
+    u.scheme = cut(&s, ":");
+    size_t length = (size_t)(u.scheme.end - u.scheme.at);
+    u.is_secure = length == 5 && strncasecmp(u.scheme.at, "https", 5) == 0;
+    if (!u.is_secure && !(length == 4 && strncasecmp(u.scheme.at, "http", 4) == 0))
+        return false;
+    if (!scan_word(&s, "://"))
+        return false;
+    struct scan authority = cut(&s, "/?#");
+    u.user = cut_user(&authority);
+    if (!split_host(authority, &u))
+        return false;
+    u.path = cut(&s, "?#");
+    if (s.at < s.end && *s.at == '?') {
+        s.at++;
+        u.query = cut(&s, "#");
+    } else {
+        u.query = (struct scan){.at = s.at, .end = s.at};
+    }
+    *ret = u;
+    return true;
+}
+
+unsigned url_port(const struct url *u)
+{
+    struct scan digits = u->port;
+    uint64_t port;
+    return scan_u64(&digits, &port) ? (unsigned)port : u->is_secure ? 443 : 80;
+}
+
+static void add(struct buf *b, struct scan s)
+{
+    buf_add(b, s.at, (size_t)(s.end - s.at));
+}
+
+void url_show(struct buf *b, const char *text)
+{
+    struct url u;
+    if (!url_split(text, &u)) {
+        buf_puts(b, "?"); /* who knows where the password is in it */
+        return;
+    }
+    bool has_colon = memchr(u.host.at, ':', (size_t)(u.host.end - u.host.at));
+    add(b, u.scheme);
+    buf_puts(b, has_colon ? "://[" : "://");
+    add(b, u.host);
+    buf_puts(b, has_colon ? "]" : "");
+    if (u.port.at < u.port.end) {
+        buf_putc(b, ':');
+        add(b, u.port);
+    }
+    add(b, u.path);
+}

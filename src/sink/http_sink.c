@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/http_sink.h"
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/url.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SECRET_BYTES = 8192 };
+
+/* The first line of the file that an option names, the caller's to free. 0 without such an option.
+ */
+static int read_secret(const struct sink *s, const char *option, char **ret, struct toll_error *e)
+{
+    char text[SECRET_BYTES];
+    const char *path = sink_options_text(&s->settings, option);
+    if (!path)
+        return 0;
+    ssize_t n = file_read_at(AT_FDCWD, path, text, sizeof text);
+    if (n < 0)
+        return err_set(e, (int)n, "%s of %s: cannot read '%s': %s", option, s->kind->format.name,
+                       path, strerror((int)-n));
+    size_t line = 0;
+    while (line < (size_t)n && text[line] != '\n' && text[line] != '\r')
+        line++;
+    if (!line)
+        return err_set(e, -EINVAL, "%s of %s: the first line of '%s' is empty", option,
+                       s->kind->format.name, path);
+    *ret = strndup(text, line);
+    explicit_bzero(text, sizeof text);
+    return *ret ? 0 : err_set(e, -ENOMEM, "no memory for an output");
+}
+
+static int check_headers(const struct sink *s, struct toll_error *e)
+{
+    const char *headers = sink_options_text(&s->settings, "header");
+    struct scan lines = scan_string(headers ? headers : ""), line;
+    while (scan_line(&lines, &line)) {
+        const char *colon = memchr(line.at, ':', (size_t)(line.end - line.at));
+        if (!colon || colon == line.at) /* its value may be a secret */
+            return err_set(e, -EINVAL, "the option header of %s takes 'Name: value'",
+                           s->kind->format.name);
+    }
+    return 0;
+}
+
+static int name_sink(struct sink *s)
+{
+    struct buf b = {0};
+    buf_printf(&b, "%s ", s->kind->format.name);
+    url_show(&b, s->place);
+    if (buf_failed(&b))
+        return -ENOMEM;
+    free(s->name);
+    s->name = b.data;
+    return 0;
+}
+
+static int open_with_secrets(struct sink *s, struct http **ret, const char *password,
+                             const char *token, struct toll_error *e)
+{
+    const struct sink_settings *o = &s->settings;
+    struct http_settings settings = {
+        .user = sink_options_text(o, "user"),
+        .password = password,
+        .token = token,
+        .ca_file = sink_options_text(o, "ca"),
+        .any_certificate = sink_options_u64(o, "insecure"),
+        .headers = sink_options_text(o, "header"),
+        .timeout_ns = sink_options_u64(o, "timeout"),
+    };
+    int r = http_open(ret, &settings, e);
+    return r < 0 ? err_wrap(e, r, "%s", s->kind->format.name) : 0;
+}
+
+int http_sink_open(struct sink *s, struct http **ret, struct toll_error *e)
+{
+    struct url u;
+    char *password = NULL, *token = NULL;
+    if (!url_split(s->place, &u)) /* which may have a password in it */
+        return err_set(e, -EINVAL, "%s takes a URL such as http://host:9090/path",
+                       s->kind->format.name);
+    if (name_sink(s) < 0)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    int r = check_headers(s, e);
+    if (r == 0)
+        r = read_secret(s, "password_file", &password, e);
+    if (r == 0)
+        r = read_secret(s, "token_file", &token, e);
+    if (r == 0)
+        r = open_with_secrets(s, ret, password, token, e);
+    if (password)
+        explicit_bzero(password, strlen(password));
+    if (token)
+        explicit_bzero(token, strlen(token));
+    free(password);
+    free(token);
+    return r;
+}
+
+enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request *request,
+                             struct http_response *ret_answer, struct attempt *a)
+{
+    struct http_response own, *answer = ret_answer ? ret_answer : &own;
+    request->is_over = courier_is_over;
+    request->is_over_arg = s->courier;
+    int r = http_send(h, request, answer);
+    if (r < 0) {
+        snprintf(a->why, sizeof a->why, "%s", answer->why);
+        return DELIVERY_AGAIN;
+    }
+    if (answer->status >= 200 && answer->status < 300)
+        return DELIVERY_DONE;
+    http_describe(answer, a->why, sizeof a->why);
+    a->wait_ns = answer->retry_after_ns;
+    return http_is_worth_a_retry(answer->status) ? DELIVERY_AGAIN : DELIVERY_REFUSED;
+}

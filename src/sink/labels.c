@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/labels.h"
+
+#include "base/rank.h"
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Two at the front are for the servers themselves. */
+static char *make_name(const char *text, const char *before)
+{
+    struct buf b = {0};
+    if (isdigit((unsigned char)*text) || !*text)
+        buf_putc(&b, '_');
+    buf_puts(&b, strncmp(text, "__", 2) == 0 && !*before ? "label" : before);
+    for (; *text; text++)
+        buf_putc(&b, isalnum((unsigned char)*text) && (unsigned char)*text < 0x80 ? *text : '_');
+    if (!buf_failed(&b))
+        return b.data;
+    buf_done(&b);
+    return NULL;
+}
+
+static char *make_value(const char *text)
+{
+    struct buf b = {0};
+    size_t left = strlen(text), length;
+    for (; left; text += length, left -= length) {
+        const unsigned char *c = (const unsigned char *)text;
+        length = *c < 0x80 ? 1 : utf8_length(c, left);
+        if (length) {
+            buf_add(&b, text, length);
+            continue;
+        }
+        length = 1; /* taken for Latin-1 */
+        buf_putc(&b, (char)(0xC0 | *c >> 6));
+        buf_putc(&b, (char)(0x80 | (*c & 0x3F)));
+    }
+    if (!buf_failed(&b) && b.data)
+        return b.data;
+    buf_done(&b);
+    return NULL;
+}
+
+static size_t place_of(const struct labels *l, const char *name, bool *ret_taken)
+{
+    size_t i = 0;
+    while (i < l->count && strcmp(l->items[i].name, name) < 0)
+        i++;
+    *ret_taken = i < l->count && strcmp(l->items[i].name, name) == 0;
+    return i;
+}
+
+void labels_add(struct labels *l, const char *name, const char *value)
+{
+    bool is_taken = false;
+    if (!*value)
+        return;
+    char *own = make_name(name, "");
+    size_t at = own ? place_of(l, own, &is_taken) : 0;
+    if (is_taken) {
+        free(own);
+        own = make_name(name, "label_");
+        at = own ? place_of(l, own, &is_taken) : 0;
+    }
+    char *copy = make_value(value);
+    if (!own || !copy || is_taken || l->count == LABELS_AT_MOST) {
+        l->failed |= !is_taken;
+        free(own);
+        free(copy);
+        return;
+    }
+    memmove(&l->items[at + 1], &l->items[at], (l->count - at) * sizeof l->items[0]);
+    l->items[at].name = own;
+    l->items[at].value = copy;
+    l->count++;
+}
+
+void labels_add_run(struct labels *l, const struct run *run)
+{
+    char rank[16];
+    labels_add(l, "run", run->name ? run->name : "");
+    labels_add(l, "instance", run->host);
+    if (rank_find(rank, sizeof rank))
+        labels_add(l, "rank", rank);
+    for (char **label = run->labels; label && *label; label++) {
+        const char *equals = strchr(*label, '=');
+        char *name = equals ? strndup(*label, (size_t)(equals - *label)) : NULL;
+        if (name)
+            labels_add(l, name, equals + 1);
+        free(name);
+    }
+}
+
+void labels_done(struct labels *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        free(l->items[i].name);
+        free(l->items[i].value);
+    }
+    *l = (struct labels){0};
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * Labels of series as Prometheus and its relatives want them: names of letters, digits and _, each
+ * once, sorted; values of valid UTF-8, none empty. */
+#pragma once
+
+#include "base/buf.h"
+#include "summary/run_facts.h"
+
+enum { LABELS_AT_MOST = 32 };
+
+struct labels {
+    struct {
+        char *name, *value; /* owned */
+    } items[LABELS_AT_MOST];
+    size_t count;
+    bool failed; /* no memory, or too many */
+};
+
+/* Keeps them sorted. A name that is taken already gets "label_" in front, a value that is empty is
+ * none. */
+void labels_add(struct labels *l, const char *name, const char *value);
+
+/* run, instance, rank where there is one, then those of the user. */
+void labels_add_run(struct labels *l, const struct run *run);
+
+void labels_done(struct labels *l);

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ * Prometheus remote write 1.0: samples to Prometheus, VictoriaMetrics, Mimir, Thanos, … as protocol
+ * buffers in snappy.
+ *
+ *   message WriteRequest { repeated TimeSeries timeseries = 1; }
+ *   message TimeSeries   { repeated Label labels = 1; repeated Sample samples = 2; }
+ *   message Label        { string name = 1; string value = 2; }
+ *   message Sample       { double value = 1; int64 timestamp = 2; }   milliseconds
+ *
+ * Within a request each series stands once, with its samples in the order of time. */
+#include "base/protobuf.h"
+#include "base/snappy.h"
+#include "sink/http_sink.h"
+#include "sink/points.h"
+#include "sink/sinks.h"
+
+#include <string.h>
+
+enum { BATCH_BYTES = 256 * 1024 };
+
+/* A point with its place among all of a batch. */
+struct placed {
+    uint64_t series;
+    uint64_t number;
+    int64_t time_ms;
+    double value;
+};
+
+struct prometheus {
+    struct points points;
+    struct http *http;
+    /* Of the courier's thread: */
+    struct placed *placed; /* owned */
+    size_t capacity;
+    struct buf message, body, name;
+    bool was_unanswered; /* the attempt before may have arrived all the same */
+};
+
+/* ---- While a sample is taken ----------------------------------------------------------------- */
+
+static void prometheus_frame(struct sink *s, const struct frame *f)
+{
+    struct prometheus *p = s->state;
+    points_add(&p->points, s->run, &s->selection, f, &s->text);
+}
+
+static void prometheus_summary(struct sink *s, const struct summary *summary)
+{
+    struct prometheus *p = s->state;
+    points_add_end(&p->points, &s->text);
+}
+
+/* ---- In the courier's thread ----------------------------------------------------------------- */
+
+static int by_series(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    if (x->series != y->series)
+        return x->series < y->series ? -1 : 1;
+    return x->number < y->number ? -1 : 1;
+}
+
+/* All points of a batch by series; how many there are, or -ENOMEM. */
+static ssize_t place_all(struct prometheus *p, const struct batch *b)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->count; i++)
+        count += b->pieces[i].length / sizeof(struct point);
+    if (count > p->capacity) {
+        struct placed *more = reallocarray(p->placed, count, sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        p->placed = more;
+        p->capacity = count;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        struct points_head head;
+        struct point point;
+        memcpy(&head, b->pieces[i].data, sizeof head);
+        const char *at = b->pieces[i].data + sizeof head;
+        for (uint64_t k = 0; k < head.count; k++, at += sizeof point) {
+            memcpy(&point, at, sizeof point);
+            p->placed[n] = (struct placed){point.series, n, head.time_ms, point.value};
+            n++;
+        }
+    }
+    qsort(p->placed, n, sizeof *p->placed, by_series);
+    return (ssize_t)n;
+}
+
+static void add_label(struct buf *b, const char *name, const char *value)
+{
+    size_t began = protobuf_begin(b, 1);
+    protobuf_string(b, 1, name);
+    protobuf_string(b, 2, value);
+    protobuf_end(b, began);
+}
+
+static void add_labels(struct prometheus *p, uint64_t series)
+{
+    static const char name[] = "__name__";
+    const struct metric *m;
+    const struct point_row *row = points_series(&p->points, series, &m);
+    bool is_named = false;
+    buf_clear(&p->name);
+    points_name(&p->name, row->kind, m);
+    if (m->kind == METRIC_COUNTER)
+        buf_puts(&p->name, "_total");
+    for (size_t i = 0; i <= row->labels.count; i++) {
+        if (!is_named && (i == row->labels.count || strcmp(row->labels.items[i].name, name) > 0)) {
+            add_label(&p->message, name, p->name.data ? p->name.data : "");
+            is_named = true;
+        }
+        if (i < row->labels.count)
+            add_label(&p->message, row->labels.items[i].name, row->labels.items[i].value);
+    }
+}
+
+static void add_sample(struct buf *b, const struct placed *point)
+{
+    size_t began = protobuf_begin(b, 2);
+    protobuf_double(b, 1, point->value);
+    protobuf_varint(b, 2, (uint64_t)point->time_ms);
+    protobuf_end(b, began);
+}
+
+static int encode(struct prometheus *p, const struct batch *b)
+{
+    ssize_t count = place_all(p, b);
+    if (count < 0)
+        return (int)count;
+    buf_clear(&p->message);
+    buf_clear(&p->body);
+    for (ssize_t i = 0; i < count;) {
+        uint64_t series = p->placed[i].series;
+        size_t began = protobuf_begin(&p->message, 1);
+        add_labels(p, series);
+        for (; i < count && p->placed[i].series == series; i++)
+            add_sample(&p->message, &p->placed[i]);
+        protobuf_end(&p->message, began);
+    }
+    snappy_wrap(&p->body, p->message.data, p->message.length);
+    return buf_failed(&p->message) || buf_failed(&p->name) || buf_failed(&p->body) ? -ENOMEM : 0;
+}
+
+/* What was sent again because no answer came is refused by a server that had taken it. */
+static bool has_it_already(const struct http_response *answer)
+{
+    return answer->status == 400 && (memmem(answer->body, answer->length, "out of order", 12) ||
+                                     memmem(answer->body, answer->length, "duplicate sample", 16));
+}
+
+static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, struct attempt *a)
+{
+    static const char *const headers[] = {
+        "Content-Type: application/x-protobuf",
+        "Content-Encoding: snappy",
+        "X-Prometheus-Remote-Write-Version: 0.1.0",
+        NULL,
+    };
+    struct prometheus *p = s->state;
+    if (!b->attempt) {
+        p->was_unanswered = false;
+        if (encode(p, b) < 0) {
+            strcpy(a->why, "no memory for a request");
+            return DELIVERY_REFUSED;
+        }
+    }
+    struct http_request request = {
+        .url = s->place,
+        .headers = headers,
+        .body = p->body.data,
+        .length = p->body.length,
+    };
+    struct http_response answer;
+    enum delivery d = http_sink_send(s, p->http, &request, &answer, a);
+    if (d == DELIVERY_REFUSED && p->was_unanswered && has_it_already(&answer))
+        return DELIVERY_DONE;
+    p->was_unanswered |= d == DELIVERY_AGAIN && !answer.status;
+    return d;
+}
+
+/* ---- Its life -------------------------------------------------------------------------------- */
+
+static int prometheus_open(struct sink *s, struct toll_error *e)
+{
+    struct prometheus *p = s->state = calloc(1, sizeof *p);
+    if (!p)
+        return -ENOMEM;
+    points_init(&p->points);
+    s->plan.batch_bytes = BATCH_BYTES;
+    return http_sink_open(s, &p->http, e);
+}
+
+static void prometheus_close(struct sink *s)
+{
+    struct prometheus *p = s->state;
+    if (!p)
+        return;
+    points_done(&p->points);
+    http_close(p->http);
+    free(p->placed);
+    buf_done(&p->message);
+    buf_done(&p->body);
+    buf_done(&p->name);
+    free(p);
+}
+
+static const struct sink_option options[] = {
+    SINK_COURIER_OPTIONS("5s"),
+    SINK_HTTP_OPTIONS,
+    {.facts = {0}},
+};
+
+const struct sink_kind sink_prometheus = {
+    .format = {"prometheus", "", "Prometheus remote write: samples over HTTP, as they come", "URL"},
+    .options = options,
+    .open = prometheus_open,
+    .frame = prometheus_frame,
+    .summary = prometheus_summary,
+    .deliver = prometheus_deliver,
+    .close = prometheus_close,
+};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/labels.h"
+
+#include "unit.h"
+
+static void test_names_and_values(void **state)
+{
+    struct labels l = {0};
+    labels_add(&l, "b", "1");
+    labels_add(&l, "a-b.c", "2");
+    labels_add(&l, "b", "3"); /* taken */
+    labels_add(&l, "b", "4"); /* … and so is what it would be called */
+    labels_add(&l, "9", "x");
+    labels_add(&l, "__name__", "evil");
+    labels_add(&l, "A", "caf\xe9 \xc3\xa9");
+    labels_add(&l, "empty", "");
+    static const char *const expected[][2] = {
+        {"A", "caf\xc3\xa9 \xc3\xa9"}, {"_9", "x"},      {"a_b_c", "2"}, {"b", "1"},
+        {"label__name__", "evil"},     {"label_b", "3"},
+    };
+    assert_int_equal(l.count, ARRAY_LEN(expected));
+    for (size_t i = 0; i < l.count; i++) {
+        assert_string_equal(l.items[i].name, expected[i][0]);
+        assert_string_equal(l.items[i].value, expected[i][1]);
+    }
+    assert_false(l.failed);
+    for (unsigned i = 0; i < 2 * LABELS_AT_MOST; i++)
+        labels_add(&l, (char[]){'k', (char)('A' + i), 0}, "x");
+    assert_int_equal(l.count, LABELS_AT_MOST);
+    assert_true(l.failed);
+    labels_done(&l);
+}
+
+static void test_of_a_run(void **state)
+{
+    struct labels l = {0};
+    char name[] = "train", one[] = "team=blue", two[] = "run=mine";
+    char *labels[] = {one, two, NULL};
+    struct run run = {.name = name, .host = "box", .labels = labels};
+    setenv("RANK", "3", 1);
+    setenv("WORLD_SIZE", "4", 1);
+    labels_add_run(&l, &run);
+    static const char *const expected[][2] = {
+        {"instance", "box"}, {"label_run", "mine"}, {"rank", "3"},
+        {"run", "train"},    {"team", "blue"},
+    };
+    assert_int_equal(l.count, ARRAY_LEN(expected));
+    for (size_t i = 0; i < l.count; i++) {
+        assert_string_equal(l.items[i].name, expected[i][0]);
+        assert_string_equal(l.items[i].value, expected[i][1]);
+    }
+    labels_done(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_and_values),
+        cmocka_unit_test(test_of_a_run),
+    };
+    return RUN("labels", tests);
+}
