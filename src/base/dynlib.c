@@ -5,14 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
-void *dynlib_open(const char *name, char *why, size_t size)
+static void *opened(void *library, char *why, size_t size)
 {
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library)
         return library;
     const char *said = dlerror();
     snprintf(why, size, "%s", said ? said : "unknown reason");
     return NULL;
+}
+
+void *dynlib_open(const char *name, char *why, size_t size)
+{
+    return opened(dlopen(name, RTLD_NOW | RTLD_LOCAL), why, size);
+}
+
+void *dynlib_open_apart(const char *name, char *why, size_t size)
+{
+    return opened(dlmopen(LM_ID_NEWLM, name, RTLD_NOW | RTLD_LOCAL), why, size);
 }
 
 void dynlib_close(void *library)

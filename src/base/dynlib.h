@@ -15,6 +15,10 @@ struct dynlib_symbol {
 
 /* NULL when it cannot be loaded; why is then a sentence of the loader, cut to size. */
 void *dynlib_open(const char *name, char *why, size_t size);
+
+/* A copy of it, and of all it needs, that shares nothing with what the program has loaded. */
+void *dynlib_open_apart(const char *name, char *why, size_t size);
+
 void dynlib_close(void *library);
 
 /* Writes the pointers of all that are there, and NULL for those that are not. How many there are.

@@ -91,15 +91,45 @@ static int fail(const struct sqlite *db, int code, struct toll_error *e)
     return err_set(e, r, "%s: %s", db->path, said);
 }
 
-static int load(struct sqlite *db, struct toll_error *e)
+static int load(struct sqlite *db, enum sqlite_mode mode, struct toll_error *e)
 {
     char why[256];
-    db->library = dynlib_open("libsqlite3.so.0", why, sizeof why);
+    db->library = (mode == SQLITE_MODE_WRITE_APART ? dynlib_open_apart : dynlib_open)(
+        "libsqlite3.so.0", why, sizeof why);
     if (!db->library)
         return err_set(e, -EOPNOTSUPP, "%s: SQLite cannot be loaded: %s", db->path, why);
     if (dynlib_find(db->library, symbols, ARRAY_LEN(symbols), &db->call) < ARRAY_LEN(symbols))
         return err_set(e, -EOPNOTSUPP, "%s: the SQLite of this machine is too old", db->path);
     return 0;
+}
+
+/* A path as a URI, so that something can be said with it. */
+static char *immutable(const char *path)
+{
+    struct buf b = {0};
+    buf_puts(&b, "file:");
+    for (const char *c = path; *c; c++)
+        if (strchr("%?#", *c))
+            buf_printf(&b, "%%%02X", (unsigned char)*c);
+        else
+            buf_putc(&b, *c);
+    buf_puts(&b, "?immutable=1");
+    if (buf_failed(&b))
+        buf_done(&b);
+    return b.data;
+}
+
+static int open_handle(struct sqlite *db, enum sqlite_mode mode)
+{
+    int flags = SQLITE_OPEN_NOMUTEX;
+    CLEANUP_FREE char *uri = mode == SQLITE_MODE_PEEK ? immutable(db->path) : NULL;
+    if (mode == SQLITE_MODE_PEEK && !uri)
+        return SQLITE_NOMEM;
+    if (mode == SQLITE_MODE_READ || uri)
+        flags |= SQLITE_OPEN_READONLY | (uri ? SQLITE_OPEN_URI : 0);
+    else
+        flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    return db->call.open_v2(uri ? uri : db->path, &db->handle, flags, NULL);
 }
 
 int sqlite_open(struct sqlite **ret, const char *path, enum sqlite_mode mode, int busy_ms,
@@ -112,11 +142,9 @@ int sqlite_open(struct sqlite **ret, const char *path, enum sqlite_mode mode, in
         free(db);
         return err_set(e, -ENOMEM, "%s: no memory", path);
     }
-    int r = load(db, e);
-    int flags = mode == SQLITE_MODE_READ ? SQLITE_OPEN_READONLY
-                                         : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int r = load(db, mode, e);
     if (r == 0) {
-        int code = db->call.open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
+        int code = open_handle(db, mode);
         r = code == SQLITE_OK ? 0 : fail(db, code, e);
     }
     if (r == 0)

@@ -31,6 +31,23 @@ static void test_find(void **state)
     dynlib_close(NULL);
 }
 
+static void test_apart(void **state)
+{
+    char why[128] = "";
+    void *library = dynlib_open("libm.so.6", why, sizeof why);
+    void *apart = dynlib_open_apart("libm.so.6", why, sizeof why);
+    if (!library || !apart)
+        skip();
+    struct functions one, other;
+    dynlib_find(library, symbols, 3, &one);
+    dynlib_find(apart, symbols, 3, &other);
+    assert_true(one.cosine != other.cosine);
+    assert_true(other.cosine(0) == 1);
+    dynlib_close(apart);
+    dynlib_close(library);
+    assert_null(dynlib_open_apart("libtoll-no-such-library.so.1", why, sizeof why));
+}
+
 static void test_not_there(void **state)
 {
     char why[128] = "";
@@ -45,6 +62,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_apart),
         cmocka_unit_test(test_not_there),
     };
     return RUN("dynlib", tests);

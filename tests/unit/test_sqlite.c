@@ -121,6 +121,39 @@ static void test_busy(void **state)
     sqlite_close(other);
 }
 
+/* As it lies there, whoever holds it; nothing is made. */
+static void test_peek(void **state)
+{
+    struct sqlite *db = NULL;
+    struct sqlite_statement *st;
+    struct toll_error e = {0};
+    assert_int_equal(sqlite_open(&db, path, SQLITE_MODE_PEEK, 0, &e), -ENOENT);
+    struct sqlite *other = opened(SQLITE_MODE_WRITE);
+    assert_int_equal(sqlite_run(other,
+                                "CREATE TABLE t (a); PRAGMA locking_mode = EXCLUSIVE; BEGIN "
+                                "EXCLUSIVE",
+                                &e),
+                     0);
+    db = opened(SQLITE_MODE_PEEK);
+    assert_int_equal(sqlite_prepare(&st, db, "SELECT count(*) FROM t", &e), 0);
+    assert_int_equal(sqlite_step(st, &e), 1);
+    sqlite_end(st);
+    assert_int_equal(sqlite_run(db, "CREATE TABLE u (a)", &e), -EROFS);
+    sqlite_close(db);
+    assert_int_equal(sqlite_run(other, "ROLLBACK", &e), 0);
+    sqlite_close(other);
+}
+
+static void test_apart(void **state)
+{
+    struct toll_error e = {0};
+    struct sqlite *db = opened(SQLITE_MODE_WRITE_APART), *other = opened(SQLITE_MODE_WRITE);
+    assert_int_equal(sqlite_run(db, "CREATE TABLE t (a)", &e), 0);
+    assert_int_equal(sqlite_run(other, "INSERT INTO t VALUES (1)", &e), 0);
+    sqlite_close(other);
+    sqlite_close(db);
+}
+
 static void test_quote(void **state)
 {
     struct buf b = {0};
@@ -136,6 +169,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_bad_statement, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_peek, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_apart, setup, teardown),
         cmocka_unit_test(test_quote),
     };
     return RUN("sqlite", tests);
