@@ -243,8 +243,8 @@ const struct option options[] = {
      "to 1s. A command has auto, what runs already 1s",
      set_interval},
     {"output", 'o', "FILE", NULL, offsetof(struct settings, outputs), false, ANY,
-     "write to FILE; its suffix tells the format: .csv, .jsonl (samples), .json, .txt (summary); "
-     "or FORMAT:FILE, or FORMAT:URL, with options behind commas (see 'toll sinks'); - is stdout "
+     "write to FILE; its suffix tells the format: .csv, .jsonl, .sqlite (samples), .json, .txt "
+     "(summary); or FORMAT:FILE, or FORMAT:URL, with options behind commas (see 'toll sinks'); - is stdout "
      "where no command has it",
      set_output},
     {"format", 'f', "FORMAT", NULL, 0, false, ANY,

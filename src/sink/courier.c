@@ -429,6 +429,12 @@ bool courier_is_over(void *courier)
     return until != UINT64_MAX && clock_mono(NULL) >= until;
 }
 
+bool courier_is_ending(void *courier)
+{
+    struct courier *c = courier;
+    return atomic_load(&c->until_ns) != UINT64_MAX;
+}
+
 void courier_count(struct courier *c, struct courier_counts *ret)
 {
     pthread_mutex_lock(&c->lock);

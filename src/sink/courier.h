@@ -98,6 +98,9 @@ bool courier_free(struct courier *c);
 /* For deliver(): whether time is up, and it had better return. From any thread. */
 bool courier_is_over(void *courier);
 
+/* … and whether nothing more comes, so that it is not worth waiting for what will not change. */
+bool courier_is_ending(void *courier);
+
 void courier_count(struct courier *c, struct courier_counts *ret);
 
 /* A failure that nobody was told of yet; the first, and the first after things went well. */

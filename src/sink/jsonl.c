@@ -143,15 +143,10 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
 
 static void jsonl_process_end(struct sink *s, const struct process_end *e)
 {
-    static const char *const how[] = {
-        [LEFT_REAPED] = "reaped by toll",
-        [LEFT_INSIDE] = "reaped inside",
-        [LEFT_LOST] = "reaped by nobody",
-    };
     struct json_out j;
     line_begin(&j, s, "process");
     json_put_seconds(&j, "elapsed_seconds", e->elapsed_ns);
-    json_put_string(&j, "left", how[e->how]);
+    json_put_string(&j, "left", record_json_departure(e->how));
     json_key(&j, "end");
     if (e->has_status)
         record_json_end(&j, &e->end);

@@ -90,17 +90,27 @@ void record_json_row(struct json_out *j, const struct row *row, uint64_t selecte
     }
 }
 
-static const char *end_word(const struct toll_end *end)
+const char *record_json_end_word(const struct toll_end *end)
 {
     if (!end->ended)
         return "running";
     return end->unknown ? "unknown" : end->signaled ? "signaled" : "exited";
 }
 
+const char *record_json_departure(enum departure how)
+{
+    static const char *const words[] = {
+        [LEFT_REAPED] = "reaped by toll",
+        [LEFT_INSIDE] = "reaped inside",
+        [LEFT_LOST] = "reaped by nobody",
+    };
+    return words[how];
+}
+
 void record_json_end(struct json_out *j, const struct toll_end *end)
 {
     json_object(j);
-    json_put_string(j, "status", end_word(end));
+    json_put_string(j, "status", record_json_end_word(end));
     json_key(j, "code");
     if (end->ended && !end->signaled && !end->unknown)
         json_i64(j, end->status);

@@ -16,6 +16,10 @@ void record_json_row(struct json_out *j, const struct row *row, uint64_t selecte
 /* "status", "code", "signal", "core_dumped" as an object. */
 void record_json_end(struct json_out *j, const struct toll_end *end);
 
+/* Its status, and how a process left, in one word or a few. */
+const char *record_json_end_word(const struct toll_end *end);
+const char *record_json_departure(enum departure how);
+
 /* "limits" with what is known of them. */
 void record_json_limits(struct json_out *j, const struct limits *limits);
 
@@ -24,6 +28,11 @@ void record_json_mark(struct json_out *j, const struct told_mark *m,
                       const struct selection *selection);
 void record_json_marks(struct json_out *j, const struct mark_totals *t,
                        const struct selection *selection);
+
+/* Objects that stand in a mark. */
+void record_json_attributes(struct json_out *j, struct scan attributes);
+void record_json_phase_figures(struct json_out *j, const struct phase *p,
+                               const struct selection *selection);
 
 /* Everything of a summary as members of the object that is open. */
 void record_json_summary(struct json_out *j, const struct summary *s,

@@ -35,7 +35,6 @@ static void add_figure(struct json_out *j, const struct metric *m, const struct 
 static void add_figures(struct json_out *j, const struct source *s,
                         const struct selection *selection)
 {
-    json_key(j, "figures");
     json_object(j);
     FOR_EACH_BIT(id, selection->parts[PART_COMBINED])
     {
@@ -47,11 +46,16 @@ static void add_figures(struct json_out *j, const struct source *s,
     json_object_end(j);
 }
 
-static void add_attributes(struct json_out *j, struct scan attributes)
+void record_json_phase_figures(struct json_out *j, const struct phase *p,
+                               const struct selection *selection)
+{
+    add_figures(j, &(struct source){.phase = p}, selection);
+}
+
+void record_json_attributes(struct json_out *j, struct scan attributes)
 {
     char text[MARK_TEXT_BYTES];
     const char *value;
-    json_key(j, "attributes");
     json_object(j);
     while (mark_text_attribute(&attributes, text, sizeof text, &value))
         json_put_string(j, text, value);
@@ -62,7 +66,6 @@ static void add_phase(struct json_out *j, const struct told_mark *m,
                       const struct selection *selection)
 {
     const struct phase *p = m->phase;
-    struct source source = {.phase = p};
     uint64_t begin = left_u64(p->begin_ns, m->start_ns);
     json_put_seconds(j, "begin_seconds", begin);
     json_put_seconds(j, "end_seconds", left_u64(p->end_ns, m->start_ns));
@@ -70,7 +73,8 @@ static void add_phase(struct json_out *j, const struct told_mark *m,
     json_put_bool(j, "ended", !p->not_ended);
     json_put_string(j, "of", phase_is_of_target(p) ? "target" : "process");
     json_put_u64(j, "looks", phase_figures(p)->looks);
-    add_figures(j, &source, selection);
+    json_key(j, "figures");
+    record_json_phase_figures(j, p, selection);
 }
 
 void record_json_mark(struct json_out *j, const struct told_mark *m,
@@ -79,10 +83,12 @@ void record_json_mark(struct json_out *j, const struct told_mark *m,
     json_put_seconds(j, "elapsed_seconds", m->elapsed_ns);
     json_put_string(j, "name", m->name);
     json_put_i64(j, "pid", m->pid);
-    if (m->kind == MARK_GAUGE)
+    if (m->kind == MARK_GAUGE) {
         json_put_number(j, "value", m->value);
-    else
-        add_attributes(j, m->attributes);
+    } else {
+        json_key(j, "attributes");
+        record_json_attributes(j, m->attributes);
+    }
     if (m->phase)
         add_phase(j, m, selection);
 }
@@ -104,6 +110,7 @@ static void add_phase_total(struct json_out *j, const struct phase_total *p,
     json_put_seconds(j, "min_seconds", p->min_ns);
     json_put_seconds(j, "mean_seconds", p->total_ns / p->count);
     json_put_seconds(j, "max_seconds", p->max_ns);
+    json_key(j, "figures");
     add_figures(j, &source, selection);
     json_object_end(j);
 }

@@ -384,7 +384,7 @@ int sink_begin(struct sink *s, const struct run *run)
         return 0;
     }
     /* Only now that the command runs: a record of before is not lost to a mistyped command. */
-    if (s->owns_fd && ftruncate(s->fd, 0) < 0 && errno != EINVAL)
+    if (s->owns_fd && !s->courier && ftruncate(s->fd, 0) < 0 && errno != EINVAL)
         s->failure = -errno;
     if (s->kind->begin)
         s->kind->begin(s, run);

@@ -10,3 +10,4 @@ extern const struct sink_kind sink_json;
 extern const struct sink_kind sink_text;
 extern const struct sink_kind sink_lines;
 extern const struct sink_kind sink_prometheus;
+extern const struct sink_kind sink_sqlite;

@@ -3,7 +3,7 @@
 
     BENCH_N=100           only trees of that size (several with commas)
     BENCH_ONLY=floor      only these parts: cadence, attach, system, network, gpu, floor, slowdown,
-                          start, count, python
+                          start, count, sqlite, python
     BENCH_ROUNDS=3        that many times as many repetitions
 """
 import os
@@ -19,6 +19,7 @@ import measure
 import network_bytes
 import python_package
 import slowdown
+import sqlite_files
 import starting
 import whole_machine
 
@@ -32,6 +33,7 @@ PARTS = {
     "slowdown": slowdown.run,
     "start": starting.run,
     "count": counting.run,
+    "sqlite": sqlite_files.run,
     "python": python_package.run,
 }
 

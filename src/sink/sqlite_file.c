@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/sqlite_file.h"
+
+#include "base/sqlite.h"
+#include "sink/sqlite_schema.h"
+#include "sink/sqlite_tape.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum {
+    BUSY_MS = 10000, /* others are done after milliseconds, unless very many start at once */
+    SHORT_MS = 20,
+    WAL_WAIT_MS = 2000,
+    TRIES = 5,
+};
+
+static void sleep_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+static int ask(struct sqlite *db, const char *sql, int64_t *ret, struct toll_error *e)
+{
+    struct sqlite_statement *st;
+    int r = sqlite_prepare(&st, db, sql, e);
+    if (r < 0)
+        return r;
+    r = sqlite_step(st, e);
+    *ret = r > 0 ? sqlite_column_i64(st, 0) : 0;
+    sqlite_end(st);
+    return r < 0 ? r : 0;
+}
+
+/* The sentence without the path that SQLite's begin with: whoever tells it names the file. */
+static const char *without_path(const char *path, const struct toll_error *e)
+{
+    size_t length = strlen(path);
+    bool has_it = strncmp(e->message, path, length) == 0 &&
+                  strncmp(e->message + length, ": ", 2) == 0;
+    return e->message + (has_it ? length + 2 : 0);
+}
+
+static int cannot_write(const char *path, int r, struct toll_error *e)
+{
+    struct toll_error inner = *e;
+    return err_set(e, r, "cannot write to '%s': %s", path, without_path(path, &inner));
+}
+
+/* ---- Whose file it is ------------------------------------------------------------------------ */
+
+static int peek(const char *path, int64_t *ret_application, int64_t *ret_version,
+                struct toll_error *e)
+{
+    struct sqlite *db;
+    int r = sqlite_open(&db, path, SQLITE_MODE_PEEK, 0, e);
+    if (r < 0)
+        return r;
+    r = ask(db, "PRAGMA application_id", ret_application, e);
+    if (r == 0)
+        r = ask(db, "PRAGMA user_version", ret_version, e);
+    sqlite_close(db);
+    return r;
+}
+
+/* 1: there is nothing yet; 0: it is one of ours. What it says of itself stands in the file from the
+ * moment it has tables, but another toll may be making them just now. */
+static int check_owner(const char *path, struct toll_error *e)
+{
+    struct stat st;
+    int64_t application = 0, version = 0;
+    for (unsigned tries = 0; tries < TRIES; tries++) {
+        if (stat(path, &st) < 0)
+            return errno == ENOENT
+                       ? 1
+                       : err_set(e, -errno, "cannot write to '%s': %s", path, strerror(errno));
+        if (!S_ISREG(st.st_mode))
+            return err_set(e, -EINVAL, "cannot write to '%s': SQLite needs a regular file", path);
+        if (st.st_size == 0)
+            return 1;
+        int r = peek(path, &application, &version, e);
+        if (r == -EBADMSG)
+            return err_set(e, r, "'%s' is no SQLite file, and is left as it is", path);
+        if (r < 0)
+            return cannot_write(path, r, e);
+        if (application == SQLITE_SCHEMA_APPLICATION)
+            break;
+        sleep_ms(SHORT_MS);
+    }
+    if (application != SQLITE_SCHEMA_APPLICATION)
+        return err_set(e, -EINVAL,
+                       "'%s' is a SQLite file that toll did not make, and is left as it is", path);
+    if (version > SQLITE_SCHEMA_VERSION)
+        return err_set(e, -EINVAL,
+                       "'%s' was made by a newer toll: it has version %lld of the tables, this one "
+                       "knows them up to %d",
+                       path, (long long)version, SQLITE_SCHEMA_VERSION);
+    return 0;
+}
+
+/* SQLite opens for reading what it may not write to, and makes files beside its own only when it
+ * needs them: both would be known too late. */
+static int check_permissions(const char *path, struct toll_error *e)
+{
+    const char *slash = strrchr(path, '/');
+    CLEANUP_FREE char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    if (!directory)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
+        return err_set(e, -errno, "cannot write to '%s': %s", path, strerror(errno));
+    if (faccessat(AT_FDCWD, directory, W_OK, AT_EACCESS) < 0)
+        return err_set(e, -errno, "cannot write to '%s': SQLite makes files beside it: %s", path,
+                       strerror(errno));
+    return 0;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+/* STRICT tables are the newest thing that is used. */
+static int check_version(struct sqlite *db, struct toll_error *e)
+{
+    int64_t is_new = 0;
+    int r = ask(db,
+                "SELECT (substr(sqlite_version(), 1, 2) + 0) * 100 + "
+                "substr(sqlite_version(), 3) >= 338",
+                &is_new, e);
+    if (r == 0 && !is_new)
+        return err_set(e, -EOPNOTSUPP, "the SQLite of this machine is older than 3.38");
+    return r;
+}
+
+/* While a file is written it has a log beside it (WAL), so that readers and writers do not wait for
+ * each other, and a commit does not wait for the disk. The last one that writes puts it away again:
+ * a file without it can be read by anybody, also where nothing can be written. Switching needs the
+ * file for itself; where that cannot be, all goes on as it is. It changes a few bytes of the first
+ * sector, and either state is good: there is no need to wait for the disk. */
+static int use_wal(struct sqlite *db, struct toll_error *e)
+{
+    int r = -EBUSY;
+    for (unsigned waited = 0; r == -EBUSY && waited < WAL_WAIT_MS; waited += SHORT_MS) {
+        if (waited)
+            sleep_ms(SHORT_MS);
+        r = sqlite_run(db,
+                       "PRAGMA busy_timeout = 0; PRAGMA synchronous = OFF; "
+                       "PRAGMA journal_mode = WAL",
+                       e);
+    }
+    if (r == 0 || r == -EBUSY)
+        r = sqlite_run(db, "PRAGMA busy_timeout = 1000", e); /* a batch is tried again anyway */
+    return r;
+}
+
+/* What a file says of itself is in it before it has a log beside it: see check_owner. */
+static int make_tables(struct sqlite *db, bool is_new, struct toll_error *e)
+{
+    /* Nothing is lost with a file that has nothing in it yet. */
+    int r = is_new ? sqlite_run(db, "PRAGMA synchronous = OFF", e) : 0;
+    if (r == 0)
+        r = sqlite_run(db, "BEGIN IMMEDIATE", e);
+    if (r == 0)
+        r = sqlite_schema_make(db, e);
+    if (r == 0)
+        r = sqlite_run(db, "COMMIT", e);
+    if (r < 0)
+        sqlite_run(db, "ROLLBACK", NULL);
+    return r;
+}
+
+static int make(struct sqlite *db, bool is_new, struct toll_error *e)
+{
+    bool is_complete;
+    int r = check_version(db, e);
+    if (r == 0)
+        r = sqlite_schema_check(db, &is_complete, e);
+    if (r == 0 && !is_complete)
+        r = make_tables(db, is_new, e);
+    if (r == 0) /* it can be written to */
+        r = sqlite_run(db, "BEGIN IMMEDIATE; ROLLBACK", e);
+    return r;
+}
+
+static void remove_all(const char *path)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    struct buf name = {0};
+    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+        buf_clear(&name);
+        buf_printf(&name, "%s%s", path, suffixes[i]);
+        if (!buf_failed(&name))
+            unlink(name.data);
+    }
+    buf_done(&name);
+}
+
+int sqlite_file_prepare(const char *path, bool *ret_made, struct toll_error *e)
+{
+    struct stat st;
+    struct sqlite *db = NULL;
+    bool is_new = stat(path, &st) < 0 && errno == ENOENT;
+    int r = check_owner(path, e);
+    if (r == 0)
+        r = check_permissions(path, e);
+    if (r < 0)
+        return r;
+    r = sqlite_open(&db, path, SQLITE_MODE_WRITE, BUSY_MS, e);
+    if (r == 0)
+        r = make(db, is_new, e);
+    sqlite_close(db);
+    if (r < 0) {
+        if (is_new)
+            remove_all(path);
+        return cannot_write(path, r, e);
+    }
+    *ret_made = is_new;
+    return 0;
+}
+
+void sqlite_file_discard(const char *path)
+{
+    struct sqlite *db = NULL;
+    int64_t count = 1;
+    if (sqlite_open(&db, path, SQLITE_MODE_WRITE, SHORT_MS, NULL) < 0 ||
+        ask(db, "SELECT count(*) FROM runs", &count, NULL) < 0)
+        count = 1;
+    sqlite_close(db);
+    if (!count)
+        remove_all(path);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+struct sqlite_file {
+    struct sqlite *db;
+    char *path;
+    dev_t device;
+    ino_t inode;
+    int64_t run; /* its number in the file, 0: not there yet */
+    struct sqlite_statement *statements[STATEMENTS];
+};
+
+/* SQLite goes on writing to a file that has no name any more. */
+static int check_place(struct sqlite_file *f, struct toll_error *e)
+{
+    struct stat st;
+    if (stat(f->path, &st) < 0 || st.st_dev != f->device || st.st_ino != f->inode)
+        return err_set(e, -ESTALE, "the file was removed or replaced");
+    return 0;
+}
+
+void sqlite_file_close(struct sqlite_file *f)
+{
+    if (!f)
+        return;
+    for (unsigned i = 0; i < STATEMENTS; i++)
+        sqlite_end(f->statements[i]);
+    int64_t is_busy = 1;
+    if (f->db && f->run && check_place(f, NULL) == 0)
+        ask(f->db, "PRAGMA wal_checkpoint(TRUNCATE)", &is_busy, NULL);
+    if (!is_busy)
+        sqlite_run(f->db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = DELETE", NULL);
+    sqlite_close(f->db);
+    free(f->path);
+    free(f);
+}
+
+static void drop_path(const char *path, struct toll_error *e)
+{
+    struct toll_error inner = *e;
+    snprintf(e->message, sizeof e->message, "%s", without_path(path, &inner));
+}
+
+int sqlite_file_open(struct sqlite_file **ret, const char *path, bool is_apart,
+                     struct toll_error *e)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return err_set(e, -ESTALE, "the file was removed");
+    struct sqlite_file *f = calloc(1, sizeof *f);
+    if (f)
+        f->path = strdup(path);
+    if (!f || !f->path) {
+        free(f);
+        return err_set(e, -ENOMEM, "no memory");
+    }
+    f->device = st.st_dev;
+    f->inode = st.st_ino;
+    int r = sqlite_open(&f->db, path, is_apart ? SQLITE_MODE_WRITE_APART : SQLITE_MODE_WRITE,
+                        BUSY_MS, e);
+    /* What was committed survives a kill at any time; when the machine itself goes down, the last
+     * seconds may be missing, and the file is whole. */
+    if (r == 0)
+        r = use_wal(f->db, e);
+    if (r == 0)
+        r = sqlite_run(f->db, "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -1024", e);
+    if (r < 0) {
+        drop_path(path, e);
+        sqlite_file_close(f);
+        return r;
+    }
+    *ret = f;
+    return 0;
+}
+
+static int find_statement(struct sqlite_file *f, unsigned number, struct toll_error *e)
+{
+    if (number >= STATEMENTS)
+        return err_set(e, -EINVAL, "there is no statement %u", number);
+    if (f->statements[number])
+        return 0;
+    struct buf sql = {0};
+    sqlite_schema_statement(&sql, number);
+    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "no memory")
+                             : sqlite_prepare(&f->statements[number], f->db, sql.data, e);
+    buf_done(&sql);
+    return r;
+}
+
+static int end_row(struct sqlite_file *f, unsigned number, int64_t *run, struct toll_error *e)
+{
+    struct sqlite_statement *st = f->statements[number];
+    int r = sqlite_step(st, e);
+    if (r > 0) { /* the number that the run has got */
+        *run = sqlite_column_i64(st, 0);
+        r = sqlite_step(st, e);
+    }
+    return r;
+}
+
+/* Plays a tape into the statements. */
+static int play(struct sqlite_file *f, const struct piece *p, int64_t *run, struct toll_error *e)
+{
+    struct scan tape = scan_text(p->data, p->length);
+    struct tape_item item;
+    struct sqlite_statement *st = NULL;
+    unsigned number = 0;
+    int at = 0, r = 0;
+    for (;;) {
+        enum tape_is is = sqlite_tape_next(&tape, &item);
+        if (st && (is == TAPE_ROW || is == TAPE_END) && (r = end_row(f, number, run, e)) < 0)
+            return r;
+        switch (is) {
+        case TAPE_END: return 0;
+        case TAPE_ROW:
+            number = item.statement;
+            r = find_statement(f, number, e);
+            if (r < 0)
+                return r;
+            st = f->statements[number];
+            at = 1;
+            if (*run)
+                sqlite_bind_i64(st, at++, *run);
+            else
+                sqlite_bind_null(st, at++);
+            break;
+        case TAPE_NULL: sqlite_bind_null(st, at++); break;
+        case TAPE_I64: sqlite_bind_i64(st, at++, item.i); break;
+        case TAPE_DOUBLE: sqlite_bind_double(st, at++, item.d); break;
+        case TAPE_TEXT:
+            sqlite_bind_text(st, at++, item.text.at, (size_t)(item.text.end - item.text.at));
+            break;
+        }
+    }
+}
+
+static int write_all(struct sqlite_file *f, const struct batch *b, struct toll_error *e)
+{
+    int64_t run = f->run;
+    int r = sqlite_run(f->db, "BEGIN IMMEDIATE", e);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; r == 0 && i < b->count; i++)
+        r = play(f, &b->pieces[i], &run, e);
+    if (r == 0)
+        r = sqlite_run(f->db, "COMMIT", e);
+    if (r < 0)
+        sqlite_run(f->db, "ROLLBACK", NULL);
+    else
+        f->run = run;
+    return r;
+}
+
+int sqlite_file_write(struct sqlite_file *f, const struct batch *b, struct toll_error *e)
+{
+    int r = check_place(f, e);
+    if (r == 0)
+        r = write_all(f, b, e);
+    if (r < 0)
+        drop_path(f->path, e);
+    return r;
+}

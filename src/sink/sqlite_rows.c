@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/sqlite_rows.h"
+
+#include "sink/record_json.h"
+#include "sink/sqlite_schema.h"
+#include "sink/sqlite_tape.h"
+
+/* ---- The run --------------------------------------------------------------------------------- */
+
+void sqlite_rows_run(struct buf *b, const struct run *run)
+{
+    struct json_out j;
+    sqlite_tape_row(b, STATEMENT_RUN);
+    sqlite_tape_text(b, run->name ? run->name : "");
+    sqlite_tape_text(b, run->host);
+    if (run->pid)
+        sqlite_tape_i64(b, run->pid);
+    else
+        sqlite_tape_null(b);
+    sqlite_tape_u64(b, run->start_real_ns);
+    size_t began = sqlite_tape_json(b, &j);
+    json_object(&j);
+    record_json_run(&j, run);
+    json_object_end(&j);
+    sqlite_tape_json_end(b, began);
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static void add_value(struct buf *b, const struct metric *m, union value v)
+{
+    if (metric_is_double(m))
+        sqlite_tape_double(b, v.d);
+    else
+        sqlite_tape_u64(b, v.u);
+}
+
+static void add_values(struct buf *b, enum entity_kind kind, const struct row *row,
+                       uint64_t selected)
+{
+    uint64_t known = row->present & selected;
+    FOR_EACH_BIT(i, sqlite_schema_metrics(kind))
+    {
+        if (known >> i & 1)
+            add_value(b, metric_of(row->first + i), row->values[i]);
+        else
+            sqlite_tape_null(b);
+    }
+}
+
+/* A row of the samples of its kind. */
+static void add_row(struct buf *b, uint64_t tick, unsigned entity, enum entity_kind kind,
+                    const struct row *row, uint64_t selected)
+{
+    sqlite_tape_row(b, STATEMENT_ROW + kind);
+    sqlite_tape_u64(b, tick);
+    sqlite_tape_i64(b, entity);
+    add_values(b, kind, row, selected);
+}
+
+static void add_targets(struct buf *b, struct sqlite_entities *x, const struct frame *f,
+                        const struct run *run, const struct selection *selection)
+{
+    for (unsigned part = 0; part < PARTS; part++)
+        if (f->target[part].row)
+            add_row(b, f->tick, sqlite_entities_part(x, NULL, 0, part), ENTITY_TARGET,
+                    f->target[part].row, selection->parts[part]);
+    for (size_t i = 0; i < f->target_count; i++)
+        for (unsigned part = 0; part < PARTS; part++)
+            if (f->targets[i].parts[part].row)
+                add_row(b, f->tick, sqlite_entities_part(x, &run->targets[i], i, part),
+                        ENTITY_TARGET, f->targets[i].parts[part].row, selection->parts[part]);
+}
+
+void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct frame *f,
+                       const struct run *run, const struct selection *selection)
+{
+    struct sqlite_entities *x = &rows->entities;
+    sqlite_tape_row(b, STATEMENT_SAMPLE);
+    sqlite_tape_u64(b, f->tick);
+    sqlite_tape_u64(b, rows->seq++);
+    sqlite_tape_u64(b, f->real_ns);
+    sqlite_tape_u64(b, f->elapsed_ns);
+    sqlite_tape_u64(b, f->interval_ns);
+    add_targets(b, x, f, run, selection);
+    for (size_t i = 0; i < f->machine_count; i++) {
+        enum entity_kind kind = f->machine[i]->entity.kind;
+        if (selection->of[kind])
+            add_row(b, f->tick, sqlite_entities_thing(x, f->machine[i]), kind, &f->machine[i]->row,
+                    selection->of[kind]);
+    }
+    add_row(b, f->tick, sqlite_entities_self(x), ENTITY_SELF, f->self.row,
+            selection->of[ENTITY_SELF]);
+    for (size_t i = 0; i < f->process_count; i++)
+        add_row(b, f->tick, sqlite_entities_process(x, run, f->processes[i].entity), ENTITY_PROCESS,
+                f->processes[i].row, selection->of[ENTITY_PROCESS]);
+}
+
+/* ---- What happens in between ----------------------------------------------------------------- */
+
+void sqlite_rows_end(struct buf *b, const struct toll_end *end)
+{
+    bool has_code = end->ended && !end->unknown;
+    sqlite_tape_text(b, record_json_end_word(end));
+    if (has_code && !end->signaled)
+        sqlite_tape_i64(b, end->status);
+    else
+        sqlite_tape_null(b);
+    if (has_code && end->signaled)
+        sqlite_tape_i64(b, end->status);
+    else
+        sqlite_tape_null(b);
+}
+
+void sqlite_rows_process_end(struct buf *b, struct sqlite_rows *rows, const struct process_end *e,
+                             const struct run *run, const struct selection *selection)
+{
+    const struct entity *who = &e->process->entity;
+    sqlite_tape_row(b, STATEMENT_PROCESS);
+    sqlite_tape_u64(b, rows->seq++);
+    sqlite_tape_u64(b, e->elapsed_ns);
+    sqlite_tape_text(b, record_json_departure(e->how));
+    if (e->has_status) {
+        sqlite_rows_end(b, &e->end);
+        sqlite_tape_i64(b, e->end.core_dumped);
+        sqlite_tape_i64(b, e->end.oom_killed);
+        sqlite_tape_i64(b, e->end.timed_out);
+    } else {
+        for (unsigned i = 0; i < 6; i++)
+            sqlite_tape_null(b);
+    }
+    sqlite_tape_i64(b, who->pid);
+    sqlite_tape_i64(b, who->parent);
+    sqlite_tape_u64(b, who->start_ticks);
+    sqlite_tape_text(b, who->name);
+    sqlite_entities_targets(b, run, who->targets);
+    add_values(b, ENTITY_PROCESS, &e->process->own, selection->of[ENTITY_PROCESS]);
+    sqlite_entities_left(&rows->entities, who);
+}
+
+static void add_phase(struct buf *b, const struct told_mark *m)
+{
+    sqlite_tape_u64(b, left_u64(m->phase->begin_ns, m->start_ns));
+    sqlite_tape_u64(b, left_u64(m->phase->end_ns, m->start_ns));
+    sqlite_tape_i64(b, !m->phase->not_ended);
+    sqlite_tape_text(b, phase_is_of_target(m->phase) ? "target" : "process");
+    sqlite_tape_u64(b, phase_figures(m->phase)->looks);
+}
+
+void sqlite_rows_mark(struct buf *b, struct sqlite_rows *rows, const struct told_mark *m,
+                      const struct selection *selection)
+{
+    struct json_out j;
+    sqlite_tape_row(b, m->phase                ? STATEMENT_PHASE
+                       : m->kind == MARK_GAUGE ? STATEMENT_GAUGE
+                                               : STATEMENT_EVENT);
+    sqlite_tape_u64(b, rows->seq++);
+    sqlite_tape_u64(b, m->elapsed_ns);
+    sqlite_tape_text(b, m->name);
+    sqlite_tape_i64(b, m->pid);
+    if (m->kind == MARK_GAUGE) {
+        sqlite_tape_double(b, m->value);
+        return;
+    }
+    if (m->phase)
+        add_phase(b, m);
+    size_t began = sqlite_tape_json(b, &j);
+    record_json_attributes(&j, m->attributes);
+    sqlite_tape_json_end(b, began);
+    if (!m->phase)
+        return;
+    began = sqlite_tape_json(b, &j);
+    record_json_phase_figures(&j, m->phase, selection);
+    sqlite_tape_json_end(b, began);
+}
+
+void sqlite_rows_note(struct buf *b, struct sqlite_rows *rows, uint64_t elapsed_ns,
+                      const char *sentence)
+{
+    sqlite_tape_row(b, STATEMENT_NOTE);
+    sqlite_tape_u64(b, rows->seq++);
+    sqlite_tape_u64(b, elapsed_ns);
+    sqlite_tape_text(b, sentence);
+}
