@@ -546,6 +546,38 @@ const char *toll_translator_text(struct toll_translator *tr, size_t row, size_t 
 /* Accepts NULL. */
 void toll_translator_free(struct toll_translator *tr);
 
+/* ---- Code blocks: files that others know --------------------------------------------------- */
+
+/* What each code block of a finished run used, told from two files: one with a row for each time
+ * point (a tracking file of gpu-tracker, or what its dialect writes), one with the moments at which
+ * blocks began and ended (a sub-tracking file). Both are .csv or .sqlite. docs/dialects.md has
+ * their columns. What is returned is freed with free(). */
+
+/* format: "text" (or NULL) or "json". blocks NULL: the run alone. */
+int toll_phases_analyze(const char *points, const char *blocks, const char *format, char **ret,
+                        struct toll_error *e);
+
+/* Several sub-tracking files into one that is not there yet, with the same suffix. files: NULL
+ * behind the last. */
+int toll_phases_combine(const char *destination, const char *const *files, struct toll_error *e);
+
+/* A tracking file, .csv, as one in SQLite, which takes the place of a file that is there. */
+int toll_phases_store(const char *points, const char *destination, struct toll_error *e);
+
+/* What runs are compared. */
+struct toll_comparison {
+    size_t size;
+    const char *const *sessions; /* "NAME=FILE", NULL behind the last: analyses as json, or
+                                    tracking files, of which there are no blocks */
+    const char *statistic;       /* "min", "max", "mean" (or NULL) or "std" */
+    const char *format;          /* as above */
+    void (*note)(void *arg, const char *sentence); /* of blocks that differ by their line; or NULL */
+    void *note_arg;
+};
+
+/* One statistic of each figure, of one run beside the other, the smallest first. */
+int toll_phases_compare(const struct toll_comparison *comparison, char **ret, struct toll_error *e);
+
 /* ---- What can be measured here ------------------------------------------------------------- */
 
 /* How much of something can be measured. */

@@ -150,6 +150,26 @@ static long double power_of_ten(unsigned exponent)
     return power;
 }
 
+/* The double that is nearest to digits / 10^places, for up to EXACT places: a long double between
+ * would be rounded twice, and what a program wrote would not be what is read. All bits that matter
+ * are in the quotient; what is left over only breaks ties. */
+enum { EXACT = 19 };
+
+static double nearest_quotient(uint64_t digits, unsigned places)
+{
+    __extension__ typedef unsigned __int128 wide;
+    uint64_t divisor = 1;
+    for (; places; places--)
+        divisor *= 10;
+    int shift = 63 + __builtin_clzll(digits);
+    wide dividend = (wide)digits << shift;
+    wide quotient = dividend / divisor;
+    double nearest = (double)(quotient | (dividend % divisor != 0));
+    for (; shift >= 32; shift -= 32) /* powers of two: nothing is rounded */
+        nearest *= 0x1p-32;
+    return nearest / (double)(UINT64_C(1) << shift);
+}
+
 bool scan_number(struct scan *s, double *ret)
 {
     enum { FURTHEST = 400, FAR = 1000000 };
@@ -173,6 +193,12 @@ bool scan_number(struct scan *s, double *ret)
         return false;
     if (exponent < -FURTHEST)
         digits = 0;
+    if (digits && exponent <= 0 && exponent >= -EXACT) {
+        double nearest = nearest_quotient(digits, (unsigned)-exponent);
+        *s = t;
+        *ret = negative ? -nearest : nearest;
+        return true;
+    }
     long double value = (long double)digits;
     if (digits && exponent > 0)
         value *= power_of_ten((unsigned)exponent);

@@ -37,6 +37,7 @@ int mark_main(int argc, char **argv);
 int metrics_main(int argc, char **argv);
 int dialects_main(int argc, char **argv);
 int sinks_main(int argc, char **argv);
+int phases_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
 int help_main(int argc, char **argv);
 

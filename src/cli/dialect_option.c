@@ -50,9 +50,13 @@ const char *output_format(const struct settings *s, const char *output, const ch
             return f->name;
         }
     }
+    const struct toll_format *longest = NULL; /* a suffix may be the end of another */
     for (size_t i = 0; (f = toll_format_at(i)); i++)
-        if (*f->suffix && (ends_with(output, f->suffix) || has_options_behind(output, f)))
-            return f->name;
+        if (*f->suffix && (ends_with(output, f->suffix) || has_options_behind(output, f)) &&
+            (!longest || strlen(f->suffix) > strlen(longest->suffix)))
+            longest = f;
+    if (longest)
+        return longest->name;
     return s->format ? s->format : dialect_series(s);
 }
 

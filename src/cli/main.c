@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/util.h"
 #include "cli/cli.h"
+#include "cli/gpu_tracker_command.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -30,6 +31,15 @@ static const char about_mark[] =
     "that called it, a shell for instance. Where nobody listens it does nothing and\n"
     "exits with 0; -v, --verbose says so.\n";
 
+static const char about_phases[] =
+    "  toll phases analyze POINTS [BLOCKS]\n"
+    "  toll phases combine -o FILE BLOCKS… | DIRECTORY\n"
+    "  toll phases compare [--stat min|max|mean|std] NAME=FILE…\n\n"
+    "For files of gpu-tracker, CSV or SQLite: POINTS has a row for each sample, BLOCKS\n"
+    "the moments at which code blocks began and ended. compare takes analyses that were\n"
+    "written with -f json or pickle, the formats beside text. -o, --output FILE is where\n"
+    "the results go.\n";
+
 const struct subcommand subcommands[] = {
     {"run", "[options] [--] COMMAND [ARGUMENT…]", "run a command, tell what it used", run_main,
      false, FOR_RUN, about_run, NULL},
@@ -47,6 +57,8 @@ const struct subcommand subcommands[] = {
      false, 0, NULL, NULL},
     {"sinks", "[--json | --markdown] [FORMAT]", "list where figures can go", sinks_main, false, 0,
      NULL, NULL},
+    {"phases", "analyze | combine | compare WORD…", "tell what code blocks used, from files",
+     phases_main, false, 0, about_phases, NULL},
     {"help", "[SUBCOMMAND]", "explain toll or a subcommand", help_main, false, 0, NULL, NULL},
     {"completion", "bash | zsh | fish", "print a shell's completion script", completion_main, true,
      0, NULL, NULL},
@@ -89,6 +101,8 @@ static void fill_standard_streams(void)
 int main(int argc, char **argv)
 {
     fill_standard_streams();
+    if (argc && strcmp(basename(argv[0]), "gpu-tracker") == 0)
+        return gpu_tracker_main(argc, argv);
     if (argc < 2) {
         fputs("usage: toll run [options] [--] COMMAND… | toll attach PID… | toll system     ('toll "
               "help' tells more)\n",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * toll run: start a command, measure it, be gone when it is. */
+#include "base/err.h"
 #include "cli/session.h"
 #include "cli/signals.h"
 
@@ -14,13 +15,12 @@ static int status_of(const struct toll_end *end)
     return end->signaled ? EXIT_SIGNAL + end->status : end->status;
 }
 
-static int failed_launch(const struct toll_launch *launch, const struct toll_error *e)
+/* What a command that could not be started exits with. */
+static int status_of_failure(int exec_errno)
 {
-    complain("%s", e->message);
-    if (!launch->exec_errno)
+    if (!exec_errno)
         return EXIT_TOLL;
-    return launch->exec_errno == ENOENT || launch->exec_errno == ENOTDIR ? EXIT_NOT_FOUND
-                                                                         : EXIT_NOT_EXECUTABLE;
+    return exec_errno == ENOENT || exec_errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
 /* Until something has come. Where the kernel cannot wait (it has no memory) it is looked for now
@@ -36,7 +36,7 @@ static void wait_for(struct pollfd *fds, nfds_t count, int timeout_ms)
 }
 
 /* toll cannot measure, but the command runs: see it to its end. */
-static int just_wait(struct session *s, struct signals *signals)
+static void just_wait(struct session *s, struct signals *signals, struct toll_end *ret)
 {
     pid_t command = toll_tracker_pid(s->tracker);
     int status;
@@ -45,7 +45,9 @@ static int just_wait(struct session *s, struct signals *signals)
         wait_for(&fd, 1, 1000);
         signals_forward(signals, s->tracker);
     }
-    return WIFSIGNALED(status) ? EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+    ret->ended = true;
+    ret->signaled = WIFSIGNALED(status);
+    ret->status = ret->signaled ? WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* Until the target has ended, or the wait for what the command left behind is cut short. */
@@ -62,45 +64,55 @@ static void measure(struct session *s, struct signals *signals)
     }
 }
 
-static int run(struct session *s, char **command, bool *ret_interrupted)
+void run_command(struct session *s, char **command, struct outcome *ret)
 {
     struct signals signals = {.fd = -1};
-    if (signals_open(&signals) < 0)
-        return complain("cannot watch for signals: %s", strerror(errno));
+    *ret = (struct outcome){.status = EXIT_TOLL, .end = {.size = sizeof ret->end}};
+    if (signals_open(&signals) < 0) {
+        err_set(&ret->error, -errno, "cannot watch for signals: %s", strerror(errno));
+        return;
+    }
     struct toll_launch launch = {
         .size = sizeof launch,
         .signal_mask = &signals.mask,
         .ignore_sigchld = signals.ignore_sigchld,
     };
-    struct toll_error e = {0};
-    int r = toll_tracker_launch(s->tracker, command, &launch, &e);
-    if (r < 0 && toll_tracker_pid(s->tracker)) {
-        complain("%s", e.message);
-        return just_wait(s, &signals);
+    int r = toll_tracker_launch(s->tracker, command, &launch, &ret->error);
+    if (r < 0 && !toll_tracker_pid(s->tracker)) {
+        ret->exec_errno = launch.exec_errno;
+        ret->status = status_of_failure(launch.exec_errno);
+        return;
     }
-    if (r < 0)
-        return failed_launch(&launch, &e);
-    measure(s, &signals);
-    signals_forward(&signals, s->tracker); /* the end may have been seen before its reason */
-    struct toll_end end = {.size = sizeof end};
-    session_finish(s, &end);
-    *ret_interrupted = signals.interrupted && end.signaled && end.status == SIGINT;
-    return status_of(&end);
+    ret->has_run = true;
+    if (r < 0) {
+        complain("%s", ret->error.message);
+        just_wait(s, &signals, &ret->end);
+    } else {
+        measure(s, &signals);
+        signals_forward(&signals, s->tracker); /* the end may have been seen before its reason */
+        session_finish(s, &ret->end);
+        ret->is_measured = true;
+    }
+    ret->interrupted = signals.interrupted && ret->end.signaled && ret->end.status == SIGINT &&
+                       ret->is_measured;
+    ret->status = status_of(&ret->end);
 }
 
 int run_main(int argc, char **argv)
 {
     struct session s;
-    int status;
-    bool interrupted = false;
-    if (session_open(&s, argc, argv, &status) == 0) {
+    struct outcome outcome = {0};
+    if (session_open(&s, argc, argv, &outcome.status) == 0) {
         if (s.first_word >= argc)
-            status = complain("there is no command to run; toll run [options] [--] COMMAND…");
+            outcome.status = complain(
+                "there is no command to run; toll run [options] [--] COMMAND…");
         else
-            status = run(&s, argv + s.first_word, &interrupted);
+            run_command(&s, argv + s.first_word, &outcome);
+        if (!outcome.has_run && outcome.error.message[0])
+            complain("%s", outcome.error.message);
     }
     session_close(&s);
-    if (interrupted)
+    if (outcome.interrupted)
         signals_die_interrupted();
-    return status;
+    return outcome.status;
 }

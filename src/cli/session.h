@@ -25,3 +25,18 @@ bool session_finish(struct session *s, struct toll_end *ret_end);
 
 /* Whether whoever read toll's stdout has gone: the end of a pipeline has seen enough. */
 bool session_reader_is_gone(const struct session *s);
+
+/* How a command was run. */
+struct outcome {
+    int status;       /* to exit with: the command's own, or why there is none */
+    bool has_run;     /* otherwise the error tells why not */
+    bool is_measured; /* there is a summary */
+    bool interrupted; /* by Ctrl-C: to die of it is the honest end */
+    int exec_errno;   /* why it could not be executed, or 0 */
+    struct toll_error error;
+    struct toll_end end;
+};
+
+/* Runs it to its end, with its signals, its terminal and its exit status, and hands the summary to
+ * the outputs. */
+void run_command(struct session *s, char **command, struct outcome *ret);

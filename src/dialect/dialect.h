@@ -70,8 +70,10 @@ struct dialect_table {
     bool quotes_text;      /* of a csv: all that is no number stands in quotes, unknown too */
     const char *separator; /* of a csv; NULL: a comma */
     const char *newline;   /* of a csv; NULL: \n */
-    unsigned indent;       /* of a document */
-    unsigned decimals;     /* of every float that says nothing itself */
+    const struct dialect_table *preface; /* of a csv: what stands in front of it, with its own
+                                            heading and one row, or NULL */
+    unsigned indent;                     /* of a document */
+    unsigned decimals;                   /* of every float that says nothing itself */
     const struct dialect_column *columns;
     size_t count;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The result of gpu_tracker (Moseley Bioinformatics Lab), as JSON and as text.
+ * The result of gpu_tracker (Moseley Bioinformatics Lab), as JSON and as text, and its tracking
+ * file.
  *
  * Total RSS is memory with shared pages counted once; where the page tables were never read, it is
  * RSS. A percentage is of one core or GPU, summed up; a mean is what was used over the whole time.
@@ -64,9 +65,68 @@ static const struct dialect_column columns[] = {
     {"compute_time.unit", "=time_unit", TAKE_VALUE, .type = DIALECT_TEXT,                        .label = "Compute time.Unit"},
     {"compute_time.time", "@elapsed",   TAKE_VALUE, .type = DIALECT_FLOAT, .scale = "time_unit", .label = "Compute time.Time"},
 };
+
+/* The tracking file: what holds for the whole session, and then a row for each sample. */
+static const struct dialect_column session[] = {
+    {"ram_unit",                "=ram_unit",                 TAKE_VALUE, .type = DIALECT_TEXT},
+    {"gpu_ram_unit",            "=gpu_ram_unit",             TAKE_VALUE, .type = DIALECT_TEXT},
+    {"time_unit",               "=time_unit",                TAKE_VALUE, .type = DIALECT_TEXT},
+    {"ram_system_capacity",     "system_memory_total_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, .scale = "ram_unit"},
+    {"gpu_ram_system_capacity", "gpu.*.memory_total_bytes",  TAKE_VALUE, .type = DIALECT_FLOAT, .factor = MIB, .flags = ABSENT_IS_ZERO, .scale = "gpu_ram_unit"},
+    {"system_core_count",       "system_cpus_online",        TAKE_VALUE, .type = DIALECT_INTEGER},
+    {"n_expected_cores",        "=n_expected_cores",         TAKE_VALUE, .type = DIALECT_INTEGER},
+    {"system_gpu_count",        "@gpus",                     TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO},
+    {"n_expected_gpus",         "gpu.*",                     TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO},
+};
+
+#define POINT_RAM(key, part)                                                                                                         \
+    {key "_ram", part "_memory_distinct_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, .scale = "ram_unit", .otherwise = part "_memory_rss_bytes"}
+
+#define POINT_GPU_RAM(key, terms)                                                                                                    \
+    {key "_gpu_ram", terms, TAKE_VALUE, .type = DIALECT_FLOAT, .factor = MIB, .flags = ABSENT_IS_ZERO, .scale = "gpu_ram_unit"}
+
+#define POINT_USE(key, terms, take, of, flags_)                                                                                      \
+    {key "_sum_utilization_percent",      terms, take, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_},                   \
+    {key "_hardware_utilization_percent", terms, take, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_, .per = of}
+
+#define POINT_THREADS(key, part) {key "_n_threads", part "_threads", TAKE_VALUE, .type = DIALECT_INTEGER}
+
+static const struct dialect_column points[] = {
+    POINT_RAM("main", "main"),
+    POINT_RAM("descendants", "descendants"),
+    POINT_RAM("combined", "target"),
+    {"system_ram", "system_memory_used_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, .scale = "ram_unit"},
+    POINT_GPU_RAM("main", "main_gpu_memory_bytes"),
+    POINT_GPU_RAM("descendants", "descendants_gpu_memory_bytes"),
+    POINT_GPU_RAM("combined", "target_gpu_memory_bytes"),
+    POINT_GPU_RAM("system", "system_gpu_memory_used_bytes"),
+    POINT_USE("gpu", "system_gpu_utilization_ratio", TAKE_VALUE, "gpu.*", ABSENT_IS_ZERO),
+    POINT_THREADS("main", "main"),
+    POINT_THREADS("descendants", "descendants"),
+    POINT_THREADS("combined", "target"),
+    POINT_USE("cpu_system", "system_cpu_cores", TAKE_VALUE, "system_cpus_online", 0),
+    POINT_USE("cpu_main", "main_cpu_seconds", TAKE_RATE, "n_expected_cores", 0),
+    POINT_USE("cpu_descendants", "descendants_cpu_seconds", TAKE_RATE, "n_expected_cores", 0),
+    POINT_USE("cpu_combined", "target_cpu_seconds", TAKE_RATE, "n_expected_cores", 0),
+    {"timestamp", "@time", TAKE_VALUE, .type = DIALECT_FLOAT},
+};
 /* clang-format on */
 
+static const struct dialect_table session_table = {
+    .format = "csv",
+    .subject = SUBJECT_TARGET,
+    .newline = "\r\n",
+    .columns = session,
+    .count = ARRAY_LEN(session),
+};
+
 static const struct dialect_table tables[] = {
+    {.format = "csv",
+     .subject = SUBJECT_TARGET,
+     .newline = "\r\n",
+     .preface = &session_table,
+     .columns = points,
+     .count = ARRAY_LEN(points)},
     {.format = "json",
      .subject = SUBJECT_TARGET,
      .indent = 1,
@@ -109,7 +169,7 @@ static const struct dialect_option options[] = {
 
 const struct dialect dialect_gpu_tracker = {
     .facts = {.name = "gpu-tracker",
-              .formats = "json text",
+              .formats = "csv json text",
               .help = "the result of gpu_tracker: most memory, use of CPUs and GPUs, time",
               .interval_ns = NS_PER_SECOND},
     .options = options,

@@ -64,11 +64,8 @@ static void end_row(struct sink *s, const struct dialect_table *table)
     buf_puts(&s->text, table->newline ? table->newline : "\n");
 }
 
-static void csv_heading(struct sink *s, const struct frame *f)
+static void add_names(struct sink *s, const struct translation *t)
 {
-    const struct translation *t = translation_of(s, f->target[PART_COMBINED].row != NULL);
-    if (!t || t->table->no_heading)
-        return;
     const char *quote = t->table->quotes_text ? "\"" : "";
     for (size_t i = 0; i < t->table->count; i++) {
         add_separator(s, t->table, i);
@@ -90,14 +87,48 @@ static void add_csv_cell(struct sink *s, const struct translation *t, size_t row
     buf_puts(&s->text, has_quotes ? "\"" : "");
 }
 
-static void csv_frame(struct sink *s, const struct frame *f)
+static void add_rows(struct sink *s, const struct translation *t)
 {
-    const struct translation *t = put_frame(s, f);
-    for (size_t row = 0; t && row < t->ready; row++) {
+    for (size_t row = 0; row < t->ready; row++) {
         for (size_t i = 0; i < t->table->count; i++)
             add_csv_cell(s, t, row, i);
         end_row(s, t->table);
     }
+}
+
+/* What does not change while the run goes, as it is at the first sample. */
+static void add_preface(struct sink *s, const struct dialect_table *table, const struct frame *f)
+{
+    struct translation t;
+    struct frame_view view = {.frame = f, .run = s->run};
+    struct dialect_source source = frame_view_source(&view);
+    if (translation_open(&t, s->dialect, table) < 0) {
+        s->text.failed = true;
+        return;
+    }
+    if (translation_put(&t, &source, true) < 0)
+        s->text.failed = true;
+    add_names(s, &t);
+    add_rows(s, &t);
+    translation_done(&t);
+}
+
+static void csv_heading(struct sink *s, const struct frame *f)
+{
+    const struct translation *t = translation_of(s, f->target[PART_COMBINED].row != NULL);
+    if (!t)
+        return;
+    if (t->table->preface && s->run)
+        add_preface(s, t->table->preface, f);
+    if (!t->table->no_heading)
+        add_names(s, t);
+}
+
+static void csv_frame(struct sink *s, const struct frame *f)
+{
+    const struct translation *t = put_frame(s, f);
+    if (t)
+        add_rows(s, t);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */

@@ -2,6 +2,6 @@
 #include "sink/sinks.h"
 
 const struct sink_kind *const sink_kinds[] = {
-    &sink_csv,   &sink_jsonl,  &sink_json,       &sink_text,
-    &sink_lines, &sink_sqlite, &sink_prometheus, NULL,
+    &sink_csv,    &sink_jsonl,      &sink_json,         &sink_text, &sink_lines,
+    &sink_sqlite, &sink_prometheus, &sink_sub_tracking, NULL,
 };

@@ -11,3 +11,4 @@ extern const struct sink_kind sink_text;
 extern const struct sink_kind sink_lines;
 extern const struct sink_kind sink_prometheus;
 extern const struct sink_kind sink_sqlite;
+extern const struct sink_kind sink_sub_tracking;

@@ -87,6 +87,9 @@ def test_all_of_it_is_there(installed):
     headers = [path.name for path in installed.root.rglob("*.h")]
     assert headers == ["toll.h"]
     assert (installed.library / "libtoll.so.0").is_symlink()
+    [link] = installed.root.rglob("gpu-tracker")
+    assert os.readlink(link) == "toll" and (link.parent / "toll").exists()
+    assert [path.name for path in installed.root.rglob("gpu-tracker.1")] == ["gpu-tracker.1"]
 
 
 def test_pkg_config_tells_the_version_and_the_threads(installed):

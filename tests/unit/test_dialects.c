@@ -76,6 +76,8 @@ static void test_tables(void **state)
             assert_true(t->count > 0);
             for (size_t c = 0; c < t->count; c++)
                 check_column(d, t, &t->columns[c]);
+            for (size_t c = 0; t->preface && c < t->preface->count; c++)
+                check_column(d, t->preface, &t->preface->columns[c]);
         }
     }
 }

@@ -4,6 +4,8 @@
 #include "base/util.h"
 #include "unit.h"
 
+#include <stdio.h>
+
 #include <math.h>
 
 /* Reads a number from an exact copy and tells how much of it was consumed; -1 = refused, and then
@@ -328,6 +330,14 @@ static void test_number(void **state)
         bool read = scan_number(&s, &value);
         assert_true(!read || !scan_done(&s));
         assert_true(read || (value == 77 && s.at == bad[i]));
+    }
+    uint64_t seed = 3;
+    for (int i = 0; i < 20000; i++) { /* what was written is what is read, moments above all */
+        char text[64];
+        double written = (double)next_random(&seed) / (i % 2 ? 0x1p64 : 0x1p33);
+        snprintf(text, sizeof text, "%.*g", 15 + i % 3, written);
+        struct scan s = scan_string(text);
+        assert_true(scan_number(&s, &value) && value == strtod(text, NULL));
     }
     struct scan s = scan_string("2e x"); /* an e that is no exponent is left */
     assert_true(scan_number(&s, &value) && value == 2 && *s.at == 'e');

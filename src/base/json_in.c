@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/json_in.h"
+
+#include "base/utf8.h"
+
+#include <float.h>
+
+void json_in_begin(struct json_in *j, const char *text, size_t length)
+{
+    j->text = scan_text(text, length);
+    j->depth = 0;
+    j->first = false;
+    j->failed = false;
+}
+
+void json_in_done(struct json_in *j)
+{
+    buf_done(&j->string);
+    buf_done(&j->key);
+}
+
+bool json_in_fail(struct json_in *j)
+{
+    j->failed = true;
+    j->text.at = j->text.end;
+    return false;
+}
+
+static void skip_space(struct json_in *j)
+{
+    struct scan *s = &j->text;
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
+        s->at++;
+}
+
+static bool take(struct json_in *j, char c)
+{
+    skip_space(j);
+    if (j->text.at == j->text.end || *j->text.at != c)
+        return false;
+    j->text.at++;
+    return true;
+}
+
+bool json_in_end(struct json_in *j)
+{
+    skip_space(j);
+    return !j->failed && !j->depth && scan_done(&j->text);
+}
+
+enum json_kind json_in_next(struct json_in *j)
+{
+    skip_space(j);
+    char c = j->text.at < j->text.end ? *j->text.at : '\0';
+    switch (c) {
+    case '{': return JSON_OBJECT;
+    case '[': return JSON_ARRAY;
+    case '"': return JSON_STRING;
+    case 't':
+    case 'f': return JSON_BOOL;
+    case 'n': return JSON_NULL;
+    default: return c == '-' || (c >= '0' && c <= '9') ? JSON_NUMBER : JSON_BAD;
+    }
+}
+
+/* ---- Containers ------------------------------------------------------------------------------ */
+
+static bool enter(struct json_in *j, char bracket)
+{
+    if (j->depth == JSON_DEPTH || !take(j, bracket))
+        return json_in_fail(j);
+    j->depth++;
+    j->first = true;
+    return true;
+}
+
+bool json_in_object(struct json_in *j)
+{
+    return enter(j, '{');
+}
+
+bool json_in_array(struct json_in *j)
+{
+    return enter(j, '[');
+}
+
+/* True when there is more in the container, false behind its end. */
+static bool go_on(struct json_in *j, char bracket)
+{
+    if (j->failed)
+        return false;
+    if (take(j, bracket)) {
+        j->depth--;
+        j->first = false;
+        return false;
+    }
+    if (!j->first && !take(j, ','))
+        return json_in_fail(j);
+    j->first = false;
+    return true;
+}
+
+static bool take_string(struct json_in *j, struct buf *decoded, struct scan *ret);
+
+bool json_in_key(struct json_in *j, struct scan *ret)
+{
+    if (!go_on(j, '}') || !take_string(j, &j->key, ret))
+        return false;
+    return take(j, ':') || json_in_fail(j);
+}
+
+bool json_in_expect(struct json_in *j, const char *name)
+{
+    size_t length = strlen(name), comma = j->first ? 0 : 1;
+    const char *at = j->text.at;
+    if ((size_t)(j->text.end - at) < comma + length + 3 || (comma && *at != ','))
+        return false;
+    at += comma;
+    if (*at != '"' || memcmp(at + 1, name, length) != 0 || at[length + 1] != '"' ||
+        at[length + 2] != ':')
+        return false;
+    j->text.at = at + length + 3;
+    j->first = false;
+    return true;
+}
+
+bool json_in_item(struct json_in *j)
+{
+    return go_on(j, ']');
+}
+
+bool json_in_is(const struct scan *text, const char *word)
+{
+    size_t length = (size_t)(text->end - text->at);
+    return strncmp(text->at, word, length) == 0 && !word[length];
+}
+
+/* ---- Strings --------------------------------------------------------------------------------- */
+
+static bool take_hex(struct scan *s, unsigned *ret)
+{
+    struct scan four = {s->at, s->at + 4};
+    uint64_t value;
+    if (s->end - s->at < 4 || *s->at == ' ' || *s->at == '\t' || !scan_hex(&four, &value) ||
+        four.at != four.end)
+        return false;
+    s->at += 4;
+    *ret = (unsigned)value;
+    return true;
+}
+
+static void add_utf8(struct buf *b, unsigned code)
+{
+    char bytes[4];
+    size_t n = 0;
+    if (code < 0x800) {
+        bytes[n++] = (char)(0xC0 | code >> 6);
+    } else if (code < 0x10000) {
+        bytes[n++] = (char)(0xE0 | code >> 12);
+        bytes[n++] = (char)(0x80 | (code >> 6 & 0x3F));
+    } else {
+        bytes[n++] = (char)(0xF0 | code >> 18);
+        bytes[n++] = (char)(0x80 | (code >> 12 & 0x3F));
+        bytes[n++] = (char)(0x80 | (code >> 6 & 0x3F));
+    }
+    bytes[n++] = (char)(0x80 | (code & 0x3F));
+    buf_add(b, bytes, n);
+}
+
+/* Behind \u. What json_out cannot tell from text it writes byte by byte: below 0x100 it is one. */
+static bool take_code(struct scan *s, struct buf *b)
+{
+    unsigned code, low;
+    if (!take_hex(s, &code) || !code)
+        return false;
+    if (code < 0x100) {
+        buf_putc(b, (char)code);
+        return true;
+    }
+    if (code >= 0xDC00 && code < 0xE000)
+        return false;
+    if (code >= 0xD800 && code < 0xDC00) {
+        if (!scan_word(s, "\\u") || !take_hex(s, &low) || low < 0xDC00 || low >= 0xE000)
+            return false;
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    add_utf8(b, code);
+    return true;
+}
+
+static bool take_escape(struct scan *s, struct buf *b)
+{
+    static const char letters[] = "\"\\/bfnrt";
+    static const char meant[] = "\"\\/\b\f\n\r\t";
+    if (s->at == s->end || !*s->at)
+        return false;
+    char c = *s->at++;
+    if (c == 'u')
+        return take_code(s, b);
+    const char *known = strchr(letters, c);
+    if (known)
+        buf_putc(b, meant[known - letters]);
+    return known;
+}
+
+#define BYTES(c) (UINT64_C(0x0101010101010101) * (c))
+
+/* Whether each of eight bytes is printable ASCII other than a quote or an escape: those below the
+ * number would borrow from the bit above them. */
+static bool is_plain(const char *at)
+{
+    uint64_t eight;
+    memcpy(&eight, at, sizeof eight);
+    uint64_t quote = eight ^ BYTES('"'), escape = eight ^ BYTES('\\');
+    return !((eight | (eight - BYTES(0x20)) | (quote - BYTES(1)) | (escape - BYTES(1))) &
+             BYTES(0x80));
+}
+
+/* Up to the next quote or escape: good text. */
+static bool take_plain(struct scan *s)
+{
+    while (s->end - s->at >= 8 && is_plain(s->at))
+        s->at += 8;
+    while (s->at < s->end) {
+        unsigned char c = (unsigned char)*s->at;
+        if (c == '"' || c == '\\')
+            return true;
+        size_t length = c < 0x20 ? 0
+                        : c < 0x80
+                            ? 1
+                            : utf8_length((const unsigned char *)s->at, (size_t)(s->end - s->at));
+        if (!length)
+            return false;
+        s->at += length;
+    }
+    return false;
+}
+
+/* Most strings have no escapes: then they are a window on the text. */
+static bool take_string(struct json_in *j, struct buf *decoded, struct scan *ret)
+{
+    struct scan *s = &j->text;
+    if (!take(j, '"'))
+        return json_in_fail(j);
+    const char *first = s->at;
+    buf_clear(decoded);
+    for (;;) {
+        const char *plain = s->at;
+        if (!take_plain(s))
+            return json_in_fail(j);
+        if (*s->at == '"' && plain == first) {
+            *ret = (struct scan){first, s->at++};
+            return true;
+        }
+        buf_add(decoded, plain, (size_t)(s->at - plain));
+        if (*s->at++ == '"')
+            break;
+        if (!take_escape(s, decoded))
+            return json_in_fail(j);
+        first = NULL;
+    }
+    *ret = scan_text(decoded->data, decoded->length);
+    return !buf_failed(decoded) || json_in_fail(j);
+}
+
+bool json_in_string(struct json_in *j, struct scan *ret)
+{
+    return take_string(j, &j->string, ret);
+}
+
+/* ---- Words and numbers ----------------------------------------------------------------------- */
+
+bool json_in_bool(struct json_in *j, bool *ret)
+{
+    skip_space(j);
+    bool yes = scan_word(&j->text, "true");
+    if (!yes && !scan_word(&j->text, "false"))
+        return json_in_fail(j);
+    *ret = yes;
+    return true;
+}
+
+bool json_in_null(struct json_in *j)
+{
+    skip_space(j);
+    return scan_word(&j->text, "null");
+}
+
+static bool is_digit(const struct scan *s)
+{
+    return s->at < s->end && *s->at >= '0' && *s->at <= '9';
+}
+
+/* Digits behind those that fit are zeros as far as anybody can tell. */
+static void take_digits(struct scan *s, struct json_number *n, int place)
+{
+    enum { FAR = 100000 };
+    for (; is_digit(s); s->at++) {
+        unsigned digit = (unsigned)(*s->at - '0');
+        bool fits = !n->is_cut && (n->digits < UINT64_MAX / 10 ||
+                                   (n->digits == UINT64_MAX / 10 && digit <= UINT64_MAX % 10));
+        if (fits)
+            n->digits = n->digits * 10 + digit;
+        n->is_cut |= !fits;
+        if (n->exponent > -FAR && n->exponent < FAR)
+            n->exponent += (fits ? 0 : 1) + place;
+    }
+}
+
+static bool take_exponent(struct scan *s, struct json_number *n)
+{
+    enum { FAR = 100000 };
+    bool negative = *s->at == '-';
+    s->at += negative || *s->at == '+';
+    if (!is_digit(s))
+        return false;
+    int exponent = 0;
+    for (; is_digit(s); s->at++)
+        if (exponent < FAR)
+            exponent = exponent * 10 + (*s->at - '0');
+    n->exponent += negative ? -exponent : exponent;
+    return true;
+}
+
+bool json_in_number(struct json_in *j, struct json_number *ret)
+{
+    struct scan *s = &j->text;
+    struct json_number n = {0};
+    n.negative = take(j, '-');
+    if (!is_digit(s))
+        return json_in_fail(j);
+    const char *first = s->at;
+    take_digits(s, &n, 0);
+    if (*first == '0' && s->at - first > 1)
+        return json_in_fail(j);
+    if (s->at < s->end && *s->at == '.') {
+        s->at++;
+        if (!is_digit(s))
+            return json_in_fail(j);
+        take_digits(s, &n, -1);
+    }
+    if (s->at < s->end && (*s->at == 'e' || *s->at == 'E')) {
+        s->at++;
+        if (s->at == s->end || !take_exponent(s, &n))
+            return json_in_fail(j);
+    }
+    *ret = n;
+    return true;
+}
+
+bool json_number_u64(const struct json_number *n, unsigned decimals, uint64_t *ret)
+{
+    uint64_t value = n->digits;
+    int shift = n->exponent + (int)decimals;
+    if ((n->negative && value) || (n->is_cut && shift > 0))
+        return false;
+    for (; shift > 0 && value; shift--)
+        if (__builtin_mul_overflow(value, UINT64_C(10), &value))
+            return false;
+    for (; shift < -1 && value; shift++)
+        value /= 10;
+    *ret = shift < 0 ? value / 10 + (value % 10 >= 5) : value;
+    return true;
+}
+
+bool json_number_double(const struct json_number *n, double *ret)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    enum { EXACT = 22, FURTHEST = 400 };
+    double value = (double)n->digits;
+    if (n->digits <= UINT64_C(1) << 53 && n->exponent <= 0 && n->exponent >= -EXACT) {
+        value /= powers[-n->exponent]; /* both are exact, so this is rounded once */
+    } else if (n->digits) {
+        long double wide = (long double)n->digits, power = 1, square = 10;
+        if (n->exponent > FURTHEST)
+            return false;
+        int far = n->exponent < -FURTHEST ? FURTHEST : n->exponent < 0 ? -n->exponent : n->exponent;
+        for (unsigned left = (unsigned)far; left; left >>= 1, square *= square)
+            if (left & 1)
+                power *= square;
+        wide = n->exponent < 0 ? wide / power : wide * power;
+        if (wide > (long double)DBL_MAX)
+            return false;
+        value = (double)wide;
+    }
+    *ret = n->negative ? -value : value;
+    return true;
+}
+
+void json_in_skip(struct json_in *j)
+{
+    unsigned outside = j->depth;
+    char brackets[JSON_DEPTH + 1];
+    struct scan text;
+    struct json_number number;
+    bool word;
+    do {
+        switch (json_in_next(j)) {
+        case JSON_OBJECT:
+        case JSON_ARRAY:
+            if (j->depth < JSON_DEPTH)
+                brackets[j->depth] = *j->text.at;
+            enter(j, *j->text.at);
+            break;
+        case JSON_STRING: json_in_string(j, &text); break;
+        case JSON_NUMBER: json_in_number(j, &number); break;
+        case JSON_BOOL: json_in_bool(j, &word); break;
+        case JSON_NULL:
+            if (!json_in_null(j))
+                json_in_fail(j);
+            break;
+        case JSON_BAD: json_in_fail(j); break;
+        }
+        while (!j->failed && j->depth > outside &&
+               !(brackets[j->depth - 1] == '{' ? json_in_key(j, &text) : json_in_item(j)))
+            ;
+    } while (!j->failed && j->depth > outside);
+}

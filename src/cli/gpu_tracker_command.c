@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ * toll under the name of gpu-tracker. The command is run as toll run does it; what is printed, and
+ * where, is what that tool prints: the results on stdout behind what the command wrote there, and
+ * what is wrong on stderr, with the exit status 1. Other than there, the command is split as a
+ * shell does, everything is checked before it is started, and its exit status is passed on. */
+#include "cli/gpu_tracker_command.h"
+
+#include "base/err.h"
+#include "cli/phase_jobs.h"
+#include "cli/session.h"
+#include "cli/shell_words.h"
+#include "cli/signals.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { EXIT_WRONG = 1 };
+
+/* What it quotes may be anything. */
+static void tell(const char *kind, const char *sentence)
+{
+    char shown[1024];
+    snprintf(shown, sizeof shown, "%s", sentence);
+    for (char *c = shown; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7F)
+            *c = '?';
+    fprintf(stderr, "%s%s\n", kind, shown);
+}
+
+/* As Python's logging prints it. */
+static int say_error(const char *sentence)
+{
+    tell("ERROR:root:", sentence);
+    return EXIT_WRONG;
+}
+
+static void say_warning(void *arg, const char *sentence)
+{
+    tell("WARNING:root:", sentence);
+}
+
+/* As an exception ends that nobody caught: its kind is what people look for. */
+static int raise_error(const struct toll_error *e)
+{
+    tell(e->code == -EEXIST    ? "FileExistsError: "
+         : e->code == -ENOENT  ? "FileNotFoundError: "
+         : e->code == -EACCES  ? "PermissionError: "
+         : e->code == -EINVAL  ? "ValueError: "
+         : e->code == -EBADMSG ? "ValueError: "
+                               : "OSError: ",
+         e->message);
+    return EXIT_WRONG;
+}
+
+/* "gpu-tracker,ram_unit=megabytes": what was said, in the words of the dialect. */
+static void add_dialect(struct buf *b, const struct gpu_tracker *g)
+{
+    const char *const said[][2] = {
+        {"ram_unit", g->ram_unit},
+        {"gpu_ram_unit", g->gpu_ram_unit},
+        {"time_unit", g->time_unit},
+        {"n_expected_cores", g->cores},
+    };
+    buf_puts(b, "gpu-tracker");
+    for (size_t i = 0; i < ARRAY_LEN(said); i++)
+        if (said[i][1])
+            buf_printf(b, ",%s=%s", said[i][0], said[i][1]);
+}
+
+/* ---- The tracking file ----------------------------------------------------------------------- */
+
+/* Samples are written as they come, into a CSV: the tracking file itself, or one beside it of which
+ * SQLite is made at the end. */
+static int points_path(struct buf *ret, const char *target, struct toll_error *e)
+{
+    if (target)
+        buf_puts(ret, target);
+    if (target && ends_with(target, ".sqlite"))
+        buf_printf(ret, ".%d.csv", (int)getpid());
+    return buf_failed(ret) ? err_set(e, -ENOMEM, "no memory") : 0;
+}
+
+static int points_store(const char *written, const char *target, struct toll_error *e)
+{
+    if (strcmp(written, target) == 0)
+        return 0;
+    int r = toll_phases_store(written, target, e);
+    if (r == 0)
+        unlink(written); /* otherwise it is all there is */
+    return r;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static int open_session(struct session *s, const struct gpu_tracker *g, const char *dialect,
+                        const char *points, struct toll_error *e)
+{
+    struct toll_options *o = &s->settings.tracker;
+    *o = (struct toll_options){
+        .size = sizeof *o,
+        .system = true,
+        .memory = TOLL_MEMORY_PSS, /* what is private and what is shared stands in its results */
+        .gpus = g->gpu_uuids ? g->gpu_uuids : "all",
+    };
+    s->settings.summary = SUMMARY_NONE;
+    if (!g->disable_logs)
+        o->note = say_warning;
+    int r = g->sleep_time ? gpu_tracker_interval(g->sleep_time, &o->interval_ns, e)
+            : points      ? gpu_tracker_interval("1", &o->interval_ns, e)
+                          : 0; /* fine at first, so that a short command has its peak */
+    if (r == 0)
+        r = toll_tracker_new(&s->tracker, o, e);
+    if (r == 0 && points) {
+        struct toll_output out = {
+            .size = sizeof out,
+            .destination = points,
+            .format = "csv",
+            .dialect = dialect,
+        };
+        r = toll_tracker_add_output(s->tracker, &out, e);
+    }
+    return r;
+}
+
+/* As Popen counts: a signal is negative. */
+static int return_code(const struct toll_end *end)
+{
+    return end->signaled ? -end->status : end->status;
+}
+
+static int print_results(struct session *s, const struct gpu_tracker *g, const char *dialect,
+                         const struct outcome *outcome)
+{
+    struct toll_error e = {0};
+    CLEANUP_FREE char *text = NULL;
+    struct toll_output like = {
+        .size = sizeof like,
+        .format = g->format ? phase_format(g->format) : "text",
+        .dialect = dialect,
+    };
+    printf("Resource tracking complete. Process completed with status code: %d\n",
+           return_code(&outcome->end));
+    fflush(stdout);
+    if (!outcome->is_measured)
+        return outcome->status;
+    int r = toll_tracker_report_as(s->tracker, &like, &text, &e);
+    if (r == 0) {
+        size_t length = strlen(text);
+        if (length && text[length - 1] == '\n')
+            text[length - 1] = '\0'; /* its files end without */
+        r = phase_deliver(text, g->format, g->output, &e);
+    }
+    if (r < 0)
+        raise_error(&e); /* the command has its own status to tell */
+    return outcome->status;
+}
+
+/* "there is no GPU 'x'; there are: …", as that tool says it. */
+static int unknown_gpu(const struct gpu_tracker *g, const struct toll_error *e)
+{
+    struct toll_error said;
+    const char *name = strchr(e->message, '\''), *end = name ? strchr(name + 1, '\'') : NULL;
+    const char *there = strstr(e->message, "there are: ");
+    if (!end || !there)
+        return raise_error(e);
+    err_set(&said, -EINVAL, "GPU UUID of %.*s is not valid. Available UUIDs are: %s",
+            (int)(end - name - 1), name + 1, there + strlen("there are: "));
+    return raise_error(&said);
+}
+
+static int not_started(const struct gpu_tracker *g, const char *command,
+                       const struct outcome *outcome)
+{
+    char sentence[sizeof outcome->error.message + 64];
+    if (outcome->exec_errno == ENOENT) {
+        snprintf(sentence, sizeof sentence, "Command not found: \"%s\"", command);
+        return say_error(sentence);
+    }
+    if (!outcome->exec_errno && g->gpu_uuids)
+        return unknown_gpu(g, &outcome->error);
+    snprintf(sentence, sizeof sentence,
+             "The following error occurred when starting the command \"%s\":", command);
+    say_error(sentence);
+    if (outcome->exec_errno)
+        printf("[Errno %d] %s: '%s'\n", outcome->exec_errno, strerror(outcome->exec_errno),
+               command);
+    else
+        printf("%s\n", outcome->error.message);
+    return EXIT_WRONG;
+}
+
+static int run_it(const struct gpu_tracker *g, char **command, const char *dialect)
+{
+    struct session s = {0};
+    struct buf points = {0}; /* where samples go, or nothing */
+    struct toll_error e = {0};
+    struct outcome outcome = {0};
+    int status;
+    int r = points_path(&points, g->tracking_file, &e);
+    if (r == 0)
+        r = open_session(&s, g, dialect, points.data, &e);
+    if (r < 0) {
+        status = raise_error(&e);
+    } else {
+        run_command(&s, command, &outcome);
+        status = outcome.has_run ? print_results(&s, g, dialect, &outcome)
+                                 : not_started(g, command[0], &outcome);
+    }
+    session_close(&s);
+    if (points.data && outcome.has_run && points_store(points.data, g->tracking_file, &e) < 0)
+        raise_error(&e);
+    buf_done(&points);
+    if (outcome.interrupted)
+        signals_die_interrupted();
+    return status;
+}
+
+static int execute(const struct gpu_tracker *g)
+{
+    CLEANUP_FREE char **command = NULL;
+    struct toll_error e = {0};
+    const char *why = "no memory";
+    if (shell_words(g->execute, &command, &why) < 0) {
+        err_set(&e, -EINVAL, "%s", why);
+        return raise_error(&e);
+    }
+    if (!command[0])
+        return say_error("Empty command provided.");
+    if (gpu_tracker_check(g, &e) < 0)
+        return raise_error(&e);
+    struct buf dialect = {0};
+    add_dialect(&dialect, g);
+    int status = buf_failed(&dialect) ? say_error("no memory") : run_it(g, command, dialect.data);
+    buf_done(&dialect);
+    return status;
+}
+
+/* ---- Code blocks ----------------------------------------------------------------------------- */
+
+static int sub_track(const struct gpu_tracker *g, struct toll_error *e)
+{
+    static const char *const none[] = {NULL};
+    CLEANUP_FREE char *text = NULL;
+    const char *const *paths = g->paths ? g->paths : none;
+    if (g->task == TASK_COMBINE)
+        return phase_combine(g->sub_tracking_file, paths, e);
+    int r = gpu_tracker_check_format(g->format, e);
+    struct toll_comparison c = {
+        .size = sizeof c,
+        .sessions = g->sessions,
+        .statistic = g->statistic,
+        .format = phase_format(g->format),
+        .note = say_warning,
+    };
+    if (r == 0)
+        r = g->task == TASK_COMPARE ? toll_phases_compare(&c, &text, e)
+                                    : toll_phases_analyze(g->tracking_file, g->sub_tracking_file,
+                                                          phase_format(g->format), &text, e);
+    return r < 0 ? r : phase_deliver(text, g->format, g->output, e);
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static int do_task(const struct gpu_tracker *g)
+{
+    struct toll_error e = {0};
+    if (g->task == TASK_EXECUTE)
+        return execute(g);
+    return sub_track(g, &e) < 0 ? raise_error(&e) : 0;
+}
+
+static int usage(void)
+{
+    struct buf b = {0};
+    gpu_tracker_usage(&b);
+    fputs(b.data ? b.data : "", stderr);
+    buf_done(&b);
+    return EXIT_WRONG;
+}
+
+int gpu_tracker_main(int argc, char **argv)
+{
+    struct gpu_tracker g = {0};
+    struct toll_error e = {0};
+    struct buf b = {0};
+    int status, r = gpu_tracker_read(&g, argc, argv, &e);
+    if (r < 0)
+        status = e.message[0] ? raise_error(&e) : usage();
+    else if (g.help) {
+        gpu_tracker_help(&b);
+        status = print(&b);
+    } else if (g.version) {
+        buf_printf(&b, "%s\n", toll_version());
+        status = print(&b);
+    } else {
+        status = do_task(&g);
+    }
+    gpu_tracker_done(&g);
+    return status;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT
+ * The options of gpu-tracker, as data: on the command line, in its JSON file, in its help. */
+#include "base/err.h"
+#include "base/file.h"
+#include "base/json_in.h"
+#include "cli/gpu_tracker_command.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <string.h>
+
+enum value_kind { IS_TEXT, IS_NUMBER, IS_SWITCH, IS_WORDS, IS_IGNORED };
+
+struct tracker_option {
+    const char *name; /* NULL: in the file alone */
+    char letter;      /* 0: none */
+    const char *value;
+    unsigned tasks;      /* TASK_… it is for */
+    size_t at;           /* in struct gpu_tracker */
+    const char *keyword; /* its name in the JSON file, or NULL */
+    enum value_kind kind;
+    const char *help;
+};
+
+#define AT(field) offsetof(struct gpu_tracker, field)
+#define FILES     (TASK_ANALYZE | TASK_COMPARE)
+
+/* clang-format off */
+static const struct tracker_option table[] = {
+    {"execute",      'e', "<command>",        TASK_EXECUTE, AT(execute), NULL, IS_TEXT,
+     "what to run: a command and its arguments, between quotes; they are split as a shell does"},
+    {"output",       'o', "<output>",         TASK_EXECUTE | FILES, AT(output), NULL, IS_TEXT,
+     "a file for the results, which go to stdout otherwise"},
+    {"format",       'f', "<format>",         TASK_EXECUTE | FILES, AT(format), NULL, IS_TEXT,
+     "of the results: text, json or pickle; text when it is not given"},
+    {"tconfig",      0,   "<config-file>",    TASK_EXECUTE, AT(config), NULL, IS_TEXT,
+     "a JSON file with what the options below say, by the names that the Python class has for it; the command line wins"},
+    {"st",           0,   "<sleep-time>",     TASK_EXECUTE, AT(sleep_time), "sleep_time", IS_NUMBER,
+     "seconds between two samples"},
+    {"ru",           0,   "<ram-unit>",       TASK_EXECUTE, AT(ram_unit), "ram_unit", IS_TEXT,
+     "bytes, kilobytes, megabytes, gigabytes or terabytes"},
+    {"gru",          0,   "<gpu-ram-unit>",   TASK_EXECUTE, AT(gpu_ram_unit), "gpu_ram_unit", IS_TEXT,
+     "bytes, kilobytes, megabytes, gigabytes or terabytes"},
+    {"tu",           0,   "<time-unit>",      TASK_EXECUTE, AT(time_unit), "time_unit", IS_TEXT,
+     "seconds, minutes, hours or days"},
+    {"nec",          0,   "<num-cores>",      TASK_EXECUTE, AT(cores), "n_expected_cores", IS_NUMBER,
+     "how many cores the command should use; all of the machine when it is not given"},
+    {"guuids",       0,   "<gpu-uuids>",      TASK_EXECUTE, AT(gpu_uuids), "gpu_uuids", IS_WORDS,
+     "the GPUs that count, by their UUIDs with commas between; all when it is not given"},
+    {"disable-logs", 0,   NULL,               TASK_EXECUTE, AT(disable_logs), "disable_logs", IS_SWITCH,
+     "no warnings"},
+    {"gb",           0,   "<gpu-brand>",      TASK_EXECUTE, AT(gpu_brand), "gpu_brand", IS_TEXT,
+     "nvidia or amd; GPUs of every brand that is there are measured"},
+    {"tf",           0,   "<tracking-file>",  TASK_EXECUTE | TASK_ANALYZE, AT(tracking_file), "tracking_file", IS_TEXT,
+     "a file for the figures of every sample, .csv or .sqlite; analyze reads it"},
+    {"overwrite",    0,   NULL,               TASK_EXECUTE, AT(overwrite), "overwrite", IS_SWITCH,
+     "write the tracking file also where there is one"},
+    {"stf",          0,   "<sub-track-file>", TASK_COMBINE | TASK_ANALYZE, AT(sub_tracking_file), NULL, IS_TEXT,
+     "the file with the calls of code blocks, .csv or .sqlite, with the columns process_id, code_block_name, position (0 where a call starts, 1 where it stops) and timestamp"},
+    {NULL,           'p', "<file-path>",      TASK_COMBINE, AT(paths), NULL, IS_TEXT,
+     "a sub-tracking file to combine with others; one alone is a directory of them"},
+    {"cconfig",      0,   "<config-file>",    TASK_COMPARE, AT(config), NULL, IS_TEXT,
+     "a JSON file with file_path_map and statistic, in the place of -m and --stat; the command line adds to it, and wins"},
+    {NULL,           'm', "<name>=<file-path>", TASK_COMPARE, AT(sessions), NULL, IS_TEXT,
+     "a name for a tracking session, and what sub-track analyze wrote of it as json or pickle"},
+    {"stat",         0,   "<statistic>",      TASK_COMPARE, AT(statistic), NULL, IS_TEXT,
+     "what is compared: min, max, mean or std; mean when it is not given"},
+    /* Of processes of the original that there are none of here. */
+    {NULL,           0,   NULL,               0, 0, "n_join_attempts", IS_IGNORED, NULL},
+    {NULL,           0,   NULL,               0, 0, "join_timeout", IS_IGNORED, NULL},
+    {NULL,           0,   NULL,               0, 0, "resource_usage_file", IS_IGNORED, NULL},
+};
+/* clang-format on */
+
+void gpu_tracker_done(struct gpu_tracker *g)
+{
+    for (char **text = g->kept; text && *text; text++)
+        free(*text);
+    free(g->kept);
+    free(g->paths);
+    free(g->sessions);
+}
+
+/* ---- Help ------------------------------------------------------------------------------------ */
+
+void gpu_tracker_usage(struct buf *b)
+{
+    static const struct {
+        unsigned task;
+        const char *words;
+    } lines[] = {
+        {TASK_EXECUTE, "--execute=<command>"},
+        {TASK_COMBINE, "sub-track combine --stf=<sub-track-file> [-p <file-path>]..."},
+        {TASK_ANALYZE, "sub-track analyze --tf=<tracking-file> --stf=<sub-track-file>"},
+        {TASK_COMPARE, "sub-track compare"},
+    };
+    buf_puts(b, "Usage:\n    gpu-tracker -h | --help\n    gpu-tracker -v | --version\n");
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        buf_printf(b, "    gpu-tracker %s", lines[i].words);
+        for (const struct tracker_option *o = table; o < table + ARRAY_LEN(table); o++) {
+            if (!(o->tasks & lines[i].task) || strstr(lines[i].words, o->value ? o->value : "\n"))
+                continue;
+            if (!o->name)
+                buf_printf(b, " [-%c %s...]", o->letter, o->value);
+            else
+                buf_printf(b, o->value ? " [--%s=%s]" : " [--%s]", o->name, o->value);
+        }
+        buf_putc(b, '\n');
+    }
+}
+
+static void add_line(struct buf *b, const char *left, const char *help)
+{
+    size_t start = b->length;
+    buf_printf(b, "    %s ", left);
+    buf_pad(b, start, 28);
+    buf_printf(b, "%s\n", help);
+}
+
+void gpu_tracker_help(struct buf *b)
+{
+    buf_puts(b, "What a command uses while it runs: RAM, GPU RAM, CPU, GPUs and time. This is toll "
+                "under\nthe name of gpu-tracker; toll(1) tells more.\n\n");
+    gpu_tracker_usage(b);
+    buf_puts(b, "\nOptions:\n");
+    add_line(b, "-h --help", "this text");
+    add_line(b, "-v --version", "the version of toll");
+    for (const struct tracker_option *o = table; o < table + ARRAY_LEN(table); o++) {
+        struct buf left = {0};
+        if (o->letter)
+            buf_printf(&left, o->name ? "-%c " : "-%c %s", o->letter, o->value);
+        if (o->name)
+            buf_printf(&left, o->value ? "--%s=%s" : "--%s", o->name, o->value);
+        if (o->tasks && left.data)
+            add_line(b, left.data, o->help);
+        buf_done(&left);
+    }
+    add_line(b, "sub-track combine", "several sub-tracking files into one");
+    add_line(b, "sub-track analyze", "what each code block used");
+    add_line(b, "sub-track compare", "what several tracking sessions used, side by side");
+}
+
+/* ---- The command line ------------------------------------------------------------------------ */
+
+static const char **text_at(struct gpu_tracker *g, const struct tracker_option *o)
+{
+    return (const char **)((char *)g + o->at);
+}
+
+static bool append(const char ***list, const char *text)
+{
+    size_t count = 0;
+    while (*list && (*list)[count])
+        count++;
+    const char **longer = realloc(*list, (count + 2) * sizeof *longer);
+    if (!longer)
+        return false;
+    longer[count] = text;
+    longer[count + 1] = NULL;
+    *list = longer;
+    return true;
+}
+
+static int take(struct gpu_tracker *g, const struct tracker_option *o, const char *value)
+{
+    if (!o->name) /* -p and -m repeat */
+        return append((const char ***)(void *)((char *)g + o->at), value) ? 0 : -ENOMEM;
+    *text_at(g, o) = value ? value : "";
+    return 0;
+}
+
+/* The table in the words of getopt_long: an option is known by its number behind BEYOND. */
+enum { BEYOND = 256 };
+
+static int read_options(struct gpu_tracker *g, int argc, char **argv, unsigned *ret_tasks)
+{
+    struct option names[ARRAY_LEN(table) + 3] = {{"help", no_argument, NULL, 'h'},
+                                                 {"version", no_argument, NULL, 'v'}};
+    size_t count = 2;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (table[i].name)
+            names[count++] = (struct option){table[i].name,
+                                             table[i].value ? required_argument : no_argument, NULL,
+                                             BEYOND + (int)i};
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":hve:o:f:p:m:", names, NULL)) != -1;) {
+        const struct tracker_option *o = c >= BEYOND ? &table[c - BEYOND] : NULL;
+        for (size_t i = 0; c < BEYOND && i < ARRAY_LEN(table); i++)
+            if (table[i].letter == c)
+                o = &table[i];
+        if (c == 'h')
+            g->help = true;
+        else if (c == 'v')
+            g->version = true;
+        else if (!o)
+            return -EINVAL;
+        if (o && take(g, o, optarg) < 0)
+            return -ENOMEM;
+        if (o)
+            *ret_tasks &= o->tasks;
+    }
+    return 0;
+}
+
+static unsigned task_of(int count, char *const *words)
+{
+    if (count == 0)
+        return TASK_EXECUTE;
+    if (count != 2 || strcmp(words[0], "sub-track") != 0)
+        return 0;
+    return strcmp(words[1], "combine") == 0   ? TASK_COMBINE
+           : strcmp(words[1], "analyze") == 0 ? TASK_ANALYZE
+           : strcmp(words[1], "compare") == 0 ? TASK_COMPARE
+                                              : 0;
+}
+
+static bool has_what_it_needs(const struct gpu_tracker *g)
+{
+    switch (g->task) {
+    case TASK_EXECUTE: return g->execute;
+    case TASK_COMBINE: return g->sub_tracking_file;
+    case TASK_ANALYZE: return g->sub_tracking_file && g->tracking_file;
+    default: return true;
+    }
+}
+
+/* ---- The JSON file --------------------------------------------------------------------------- */
+
+/* A copy that lives as long as the options. */
+static const char *keep(struct gpu_tracker *g, struct buf *text)
+{
+    if (buf_failed(text) || !append((const char ***)(void *)&g->kept, text->data)) {
+        buf_done(text);
+        return NULL;
+    }
+    return text->data;
+}
+
+static bool read_value(struct gpu_tracker *g, struct json_in *j, const struct tracker_option *o)
+{
+    struct scan text;
+    struct buf value = {0};
+    enum json_kind kind = json_in_next(j);
+    const char *start = j->text.at;
+    if (kind == JSON_NULL)
+        return json_in_null(j); /* as if it were not there */
+    if (o->kind == IS_SWITCH) {
+        bool on = false;
+        if (json_in_bool(j, &on) && on && !*text_at(g, o))
+            *text_at(g, o) = "";
+        return !j->failed;
+    }
+    if (o->kind == IS_TEXT && json_in_string(j, &text)) {
+        buf_add(&value, text.at, (size_t)(text.end - text.at));
+    } else if (o->kind == IS_NUMBER && kind == JSON_NUMBER) {
+        json_in_skip(j);
+        buf_add(&value, start, (size_t)(j->text.at - start));
+    } else if (o->kind == IS_WORDS && json_in_array(j)) {
+        while (json_in_item(j) && json_in_string(j, &text)) {
+            buf_puts(&value, value.length ? "," : "");
+            buf_add(&value, text.at, (size_t)(text.end - text.at));
+        }
+    }
+    buf_puts(&value, ""); /* an empty one is a text too */
+    if (j->failed || (kind != JSON_STRING && kind != JSON_NUMBER && kind != JSON_ARRAY)) {
+        buf_done(&value);
+        return json_in_fail(j);
+    }
+    const char *kept = keep(g, &value);
+    if (kept && !*text_at(g, o))
+        *text_at(g, o) = kept;
+    return kept;
+}
+
+static int read_keyword(struct gpu_tracker *g, struct json_in *j, struct scan key,
+                        struct toll_error *e)
+{
+    char name[64];
+    size_t length = min_u64((uint64_t)(key.end - key.at), sizeof name - 1);
+    memcpy(name, key.at, length);
+    name[length] = '\0';
+    for (const struct tracker_option *o = table; o < table + ARRAY_LEN(table); o++) {
+        if (!o->keyword || strcmp(o->keyword, name) != 0)
+            continue;
+        if (o->kind == IS_IGNORED)
+            json_in_skip(j);
+        else if (!read_value(g, j, o))
+            return err_set(e, -EINVAL, "%s: the value of \"%s\" is of the wrong type", g->config,
+                           name);
+        return 0;
+    }
+    return err_set(e, -EINVAL, "%s: Tracker.__init__() got an unexpected keyword argument '%s'",
+                   g->config, name);
+}
+
+/* "file_path_map": {"A": "a.json", …}; -m comes behind those. */
+static int read_sessions(struct gpu_tracker *g, struct json_in *j)
+{
+    const char **given = g->sessions;
+    struct scan key, path;
+    g->sessions = NULL;
+    bool good = json_in_object(j);
+    while (good && json_in_key(j, &key)) {
+        struct buf text = {0};
+        buf_add(&text, key.at, (size_t)(key.end - key.at));
+        buf_putc(&text, '=');
+        good = json_in_string(j, &path);
+        if (good)
+            buf_add(&text, path.at, (size_t)(path.end - path.at));
+        const char *kept = keep(g, &text);
+        good = good && kept && append(&g->sessions, kept);
+    }
+    for (const char **s = given; s && *s; s++)
+        good &= append(&g->sessions, *s);
+    free(given);
+    return good ? 0 : -EINVAL;
+}
+
+static int read_comparison(struct gpu_tracker *g, struct json_in *j, struct scan key,
+                           struct toll_error *e)
+{
+    static const struct tracker_option statistic = {
+        .at = AT(statistic), .keyword = "statistic", .kind = IS_TEXT};
+    if (json_in_is(&key, "statistic"))
+        return read_value(g, j, &statistic)
+                   ? 0
+                   : err_set(e, -EINVAL, "%s: the statistic is no text", g->config);
+    if (json_in_is(&key, "file_path_map"))
+        return read_sessions(g, j) == 0
+                   ? 0
+                   : err_set(e, -EINVAL, "%s: file_path_map does not map names to files",
+                             g->config);
+    return err_set(e, -EINVAL, "%s: there is more in it than file_path_map and statistic",
+                   g->config);
+}
+
+static int read_config(struct gpu_tracker *g, struct toll_error *e)
+{
+    struct buf text = {0};
+    struct json_in j = {0};
+    struct scan key;
+    CLEANUP_CLOSE int fd = open(g->config, O_RDONLY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : file_reread_whole(fd, FILE_ANY_LINE, &text);
+    if (r < 0) {
+        buf_done(&text);
+        return err_set(e, r, "%s: %s", g->config, strerror(-r));
+    }
+    json_in_begin(&j, text.data ? text.data : "", text.length);
+    bool is_object = json_in_object(&j);
+    while (r == 0 && is_object && json_in_key(&j, &key))
+        r = g->task == TASK_COMPARE ? read_comparison(g, &j, key, e) : read_keyword(g, &j, key, e);
+    if (r == 0 && !json_in_end(&j))
+        r = err_set(e, -EINVAL, "%s: it is no JSON file with one object in it", g->config);
+    json_in_done(&j);
+    buf_done(&text);
+    return r;
+}
+
+int gpu_tracker_read(struct gpu_tracker *g, int argc, char **argv, struct toll_error *e)
+{
+    unsigned tasks = TASK_EXECUTE | TASK_COMBINE | TASK_ANALYZE | TASK_COMPARE;
+    *e = (struct toll_error){0};
+    int r = read_options(g, argc, argv, &tasks);
+    if (r < 0 || g->help || g->version)
+        return r;
+    g->task = task_of(argc - optind, argv + optind) & tasks;
+    if (!g->task || !has_what_it_needs(g))
+        return -EINVAL;
+    return g->config ? read_config(g, e) : 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * What a tracking session used, over all and in each of its code blocks: from a file with a row for
+ * each time point and one with the calls, or from what was written of an earlier analysis. No
+ * column is known here: the figures are those that the file has. */
+#pragma once
+
+#include "base/buf.h"
+#include "subtrack/spread.h"
+#include "toll.h"
+
+/* A fact that holds for the whole session: its unit of RAM, its number of cores. */
+struct session_fact {
+    char *name; /* owned */
+    char *text; /* owned */
+    bool is_number, is_integer;
+    double number;
+};
+
+/* Of one figure, by enum statistic. */
+struct usage {
+    double of[STATISTICS];
+};
+
+struct block_results {
+    char *name; /* owned */
+    uint64_t timepoints, calls, non_empty_calls;
+    struct usage compute_time; /* of a call, in seconds */
+    double total_time;
+    struct usage *usage; /* owned: of each figure */
+};
+
+struct analysis {
+    char **figures; /* owned names */
+    size_t figure_count;
+    struct usage *overall;      /* owned: of each figure */
+    struct session_fact *facts; /* owned */
+    size_t fact_count;
+    struct block_results *blocks; /* owned */
+    size_t block_count;
+};
+
+/* blocks NULL: the session alone. */
+int analysis_make(struct analysis *ret, const char *points, const char *blocks,
+                  struct toll_error *e);
+void analysis_done(struct analysis *a);
+
+/* As gpu-tracker writes them; reading takes what was written. */
+void analysis_write_text(struct buf *b, const struct analysis *a);
+void analysis_write_json(struct buf *b, const struct analysis *a);
+int analysis_read_json(struct analysis *ret, const char *path, struct toll_error *e);

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+#include "subtrack/analysis.h"
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/json_in.h"
+#include "base/json_out.h"
+#include "base/pickle.h"
+#include "dialect/python_number.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+static void put_float(struct json_out *j, const char *key, double value)
+{
+    json_key(j, key);
+    struct buf text = {0};
+    python_float(&text, value);
+    json_raw(j, text.data, text.length);
+    j->buf->failed |= buf_failed(&text);
+    buf_done(&text);
+}
+
+static void put_statistics(struct json_out *j, const struct usage *u)
+{
+    for (unsigned i = 0; i < STATISTICS; i++)
+        put_float(j, statistic_names[i], u->of[i]);
+}
+
+static void put_usage(struct json_out *j, const struct analysis *a, const char *key,
+                      const struct usage *u)
+{
+    json_key(j, key);
+    json_object(j);
+    for (size_t i = 0; i < a->figure_count; i++) {
+        json_key(j, a->figures[i]);
+        json_object(j);
+        put_statistics(j, &u[i]);
+        json_object_end(j);
+    }
+    json_object_end(j);
+}
+
+static void put_facts(struct json_out *j, const struct analysis *a)
+{
+    json_key(j, "static_data");
+    json_object(j);
+    for (size_t i = 0; i < a->fact_count; i++) {
+        const struct session_fact *fact = &a->facts[i];
+        if (!fact->is_number)
+            json_put_string(j, fact->name, fact->text);
+        else if (fact->is_integer)
+            json_put_i64(j, fact->name, (int64_t)fact->number);
+        else
+            put_float(j, fact->name, fact->number);
+    }
+    json_object_end(j);
+}
+
+static void put_block(struct json_out *j, const struct analysis *a, const struct block_results *r)
+{
+    json_object(j);
+    json_put_string(j, "name", r->name);
+    json_put_u64(j, "num_timepoints", r->timepoints);
+    json_put_u64(j, "num_calls", r->calls);
+    json_put_u64(j, "num_non_empty_calls", r->non_empty_calls);
+    json_key(j, "compute_time");
+    json_object(j);
+    put_statistics(j, &r->compute_time);
+    put_float(j, "total", r->total_time);
+    json_object_end(j);
+    put_usage(j, a, "resource_usage", r->usage);
+    json_object_end(j);
+}
+
+void analysis_write_json(struct buf *b, const struct analysis *a)
+{
+    struct json_out j;
+    json_begin(&j, b, 1);
+    json_object(&j);
+    put_usage(&j, a, "overall", a->overall);
+    put_facts(&j, a);
+    json_key(&j, "code_block_results");
+    json_array(&j);
+    for (size_t i = 0; i < a->block_count; i++)
+        put_block(&j, a, &a->blocks[i]);
+    json_array_end(&j);
+    json_object_end(&j);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+enum { AT_MOST = 4096 }; /* figures, facts, blocks */
+
+static char *copy(struct scan text)
+{
+    return strndup(text.at, (size_t)(text.end - text.at));
+}
+
+static double read_float(struct json_in *j)
+{
+    struct json_number n;
+    double value = NAN;
+    if (!json_in_null(j) && (!json_in_number(j, &n) || !json_number_double(&n, &value)))
+        json_in_fail(j);
+    return value;
+}
+
+static uint64_t read_count(struct json_in *j)
+{
+    struct json_number n;
+    uint64_t value = 0;
+    if (!json_in_number(j, &n) || !json_number_u64(&n, 0, &value))
+        json_in_fail(j);
+    return value;
+}
+
+static void read_statistics(struct json_in *j, struct usage *ret, double *ret_total)
+{
+    struct scan key;
+    for (unsigned i = 0; i < STATISTICS; i++)
+        ret->of[i] = NAN;
+    if (!json_in_object(j))
+        return;
+    while (json_in_key(j, &key)) {
+        int which = -1;
+        for (int i = 0; i < STATISTICS; i++)
+            if (json_in_is(&key, statistic_names[i]))
+                which = i;
+        if (which >= 0)
+            ret->of[which] = read_float(j);
+        else if (ret_total && json_in_is(&key, "total"))
+            *ret_total = read_float(j);
+        else
+            json_in_skip(j);
+    }
+}
+
+/* The names of the figures come with the first usage that is read; all others have the same. */
+static int figure_number(struct analysis *a, struct scan key, bool may_add)
+{
+    for (size_t i = 0; i < a->figure_count; i++)
+        if (json_in_is(&key, a->figures[i]))
+            return (int)i;
+    if (!may_add || a->figure_count == AT_MOST)
+        return -ENOENT;
+    a->figures[a->figure_count] = copy(key);
+    return a->figures[a->figure_count] ? (int)a->figure_count++ : -ENOMEM;
+}
+
+static void read_usage(struct json_in *j, struct analysis *a, struct usage *ret, bool may_add)
+{
+    struct scan key;
+    if (!ret || !json_in_object(j)) {
+        json_in_fail(j);
+        return;
+    }
+    size_t seen = 0;
+    for (; json_in_key(j, &key); seen++) {
+        int at = figure_number(a, key, may_add);
+        if (at < 0)
+            json_in_fail(j);
+        else
+            read_statistics(j, &ret[at], NULL);
+    }
+    if (seen != a->figure_count)
+        json_in_fail(j);
+}
+
+static void read_facts(struct json_in *j, struct analysis *a)
+{
+    struct scan key, text;
+    if (!json_in_object(j))
+        return;
+    while (json_in_key(j, &key)) {
+        if (a->fact_count == AT_MOST || !(a->facts[a->fact_count].name = copy(key))) {
+            json_in_fail(j);
+            return;
+        }
+        struct session_fact *fact = &a->facts[a->fact_count++];
+        enum json_kind kind = json_in_next(j);
+        const char *start = j->text.at;
+        if (kind == JSON_STRING) {
+            json_in_string(j, &text);
+        } else {
+            fact->is_number = kind == JSON_NUMBER;
+            fact->number = read_float(j);
+            text = scan_text(start, (size_t)(j->text.at - start));
+        }
+        fact->text = j->failed ? NULL : copy(text);
+        fact->is_integer = fact->is_number && fact->text && !strpbrk(fact->text, ".eE");
+        if (!fact->text)
+            json_in_fail(j);
+    }
+}
+
+static void read_block(struct json_in *j, struct analysis *a)
+{
+    struct scan key, text;
+    if (a->block_count == AT_MOST || !json_in_object(j)) {
+        json_in_fail(j);
+        return;
+    }
+    struct block_results *r = &a->blocks[a->block_count++];
+    r->total_time = NAN;
+    while (json_in_key(j, &key)) {
+        if (json_in_is(&key, "name") && !r->name && json_in_string(j, &text))
+            r->name = copy(text);
+        else if (json_in_is(&key, "num_timepoints"))
+            r->timepoints = read_count(j);
+        else if (json_in_is(&key, "num_calls"))
+            r->calls = read_count(j);
+        else if (json_in_is(&key, "num_non_empty_calls"))
+            r->non_empty_calls = read_count(j);
+        else if (json_in_is(&key, "compute_time"))
+            read_statistics(j, &r->compute_time, &r->total_time);
+        else if (json_in_is(&key, "resource_usage") && !r->usage)
+            read_usage(j, a, r->usage = calloc(AT_MOST, sizeof *r->usage), false);
+        else
+            json_in_skip(j);
+    }
+    if (!r->name || !r->usage)
+        json_in_fail(j);
+}
+
+static void read_all(struct json_in *j, struct analysis *a)
+{
+    struct scan key;
+    bool has_overall = false;
+    if (!json_in_object(j))
+        return;
+    while (json_in_key(j, &key)) {
+        if (json_in_is(&key, "overall") && !has_overall) {
+            read_usage(j, a, a->overall, true);
+            has_overall = true;
+        } else if (json_in_is(&key, "static_data")) {
+            read_facts(j, a);
+        } else if (json_in_is(&key, "code_block_results")) {
+            if (json_in_array(j))
+                while (json_in_item(j))
+                    read_block(j, a);
+        } else {
+            json_in_skip(j);
+        }
+    }
+    if (!has_overall)
+        json_in_fail(j);
+}
+
+static int read_file(struct buf *ret, const char *path, struct toll_error *e)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : file_reread_whole(fd, FILE_ANY_LINE, ret);
+    return r < 0 ? err_set(e, r, "%s: %s", path, strerror(-r)) : 0;
+}
+
+/* A pickle of ours has the same in it. */
+static int unpickle(struct buf *text, const char *path, struct toll_error *e)
+{
+    if (!text->data || !pickle_is_one(text->data, text->length))
+        return 0;
+    struct buf json = {0};
+    if (pickle_to_json(&json, text->data, text->length) < 0) {
+        buf_done(&json);
+        return err_set(e, -EOPNOTSUPP,
+                       "%s: it holds objects of Python, which only Python can read; analyze the "
+                       "files of that tracking session again",
+                       path);
+    }
+    buf_done(text);
+    *text = json;
+    return 0;
+}
+
+int analysis_read_json(struct analysis *ret, const char *path, struct toll_error *e)
+{
+    struct buf text = {0};
+    struct json_in j = {0};
+    *ret = (struct analysis){
+        .figures = calloc(AT_MOST, sizeof *ret->figures),
+        .overall = calloc(AT_MOST, sizeof *ret->overall),
+        .facts = calloc(AT_MOST, sizeof *ret->facts),
+        .blocks = calloc(AT_MOST, sizeof *ret->blocks),
+    };
+    int r = ret->figures && ret->overall && ret->facts && ret->blocks
+                ? read_file(&text, path, e)
+                : err_set(e, -ENOMEM, "%s: no memory", path);
+    if (r == 0)
+        r = unpickle(&text, path, e);
+    if (r == 0) {
+        json_in_begin(&j, text.data ? text.data : "", text.length);
+        read_all(&j, ret);
+        if (!json_in_end(&j))
+            r = err_set(e, -EBADMSG,
+                        "%s: it does not hold the results of an analysis in the format json or pickle", path);
+    }
+    json_in_done(&j);
+    buf_done(&text);
+    if (r < 0)
+        analysis_done(ret);
+    return r;
+}

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: MIT
+"""toll phases: what code blocks used, from the files of gpu-tracker. The truth is Python's own
+statistics, of the same rows."""
+import csv
+import json
+import os
+import pickle
+import random
+import sqlite3
+import statistics
+
+import pytest
+
+FIGURES = ["main_ram", "combined_ram", "main_n_threads", "cpu_main_sum_utilization_percent"]
+STATIC = {"ram_unit": "megabytes", "time_unit": "hours", "ram_system_capacity": 67.25414912000001,
+          "system_core_count": 12}
+BLOCK_COLUMNS = ["process_id", "code_block_name", "position", "timestamp"]
+START = 1746129778.99568
+
+
+def make_points(count=40):
+    rng = random.Random(7)
+    return [[rng.random() * 900, rng.random() * 1e3, rng.randrange(30), rng.random() * 400,
+             START + i / 2 + rng.random() / 10] for i in range(count)]
+
+
+def make_blocks():
+    """Calls of two blocks in two processes, one that overlaps, one without an end."""
+    rng = random.Random(8)
+    rows = []
+    for pid in (812, 99):
+        for i in range(5):
+            begin = START + 3.7 * i + rng.random()
+            rows.append([pid, "load, \"it\"", 0, begin])
+            rows.append([pid, "load, \"it\"", 1, begin + rng.random() * 2])
+    rows += [[812, "train.py:12", 0, START + 2.0], [812, "train.py:12", 1, START + 2.0001],
+             [812, "train.py:12", 0, START + 90]]
+    return rows
+
+
+def write_csv(path, *tables):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        for table in tables:
+            csv.writer(file).writerows(table)
+    return str(path)
+
+
+def write_sqlite(path, **tables):
+    with sqlite3.connect(path) as db:
+        for name, (heading, *rows) in tables.items():
+            db.execute(f"CREATE TABLE {name} ({', '.join(heading)})")
+            marks = ", ".join("?" * len(heading))
+            db.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
+    db.close()
+    os.chmod(path, 0o644)
+    return str(path)
+
+
+def points_file(directory, suffix, points):
+    if suffix == "csv":
+        return write_csv(directory / "points.csv", [STATIC.keys(), STATIC.values()],
+                         [FIGURES + ["timestamp"], *points])
+    return write_sqlite(directory / "points.sqlite",
+                        static_data=[list(STATIC), list(STATIC.values())],
+                        data=[FIGURES + ["timestamp"], *points])
+
+
+def blocks_file(directory, suffix, rows, name="blocks"):
+    if suffix == "csv":
+        return write_csv(directory / f"{name}.csv", [BLOCK_COLUMNS, *rows])
+    return write_sqlite(directory / f"{name}.sqlite", data=[BLOCK_COLUMNS, *rows])
+
+
+def run(place, *words):
+    status, out, err = place.call([place.toll, "phases", *words])
+    return status, out.decode(), err.decode()
+
+
+def spread(values):
+    return {"min": min(values), "max": max(values), "mean": statistics.fmean(values),
+            "std": statistics.pstdev(values)}
+
+
+def calls_of(rows, name):
+    starts, calls = {}, []
+    for pid, block, position, time in rows:
+        if block == name and position == 0:
+            starts[pid] = time
+        elif block == name:
+            calls.append((starts.pop(pid), time))
+    return calls
+
+
+def expected(points, rows):
+    def usage(chosen):
+        return {f: spread([float(p[i]) for p in chosen]) for i, f in enumerate(FIGURES)}
+
+    blocks = []
+    for name in sorted({row[1] for row in rows}):
+        calls = calls_of(rows, name)
+        inside = [p for p in points if any(a <= p[-1] <= b for a, b in calls)]
+        lengths = [b - a for a, b in calls]
+        blocks.append({
+            "name": name, "num_timepoints": len(inside), "num_calls": len(calls),
+            "num_non_empty_calls": sum(any(a <= p[-1] <= b for p in points) for a, b in calls),
+            "compute_time": spread(lengths) | {"total": sum(lengths)},
+            "resource_usage": usage(inside) if inside else
+            {f: dict.fromkeys(("min", "max", "mean", "std")) for f in FIGURES},
+        })
+    return {"overall": usage(points), "static_data": STATIC, "code_block_results": blocks}
+
+
+def assert_same(got, truth):
+    """The same keys in the same order, the same types, the same numbers."""
+    assert type(got) is type(truth), (got, truth)
+    if isinstance(truth, dict):
+        assert list(got) == list(truth)
+        for key, value in truth.items():
+            assert_same(got[key], value)
+    elif isinstance(truth, list):
+        assert len(got) == len(truth)
+        for one, other in zip(got, truth):
+            assert_same(one, other)
+    elif isinstance(truth, float):
+        assert got == pytest.approx(truth, rel=1e-12, abs=1e-12)
+    else:
+        assert got == truth
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_analysis_is_what_statistics_says(here, suffix):
+    points, rows = make_points(), make_blocks()
+    files = points_file(here.directory, suffix, points), blocks_file(here.directory, suffix, rows)
+    status, out, err = run(here, "analyze", *files, "-f", "json")
+    assert (status, err) == (0, "")
+    assert_same(json.loads(out), expected(points, rows))
+    assert out == json.dumps(json.loads(out), indent=1) + "\n"
+
+
+def test_pickle_is_read_by_python_and_by_us(here):
+    files = points_file(here.directory, "csv", make_points()), blocks_file(here.directory, "csv", make_blocks())
+    for form in ("json", "pickle"):
+        status, out, err = run(here, "analyze", *files, "-f", form, "-o", f"result.{form}")
+        assert (status, out, err) == (0, "", "")
+    with open(here.path("result.pickle"), "rb") as file:
+        assert_same(pickle.load(file), json.loads(here.path("result.json").read_text()))
+    both = [run(here, "compare", f"A=result.{form}", "B=result.json", "-f", "json")[1]
+            for form in ("json", "pickle")]
+    assert both[0] == both[1]
+
+
+def test_text_says_what_json_says(here):
+    files = points_file(here.directory, "csv", make_points()), blocks_file(here.directory, "csv", make_blocks())
+    truth = json.loads(run(here, "analyze", *files, "-f", "json")[1])
+    lines = run(here, "analyze", *files)[1].split("\n")
+    assert lines[0] == "Overall:" and lines[1].split() == ["min", "max", "mean", "std"]
+    for line, (name, of) in zip(lines[2:], truth["overall"].items()):
+        words = line.split()
+        assert line.startswith(f"\t{name} ") and words[0] == name
+        assert words[1:] == [repr(float(f"{value:.8f}")) for value in of.values()]
+    at = lines.index("Code Block Results:")
+    block = truth["code_block_results"][0]
+    assert lines[at + 1:at + 6] == [
+        f"\tName:                {block['name']}", f"\tNum Timepoints:      {block['num_timepoints']}",
+        f"\tNum Calls:           {block['num_calls']}",
+        f"\tNum Non Empty Calls: {block['num_non_empty_calls']}", "\tCompute Time:"]
+    assert len({len(line) for line in lines[1:2 + len(FIGURES)]}) == 1  # the columns are aligned
+
+
+@pytest.mark.parametrize("suffix", ["csv", "sqlite"])
+def test_combination_is_all_rows(here, suffix):
+    rows = make_blocks()
+    parts = [row for row in rows if row[0] == 99], [row for row in rows if row[0] != 99]
+    folder = here.path("parts")
+    folder.mkdir(mode=0o755)
+    files = [blocks_file(folder, suffix, part, str(i)) for i, part in enumerate(parts)]
+    for name, given in (("a", files), ("b", [str(folder)])):
+        assert run(here, "combine", "-o", f"{name}.{suffix}", *given) == (0, "", "")
+        path = here.path(f"{name}.{suffix}")
+        if suffix == "csv":
+            with open(path, encoding="utf-8", newline="") as file:
+                got = list(csv.reader(file))
+            assert got == [BLOCK_COLUMNS, *([str(c) for c in row] for row in parts[0] + parts[1])]
+        else:
+            with sqlite3.connect(path) as db:
+                assert [list(row) for row in db.execute("SELECT * FROM data")] == parts[0] + parts[1]
+            db.close()
+    points = points_file(here.directory, suffix, make_points())
+    whole = blocks_file(here.directory, suffix, rows)
+    assert run(here, "analyze", points, f"a.{suffix}") == run(here, "analyze", points, whole)
+    assert len(list(here.directory.iterdir())) == 5  # and nothing beside
+
+
+@pytest.mark.parametrize("statistic", ["min", "max", "mean", "std", None])
+def test_comparison_is_the_smallest_first(here, statistic):
+    sessions = []
+    for name, scale in (("slow", 3), ("fast", 1), ("middle", 2)):
+        points = [[*(figure * scale for figure in p[:-1]), p[-1]] for p in make_points()]
+        folder = here.path(name)
+        folder.mkdir(mode=0o755)
+        files = points_file(folder, "csv", points), blocks_file(folder, "csv", make_blocks())
+        (folder / "r.json").write_text(run(here, "analyze", *files, "-f", "json")[1])
+        sessions.append(f"{name}={folder}/r.json")
+    words = ["--stat", statistic] if statistic else []
+    status, out, err = run(here, "compare", *sessions, "-f", "json", *words)
+    assert (status, err) == (0, "")
+    got = json.loads(out)
+    assert list(got) == ["overall_resource_usage", "code_block_resource_usage", "code_block_compute_time"]
+    results = {s.split("=")[0]: json.loads(open(s.split("=")[1], encoding="utf-8").read())
+               for s in sessions}
+    key = statistic or "mean"
+    for figure in FIGURES:
+        values = {name: r["overall"][figure][key] for name, r in results.items()}
+        assert got["overall_resource_usage"][figure] == values
+        order = list(got["overall_resource_usage"][figure].values())
+        assert order == sorted(order)
+    times = got["code_block_compute_time"]
+    assert list(times) == ["load, \"it\"", "train.py:12"]
+    assert list(times["train.py:12"]) == ["slow", "fast", "middle"]  # all alike: as they were given
+
+
+@pytest.mark.parametrize("words, says", [
+    ([], "there are 'toll phases analyze POINTS [BLOCKS]'"),
+    (["dance"], "'dance' is nothing that toll phases does"),
+    (["analyze"], "a word is missing"),
+    (["analyze", "points.txt"], 'Invalid file name: "points.txt". Valid file extensions are ".csv" and ".sqlite".'),
+    (["analyze", "nowhere.csv"], "nowhere.csv: No such file or directory"),
+    (["analyze", "nowhere.sqlite"], "nowhere.sqlite: No such file or directory"),
+    (["analyze", "text.sqlite"], "text.sqlite: file is not a database"),
+    (["analyze", "empty.csv"], "empty.csv: it ends where"),
+    (["analyze", "good.csv", "good.csv"], 'good.csv: there is no column "process_id" in it'),
+    (["analyze", "good.csv", "-f", "xml"], '"xml" is not a valid format.'),
+    (["analyze", "good.csv", "-o", "no/such/file"], "no/such/file: No such file or directory"),
+    (["analyze", "a", "b", "c"], "'c' is too much"),
+    (["analyze", "good.csv", "--stat", "max"], "--stat is for"),
+    (["combine", "good.csv"], "needs to know where to write"),
+    (["combine", "-o", "good.csv", "good.csv"], "Cannot create sub-tracking file good.csv. File already exists."),
+    (["combine", "-o", "new.csv", "other.sqlite"], 'File other.sqlite does not end with the same extension as new.csv. Must end in ".csv".'),
+    (["combine", "-o", "new.csv", "hollow"], "hollow: there are no files in it"),
+    (["compare", "good.csv"], "'good.csv' is not of the form NAME=FILE"),
+    (["compare", "A=good.csv", "--stat", "median"], "Invalid summary statistic 'median'. Valid values are min max mean std."),
+    (["compare", "A=results.pkl"], "results.pkl: it holds objects of Python"),
+    (["--never"], "toll phases has no option --never"),
+])
+def test_bad_input_is_a_sentence(here, words, says):
+    here.path("good.csv").write_text("a,timestamp\n1,2\n")
+    here.path("empty.csv").write_text("")
+    here.path("text.sqlite").write_text("this is no database\n" * 100)
+    here.path("results.pkl").write_bytes(pickle.dumps(statistics.NormalDist()))
+    here.path("hollow").mkdir(mode=0o755)
+    before = sorted(here.directory.iterdir())
+    status, out, err = run(here, *words)
+    assert (status, out) == (125, "")
+    assert err.startswith("toll: ") and err.count("\n") == 1
+    assert says in err
+    assert sorted(here.directory.iterdir()) == before
