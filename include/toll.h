@@ -285,6 +285,11 @@ double toll_row_get(const struct toll_row *row, const char *name);
 /* The i-th metric that such a row can have, or NULL behind the last; *ret_value as above. */
 const struct toll_metric *toll_row_at(const struct toll_row *row, size_t i, double *ret_value);
 
+/* The name that a metric of this row has as a column, "disk.vda.read_bytes"; of the metric "" what
+ * stands before all of them. Written as snprintf does, and as long as returned; 0: rows of single
+ * processes are no columns. */
+size_t toll_row_column(const struct toll_row *row, const char *metric, char *buf, size_t size);
+
 /* A figure by the name it has as a column: "target_cpu_seconds" of all targets together,
  * "main_memory_rss_bytes", "descendants_…", "system_…", "self_…". NAN when it is not known. */
 double toll_frame_get(const struct toll_frame *frame, const char *name);
@@ -496,9 +501,11 @@ int toll_mark(struct toll_tracker *t, const struct toll_mark *mark);
 /* ---- One look ------------------------------------------------------------------------------ */
 
 /* What a target has used since it began, and has now; target NULL: the machine. The caller frees
- * the frame. options may be NULL; of them metrics, memory, processes, no_children, system and
- * network count. The calling process alone is read by calls, for less: with no_children,
- * TOLL_PROCESSES_NONE and not TOLL_MEMORY_PSS. */
+ * the frame. options may be NULL; of them metrics, memory, processes, no_children, system, network
+ * and gpus count, the last without a default: a driver may take a quarter of a second, and where it
+ * takes longer there are no rows of GPUs; of a GPU that was named, up to ten seconds. The calling
+ * process alone is read by calls, for less: with no_children, TOLL_PROCESSES_NONE, no gpus and not
+ * TOLL_MEMORY_PSS. */
 int toll_snapshot(struct toll_frame **ret, const struct toll_target *target,
                   const struct toll_options *options, struct toll_error *e);
 

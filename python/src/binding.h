@@ -12,12 +12,23 @@
 
 #include <sys/types.h>
 
+enum { QUICK_NAMES = 512, QUICK_TRIES = 2 };
+
+struct quick_name {
+    PyObject *name; /* owned, interned; or NULL */
+    const struct figure_name *figure;
+};
+
 struct binding {
     PyTypeObject *tracker_type;
     PyTypeObject *frame_type;
     PyTypeObject *row_type;
     PyTypeObject *translator_type;
     struct toll_probe *self_probe; /* owned; opened at the first look, and again after a fork */
+    struct quick_name frame_names[QUICK_NAMES + QUICK_TRIES];
+    PyMethodDef snapshot;    /* toll.snapshot, */
+    PyObject *snapshot_text; /* what help() shows of it, and */
+    PyObject *look_as_asked; /* what does it when there are arguments; both owned */
 };
 
 static inline struct binding *binding_of(PyObject *module)
@@ -32,7 +43,7 @@ bool is_whole(const struct toll_metric *metric);
 PyObject *figure_object(double value, bool whole);
 
 /* Frames and rows. */
-PyTypeObject *frame_type_new(void);
+PyTypeObject *frame_type_new(struct quick_name *names);
 PyTypeObject *row_type_new(void);
 PyObject *frame_object(PyObject *module, struct toll_frame *frame); /* takes the frame */
 /* What a Frame holds; NULL: it is none, raised. */
@@ -49,7 +60,20 @@ struct figure_name {
     size_t index; /* among the metrics of the entity it was found at */
     bool whole;
 };
-PyObject *row_attribute(const struct toll_row *row, const struct figure_name *figure);
+/* Such attributes, by objects that are names; NULL: not that way. */
+bool quick_names_fill(struct quick_name *table, const PyGetSetDef *attributes, getter get);
+const struct figure_name *quick_names_find(const struct quick_name *table, PyObject *name);
+void quick_names_clear(struct quick_name *table);
+
+/* At its place in the row, or wherever another kind of row has it. */
+static inline PyObject *row_attribute(const struct toll_row *row, const struct figure_name *figure)
+{
+    double value;
+    const struct toll_metric *metric = row ? toll_row_at(row, figure->index, &value) : NULL;
+    return metric && metric->name == figure->name
+               ? figure_object(value, figure->whole)
+               : row_figure(row, figure->name, PyExc_AttributeError);
+}
 
 /* Trackers. */
 PyTypeObject *tracker_type_new(void);
@@ -89,7 +113,7 @@ struct asked {
     const char *labels[65];
 };
 /* (interval_ns, metrics, name, labels, memory, processes, children, system, network, since_start,
- * history); false: raised. To be ended by asked_done in both cases. */
+ * history, gpus); false: raised. To be ended by asked_done in both cases. */
 bool asked_read(struct asked *asked, PyObject *tuple);
 void asked_done(struct asked *asked);
 /* A list of str as an array of C strings with NULL behind the last; they live in *ret_bytes. */
@@ -102,6 +126,6 @@ PyObject *translator_object(PyObject *module, PyObject *args);
 
 /* One look. */
 PyObject *look_once(PyObject *module, PyObject *args);
-PyObject *look_at_self(PyObject *module, PyObject *unused);
+PyObject *make_snapshot(PyObject *module, PyObject *args);
 
 #endif

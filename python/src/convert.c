@@ -95,9 +95,9 @@ bool asked_read(struct asked *asked, PyObject *tuple)
     int memory, processes, children, system, network, since_start;
     *asked = (struct asked){.options = {.size = sizeof asked->options}};
     struct toll_options *o = &asked->options;
-    if (!PyArg_ParseTuple(tuple, "KzzOiippppn", &interval_ns, &o->metrics, &o->name, &labels,
-                          &memory, &processes, &children, &system, &network, &since_start,
-                          &history) ||
+    if (!PyArg_ParseTuple(tuple, "KzzOiippppnz", &interval_ns, &o->metrics, &o->name, &labels,
+                          &memory, &processes, &children, &system, &network, &since_start, &history,
+                          &o->gpus) ||
         !strings_read(labels, asked->labels, sizeof asked->labels / sizeof asked->labels[0],
                       &asked->label_bytes))
         return false;

@@ -9,11 +9,14 @@
 struct frame {
     PyObject_HEAD PyObject *module; /* owned */
     struct toll_frame *frame;       /* owned */
+    const struct toll_row *first;   /* its first row, or NULL */
+    const struct quick_name *names; /* the module's */
 };
 
 PyObject *frame_object(PyObject *module, struct toll_frame *frame)
 {
-    struct frame *self = (struct frame *)PyType_GenericAlloc(binding_of(module)->frame_type, 0);
+    const struct binding *b = binding_of(module);
+    struct frame *self = (struct frame *)PyType_GenericAlloc(b->frame_type, 0);
     if (!self) {
         toll_frame_free(frame);
         return NULL;
@@ -21,6 +24,8 @@ PyObject *frame_object(PyObject *module, struct toll_frame *frame)
     Py_INCREF(module);
     self->module = module;
     self->frame = frame;
+    self->first = toll_frame_row(frame, 0);
+    self->names = b->frame_names;
     return (PyObject *)self;
 }
 
@@ -38,17 +43,23 @@ static void frame_dealloc(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     toll_frame_free(self->frame);
     Py_CLEAR(self->module);
-    freefunc release = PyType_GetSlot(type, Py_tp_free);
-    release(object);
+    PyObject_Free(object);
     Py_DECREF(type);
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
-/* Figures without a prefix are those of the first row: of all targets together, or the machine. */
+/* Figures without a lead are those of the first row: of all targets together, or the machine. */
 static PyObject *get_metric(PyObject *object, void *closure)
 {
-    return row_attribute(toll_frame_row(((struct frame *)object)->frame, 0), closure);
+    return row_attribute(((struct frame *)object)->first, closure);
+}
+
+static PyObject *get_attribute(PyObject *object, PyObject *name)
+{
+    const struct frame *self = (struct frame *)object;
+    const struct figure_name *figure = quick_names_find(self->names, name);
+    return figure ? row_attribute(self->first, figure) : PyObject_GenericGetAttr(object, name);
 }
 
 static PyObject *seconds(uint64_t ns)
@@ -122,36 +133,36 @@ static PyObject *get_rows(PyObject *object, void *closure)
 /* ---- By the names of columns ------------------------------------------------------------------
  */
 
-/* "target_", "target.web.main_", "disk.vda.": what stands before the name of a metric; NULL without
- * an error set: such rows are no columns. */
-static PyObject *column_prefix(const struct toll_row *row)
+enum {
+    LEAD_BYTES = 512
+}; /* as what stands before the name of a metric has at most; a longer one,
+      of a path, is cut and found by nobody */
+
+/* "target_", "target.web.main_", "disk.vda."; NULL without an error set: such rows are no columns.
+ */
+static PyObject *column_lead(const struct toll_row *row)
 {
-    bool combined = strcmp(row->part, "combined") == 0;
-    if (strcmp(row->entity, "process") == 0)
+    char lead[LEAD_BYTES];
+    size_t length = toll_row_column(row, "", lead, sizeof lead);
+    if (!length)
         return NULL;
-    if (strcmp(row->entity, "target") != 0)
-        return row->name[0] ? PyUnicode_FromFormat("%s.%s.", row->entity, row->name)
-                            : PyUnicode_FromFormat("%s_", row->entity);
-    if (!row->name[0])
-        return PyUnicode_FromFormat("%s_", combined ? "target" : row->part);
-    return combined ? PyUnicode_FromFormat("target.%s.", row->name)
-                    : PyUnicode_FromFormat("target.%s.%s_", row->name, row->part);
+    return PyUnicode_DecodeUTF8(lead, (Py_ssize_t)strlen(lead), "replace");
 }
 
 static bool add_columns(PyObject *all, const struct toll_row *row)
 {
-    PyObject *prefix = column_prefix(row);
+    PyObject *lead = column_lead(row);
     const struct toll_metric *metric;
     double value;
-    for (size_t i = 0; prefix && (metric = toll_row_at(row, i, &value)); i++) {
-        PyObject *name = PyUnicode_FromFormat("%U%s", prefix, metric->name);
+    for (size_t i = 0; lead && (metric = toll_row_at(row, i, &value)); i++) {
+        PyObject *name = PyUnicode_FromFormat("%U%s", lead, metric->name);
         PyObject *figure = figure_object(value, is_whole(metric));
         if (!name || !figure || PyDict_SetItem(all, name, figure) < 0)
-            Py_CLEAR(prefix);
+            Py_CLEAR(lead);
         Py_XDECREF(name);
         Py_XDECREF(figure);
     }
-    Py_XDECREF(prefix);
+    Py_XDECREF(lead);
     return !PyErr_Occurred();
 }
 
@@ -175,68 +186,59 @@ static PyObject *keys(PyObject *object, PyObject *unused)
     return names;
 }
 
-/* The row of "target_…", "main_…", "system_…"; *ret_name is the rest. */
+static bool has_metric(const struct toll_row *row, const char *name)
+{
+    const struct toll_metric *metric;
+    for (size_t i = 0; (metric = toll_row_at(row, i, NULL)); i++)
+        if (strcmp(metric->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The row that has such a column, *ret_name is the rest; or one whose columns begin so. */
 static const struct toll_row *row_of(const struct toll_frame *frame, const char *column,
                                      const char **ret_name)
 {
-    const char *rest = strchr(column, '_');
-    size_t length = rest ? (size_t)(rest - column) : 0;
-    const struct toll_row *row;
-    for (size_t i = 0; rest && (row = toll_frame_row(frame, i)); i++) {
-        const char *word = strcmp(row->part, "combined") == 0 || !row->part[0] ? row->entity
-                                                                               : row->part;
-        if (row->name[0] || strncmp(word, column, length) != 0 || word[length])
+    const struct toll_row *row, *like_it = NULL;
+    for (size_t i = 0; (row = toll_frame_row(frame, i)); i++) {
+        char lead[LEAD_BYTES];
+        size_t length = toll_row_column(row, "", lead, sizeof lead);
+        if (!length || length >= sizeof lead || strncmp(column, lead, length) != 0)
             continue;
-        *ret_name = rest + 1;
-        return row;
+        like_it = row;
+        *ret_name = column + length;
+        if (has_metric(row, *ret_name))
+            return row;
     }
-    return NULL;
+    return like_it;
 }
 
 /* What is missing, and what may have been meant: "cpu_seconds" is target_cpu_seconds. */
-static void raise_no_column(const struct toll_frame *frame, PyObject *key)
+static void raise_no_column(const struct toll_row *first, const char *name)
 {
-    const struct toll_row *row = toll_frame_row(frame, 0);
-    const struct toll_metric *metric;
-    double value;
-    for (size_t i = 0; row && (metric = toll_row_at(row, i, &value)); i++) {
-        if (PyUnicode_CompareWithASCIIString(key, metric->name) != 0)
-            continue;
-        PyObject *prefix = column_prefix(row);
-        if (prefix)
-            PyErr_Format(PyExc_KeyError, "there is no figure '%U'; '%U%U' may be meant", key,
-                         prefix, key);
-        Py_XDECREF(prefix);
-        if (PyErr_Occurred())
-            return;
-    }
-    PyErr_Format(PyExc_KeyError,
-                 "there is no figure '%U'; names are like target_cpu_seconds, keys() shows all",
-                 key);
+    char meant[LEAD_BYTES];
+    if (first && has_metric(first, name) && toll_row_column(first, name, meant, sizeof meant))
+        PyErr_Format(PyExc_KeyError, "there is no figure '%s'; '%s' may be meant", name, meant);
+    else
+        PyErr_Format(PyExc_KeyError,
+                     "there is no figure '%s'; names are like target_cpu_seconds, keys() shows all",
+                     name);
 }
 
 static PyObject *get_item(PyObject *object, PyObject *key)
 {
+    const struct toll_frame *frame = ((struct frame *)object)->frame;
     PyObject *bytes = PyUnicode_AsUTF8String(key);
     if (!bytes)
         return NULL;
     const char *name;
-    const struct toll_row *row = row_of(((struct frame *)object)->frame, PyBytes_AsString(bytes),
-                                        &name);
+    const struct toll_row *row = row_of(frame, PyBytes_AsString(bytes), &name);
     PyObject *found = NULL;
     if (row)
         found = row_figure(row, name, PyExc_KeyError);
+    else
+        raise_no_column(toll_frame_row(frame, 0), PyBytes_AsString(bytes));
     Py_DECREF(bytes);
-    if (row)
-        return found;
-    PyObject *all = to_dict(object, NULL); /* single things of the machine, several targets */
-    if (!all)
-        return NULL;
-    found = PyDict_GetItemWithError(all, key);
-    Py_XINCREF(found);
-    Py_DECREF(all);
-    if (!found && !PyErr_Occurred())
-        raise_no_column(((struct frame *)object)->frame, key);
     return found;
 }
 
@@ -281,24 +283,21 @@ static void make_attributes(void)
     attributes = metric_attributes(facts, get_metric, whole);
 }
 
-PyTypeObject *frame_type_new(void)
+PyTypeObject *frame_type_new(struct quick_name *names)
 {
     pthread_once(&attributes_once, make_attributes);
     if (!attributes)
         return (PyTypeObject *)PyErr_NoMemory();
+    if (!quick_names_fill(names, attributes, get_metric))
+        return NULL;
     static char doc[] =
         "What one look saw. frame.cpu_seconds is of all targets together (of the\n"
         "machine, when only that was looked at); frame['main_cpu_seconds'] goes by\n"
         "the name of a column; frame.rows has everything. Unknown is None.";
     PyType_Slot slots[] = {
-        {Py_tp_doc, doc},
-        {Py_tp_new, refuse_new},
-        {Py_tp_dealloc, frame_dealloc},
-        {Py_tp_repr, frame_repr},
-        {Py_tp_getset, attributes},
-        {Py_tp_methods, methods},
-        {Py_mp_subscript, get_item},
-        {0, NULL},
+        {Py_tp_doc, doc},         {Py_tp_new, refuse_new},     {Py_tp_dealloc, frame_dealloc},
+        {Py_tp_repr, frame_repr}, {Py_tp_getset, attributes},  {Py_tp_getattro, get_attribute},
+        {Py_tp_methods, methods}, {Py_mp_subscript, get_item}, {0, NULL},
     };
     PyType_Spec spec = {
         .name = "toll.Frame",

@@ -4,6 +4,9 @@
 
 #include <errno.h>
 
+/* METH_FASTCALL: in the stable ABI since 3.10 only, but as it was in 3.7. */
+enum { FAST_CALL = 0x80 };
+
 /* (options as for a tracker, kind or -1 for the machine alone, id, text) */
 PyObject *look_once(PyObject *module, PyObject *args)
 {
@@ -53,9 +56,8 @@ static bool open_probe(struct binding *b)
 
 /* Some microseconds: shorter than handing the GIL over would take, and the GIL is the lock of the
  * one probe. */
-PyObject *look_at_self(PyObject *module, PyObject *unused)
+static PyObject *look_at_self(PyObject *module)
 {
-    (void)unused;
     struct binding *b = binding_of(module);
     if (!b->self_probe && !open_probe(b))
         return NULL;
@@ -67,4 +69,56 @@ PyObject *look_at_self(PyObject *module, PyObject *unused)
         r = toll_probe_read(b->self_probe, &frame);
     return r < 0 ? raise_error(r, NULL, "cannot look at this process")
                  : frame_object(module, frame);
+}
+
+/* In the calling convention of 3.7 and all later ones: the keywords' values stand behind the
+ * count others, their names in a tuple. */
+static PyObject *look_with(PyObject *look, PyObject *const *values, Py_ssize_t count,
+                           PyObject *names)
+{
+    PyObject *args = PyTuple_New(count), *kwargs = PyDict_New(), *frame = NULL;
+    bool good = args && kwargs;
+    for (Py_ssize_t i = 0; good && i < count; i++) {
+        Py_INCREF(values[i]);
+        good = PyTuple_SetItem(args, i, values[i]) == 0;
+    }
+    for (Py_ssize_t i = 0; good && names && i < PyTuple_Size(names); i++)
+        good = PyDict_SetItem(kwargs, PyTuple_GetItem(names, i), values[count + i]) == 0;
+    if (good)
+        frame = PyObject_Call(look, args, kwargs);
+    Py_XDECREF(args);
+    Py_XDECREF(kwargs);
+    return frame;
+}
+
+static PyObject *snapshot(PyObject *module, PyObject *const *values, Py_ssize_t count,
+                          PyObject *names)
+{
+    return !count && !names ? look_at_self(module)
+                            : look_with(binding_of(module)->look_as_asked, values, count, names);
+}
+
+/* (function, text, package) → a function that does the same, and without arguments looks at this
+ * process with nothing of Python in between. It is of the module, which holds what it needs: so
+ * there is one for each. */
+PyObject *make_snapshot(PyObject *module, PyObject *args)
+{
+    struct binding *b = binding_of(module);
+    PyObject *look, *text, *package;
+    if (!PyArg_ParseTuple(args, "OUU", &look, &text, &package))
+        return NULL;
+    if (b->look_as_asked)
+        return PyErr_Format(PyExc_RuntimeError, "toll.snapshot is made already");
+    b->snapshot_text = PyUnicode_AsUTF8String(text);
+    if (!b->snapshot_text)
+        return NULL;
+    Py_INCREF(look);
+    b->look_as_asked = look;
+    b->snapshot = (PyMethodDef){
+        .ml_name = "snapshot",
+        .ml_meth = (PyCFunction)(void (*)(void))snapshot,
+        .ml_flags = FAST_CALL | METH_KEYWORDS,
+        .ml_doc = PyBytes_AsString(b->snapshot_text),
+    };
+    return PyCFunction_NewEx(&b->snapshot, module, package);
 }

@@ -30,7 +30,7 @@ static PyObject *mark(PyObject *module, PyObject *args)
 static PyMethodDef functions[] = {
     {"tracker", tracker_object, METH_VARARGS, "A Tracker with these options."},
     {"look_once", look_once, METH_VARARGS, "A Frame of a target, or of the machine."},
-    {"look_at_self", look_at_self, METH_NOARGS, "A Frame of this process alone, in microseconds."},
+    {"make_snapshot", make_snapshot, METH_VARARGS, "What toll.snapshot is."},
     {"mark", mark, METH_VARARGS, "A mark for the toll run around this process."},
     {"dialects", dialect_tables, METH_NOARGS, "The tables of dialects, as tuples."},
     {"translator", translator_object, METH_VARARGS, "A Translator into a dialect."},
@@ -55,7 +55,7 @@ static int fill(PyObject *module)
 {
     struct binding *b = binding_of(module);
     if (!add_type(module, "Row", row_type_new(), &b->row_type) ||
-        !add_type(module, "Frame", frame_type_new(), &b->frame_type) ||
+        !add_type(module, "Frame", frame_type_new(b->frame_names), &b->frame_type) ||
         !add_type(module, "Tracker", tracker_type_new(), &b->tracker_type) ||
         !add_type(module, "Translator", translator_type_new(), &b->translator_type))
         return -1;
@@ -71,6 +71,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(b->frame_type);
     Py_VISIT(b->tracker_type);
     Py_VISIT(b->translator_type);
+    Py_VISIT(b->look_as_asked);
     return 0;
 }
 
@@ -83,6 +84,8 @@ static int clear(PyObject *module)
     Py_CLEAR(b->frame_type);
     Py_CLEAR(b->tracker_type);
     Py_CLEAR(b->translator_type);
+    Py_CLEAR(b->look_as_asked);
+    quick_names_clear(b->frame_names);
     return 0;
 }
 
@@ -92,6 +95,7 @@ static void release(void *module)
     if (!b)
         return;
     clear(module);
+    Py_CLEAR(b->snapshot_text);
     toll_probe_free(b->self_probe);
     b->self_probe = NULL;
 }

@@ -47,16 +47,6 @@ PyObject *row_figure(const struct toll_row *row, const char *name, PyObject *kin
                         name, row ? row->entity : "a frame without rows");
 }
 
-/* At its place in the row, or wherever another kind of row has it. */
-PyObject *row_attribute(const struct toll_row *row, const struct figure_name *figure)
-{
-    double value;
-    const struct toll_metric *metric = row ? toll_row_at(row, figure->index, &value) : NULL;
-    return metric && metric->name == figure->name
-               ? figure_object(value, figure->whole)
-               : row_figure(row, figure->name, PyExc_AttributeError);
-}
-
 static PyObject *get_metric(PyObject *object, void *closure)
 {
     return row_attribute(((struct row *)object)->row, closure);

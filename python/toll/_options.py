@@ -11,6 +11,7 @@ Output = Union[Path, Tuple[Optional[str], Path], Tuple[Optional[str], Path, Opti
 Interval = Union[int, float, str, None]
 Globs = Union[str, Iterable[str], None]
 Texts = Union[str, Iterable[str], None]
+Gpus = Union[str, int, Iterable[Union[str, int]], None]
 
 MEMORY = ("auto", "rss", "pss")
 PROCESSES = ("top", "none", "all")
@@ -18,7 +19,7 @@ PROCESSES = ("top", "none", "all")
 PROCESS, GROUP, SESSION, CGROUP, MATCH, USER = range(6)
 
 OptionsTuple = Tuple[
-    int, Optional[str], Optional[str], List[str], int, int, bool, bool, bool, bool, int
+    int, Optional[str], Optional[str], List[str], int, int, bool, bool, bool, bool, int, Optional[str]
 ]
 
 
@@ -51,6 +52,27 @@ def globs(metrics: Globs) -> Optional[str]:
     if metrics is None or isinstance(metrics, str):
         return metrics
     return ",".join(metrics)
+
+
+def _each(value: object) -> List[object]:
+    if value is None:
+        return []
+    if isinstance(value, (str, int)) or not isinstance(value, Iterable):
+        return [value]
+    return list(value)
+
+
+def gpu_words(gpus: Gpus) -> Optional[str]:
+    """As --gpus takes them; what is wrong with the words is told by libtoll."""
+    if gpus is None or isinstance(gpus, str):
+        return gpus
+    words = _each(gpus)
+    for word in words:
+        if isinstance(word, bool) or not isinstance(word, (int, str)):
+            raise TypeError(
+                f"gpus is {gpus!r}; it takes 'all', 'none', 'visible', or numbers and UUIDs"
+            )
+    return ",".join(map(str, words)) or "none"
 
 
 def label_list(labels: Optional[Mapping[str, object]]) -> List[str]:
@@ -108,6 +130,7 @@ def option_tuple(
     network: bool = False,
     since_start: bool = False,
     history: int = 0,
+    gpus: Gpus = None,
 ) -> OptionsTuple:
     if history < 0:
         raise ValueError(f"history is {history}; it takes a number of frames, or 0 for none")
@@ -123,15 +146,8 @@ def option_tuple(
         bool(network),
         bool(since_start),
         history,
+        gpu_words(gpus),
     )
-
-
-def _each(value: object) -> List[object]:
-    if value is None:
-        return []
-    if isinstance(value, (str, int)) or not isinstance(value, Iterable):
-        return [value]
-    return list(value)
 
 
 def _number(what: str, value: object) -> int:

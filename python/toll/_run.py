@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from . import _toll
 from ._command import find_command
-from ._options import Globs, Interval, Output, Path, globs, option_tuple, output_list
+from ._options import Globs, Gpus, Interval, Output, Path, option_tuple, output_list
 from ._summary import Summary
 from ._warn import warn
 
@@ -180,6 +180,7 @@ def run(
     children: bool = True,
     system: bool = False,
     network: bool = False,
+    gpus: Gpus = None,
     name: Optional[str] = None,
     labels: Optional[Mapping[str, object]] = None,
     outputs: Union[Path, Iterable[Output]] = (),
@@ -221,6 +222,7 @@ def run(
         children=children,
         system=system,
         network=network,
+        gpus=gpus,
     )
     _toll.tracker(*options).close()  # a mistake in them is told here
     _check_command(words[0], cwd, env)
@@ -267,6 +269,8 @@ def _arguments(options: Any, outputs: Union[Path, Iterable[Output]], place: _Pla
     found += ["--processes", ("top", "none", "all")[processes]]
     if metrics is not None:
         found += ["--metrics", metrics]
+    if options[-1] is not None:
+        found += ["--gpus", options[-1]]
     if name is not None:
         found += ["--name", name]
     for label in labels:

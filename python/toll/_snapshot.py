@@ -3,27 +3,24 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Callable, Optional, TypeVar, Union, cast
 
 from . import _toll
-from ._options import PROCESS, Globs, Target, option_tuple, target_list
+from ._options import PROCESS, Globs, Gpus, Target, option_tuple, target_list
 
 Look = TypeVar("Look", bound=Callable[..., _toll.Frame])
 
 
-def _quick_without_arguments(look: Look) -> Look:
-    """This process alone is looked at through files that stay open."""
-    look_at_self = _toll.look_at_self
-
-    @functools.wraps(look)
-    def either(*args: Any, **kwargs: Any) -> _toll.Frame:
-        return look(*args, **kwargs) if args or kwargs else look_at_self()
-
-    return cast(Look, either)
+def _without_python(look: Look) -> Look:
+    """The same as a function of the extension: a look at this process alone takes a few
+    microseconds, of which going through Python would be a part."""
+    function: Any = look
+    options = ", ".join(f"{name}={value!r}" for name, value in function.__kwdefaults__.items())
+    text = f"snapshot(pid=None, *, {options})\n--\n\n{look.__doc__}"
+    return cast(Look, _toll.make_snapshot(look, text, "toll"))
 
 
-@_quick_without_arguments
+@_without_python
 def snapshot(
     pid: Optional[int] = None,
     *,
@@ -35,6 +32,7 @@ def snapshot(
     user: Union[str, int, None] = None,
     system: bool = False,
     network: bool = False,
+    gpus: Gpus = None,
     metrics: Globs = None,
     memory: str = "rss",
     processes: Optional[str] = None,
@@ -44,6 +42,7 @@ def snapshot(
     Without arguments: this process alone, in some microseconds. `pid` is another process, with
     `children=True` what it started as well; `group`, `session`, `cgroup`, `match` and `user` name
     several processes. `system=True` adds the machine; alone it is the machine and nothing else.
+    `gpus="all"` (or "visible", numbers, UUIDs) adds rows of GPUs, where the driver answers in time.
     `memory="pss"` reads the proportional set size too, which takes milliseconds for each gigabyte.
 
         toll.snapshot().cpu_seconds
@@ -62,6 +61,7 @@ def snapshot(
         children=children,
         system=system,
         network=network,
+        gpus=gpus,
     )
     alone = not targets and system and not (children or network or processes)
     kind, number, text = targets[0] if targets else Target(-1 if alone else PROCESS, 0, None)

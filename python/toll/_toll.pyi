@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 version: str
 
@@ -79,12 +79,15 @@ def tracker(
     network: bool,
     since_start: bool,
     history: int,
+    gpus: Optional[str],
     /,
 ) -> Tracker: ...
 def look_once(
     options: Tuple[Any, ...], kind: int, id: int, text: Optional[str], /
 ) -> Frame: ...
-def look_at_self() -> Frame: ...
+def make_snapshot(
+    look: Callable[..., Frame], text: str, package: str, /
+) -> Callable[..., Frame]: ...
 def mark(kind: int, name: str, value: float, attributes: Sequence[str], /) -> int: ...
 def dialects() -> List[Tuple[Any, ...]]: ...
 def translator(dialect: str, /) -> Translator: ...

@@ -8,6 +8,7 @@ from typing import Iterable, Mapping, Optional, Union
 from ._options import (
     PROCESS,
     Globs,
+    Gpus,
     Interval,
     Output,
     Path,
@@ -30,6 +31,7 @@ def track(
     children: bool = True,
     system: bool = False,
     network: bool = False,
+    gpus: Gpus = None,
     name: Optional[str] = None,
     labels: Optional[Mapping[str, object]] = None,
     outputs: Union[Path, Iterable[Output]] = (),
@@ -55,6 +57,7 @@ def track(
     metrics     only these: globs, as text with commas between or as a list
     children    with what the processes start
     system      the machine too; network: network bytes of the target, which are dear
+    gpus        "all", "none", "visible" (None), or numbers and UUIDs, as text or as a list
     outputs     files: "run.csv", "run.jsonl", "summary.json", or ("csv", "/dev/fd/3")
     memory      "auto" reads the proportional set size as the budget allows, "rss" never, "pss" always
     processes   rows of single processes: "top", "all" or None
@@ -81,6 +84,7 @@ def track(
         network=network,
         since_start=since_start,
         history=history,
+        gpus=gpus,
     )
     here = [Target(PROCESS, 0, None)]
     return Track(options, targets or here, output_list(outputs), history, reports)

@@ -6,19 +6,9 @@
 #include <float.h>
 #include <string.h>
 
-struct scan scan_text(const char *text, size_t length)
-{
-    return (struct scan){.at = text, .end = text + length};
-}
-
 struct scan scan_string(const char *text)
 {
     return scan_text(text, strlen(text));
-}
-
-bool scan_done(const struct scan *s)
-{
-    return s->at == s->end;
 }
 
 void scan_blanks(struct scan *s)
@@ -34,14 +24,17 @@ static bool is_digit(char c)
 
 bool scan_u64(struct scan *s, uint64_t *ret)
 {
+    enum { SAFE_DIGITS = 19 }; /* so many always fit */
     struct scan t = *s;
     scan_blanks(&t);
     const char *first = t.at;
+    const char *safe = t.end - first > SAFE_DIGITS ? first + SAFE_DIGITS : t.end;
     uint64_t value = 0;
+    for (; t.at < safe && is_digit(*t.at); t.at++)
+        value = value * 10 + (unsigned)(*t.at - '0');
     for (; t.at < t.end && is_digit(*t.at); t.at++) {
         unsigned digit = (unsigned)(*t.at - '0');
-        /* The first test is a comparison; the second, with its division, is for giants. */
-        if (value >= UINT64_MAX / 10 && value > (UINT64_MAX - digit) / 10)
+        if (value > (UINT64_MAX - digit) / 10)
             return false;
         value = value * 10 + digit;
     }
@@ -222,15 +215,6 @@ bool scan_skip_fields(struct scan *s, unsigned n)
             t.at++;
     }
     *s = t;
-    return true;
-}
-
-bool scan_word(struct scan *s, const char *word)
-{
-    size_t length = strlen(word);
-    if ((size_t)(s->end - s->at) < length || memcmp(s->at, word, length) != 0)
-        return false;
-    s->at += length;
     return true;
 }
 

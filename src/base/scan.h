@@ -6,16 +6,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct scan {
     const char *at;
     const char *end;
 };
 
-struct scan scan_text(const char *text, size_t length);
+static inline struct scan scan_text(const char *text, size_t length)
+{
+    return (struct scan){.at = text, .end = text + length};
+}
+
 struct scan scan_string(const char *text);
 
-bool scan_done(const struct scan *s);
+static inline bool scan_done(const struct scan *s)
+{
+    return s->at == s->end;
+}
 
 /* Skip blanks and tabs, never a newline. */
 void scan_blanks(struct scan *s);
@@ -39,8 +47,15 @@ bool scan_number(struct scan *s, double *ret);
 /* Skip n blank-separated fields; false when the line ends first. */
 bool scan_skip_fields(struct scan *s, unsigned n);
 
-/* Consume the word when it is what comes next. */
-bool scan_word(struct scan *s, const char *word);
+/* Consume the word when it is what comes next; a literal is compared in two or three steps. */
+static inline bool scan_word(struct scan *s, const char *word)
+{
+    size_t length = strlen(word);
+    if ((size_t)(s->end - s->at) < length || memcmp(s->at, word, length) != 0)
+        return false;
+    s->at += length;
+    return true;
+}
 
 /* Cut the next line off and hand it out without its newline; false at the end of the text. */
 bool scan_line(struct scan *s, struct scan *ret_line);

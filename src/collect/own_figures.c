@@ -2,15 +2,13 @@
 #include "collect/own_figures.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/kernel_call.h"
 #include "collect/process_files.h"
 #include "parse/pid_io.h"
 #include "parse/statm.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 static void open_own(struct known_file *f, const char *path, int flags)
 {
@@ -78,109 +76,122 @@ void own_figures_close(struct own_figures *o)
     o->is_owner = NULL;
 }
 
-/* The kernel's counters of the whole process; they have the threads that ended, too. */
-static void read_usage(const struct own_figures *o, struct row *row)
+#define M PROCESS_BIT
+
+#define FROM_USAGE                                                                                 \
+    (M(cpu_seconds) | M(cpu_user_seconds) | M(cpu_system_seconds) | M(memory_peak_bytes) |         \
+     M(faults_minor_count) | M(faults_major_count) | M(switches_voluntary_count) |                 \
+     M(switches_involuntary_count))
+#define FROM_STATM (M(memory_rss_bytes) | M(memory_virtual_bytes) | M(memory_shared_bytes))
+#define FROM_IO                                                                                    \
+    (M(storage_read_bytes) | M(storage_written_bytes) | M(storage_cancelled_bytes) |               \
+     M(io_read_bytes) | M(io_written_bytes) | M(io_read_calls_count) | M(io_write_calls_count))
+#define FROM_DIRECTORIES (M(threads_count) | M(open_files_count))
+
+bool own_figures_give(uint64_t wanted)
 {
-    (void)o;
-    struct rusage used;
-    if (getrusage(RUSAGE_SELF, &used) < 0)
-        return;
-    uint64_t user = clock_of_timeval(used.ru_utime), system = clock_of_timeval(used.ru_stime);
+    return !(wanted & ~(FROM_USAGE | FROM_STATM | FROM_IO | FROM_DIRECTORIES));
+}
+
+/* What the kernel says, as it says it; lengths are -errno where it says nothing. */
+struct answers {
+    struct stat tasks, files;
+    struct rusage usage;
+    bool has_usage;
+    ssize_t statm_length, io_length;
+    char statm[128], io[512];
+};
+
+/* The kernel's counters of the whole process; they have the threads that ended, too. */
+static void put_usage(struct row *row, const struct rusage *used)
+{
+    uint64_t user = clock_of_timeval(used->ru_utime), system = clock_of_timeval(used->ru_stime);
     row_put_u64(row, process_cpu_seconds, user + system);
     row_put_u64(row, process_cpu_user_seconds, user);
     row_put_u64(row, process_cpu_system_seconds, system);
-    row_put_u64(row, process_memory_peak_bytes, (uint64_t)used.ru_maxrss * 1024);
-    row_put_u64(row, process_faults_minor_count, (uint64_t)used.ru_minflt);
-    row_put_u64(row, process_faults_major_count, (uint64_t)used.ru_majflt);
-    row_put_u64(row, process_switches_voluntary_count, (uint64_t)used.ru_nvcsw);
-    row_put_u64(row, process_switches_involuntary_count, (uint64_t)used.ru_nivcsw);
+    row_put_u64(row, process_memory_peak_bytes, (uint64_t)used->ru_maxrss * 1024);
+    row_put_u64(row, process_faults_minor_count, (uint64_t)used->ru_minflt);
+    row_put_u64(row, process_faults_major_count, (uint64_t)used->ru_majflt);
+    row_put_u64(row, process_switches_voluntary_count, (uint64_t)used->ru_nvcsw);
+    row_put_u64(row, process_switches_involuntary_count, (uint64_t)used->ru_nivcsw);
 }
 
-static void read_memory(const struct own_figures *o, struct row *row)
+static void put_memory(struct row *row, const struct answers *a, uint64_t page_bytes)
 {
-    char text[128];
     struct statm st;
-    ssize_t n = file_reread(o->statm.fd, text, sizeof text);
-    if (n <= 0 || parse_statm(scan_text(text, (size_t)n), &st) < 0)
+    if (a->statm_length <= 0 || parse_statm(scan_text(a->statm, (size_t)a->statm_length), &st) < 0)
         return;
-    row_put_u64(row, process_memory_rss_bytes, st.rss_pages * o->page_bytes);
-    row_put_u64(row, process_memory_virtual_bytes, st.virtual_pages * o->page_bytes);
-    row_put_u64(row, process_memory_shared_bytes, st.shared_pages * o->page_bytes);
+    row_put_u64(row, process_memory_rss_bytes, st.rss_pages * page_bytes);
+    row_put_u64(row, process_memory_virtual_bytes, st.virtual_pages * page_bytes);
+    row_put_u64(row, process_memory_shared_bytes, st.shared_pages * page_bytes);
 }
 
-static void read_io(const struct own_figures *o, struct row *row)
+static void put_io(struct row *row, const struct answers *a)
 {
-    char text[512];
     struct pid_io io;
-    ssize_t n = file_reread(o->io.fd, text, sizeof text);
-    if (n > 0 && parse_pid_io(scan_text(text, (size_t)n), &io) == 0)
+    if (a->io_length > 0 && parse_pid_io(scan_text(a->io, (size_t)a->io_length), &io) == 0)
         process_put_io(row, &io);
 }
 
 /* A directory of directories has a link from each of them, and two of its own. */
-static void read_threads(const struct own_figures *o, struct row *row)
+static void put_threads(struct row *row, const struct stat *tasks)
 {
-    if (o->tasks_stat.st_nlink > 2)
-        row_put_u64(row, process_threads_count, o->tasks_stat.st_nlink - 2);
-}
-
-static void read_files(const struct own_figures *o, struct row *row)
-{
-    if (o->counts_files)
-        row_put_u64(row, process_open_files_count, (uint64_t)o->files_stat.st_size);
+    if (tasks->st_nlink > 2)
+        row_put_u64(row, process_threads_count, tasks->st_nlink - 2);
 }
 
 /* Both are asked for their status at each look, which also tells whether they are still ours. */
 static bool ask_directory(const struct known_file *f, struct stat *ret)
 {
+    if (f->fd >= 0 && kernel_fstat(f->fd, ret) == 0 && known_file_is(f, ret))
+        return true;
     *ret = (struct stat){0};
-    return f->fd < 0 || (fstat(f->fd, ret) == 0 && known_file_is(f, ret));
+    return f->fd < 0;
 }
 
-static bool ask_directories(struct own_figures *o)
+static bool ask_directories(const struct own_figures *o, struct answers *a)
 {
-    bool tasks = ask_directory(&o->tasks, &o->tasks_stat);
-    bool files = ask_directory(&o->files, &o->files_stat);
+    bool tasks = ask_directory(&o->tasks, &a->tasks);
+    bool files = ask_directory(&o->files, &a->files);
     return tasks && files;
 }
 
-#define M PROCESS_BIT
-
-static const struct {
-    uint64_t gives;
-    void (*read)(const struct own_figures *o, struct row *row);
-} sources[] = {
-    {M(cpu_seconds) | M(cpu_user_seconds) | M(cpu_system_seconds) | M(memory_peak_bytes) |
-         M(faults_minor_count) | M(faults_major_count) | M(switches_voluntary_count) |
-         M(switches_involuntary_count),
-     read_usage},
-    {M(memory_rss_bytes) | M(memory_virtual_bytes) | M(memory_shared_bytes), read_memory},
-    {M(storage_read_bytes) | M(storage_written_bytes) | M(storage_cancelled_bytes) |
-         M(io_read_bytes) | M(io_written_bytes) | M(io_read_calls_count) | M(io_write_calls_count),
-     read_io},
-    {M(threads_count), read_threads},
-    {M(open_files_count), read_files},
-};
-
-bool own_figures_give(uint64_t wanted)
+static __attribute__((noinline)) void open_again(struct own_figures *o, struct answers *a)
 {
-    for (size_t i = 0; i < ARRAY_LEN(sources); i++)
-        wanted &= ~sources[i].gives;
-    return !wanted;
+    close_all(o);
+    open_all(o);
+    ask_directories(o, a);
 }
 
-int own_figures_read(struct own_figures *o, uint64_t wanted, struct row *row)
+/* One call behind the other; what they say is parsed afterwards. */
+static inline void ask(struct own_figures *o, uint64_t wanted, struct answers *a)
 {
+    if (!ask_directories(o, a))
+        open_again(o, a);
+    a->has_usage = wanted & FROM_USAGE && kernel_getrusage(RUSAGE_SELF, &a->usage) == 0;
+    a->statm_length = a->io_length = 0;
+    if (wanted & FROM_STATM)
+        a->statm_length = kernel_pread(o->statm.fd, a->statm, sizeof a->statm, 0);
+    if (wanted & FROM_IO)
+        a->io_length = kernel_pread(o->io.fd, a->io, sizeof a->io, 0);
+}
+
+/* What calls the kernel is a part of this function: see base/kernel_call.h. */
+__attribute__((flatten)) int own_figures_read(struct own_figures *o, uint64_t wanted,
+                                              struct row *row)
+{
+    struct answers a;
     if (!is_owner(o))
         return -ESRCH;
-    if (!ask_directories(o)) {
-        close_all(o);
-        open_all(o);
-        ask_directories(o);
-    }
+    ask(o, wanted, &a);
     row_init(row, ENTITY_PROCESS);
-    for (size_t i = 0; i < ARRAY_LEN(sources); i++)
-        if (sources[i].gives & wanted)
-            sources[i].read(o, row);
+    if (a.has_usage)
+        put_usage(row, &a.usage);
+    put_memory(row, &a, o->page_bytes);
+    put_io(row, &a);
+    if (wanted & M(threads_count))
+        put_threads(row, &a.tasks);
+    if (wanted & M(open_files_count) && o->counts_files)
+        row_put_u64(row, process_open_files_count, (uint64_t)a.files.st_size);
     return 0;
 }

@@ -16,7 +16,6 @@ struct own_figures {
     struct known_file statm, io;
     struct known_file tasks, files; /* directories; that of the files tells how many there are since
                                        Linux 6.2 */
-    struct stat tasks_stat, files_stat; /* at this look */
     bool counts_files;
     uint64_t page_bytes;
 };

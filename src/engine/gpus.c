@@ -56,7 +56,7 @@ int gpus_take(struct toll_tracker *t, const char *choice, struct toll_error *e)
 
 static bool is_on(const struct toll_tracker *t)
 {
-    return t->gpus.choice.kind != GPUS_NONE && !t->replay && !t->is_probe;
+    return t->gpus.choice.kind != GPUS_NONE && !t->replay;
 }
 
 static int start(struct toll_tracker *t)
@@ -210,9 +210,9 @@ void gpus_tick(struct toll_tracker *t)
     struct gpus *g = &t->gpus;
     if (!g->reader)
         return;
-    if (t->frame.last && gpu_reader_vendors(g->reader) != 0) {
+    if ((t->frame.last || t->is_probe) && gpu_reader_vendors(g->reader) != 0) {
         gpus_ask(t, 0);
-        gpu_reader_wait_frame(g->reader, LAST_FRAME_MS);
+        gpu_reader_wait_frame(g->reader, t->is_probe ? ASKED_MS : LAST_FRAME_MS);
     }
     take(t);
     tell(t);

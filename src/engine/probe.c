@@ -17,13 +17,17 @@ struct toll_probe {
     struct selection selection;
 };
 
-/* Figures that a single look has not: how long it was watched, and what that cost. */
+/* Figures that a single look has not: how long it was watched, what that cost, and what of GPUs
+ * counts from the first reading on. */
 static void leave_out(struct selection *s)
 {
     for (unsigned part = 0; part < PARTS; part++)
         s->parts[part] &= ~(BIT(process_wall_seconds) | PROCESS_GPU_BITS);
     s->of[ENTITY_PROCESS] &= ~PROCESS_GPU_BITS;
-    s->of[ENTITY_SELF] = s->of[ENTITY_GPU] = 0;
+    s->of[ENTITY_SELF] = 0;
+    for (unsigned i = 0; i < metric_count(ENTITY_GPU); i++)
+        if (metric_of(gpu_first + i)->kind == METRIC_COUNTER)
+            s->of[ENTITY_GPU] &= ~BIT(i);
 }
 
 static int take_options(struct toll_options *ret, const struct toll_options *asked,
@@ -42,7 +46,7 @@ static int take_options(struct toll_options *ret, const struct toll_options *ask
         .system = o.system,
         .network = o.network,
         .since_start = true,
-        .gpus = "none", /* a driver may take its time, and is asked more than once */
+        .gpus = o.gpus ? o.gpus : "none", /* a driver may take its time */
     };
     return 0;
 }
@@ -55,8 +59,9 @@ static bool is_by_calls(const struct toll_probe *p, const struct toll_target *ta
     bool is_self = target && target->kind == TOLL_TARGET_PROCESS &&
                    (target->id == 0 || target->id == getpid());
     bool asks_more = p->selection.by_name && !own_figures_give(p->selection.parts[PART_COMBINED]);
-    return is_self && o->no_children && !o->system && !o->network && o->memory != TOLL_MEMORY_PSS &&
-           o->processes == TOLL_PROCESSES_NONE && !asks_more;
+    bool has_gpus = strcmp(o->gpus, "none") != 0;
+    return is_self && o->no_children && !o->system && !o->network && !has_gpus &&
+           o->memory != TOLL_MEMORY_PSS && o->processes == TOLL_PROCESSES_NONE && !asks_more;
 }
 
 static int open_tracker(struct toll_probe *p, const struct toll_target *target,
@@ -104,7 +109,7 @@ static struct taken *copy_own(struct toll_probe *p, int *result)
     static const struct entity entity = {.kind = ENTITY_TARGET};
     struct frame frame = {.real_ns = clock_real(NULL), .last = true};
     frame.target[PART_COMBINED] = (struct frame_row){&entity, &row};
-    return taken_copy(&frame, &p->selection);
+    return taken_copy_whole(&frame, &p->selection);
 }
 
 static struct taken *copy_target(struct toll_probe *p, int *result)

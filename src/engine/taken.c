@@ -20,7 +20,7 @@ struct source {
 struct copy {
     size_t rows, values, text_bytes;
     struct taken_row *row; /* NULL in the first pass */
-    double *value;
+    union value *value;
     char *text;
 };
 
@@ -40,14 +40,12 @@ static const char *copy_text(struct copy *c, const char *text)
     return at;
 }
 
-static void copy_values(struct copy *c, const struct source *s)
+static const union value *copy_values(struct copy *c, const struct source *s, unsigned count)
 {
-    enum metric_id first = metric_first(s->entity->kind);
-    unsigned count = metric_count(s->entity->kind);
-    uint64_t known = s->row->present & s->selected;
-    for (unsigned i = 0; i < count; i++, known >>= 1)
-        *c->value++ = known & 1 ? metric_number(metric_of(first + i), row_value(s->row, first + i))
-                                : (double)NAN;
+    union value *at = c->value;
+    memcpy(at, s->row->values, count * sizeof *at);
+    c->value += count;
+    return at;
 }
 
 static void add_row(struct copy *c, const struct source *s)
@@ -56,8 +54,9 @@ static void add_row(struct copy *c, const struct source *s)
     const char *name = name_of(s);
     if (!s->selected)
         return;
+    unsigned count = metric_count(e->kind);
     c->rows++;
-    c->values += metric_count(e->kind);
+    c->values += count;
     c->text_bytes += strlen(name) + 1;
     if (!c->row)
         return;
@@ -72,9 +71,11 @@ static void add_row(struct copy *c, const struct source *s)
         .kind = e->kind,
         .part = e->part,
         .target = s->target ? copied : NULL,
-        .values = c->value,
+        .metrics = metric_of(metric_first(e->kind)),
+        .count = count,
+        .known = s->row->present & s->selected,
+        .values = copy_values(c, s, count),
     };
-    copy_values(c, s);
 }
 
 static void add_parts(struct copy *c, const struct frame_row parts[PARTS], const char *target,
@@ -102,28 +103,48 @@ static void add_all(struct copy *c, const struct frame *f, const struct selectio
         add_row(c, &(struct source){f->self.entity, f->self.row, selection->of[ENTITY_SELF], NULL});
 }
 
-struct taken *taken_copy(const struct frame *f, const struct selection *selection)
+/* With room for that much, and nothing in it yet. */
+static struct taken *make_room(const struct frame *f, const struct copy *size, struct copy *ret)
 {
-    struct copy size = {0};
-    add_all(&size, f, selection);
-    struct taken *t = malloc(sizeof *t + size.rows * sizeof *t->rows +
-                             size.values * sizeof(double) + size.text_bytes);
+    struct taken *t = malloc(sizeof *t + size->rows * sizeof *t->rows +
+                             size->values * sizeof *ret->value + size->text_bytes);
     if (!t)
         return NULL;
     struct taken_row *rows = (struct taken_row *)(t + 1);
-    double *values = (double *)(rows + size.rows);
+    union value *values = (union value *)(rows + size->rows);
     *t = (struct taken){
         .head = {.number = f->tick,
                  .real_ns = f->real_ns,
                  .elapsed_ns = f->elapsed_ns,
                  .interval_ns = f->interval_ns,
                  .last = f->last,
-                 .row_count = size.rows},
+                 .row_count = size->rows},
         .holders = 1,
         .rows = rows,
     };
-    struct copy c = {.row = rows, .value = values, .text = (char *)(values + size.values)};
-    add_all(&c, f, selection);
+    *ret = (struct copy){.row = rows, .value = values, .text = (char *)(values + size->values)};
+    return t;
+}
+
+struct taken *taken_copy(const struct frame *f, const struct selection *selection)
+{
+    struct copy size = {0}, c;
+    add_all(&size, f, selection);
+    struct taken *t = make_room(f, &size, &c);
+    if (t)
+        add_all(&c, f, selection);
+    return t;
+}
+
+struct taken *taken_copy_whole(const struct frame *f, const struct selection *selection)
+{
+    const struct frame_row *whole = &f->target[PART_COMBINED];
+    struct copy size = {.values = metric_count(ENTITY_TARGET), .text_bytes = 1}, c;
+    size.rows = selection->parts[PART_COMBINED] ? 1 : 0;
+    struct taken *t = make_room(f, &size, &c);
+    if (t)
+        add_row(&c,
+                &(struct source){whole->entity, whole->row, selection->parts[PART_COMBINED], NULL});
     return t;
 }
 
@@ -133,9 +154,12 @@ struct taken *taken_hold(struct taken *frame)
     return frame;
 }
 
+/* Nobody else can begin to hold what has one holder: without a second one there is nothing to
+ * count. */
 void taken_release(struct taken *frame)
 {
-    if (frame && atomic_fetch_sub_explicit(&frame->holders, 1, memory_order_acq_rel) == 1)
+    if (frame && (atomic_load_explicit(&frame->holders, memory_order_acquire) == 1 ||
+                  atomic_fetch_sub_explicit(&frame->holders, 1, memory_order_acq_rel) == 1))
         free(frame);
 }
 
@@ -152,6 +176,11 @@ static const struct taken_row *row_of(const struct toll_row *row)
     return (const struct taken_row *)row;
 }
 
+double taken_number(const struct taken_row *r, size_t i)
+{
+    return r->known >> i & 1 ? metric_number(&r->metrics[i], r->values[i]) : (double)NAN;
+}
+
 const struct toll_row *toll_frame_row(const struct toll_frame *frame, size_t i)
 {
     return i < frame->row_count ? &taken_of(frame)->rows[i].facts : NULL;
@@ -160,11 +189,11 @@ const struct toll_row *toll_frame_row(const struct toll_frame *frame, size_t i)
 const struct toll_metric *toll_row_at(const struct toll_row *row, size_t i, double *ret_value)
 {
     const struct taken_row *r = row_of(row);
-    if (i >= metric_count(r->kind))
+    if (i >= r->count)
         return NULL;
     if (ret_value)
-        *ret_value = r->values[i];
-    return &metric_of(metric_first(r->kind) + (unsigned)i)->facts;
+        *ret_value = taken_number(r, i);
+    return &r->metrics[i].facts;
 }
 
 double toll_row_get(const struct toll_row *row, const char *name)
@@ -177,16 +206,40 @@ double toll_row_get(const struct toll_row *row, const char *name)
     return (double)NAN;
 }
 
+/* Of one of several targets or of a thing; NULL where there is but one of the kind. */
+static const char *name_in_columns(const struct taken_row *r)
+{
+    return r->kind == ENTITY_TARGET ? r->target : r->facts.name;
+}
+
+size_t toll_row_column(const struct toll_row *row, const char *metric, char *buf, size_t size)
+{
+    const struct taken_row *r = row_of(row);
+    struct buf text = {0};
+    if (r->kind != ENTITY_PROCESS) {
+        column_lead(&text, r->kind, r->part, name_in_columns(r));
+        buf_puts(&text, metric);
+    }
+    size_t length = text.length;
+    if (size) {
+        size_t kept = length < size ? length : size - 1;
+        if (kept)
+            memcpy(buf, text.data, kept);
+        buf[kept] = '\0';
+    }
+    buf_done(&text);
+    return length;
+}
+
 double toll_frame_get(const struct toll_frame *frame, const char *name)
 {
     for (size_t i = 0; i < frame->row_count; i++) {
         const struct taken_row *r = &taken_of(frame)->rows[i];
         if (r->kind == ENTITY_PROCESS)
             continue; /* there are many of them */
-        const char *thing = r->kind == ENTITY_TARGET ? r->target : r->facts.name;
-        int id = column_metric(r->kind, r->part, thing, name);
+        int id = column_metric(r->kind, r->part, name_in_columns(r), name);
         if (id >= 0)
-            return r->values[(enum metric_id)id - metric_first(r->kind)];
+            return taken_number(r, (enum metric_id)id - metric_first(r->kind));
     }
     return (double)NAN;
 }

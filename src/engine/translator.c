@@ -87,7 +87,7 @@ static double taken_figure(const void *of, const struct dialect_place *place,
 {
     (void)take;
     const struct taken_row *r = find_row(((const struct toll_translator *)of)->frame, place);
-    return r ? r->values[place->id - metric_first(place->kind)] : (double)NAN;
+    return r ? taken_number(r, place->id - metric_first(place->kind)) : (double)NAN;
 }
 
 static size_t taken_count(const void *of, enum entity_kind kind)

@@ -106,15 +106,6 @@ unsigned metric_count(enum entity_kind entity)
     return end - kinds[entity].first;
 }
 
-double metric_number(const struct metric *m, union value v)
-{
-    if (metric_is_double(m))
-        return v.d;
-    if (m->unit == UNIT_joules)
-        return (double)v.u / 1e6;
-    return m->unit == UNIT_seconds ? (double)v.u / 1e9 : (double)v.u;
-}
-
 void metric_write(struct buf *b, const struct metric *m, union value v)
 {
     if (metric_is_double(m))

@@ -104,7 +104,14 @@ static inline bool metric_is_double(const struct metric *m)
 }
 
 /* A value in its base unit, as a number. */
-double metric_number(const struct metric *m, union value v);
+static inline double metric_number(const struct metric *m, union value v)
+{
+    if (metric_is_double(m))
+        return v.d;
+    if (m->unit == UNIT_joules)
+        return (double)v.u / 1e6;
+    return m->unit == UNIT_seconds ? (double)v.u / 1e9 : (double)v.u;
+}
 
 /* The same as text for CSV and JSON, nothing lost: 1.234567891 for nanoseconds. */
 void metric_write(struct buf *b, const struct metric *m, union value v);

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """snapshot() against the kernel's own files."""
 
+import inspect
 import os
+import pickle
 import resource
 import subprocess
 import sys
@@ -117,6 +119,25 @@ def test_one_target_only():
         toll.snapshot(1, group=1)
     with pytest.raises(ValueError, match="no metric is called"):
         toll.snapshot(metrics="nonsense")
+
+
+def test_it_is_a_function_like_others():
+    """Of the extension, and nobody has to know: a signature, a text, a place to be found at."""
+    parameters = inspect.signature(toll.snapshot).parameters
+    assert list(parameters)[:2] == ["pid", "children"]
+    assert parameters["memory"].default == "rss"
+    assert toll.snapshot.__doc__.startswith("What a target has used")
+    assert pickle.loads(pickle.dumps(toll.snapshot)) is toll.snapshot
+    assert toll.snapshot(os.getpid()).threads == toll.snapshot(*[], **{}).threads
+    with pytest.raises(TypeError, match="unexpected keyword argument 'childen'"):
+        toll.snapshot(childen=True)
+
+
+def test_names_that_are_not_interned():
+    frame = toll.snapshot()
+    assert getattr(frame, "".join(["threads"])) == frame.threads == frame["target_threads"]
+    with pytest.raises(AttributeError):
+        frame.no_such_thing
 
 
 def test_after_a_fork():

@@ -106,6 +106,45 @@ static void test_columns(void **state)
     toll_frame_free(f);
 }
 
+static void test_names_of_columns(void **state)
+{
+    struct made m;
+    struct toll_frame *f = &copy(&m, NULL)->head;
+    char name[64];
+    assert_int_equal(toll_row_column(toll_frame_row(f, 1), "cpu_seconds", name, sizeof name), 16);
+    assert_string_equal(name, "main_cpu_seconds");
+    assert_int_equal(toll_row_column(toll_frame_row(f, 3), "", name, sizeof name), 11);
+    assert_string_equal(name, "target.web.");
+    toll_row_column(toll_frame_row(f, 4), "read_bytes", name, sizeof name);
+    assert_string_equal(name, "disk.vda.read_bytes");
+    assert_int_equal(toll_row_column(toll_frame_row(f, 4), "read_bytes", name, 5), 19);
+    assert_string_equal(name, "disk");
+    assert_int_equal(toll_row_column(toll_frame_row(f, 4), "read_bytes", NULL, 0), 19);
+    assert_int_equal(toll_row_column(toll_frame_row(f, 5), "cpu_seconds", name, sizeof name), 0);
+    assert_string_equal(name, "");
+    toll_row_column(toll_frame_row(f, 6), "cpu_seconds", name, sizeof name);
+    assert_string_equal(name, "self_cpu_seconds");
+    toll_frame_free(f);
+}
+
+static void test_the_whole_alone(void **state)
+{
+    struct made m;
+    struct selection selection;
+    make(&m);
+    assert_int_equal(selection_parse(&selection, NULL, NULL), 0);
+    struct toll_frame *f = &taken_copy_whole(&m.frame, &selection)->head;
+    assert_int_equal(f->row_count, 1);
+    assert_true(toll_frame_get(f, "target_cpu_seconds") == 0.5);
+    assert_true(isnan(toll_frame_get(f, "main_cpu_seconds")));
+    toll_frame_free(f);
+    assert_int_equal(selection_parse(&selection, "disk_*", NULL), 0);
+    f = &taken_copy_whole(&m.frame, &selection)->head;
+    assert_int_equal(f->row_count, 0);
+    assert_null(toll_frame_row(f, 0));
+    toll_frame_free(f);
+}
+
 static void test_the_metrics_of_a_row(void **state)
 {
     struct made m;
@@ -150,6 +189,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_names_of_columns),
+        cmocka_unit_test(test_the_whole_alone),
         cmocka_unit_test(test_the_metrics_of_a_row),
         cmocka_unit_test(test_what_was_selected),
         cmocka_unit_test(test_holders),
