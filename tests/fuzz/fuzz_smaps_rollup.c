@@ -17,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char text[256];
     int length = snprintf(
         text, sizeof text,
-        "Pss: %ju kB\nPss_Dirty: 1 kB\nPrivate_Clean: 0 kB\nPrivate_Dirty: %ju kB\n",
-        st.pss_bytes / 1024, st.uss_bytes / 1024);
+        "Rss: %ju kB\nPss: %ju kB\nPss_Dirty: 1 kB\nPrivate_Clean: 0 kB\nPrivate_Dirty: %ju kB\n",
+        st.rss_bytes / 1024, st.pss_bytes / 1024, st.uss_bytes / 1024);
     CHECK(parse_smaps_rollup(scan_text(text, (size_t)length), &again) == 0);
     CHECK(memcmp(&st, &again, sizeof st) == 0);
     return 0;

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""The tracking file of gpu-tracker from recorded runs: every figure worked out from the record, to
+the digit, in every unit."""
+import csv
+import json
+import subprocess
+
+import pytest
+import recorded
+
+UNITS = {"bytes": 1, "kilobytes": 1e-3, "megabytes": 1e-6, "gigabytes": 1e-9, "terabytes": 1e-12}
+PARTS = {"main": "main", "descendants": "descendants", "combined": "combined"}
+
+
+def replay(tmp_path, run, unit, cores):
+    points, record = tmp_path / "p.csv", tmp_path / "r.jsonl"
+    subprocess.run([recorded.TOLL, "replay", "-q", "--system", "--dialect",
+                    f"gpu-tracker,ram_unit={unit},n_expected_cores={cores}", "-o", points, "-o", record,
+                    recorded.TOP / "tests/fixtures" / run], check=True, timeout=60)
+    rows = list(csv.reader(points.read_text().splitlines()))
+    samples = [json.loads(line) for line in record.read_text().splitlines()]
+    return rows, [s for s in samples if s["type"] == "sample"]
+
+
+def number(text):
+    return None if text == "" else float(text)
+
+
+def times(value, factor):
+    return None if value is None else pytest.approx(value * factor, rel=1e-12)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("run", ["64-cores", "limits-cgroup2", "this-machine"])
+def test_every_figure(tmp_path, run, unit):
+    cores = 4
+    (names, facts, columns, *rows), samples = replay(tmp_path, run, unit, cores)
+    static = dict(zip(names, facts))
+    assert (static["ram_unit"], static["gpu_ram_unit"], static["time_unit"]) == (unit, "gigabytes", "hours")
+    assert static["n_expected_cores"] == str(cores)
+    machine = samples[0].get("system", {})
+    assert number(static["ram_system_capacity"]) == times(machine.get("memory_total_bytes"), UNITS[unit])
+    assert len(rows) == len(samples)
+    before = {}
+    for row, sample in zip(rows, samples):
+        point = dict(zip(columns, row))
+        for name, part in PARTS.items():
+            figures = sample["target"].get(part, {})
+            memory = figures.get("memory_distinct_bytes")
+            if memory is None:
+                memory = figures.get("memory_rss_bytes")
+            assert number(point[f"{name}_ram"]) == times(memory, UNITS[unit])
+            threads = figures.get("threads")
+            assert point[f"{name}_n_threads"] == ("" if threads is None else str(threads))
+            used = figures["cpu_seconds"] - before.get(part, 0)
+            before[part] = figures["cpu_seconds"]
+            percent = pytest.approx(used / sample["interval_seconds"] * 100, rel=1e-6, abs=1e-6)
+            assert number(point[f"cpu_{name}_sum_utilization_percent"]) == percent
+            assert number(point[f"cpu_{name}_hardware_utilization_percent"]) == pytest.approx(
+                number(point[f"cpu_{name}_sum_utilization_percent"]) / cores, rel=1e-12)
+        used = sample.get("system", {}).get("memory_used_bytes")
+        assert number(point["system_ram"]) == times(used, UNITS[unit])
+        assert {point[f"{of}_gpu_ram"] for of in (*PARTS, "system")} == {"0.0"}
