@@ -151,6 +151,7 @@ def test_completion_has_every_option(file):
 
 def test_man_page_and_readme_name_real_options_only():
     known = {name for _, name in options()} | {"version", "json", "markdown", "strict"}
+    known |= {"stat"}  # of toll phases
     known |= {"cflags", "libs"}  # of pkg-config
     template = (TOP / "man/toll.1.in").read_text(encoding="utf-8").replace("\\-", "-")
     template = template.replace("--name", "").replace("--epochs", "")  # of an example
