@@ -311,7 +311,8 @@ int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *optio
  * toll_tracker_finish before it, no summary is written. */
 void toll_tracker_free(struct toll_tracker *t);
 
-/* Write to one more place. Files are opened at once, so that a bad path, or one that another
+/* Write to one more place; a path that ends with a slash is a directory, for a dialect that has
+ * several files, of which those stay away that nothing comes into. Files are opened at once, so that a bad path, or one that another
  * tracker writes to (-EBUSY), is known before anything runs; a file made for a command that then
  * could not be started is removed. A summary is written at the end; a pipe that is not read never
  * blocks, it loses what does not fit. */

@@ -166,8 +166,8 @@ PyTypeObject *row_type_new(void)
     pthread_once(&attributes_once, make_attributes);
     if (!attributes)
         return (PyTypeObject *)PyErr_NoMemory();
-    static char doc[] = "Figures of one target, process, disk and so on: row.memory_rss_bytes, or\n"
-                        "row['memory_rss_bytes']. What is not known is None.";
+    static char doc[] = "Figures of one target, process, disk and so on: row.cpu_seconds, or\n"
+                        "row['cpu_seconds']. What is not known is None.";
     PyType_Slot slots[] = {
         {Py_tp_doc, doc},
         {Py_tp_new, refuse_new},

@@ -117,7 +117,7 @@ def no_figure(name: str) -> KeyError:
             return KeyError(f"{name}: no such figure was measured; {prefix}_{name} may be meant")
     return KeyError(
         f"{name}: no such figure was measured; names are like target_cpu_seconds, "
-        "main_memory_rss_bytes, system_cpu_cores"
+        "main_cpu_cores, system_cpu_cores"
     )
 
 

@@ -66,6 +66,8 @@ static bool writes_series(const struct settings *s)
     const char *path;
     for (const char **o = s->outputs; o && *o; o++) {
         const char *format = output_format(s, *o, &path);
+        if (ends_with(path, "/"))
+            return true;
         if (dialect_has(s, format) && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
             return true;
     }

@@ -42,7 +42,8 @@ static int descriptor(const char *text)
 /* In the dialect that was asked for, where it has the format. */
 static int add_output(struct session *s, struct toll_output *out, struct toll_error *e)
 {
-    if (dialect_has(&s->settings, out->format)) {
+    bool is_directory = s->settings.dialect && out->destination && ends_with(out->destination, "/");
+    if (is_directory || dialect_has(&s->settings, out->format)) {
         out->dialect = s->settings.dialect;
         s->carries_dialect = true;
     }

@@ -26,6 +26,7 @@ enum {
     NOT_AT_FIRST = 1 << 2,   /* unknown in the first row */
     WITH_PREFIX = 1 << 3,    /* the name has what the option "prefix" says in front */
     OMIT_ZERO = 1 << 4,      /* of a document: left out when it is 0 or unknown */
+    FIXED_DECIMALS = 1 << 5, /* of a float: with all its decimals, 9.50 */
 };
 
 /* The terms are figures by the names they have as columns, with signs between, for one sum:
@@ -33,9 +34,11 @@ enum {
  *   target_memory_pss_bytes       of the target of the row; main_…, descendants_… likewise
  *   system_cpu_user_seconds + system_cpu_nice_seconds
  *   mount.*.size_bytes            of all things of a kind, added up; of the thing of the row
+ *   mount.*.size_bytes^           of the one that has most
  *   gpu.*                         how many there are
  *   gpu.*.utilization_ratio>0     how many have more than nothing
  *   @time                         a fact (see dialect_fact_names)
+ *   ~loss                         a figure of the job's own (toll mark gauge)
  *   =ram_unit                     the word, or the number, that was chosen for an option
  */
 struct dialect_column {
@@ -66,7 +69,11 @@ struct dialect_table {
     enum dialect_subject subject;
     enum dialect_each each;
     bool averages;         /* a row is made of so many samples as the option "samples" says */
+    bool skips_first;      /* the first sample, which comes at once, is no row of its own */
+    bool is_log;           /* of marks, not of samples: phases and events as they end */
     bool no_heading;       /* of a csv */
+    const char *heading;   /* of a csv, instead of the names of its columns */
+    const char *unknown;   /* of a csv: what stands for a figure that is not known, or NULL */
     bool quotes_text;      /* of a csv: all that is no number stands in quotes, unknown too */
     const char *separator; /* of a csv; NULL: a comma */
     const char *newline;   /* of a csv; NULL: \n */

@@ -145,10 +145,20 @@ const struct dialect_table *dialect_choice_table(const struct dialect_choice *c,
         const struct dialect_table *t = &c->dialect->tables[i];
         bool is_meant = !t->variant || strcmp(t->variant, variant) == 0;
         bool fits = subject == SUBJECT_ANY || t->subject == SUBJECT_ANY || t->subject == subject;
-        if (is_meant && fits && strcmp(t->format, format) == 0)
+        bool is_other = c->file && t->file && strcmp(t->file, c->file) != 0;
+        if (is_meant && fits && !is_other && strcmp(t->format, format) == 0)
             return t;
     }
     return NULL;
+}
+
+void dialect_choice_take_file(struct dialect_choice *c, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < c->dialect->table_count; i++)
+        if (c->dialect->tables[i].file && strcmp(c->dialect->tables[i].file, name) == 0)
+            c->file = c->dialect->tables[i].file;
 }
 
 int dialect_choice_check_format(const struct dialect_choice *c, const char *format,

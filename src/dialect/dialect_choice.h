@@ -8,7 +8,8 @@ enum { DIALECT_OPTIONS_AT_MOST = 8 };
 
 struct dialect_choice {
     const struct dialect *dialect;
-    char *text; /* owned: the values point into it */
+    char *text;       /* owned: the values point into it */
+    const char *file; /* which of the dialect's files is meant, or NULL */
     struct {
         const char *value; /* NULL: not given, and there is no default */
         double factor;     /* of the word that was chosen */
@@ -29,6 +30,9 @@ const char *dialect_choice_value(const struct dialect_choice *c, const char *nam
 /* The dialect's table for a format, a subject and what was chosen, or NULL. */
 const struct dialect_table *dialect_choice_table(const struct dialect_choice *c, const char *format,
                                                  enum dialect_subject subject);
+
+/* The path is that of one of the dialect's files, if its name is. */
+void dialect_choice_take_file(struct dialect_choice *c, const char *path);
 
 /* -EINVAL and a sentence with those it has, when the dialect has no table for the format. */
 int dialect_choice_check_format(const struct dialect_choice *c, const char *format,

@@ -2,9 +2,6 @@
 #include "dialect/dialects.h"
 
 const struct dialect *const dialects[] = {
-    &dialect_resource_tracker,
-    &dialect_gpu_tracker,
-    &dialect_spdl,
-    &dialect_process_metrics,
-    NULL,
+    &dialect_resource_tracker, &dialect_gpu_tracker, &dialect_spdl,
+    &dialect_process_metrics,  &dialect_sweep,       NULL,
 };

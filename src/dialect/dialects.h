@@ -8,3 +8,4 @@ extern const struct dialect dialect_resource_tracker;
 extern const struct dialect dialect_gpu_tracker;
 extern const struct dialect dialect_spdl;
 extern const struct dialect dialect_process_metrics;
+extern const struct dialect dialect_sweep;

@@ -2,6 +2,7 @@
 #include "dialect/frame_view.h"
 
 #include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 static const struct measured *find_thing(const struct frame *f, enum entity_kind kind, size_t i)
@@ -82,9 +83,18 @@ static const char *frame_name(const void *of, enum entity_kind kind, size_t numb
     return m ? entity_name(&m->entity) : "";
 }
 
+/* The summary has it. */
+static double frame_own(const void *of, const char *name)
+{
+    (void)of;
+    (void)name;
+    return (double)NAN;
+}
+
 struct dialect_source frame_view_source(const struct frame_view *view)
 {
-    return (struct dialect_source){view, frame_figure, frame_count, frame_fact, frame_name};
+    return (struct dialect_source){view,       frame_figure, frame_count,
+                                   frame_fact, frame_name,   frame_own};
 }
 
 /* ---- A summary ------------------------------------------------------------------------------- */
@@ -168,8 +178,17 @@ static const char *summary_name(const void *of, enum entity_kind kind, size_t nu
     return t ? entity_name(&t->thing->entity) : "";
 }
 
+static double summary_own(const void *of, const char *name)
+{
+    const struct mark_totals *m = &((const struct summary *)of)->marks;
+    for (size_t i = 0; i < m->gauge_count; i++)
+        if (strcmp(m->gauges[i].name, name) == 0)
+            return m->gauges[i].max;
+    return (double)NAN;
+}
+
 struct dialect_source summary_view_source(const struct summary *summary)
 {
-    return (struct dialect_source){summary, summary_figure, summary_count, summary_fact,
-                                   summary_name};
+    return (struct dialect_source){summary,      summary_figure, summary_count,
+                                   summary_fact, summary_name,   summary_own};
 }

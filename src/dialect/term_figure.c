@@ -20,7 +20,12 @@ static double over_things(const struct row_of *r, const struct term *t, enum dia
     double sum = count ? 0 : (double)NAN;
     for (size_t i = 0; i < count; i++) {
         double value = ask(r, t, i, take);
-        sum += t->of == TERM_SUM ? value : isnan(value) ? (double)NAN : value > 0;
+        if (isnan(value) || isnan(sum))
+            sum = (double)NAN;
+        else if (t->of == TERM_LARGEST)
+            sum = value > sum ? value : sum;
+        else
+            sum += t->of == TERM_SUM ? value : value > 0;
     }
     return sum;
 }
@@ -34,8 +39,12 @@ double terms_figure(const struct row_of *r, const struct terms *terms, enum dial
         double value;
         if (t->of == TERM_FACT && t->fact == FACT_STEP)
             value = (double)step;
+        else if (t->of == TERM_FACT && t->fact == FACT_NUMBER)
+            value = (double)r->thing;
         else if (t->of == TERM_FACT)
             value = r->source->fact(r->source->of, t->fact, r->target);
+        else if (t->of == TERM_OWN)
+            value = r->source->own(r->source->of, t->option);
         else if (t->of == TERM_FIGURE)
             value = ask(r, t, 0, take);
         else
@@ -49,7 +58,7 @@ bool terms_may_hold(const struct row_of *r, const struct terms *terms)
 {
     for (size_t i = 0; i < terms->count; i++) {
         const struct term *t = &terms->items[i];
-        if (t->of == TERM_FACT || t->of == TERM_OPTION)
+        if (t->of >= TERM_FACT)
             return false;
         if (t->kind != ENTITY_TARGET)
             continue;

@@ -10,7 +10,7 @@ const char *const dialect_fact_names[DIALECT_FACTS] = {
     [FACT_PID] = "pid",     [FACT_OWN_PID] = "own_pid",   [FACT_GROUP] = "group",
     [FACT_CPUS] = "cpus",   [FACT_GPUS] = "gpus",         [FACT_STEP] = "step",
     [FACT_SINCE] = "since", [FACT_HAS_GPUS] = "has_gpus", [FACT_UTC] = "utc",
-    [FACT_LOCAL] = "local", [FACT_NAME] = "name",
+    [FACT_LOCAL] = "local", [FACT_NAME] = "name",         [FACT_NUMBER] = "number",
 };
 
 enum { WORD_BYTES = 96 };
@@ -43,9 +43,13 @@ static int parse_things(struct term *t, char *word, char *star)
     char *above = strstr(rest, ">0");
     if (above && above[2])
         return -EINVAL;
+    size_t length = strlen(rest);
+    bool is_largest = rest[length - 1] == '^';
     if (above)
         *above = '\0';
-    t->of = above ? TERM_ABOVE_ZERO : TERM_SUM;
+    if (is_largest)
+        rest[length - 1] = '\0';
+    t->of = above ? TERM_ABOVE_ZERO : is_largest ? TERM_LARGEST : TERM_SUM;
     if (*rest++ != '.')
         return -EINVAL;
     for (unsigned i = 0; i < metric_count(kind); i++)
@@ -89,8 +93,8 @@ static int parse_word(struct term *t, const char *text, size_t length)
     word[length] = '\0';
     if (*word == '@')
         return parse_fact(t, word + 1);
-    if (*word == '=') {
-        t->of = TERM_OPTION;
+    if (*word == '=' || *word == '~') {
+        t->of = *word == '=' ? TERM_OPTION : TERM_OWN;
         t->option = text + 1;
         return 0;
     }
@@ -124,8 +128,7 @@ int terms_parse(struct terms *ret, const char *text)
 bool terms_have(const struct terms *t, enum entity_kind kind)
 {
     for (size_t i = 0; i < t->count; i++)
-        if (t->items[i].of != TERM_FACT && t->items[i].of != TERM_OPTION &&
-            t->items[i].kind == kind)
+        if (t->items[i].of < TERM_FACT && t->items[i].kind == kind)
             return true;
     return false;
 }

@@ -19,13 +19,23 @@ enum dialect_fact {
     FACT_HAS_GPUS, /* 1: GPUs are read, whether or not they have answered yet */
     FACT_UTC,      /* a text: 2026-11-16T07:02:15.123+00:00 */
     FACT_LOCAL,    /* a text: 2026/11/16 07:02:15.123, as nvidia-smi writes it */
+    FACT_NUMBER,   /* of the thing of the row, from 0 */
     FACT_NAME,     /* a text: of the target or the thing of the row */
     DIALECT_FACTS
 };
 
 extern const char *const dialect_fact_names[DIALECT_FACTS];
 
-enum term_of { TERM_FIGURE, TERM_SUM, TERM_COUNT, TERM_ABOVE_ZERO, TERM_FACT, TERM_OPTION };
+enum term_of {
+    TERM_FIGURE,
+    TERM_SUM,
+    TERM_LARGEST,
+    TERM_COUNT,
+    TERM_ABOVE_ZERO,
+    TERM_FACT,
+    TERM_OPTION,
+    TERM_OWN, /* a figure of the job's own */
+};
 
 struct term {
     bool minus;
@@ -34,7 +44,7 @@ struct term {
     enum part part;
     enum metric_id id;
     enum dialect_fact fact;
-    const char *option; /* borrowed from the text */
+    const char *option; /* or the name of the job's own figure; borrowed from the text */
 };
 
 enum { TERMS_AT_MOST = 6 };

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "dialect/term_figure.h"
+#include "dialect/cell_text.h"
 
 #include "dialect/python_number.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 struct translation_row {
     double *before;  /* owned: counters at the row before, in the dialect's unit */
@@ -181,35 +179,13 @@ static double grown(const struct dialect_column *c, struct translation_row *stat
     return now - before;
 }
 
-static const char *make_text(const struct translation *t, const struct row_of *r, size_t column,
-                             char room[64])
-{
-    const struct dialect_source *s = r->source;
-    const struct term *term = &t->terms[column].items[0];
-    if (term->of == TERM_OPTION)
-        return dialect_choice_value(t->choice, term->option);
-    if (term->fact == FACT_NAME)
-        return r->each == EACH_GPU ? s->name(s->of, ENTITY_GPU, r->thing)
-                                   : s->name(s->of, ENTITY_TARGET, r->target);
-    double now = s->fact(s->of, FACT_TIME, 0);
-    time_t seconds = (time_t)now;
-    unsigned ms = (unsigned)((now - (double)seconds) * 1000);
-    bool is_utc = term->fact == FACT_UTC;
-    struct tm tm;
-    if (!(is_utc ? gmtime_r(&seconds, &tm) : localtime_r(&seconds, &tm)))
-        return NULL;
-    size_t n = strftime(room, 64, is_utc ? "%Y-%m-%dT%H:%M:%S" : "%Y/%m/%d %H:%M:%S", &tm);
-    snprintf(room + n, 64 - n, ".%03u%s", ms, is_utc ? "+00:00" : "");
-    return room;
-}
-
 static struct dialect_cell make_cell(struct translation *t, const struct row_of *r, size_t column,
                                      struct translation_row *state, double seconds, char room[64])
 {
     const struct dialect_column *c = &t->table->columns[column];
     struct dialect_cell cell = {.number = (double)NAN};
     if (c->type == DIALECT_TEXT) {
-        cell.text = make_text(t, r, column, room);
+        cell.text = cell_text(t, r, column, room);
         return cell;
     }
     double value = look(t, r, column, state);
@@ -290,6 +266,11 @@ int translation_put(struct translation *t, const struct dialect_source *s, bool 
     t->ready = 0;
     if (make_room(t, rows) < 0)
         return -ENOMEM;
+    if (t->table->skips_first && !t->was_fed && !last) {
+        t->was_fed = true;
+        return 0;
+    }
+    t->was_fed = true;
     bool is_full = ++t->samples >= samples_wanted(t) || last;
     for (size_t i = 0; i < rows; i++) {
         struct row_of r = {.source = s, .each = each};
@@ -311,20 +292,8 @@ int translation_put(struct translation *t, const struct dialect_source *s, bool 
     return (int)rows;
 }
 
-/* ---- Writing --------------------------------------------------------------------------------- */
-
-void translation_write(struct buf *b, const struct dialect_column *c,
-                       const struct dialect_cell *cell)
-{
-    if (cell->text)
-        buf_puts(b, cell->text);
-    else if (isnan(cell->number))
-        return;
-    else if (c->type == DIALECT_INTEGER || (cell->number == 0 && (c->flags & BARE_ZERO)))
-        python_integer(b, cell->number);
-    else
-        python_float(b, cell->number);
-}
+/* ---- Names and needs --------------------------------------------------------------------------
+ */
 
 void translation_name(struct buf *b, const struct translation *t, size_t column)
 {
@@ -334,12 +303,10 @@ void translation_name(struct buf *b, const struct translation *t, size_t column)
     buf_puts(b, c->name);
 }
 
-/* ---- What a table needs ---------------------------------------------------------------------- */
-
 static bool is_of_machine(const struct term *t)
 {
-    return t->of != TERM_FACT && t->of != TERM_OPTION && t->kind != ENTITY_TARGET &&
-           t->kind != ENTITY_SELF && t->kind != ENTITY_GPU;
+    return t->of < TERM_FACT && t->kind != ENTITY_TARGET && t->kind != ENTITY_SELF &&
+           t->kind != ENTITY_GPU;
 }
 
 static bool any_of_machine(const char *text)

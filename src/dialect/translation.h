@@ -26,6 +26,8 @@ struct dialect_source {
     double (*fact)(const void *of, enum dialect_fact fact, size_t target);
     /* Of a target or of a thing; "" when it has none. */
     const char *(*name)(const void *of, enum entity_kind kind, size_t number);
+    /* The most that a figure of the job's own came to, NAN when it told none. */
+    double (*own)(const void *of, const char *name);
 };
 
 /* What stands in a column of a row. */
@@ -51,6 +53,7 @@ struct translation {
     size_t samples;               /* that came since the last rows */
     uint64_t step;                /* how often there were rows */
     bool has_gpus;
+    bool was_fed; /* a sample was there before */
 };
 
 /* 0 or -ENOMEM. */
@@ -73,10 +76,6 @@ static inline const struct dialect_cell *translation_cell(const struct translati
 {
     return &t->cells[row * t->table->count + column];
 }
-
-/* The cell as the dialect writes it; nothing when it is not known. */
-void translation_write(struct buf *b, const struct dialect_column *c,
-                       const struct dialect_cell *cell);
 
 /* The name of a column, with its prefix. */
 void translation_name(struct buf *b, const struct translation *t, size_t column);

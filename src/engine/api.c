@@ -6,6 +6,7 @@
 #include "engine/begin.h"
 #include "engine/lifetime.h"
 #include "engine/membership.h"
+#include "engine/outputs_open.h"
 #include "engine/step.h"
 #include "engine/targets.h"
 
@@ -59,20 +60,7 @@ int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *ou
         return r;
     if (t->used)
         return err_set(e, -EINVAL, "outputs are added before the start");
-    for (size_t i = 0; o.destination && i < t->sink_count; i++)
-        if (sink_writes_to(t->sinks[i], o.destination))
-            return err_set(e, -EINVAL, "'%s' is given twice", o.destination);
-    struct sink **sinks = realloc(t->sinks, (t->sink_count + 1) * sizeof *sinks);
-    if (!sinks)
-        return err_set(e, -ENOMEM, "no memory for an output");
-    t->sinks = sinks;
-    struct sink *s;
-    r = sink_open(&s, &o, &t->selection, e);
-    if (r < 0)
-        return r;
-    t->sinks[t->sink_count++] = s;
-    t->run.system |= sink_needs_system(s);
-    return 0;
+    return outputs_add(t, &o, e);
 }
 
 int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *target,

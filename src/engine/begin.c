@@ -20,16 +20,22 @@
 
 #include <string.h>
 
+/* A dialect may be for a target alone, or for the machine. */
+static int check_outputs(const struct toll_tracker *t, bool has_target, struct toll_error *e)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < t->sink_count; i++)
+        r = sink_check_subject(t->sinks[i], has_target, e);
+    return r;
+}
+
 /* All that can fail is done before the command starts. */
 static int prepare(struct toll_tracker *t, char *const argv[], struct toll_error *e)
 {
     if (t->used)
         return err_set(e, -EINVAL, "the tracker was used before");
     t->used = true;
-    bool has_target = argv || t->target_count;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < t->sink_count; i++)
-        r = sink_check_subject(t->sinks[i], has_target, e);
+    int r = check_outputs(t, argv || t->target_count, e);
     if (r == 0)
         r = sysroot_open_proc(&t->root, e);
     if (r < 0)
@@ -176,6 +182,8 @@ int begin_replay(struct toll_tracker *t, const char *directory, struct toll_erro
     if (process_reader_init(&t->reader, &t->root, selection_wanted(&t->selection)) < 0)
         return err_set(e, -ENOMEM, "no memory for a replay");
     int r = replay_open(t, directory, e);
+    if (r == 0)
+        r = check_outputs(t, t->whole, e);
     if (r == 0)
         begin_common(t);
     return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Frames of a program in a dialect. */
 #include "base/err.h"
-#include "dialect/translation.h"
+#include "dialect/cell_text.h"
 #include "engine/taken.h"
 
 #include <math.h>
@@ -128,6 +128,13 @@ static const char *taken_name(const void *of, enum entity_kind kind, size_t numb
     return r ? r->facts.name : "";
 }
 
+static double taken_own(const void *of, const char *name)
+{
+    (void)of;
+    (void)name;
+    return (double)NAN; /* a frame has none */
+}
+
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 static const struct dialect_table *find_table(const struct toll_translator *tr)
@@ -158,7 +165,8 @@ int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *f
 {
     tr->frame = (const struct taken *)frame;
     int r = tr->is_open ? 0 : open_table(tr);
-    struct dialect_source source = {tr, taken_figure, taken_count, taken_fact, taken_name};
+    struct dialect_source source = {tr,         taken_figure, taken_count,
+                                    taken_fact, taken_name,   taken_own};
     if (r == 0)
         r = translation_put(&tr->translation, &source, frame->last);
     tr->frame = NULL;
@@ -191,6 +199,6 @@ const char *toll_translator_text(struct toll_translator *tr, size_t row, size_t 
     if (!cell || (!cell->text && isnan(cell->number)))
         return NULL;
     buf_clear(&tr->text);
-    translation_write(&tr->text, &tr->translation.table->columns[column], cell);
+    cell_write(&tr->text, &tr->translation.table->columns[column], cell);
     return buf_failed(&tr->text) ? NULL : tr->text.data;
 }

@@ -2,6 +2,7 @@
 #include "sink/dialect_sink.h"
 
 #include "base/err.h"
+#include "dialect/cell_text.h"
 #include "dialect/frame_view.h"
 
 #include <math.h>
@@ -17,8 +18,7 @@ static void dialect_close(struct sink *s)
     s->state = NULL;
 }
 
-/* The table for what is measured, once that is known. NULL when the dialect has none for it. */
-static struct translation *translation_of(struct sink *s, bool has_target)
+struct translation *dialect_sink_translation(struct sink *s, bool has_target)
 {
     if (s->state)
         return s->state;
@@ -36,7 +36,7 @@ static struct translation *translation_of(struct sink *s, bool has_target)
 /* The rows that come of a frame. */
 static struct translation *put_frame(struct sink *s, const struct frame *f)
 {
-    struct translation *t = translation_of(s, f->target[PART_COMBINED].row != NULL);
+    struct translation *t = dialect_sink_translation(s, f->target[PART_COMBINED].row != NULL);
     if (!t || !s->run)
         return NULL;
     struct frame_view view = {.frame = f, .run = s->run};
@@ -44,11 +44,6 @@ static struct translation *put_frame(struct sink *s, const struct frame *f)
     if (translation_put(t, &source, f->last) < 0)
         s->text.failed = true;
     return t;
-}
-
-static bool is_known(const struct dialect_cell *cell)
-{
-    return cell->text || !isnan(cell->number);
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
@@ -79,11 +74,14 @@ static void add_names(struct sink *s, const struct translation *t)
 static void add_csv_cell(struct sink *s, const struct translation *t, size_t row, size_t column)
 {
     const struct dialect_cell *cell = translation_cell(t, row, column);
-    bool is_number = !cell->text && is_known(cell);
+    bool is_number = !cell->text && dialect_cell_is_known(cell);
     bool has_quotes = !is_number && t->table->quotes_text;
     add_separator(s, t->table, column);
     buf_puts(&s->text, has_quotes ? "\"" : "");
-    translation_write(&s->text, &t->table->columns[column], cell);
+    if (dialect_cell_is_known(cell))
+        cell_write(&s->text, &t->table->columns[column], cell);
+    else
+        buf_puts(&s->text, t->table->unknown ? t->table->unknown : "");
     buf_puts(&s->text, has_quotes ? "\"" : "");
 }
 
@@ -115,34 +113,36 @@ static void add_preface(struct sink *s, const struct dialect_table *table, const
 
 static void csv_heading(struct sink *s, const struct frame *f)
 {
-    const struct translation *t = translation_of(s, f->target[PART_COMBINED].row != NULL);
+    const struct translation *t = dialect_sink_translation(s, f->target[PART_COMBINED].row != NULL);
     if (!t)
         return;
     if (t->table->preface && s->run)
         add_preface(s, t->table->preface, f);
-    if (!t->table->no_heading)
+    if (!t->table->no_heading && !t->table->heading)
         add_names(s, t);
 }
 
 static void csv_frame(struct sink *s, const struct frame *f)
 {
     const struct translation *t = put_frame(s, f);
+    if (t && t->ready && !s->pieces && t->table->heading)
+        buf_puts(&s->text, t->table->heading);
     if (t)
         add_rows(s, t);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void add_json_cell(struct sink *s, struct json_out *j, const struct dialect_column *c,
-                          const struct dialect_cell *cell)
+void dialect_sink_json_cell(struct sink *s, struct json_out *j, const struct dialect_column *c,
+                            const struct dialect_cell *cell)
 {
     struct buf text = {0};
     if (cell->text) {
         json_string(j, cell->text);
-    } else if (!is_known(cell)) {
+    } else if (!dialect_cell_is_known(cell)) {
         json_null(j);
     } else {
-        translation_write(&text, c, cell);
+        cell_write(&text, c, cell);
         s->text.failed |= buf_failed(&text);
         json_raw(j, text.data ? text.data : "", text.length);
     }
@@ -160,6 +160,9 @@ static void add_key(struct sink *s, struct json_out *j, const struct translation
 
 static void jsonl_frame(struct sink *s, const struct frame *f)
 {
+    const struct dialect_table *table = dialect_choice_table(s->dialect, "jsonl", SUBJECT_ANY);
+    if (table && table->is_log)
+        return;
     const struct translation *t = put_frame(s, f);
     for (size_t row = 0; t && row < t->ready; row++) {
         struct json_out j;
@@ -167,109 +170,67 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
         json_object(&j);
         for (size_t i = 0; i < t->table->count; i++) {
             add_key(s, &j, t, i);
-            add_json_cell(s, &j, &t->table->columns[i], translation_cell(t, row, i));
+            dialect_sink_json_cell(s, &j, &t->table->columns[i], translation_cell(t, row, i));
         }
         json_object_end(&j);
         buf_putc(&s->text, '\n');
     }
 }
 
-/* ---- Documents ------------------------------------------------------------------------------- */
+/* ---- A log of marks -------------------------------------------------------------------------- */
 
-/* How much of a name with dots it has in common with the one before, up to and with a dot. */
-static size_t common_lead(const char *a, const char *b)
+static void add_attributes(struct json_out *j, struct scan attributes)
 {
-    size_t lead = 0;
-    for (size_t i = 0; a[i] && a[i] == b[i]; i++)
-        if (a[i] == '.')
-            lead = i + 1;
-    return lead;
+    char text[MARK_TEXT_BYTES];
+    const char *value;
+    while (mark_text_attribute(&attributes, text, sizeof text, &value))
+        json_put_string(j, text, value);
 }
 
-static unsigned count_dots(const char *text)
+static void add_mark(struct json_out *j, const struct told_mark *m)
 {
-    unsigned dots = 0;
-    for (; *text; text++)
-        dots += *text == '.';
-    return dots;
-}
-
-static struct translation *put_summary(struct sink *s, const struct summary *summary)
-{
-    struct translation *t = translation_of(s, summary->has_target);
-    struct dialect_source source = summary_view_source(summary);
-    if (t && translation_put(t, &source, true) < 0)
-        s->text.failed = true;
-    return t;
-}
-
-static bool is_left_out(const struct dialect_column *c, const struct dialect_cell *cell)
-{
-    return (c->flags & OMIT_ZERO) && !cell->text && !(cell->number > 0);
-}
-
-static void json_summary(struct sink *s, const struct summary *summary)
-{
-    const struct translation *t = put_summary(s, summary);
-    struct json_out j;
-    const char *before = "";
-    json_begin(&j, &s->text, t ? t->table->indent : 0);
-    json_object(&j);
-    for (size_t i = 0; t && t->ready && i < t->table->count; i++) {
-        const struct dialect_column *c = &t->table->columns[i];
-        const struct dialect_cell *cell = translation_cell(t, 0, i);
-        if (is_left_out(c, cell))
-            continue;
-        const char *at = c->name + common_lead(before, c->name);
-        for (unsigned open = count_dots(before + (at - c->name)); open; open--)
-            json_object_end(&j);
-        for (const char *dot; (dot = strchr(at, '.')); at = dot + 1) {
-            json_string_n(&j, at, (size_t)(dot - at));
-            buf_puts(&s->text, t->table->indent ? ": " : ":");
-            j.after_key = true;
-            json_object(&j);
+    if (m->phase) {
+        uint64_t ns = left_u64(m->phase->end_ns, m->phase->begin_ns);
+        json_put_string(j, "type", "phase");
+        json_put_string(j, "name", m->name);
+        json_put_double(j, "seconds", (double)ns / 1e9, 3);
+        add_attributes(j, m->attributes);
+    } else if (m->kind == MARK_GAUGE) {
+        json_put_string(j, "type", "gauge");
+        json_put_string(j, "name", m->name);
+        json_put_number(j, "value", m->value);
+    } else {
+        json_put_string(j, "type", "event");
+        json_put_string(j, "event", m->name);
+        if (m->attributes.at < m->attributes.end) {
+            json_key(j, "data");
+            json_object(j);
+            add_attributes(j, m->attributes);
+            json_object_end(j);
         }
-        json_key(&j, at);
-        add_json_cell(s, &j, c, cell);
-        before = c->name;
     }
-    for (unsigned open = count_dots(before); open; open--)
-        json_object_end(&j);
+}
+
+/* A phase is written when it has ended; its beginning is no line of its own. */
+static void jsonl_mark(struct sink *s, const struct told_mark *m)
+{
+    const struct dialect_table *table = dialect_choice_table(s->dialect, "jsonl", SUBJECT_ANY);
+    if (!table || !table->is_log || !s->run || (m->kind == MARK_PHASE_BEGIN && !m->phase))
+        return;
+    struct buf time = {0};
+    buf_utc(&time, s->run->start_real_ns + m->elapsed_ns);
+    if (time.length)
+        time.data[--time.length] = '\0'; /* +00:00 instead of Z */
+    buf_puts(&time, "+00:00");
+    s->text.failed |= buf_failed(&time);
+    struct json_out j;
+    json_begin(&j, &s->text, 0);
+    json_object(&j);
+    json_put_string(&j, table->columns[0].name, time.data ? time.data : "");
+    add_mark(&j, m);
     json_object_end(&j);
     buf_putc(&s->text, '\n');
-}
-
-static void add_indent(struct sink *s, const struct dialect_table *table, unsigned depth)
-{
-    for (unsigned i = 0; i < depth * table->indent; i++)
-        buf_putc(&s->text, ' ');
-}
-
-static void text_summary(struct sink *s, const struct summary *summary)
-{
-    const struct translation *t = put_summary(s, summary);
-    const char *before = "";
-    for (size_t i = 0; t && t->ready && i < t->table->count; i++) {
-        const struct dialect_column *c = &t->table->columns[i];
-        const struct dialect_cell *cell = translation_cell(t, 0, i);
-        size_t lead = common_lead(before, c->label);
-        unsigned depth = 0;
-        for (size_t k = 0; k < lead; k++)
-            depth += c->label[k] == '.';
-        const char *at = c->label + lead;
-        for (const char *dot; (dot = strchr(at, '.')); at = dot + 1, depth++) {
-            add_indent(s, t->table, depth);
-            buf_printf(&s->text, "%.*s:\n", (int)(dot - at), at);
-        }
-        add_indent(s, t->table, depth);
-        buf_printf(&s->text, "%s: ", at);
-        if (is_known(cell))
-            translation_write(&s->text, c, cell);
-        else
-            buf_puts(&s->text, "unknown");
-        buf_putc(&s->text, '\n');
-        before = c->label;
-    }
+    buf_done(&time);
 }
 
 /* ---- The kinds ------------------------------------------------------------------------------- */
@@ -279,9 +240,16 @@ static const struct sink_kind kinds[] = {
      .heading = csv_heading,
      .frame = csv_frame,
      .close = dialect_close},
-    {.format = {"jsonl", ".jsonl", "", "FILE"}, .frame = jsonl_frame, .close = dialect_close},
-    {.format = {"json", ".json", "", "FILE"}, .summary = json_summary, .close = dialect_close},
-    {.format = {"text", ".txt", "", "FILE"}, .summary = text_summary, .close = dialect_close},
+    {.format = {"jsonl", ".jsonl", "", "FILE"},
+     .frame = jsonl_frame,
+     .mark = jsonl_mark,
+     .close = dialect_close},
+    {.format = {"json", ".json", "", "FILE"},
+     .summary = dialect_document_json,
+     .close = dialect_close},
+    {.format = {"text", ".txt", "", "FILE"},
+     .summary = dialect_document_text,
+     .close = dialect_close},
 };
 
 int sink_choose_dialect(const struct sink_kind *kind, const struct dialect_choice *choice,

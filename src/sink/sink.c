@@ -163,6 +163,8 @@ static int choose_kind(struct sink *s, const struct toll_output *o, const char *
     if (!s->dialect)
         return err_set(e, -ENOMEM, "no memory for a dialect");
     r = dialect_choice_parse(s->dialect, o->dialect, e);
+    if (r == 0 && o->destination)
+        dialect_choice_take_file(s->dialect, o->destination);
     return r < 0 ? r : sink_choose_dialect(s->kind, s->dialect, &s->kind, e);
 }
 
@@ -280,7 +282,7 @@ void sink_close(struct sink *s, bool discard)
         return; /* somewhere in there is a thread that does not come back: all this is its own */
     if (s->owns_fd && s->fd >= 0) {
         close(s->fd);
-        if (discard && s->made_file)
+        if (s->made_file && (discard || (s->may_stay_empty && !s->pieces)))
             unlink(s->name);
     }
     if (s->kind->close)

@@ -93,9 +93,10 @@ struct sink {
     uint64_t grace_ns;
     int fd;
     bool owns_fd;
-    bool made_file;  /* the file was not there before */
-    bool stays_open; /* a summary alone does not wait for its file to be opened again */
-    unsigned flags;  /* TOLL_OUTPUT_… */
+    bool made_file;      /* the file was not there before */
+    bool may_stay_empty; /* then there is no file: what it is of may not exist here */
+    bool stays_open;     /* a summary alone does not wait for its file to be opened again */
+    unsigned flags;      /* TOLL_OUTPUT_… */
     struct selection selection;
     struct dialect_choice *dialect; /* owned, NULL: our own */
     const struct run *run;          /* borrowed, from the beginning on */

@@ -36,6 +36,12 @@ static void test_things_facts_options(void **state)
     assert_int_equal(t.items[0].id, gpu_utilization_ratio);
     assert_int_equal(terms_parse(&t, "@own_pid"), 0);
     assert_int_equal(t.items[0].fact, FACT_OWN_PID);
+    assert_int_equal(terms_parse(&t, "gpu.*.power_watts^"), 0);
+    assert_int_equal(t.items[0].of, TERM_LARGEST);
+    assert_int_equal(t.items[0].id, gpu_power_watts);
+    assert_int_equal(terms_parse(&t, "~loss"), 0);
+    assert_int_equal(t.items[0].of, TERM_OWN);
+    assert_string_equal(t.items[0].option, "loss");
     assert_int_equal(terms_parse(&t, "=ram_unit"), 0);
     assert_string_equal(t.items[0].option, "ram_unit");
 }
@@ -52,6 +58,7 @@ static void test_what_is_none(void **state)
         "@nothing",
         "planet.*",
         "gpu.*.weight",
+        "gpu.*.^",
         "gpu.*utilization_ratio",
         "gpu.*.utilization_ratio>00",
         "@pid + @pid + @pid + @pid + @pid + @pid + @pid",

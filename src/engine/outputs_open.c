@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/outputs_open.h"
+
+#include "base/err.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static int add_one(struct toll_tracker *t, const struct toll_output *o, struct toll_error *e,
+                   struct sink **ret)
+{
+    for (size_t i = 0; o->destination && i < t->sink_count; i++)
+        if (sink_writes_to(t->sinks[i], o->destination))
+            return err_set(e, -EINVAL, "'%s' is given twice", o->destination);
+    struct sink **sinks = realloc(t->sinks, (t->sink_count + 1) * sizeof *sinks);
+    if (!sinks)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    t->sinks = sinks;
+    int r = sink_open(ret, o, &t->selection, e);
+    if (r < 0)
+        return r;
+    t->sinks[t->sink_count++] = *ret;
+    t->run.system |= sink_needs_system(*ret);
+    return 0;
+}
+
+/* What the dialect has a file of its own for; a file that nothing comes into is not left there. */
+static int add_file(struct toll_tracker *t, const struct toll_output *o,
+                    const struct dialect_table *table, struct toll_error *e)
+{
+    struct buf path = {0};
+    struct sink *s;
+    buf_printf(&path, "%s%s", o->destination, table->file);
+    struct toll_output one = *o;
+    one.destination = path.data;
+    one.format = table->format;
+    int r = buf_failed(&path) ? err_set(e, -ENOMEM, "no memory for an output")
+                              : add_one(t, &one, e, &s);
+    if (r == 0)
+        s->may_stay_empty = true;
+    buf_done(&path);
+    return r;
+}
+
+static int add_directory(struct toll_tracker *t, const struct toll_output *o, struct toll_error *e)
+{
+    struct dialect_choice choice;
+    int r = dialect_choice_parse(&choice, o->dialect, e);
+    if (r < 0)
+        return r;
+    const struct dialect *d = choice.dialect;
+    if (!d->tables[0].file)
+        r = err_set(e, -EINVAL,
+                    "'%s' is a directory, and the dialect %s has no files of several names; it "
+                    "takes a file",
+                    o->destination, d->facts.name);
+    else if (mkdir(o->destination, 0777) < 0 && errno != EEXIST)
+        r = err_set(e, -errno, "cannot make the directory '%s': %s", o->destination,
+                    strerror(errno));
+    for (size_t i = 0; r == 0 && i < d->table_count; i++)
+        r = add_file(t, o, &d->tables[i], e);
+    dialect_choice_done(&choice);
+    return r;
+}
+
+int outputs_add(struct toll_tracker *t, const struct toll_output *o, struct toll_error *e)
+{
+    struct sink *s;
+    if (o->dialect && o->destination && ends_with(o->destination, "/"))
+        return add_directory(t, o, e);
+    return add_one(t, o, e, &s);
+}

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""Dialects through the real command: shapes, figures beside our own of the same samples, another
+tool's reading of the same process, GPUs to the digit, and mistakes."""
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+import psutil
+import pytest
+from livelib import records, until
+from test_gpus import FIGURES, Driver
+
+# Holds 40 MB, tells that it does, then waits until its input ends.
+STEADY = "data = bytearray(b'x' * 40_000_000); print('up', flush=True); input()"
+
+
+@pytest.fixture
+def steady(place):
+    process = place.popen([sys.executable, "-c", STEADY], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"up\n"
+    yield process
+    process.communicate(b"\n", timeout=60)
+
+
+def rows(text):
+    assert text.endswith("\r\n")
+    found = list(csv.reader(io.StringIO(text, newline=""), quoting=csv.QUOTE_NONNUMERIC))
+    return [dict(zip(found[0], row)) for row in found[1:]]
+
+
+def test_beside_our_own(place):
+    """Rows of the dialect and our own record of the same samples."""
+    result = place.run(["sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; "
+                        "head -c 3000000 /dev/zero >file"],
+                       ["-i", "50ms", "--dialect", "resource-tracker", "-o", "a.csv", "-o", "b.jsonl"])
+    assert result.status == 0
+    theirs = rows(place.path("a.csv").read_bytes().decode())
+    ours = [sample["target"]["combined"] for sample in records(place.path("b.jsonl"), "sample")]
+    assert len(theirs) == len(ours)
+    for ticks, metric in (("utime", "cpu_user_seconds"), ("stime", "cpu_system_seconds")):
+        assert sum(row[ticks] for row in theirs) == int(ours[-1][metric] * 100 + 1e-6)
+    assert sum(row["write_bytes"] for row in theirs) == result.total("storage_written_bytes")
+    assert {row["pid"] for row in theirs} == {records(place.path("b.jsonl"), "run")[0]["pid"]}
+    times = [row["timestamp"] for row in theirs]
+    assert times == sorted(times)
+
+
+def test_another_tool_agrees(place, steady):
+    status, out, err = place.call([place.toll, "attach", steady.pid, "--dialect",
+                                   "resource-tracker", "-i", "100ms", "--for", "450ms", "-q"])
+    assert status == 0, err
+    found = rows(out.decode())
+    memory = psutil.Process(steady.pid).memory_full_info()
+    pss = found[-1]["pss"]
+    assert pss * 1024 == pytest.approx(memory.pss, rel=0.02)
+    assert [row["children"] for row in found] == [0] * len(found)
+    status, out, err = place.call([place.toll, "attach", steady.pid, "--dialect",
+                                   "process-metrics", "-i", "100ms", "--for", "450ms", "-q"])
+    assert status == 0, err
+    last = json.loads(out.decode().splitlines()[-1])
+    assert last["process/memory_rss_megabytes"] * 2**20 == pytest.approx(memory.rss, rel=0.02)
+    assert last["process/memory_uss_megabytes"] * 2**20 == pytest.approx(memory.uss, rel=0.02)
+    assert last["process/memory_vms_megabytes"] * 2**20 == pytest.approx(memory.vms, rel=0.02)
+    assert last["process/num_threads"] == 1.0
+    total = psutil.virtual_memory().total
+    assert last["process/memory_usage_percentage"] == pytest.approx(memory.rss / total * 100, rel=0.02)
+
+
+def test_a_group(place):
+    child = place.popen(["sleep", "60"], start_new_session=True)
+    try:
+        until(lambda: os.getpgid(child.pid) == child.pid, "a group")
+        status, out, err = place.call([place.toll, "attach", "--group", child.pid, "--dialect",
+                                       "spdl", "-i", "100ms", "--for", "250ms", "-q"])
+    finally:
+        child.kill()
+        child.wait()
+    assert status == 0, err
+    lines = [json.loads(line) for line in out.decode().splitlines()]
+    assert {line["pgid"] for line in lines} == {child.pid}
+    assert {line["num_procs"] for line in lines} == {1}
+    assert lines[0]["cpu_percent"] is None and lines[-1]["cpu_percent"] is not None
+    assert all(line["net_rx_bytes"] >= 0 for line in lines)
+    assert sum(line["net_rx_bytes_delta"] for line in lines) == lines[-1]["net_rx_bytes"]
+
+
+def test_the_machine(place):
+    status, out, err = place.call([place.toll, "system", "--dialect", "resource-tracker", "-i",
+                                   "100ms", "--for", "250ms", "-q"])
+    assert status == 0, err
+    last = rows(out.decode())[-1]
+    total = psutil.virtual_memory().total / 1024
+    parts = (last[f"memory_{name}"] for name in ("free", "used", "buffers", "cached"))
+    assert sum(parts) == pytest.approx(total, abs=1)
+    assert 0 <= last["cpu_usage"] <= os.cpu_count() * 1.5
+
+
+def test_result_of_a_run(place):
+    """On the terminal where the summary stands; each page of one process counts once, as RSS."""
+    result = place.call([place.toll, "run", "--dialect", "gpu-tracker,ram_unit=bytes", "--",
+                         sys.executable, "-c", STEADY.replace("input()", "")])
+    status, out, err = result
+    assert (status, out) == (0, b"up\n")
+    text = err.decode()
+    assert text.startswith("Max RAM:\n   Unit: bytes\n   System capacity: ")
+    assert text.endswith("\n")
+    found = float(re.search(r"Combined:\n +Total RSS: ([\d.]+)", text)[1])
+    assert 40e6 < found < 100e6
+
+
+def test_gpus(place):
+    driver = Driver(place, "gpus 2\n" + FIGURES)
+    result = driver.run("--gpus", "all", "--dialect", "gpu-tracker,gpu_ram_unit=megabytes",
+                        "-o", "x.json")
+    assert result.status == 0
+    found = json.loads(place.path("x.json").read_text())
+    assert found["max_gpu_ram"]["system_capacity"] == 2 * 40960.0
+    assert found["max_gpu_ram"]["system"] == 2 * 1024.0
+    assert found["gpu_utilization"]["system_gpu_count"] == 2
+    assert found["gpu_utilization"]["gpu_percentages"]["max_sum_percent"] == 126.0
+    assert found["gpu_utilization"]["gpu_percentages"]["max_hardware_percent"] == 63.0
+    result = driver.run("--gpus", "0", "--dialect", "gpu-tracker", "-o", "y.json")
+    found = json.loads(place.path("y.json").read_text())["gpu_utilization"]
+    assert (found["system_gpu_count"], found["n_expected_gpus"]) == (2, 1)
+
+
+def test_sweep_of_gpus(place):
+    driver = Driver(place, "gpus 2\n" + FIGURES)
+    result = driver.run("--gpus", "all", "-i", "100ms", "--dialect", "sweep", "-o", "all/")
+    assert result.status == 0, result.err
+    directory = place.path("all")
+    assert {path.name for path in directory.iterdir()} == {
+        "cpu_metrics.csv", "hw_metrics.csv", "hw_dmon.csv", "summary.json"}  # no marks, no log
+    for line in (directory / "hw_metrics.csv").read_text().splitlines():
+        assert re.fullmatch(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}, 63, 21, 1024, 40960, 250\.50, 71, "
+                            r"1410, 1215", line)
+    heading, units, *lines = (directory / "hw_dmon.csv").read_text().splitlines()
+    assert heading.split() == ["#", "gpu", "sm", "mem", "fb"] and units.startswith("# ")
+    assert {tuple(line.split()) for line in lines} == {("0", "63", "21", "1024"),
+                                                       ("1", "63", "21", "1024")}
+    summary = json.loads((directory / "summary.json").read_text())
+    assert {key: summary[key] for key in summary if "cpu" not in key} == {
+        "peak_vram_mb": 1024.0, "gpu_util_mean_pct": 63.0, "gpu_util_max_pct": 63.0,
+        "power_watts_mean": 250.5, "power_watts_max": 250.5, "mem_util_mean_pct": 21.0,
+        "mem_util_max_pct": 21.0}
+    assert 0 <= summary["cpu_idle_mean_pct"] <= 150
+
+
+@pytest.mark.parametrize("options, sentence", [
+    (["--dialect", "parrot"], "--dialect: 'parrot' is not accepted; it takes one of resource-tracker"),
+    (["--dialect", "resource-tracker"],
+     "no output is in a format that resource-tracker has; it has csv"),
+    (["--dialect", "resource-tracker", "-o", "x.jsonl"], "it has csv, and -o FILE names one"),
+    (["--dialect", "spdl,x=1", "-o", "x.jsonl"], "the dialect spdl does not take 'x=1'"),
+    (["--dialect", "gpu-tracker,ram_unit=pounds"],
+     "ram_unit of the dialect is 'pounds'; it takes bytes, kilobytes, megabytes, gigabytes or terabytes"),
+    (["--dialect", "gpu-tracker,n_expected_cores=none"], "it takes a number above 0"),
+    (["--dialect", "spdl", "-o", "x/"], "'x/' is a directory, and the dialect spdl has no files"),
+    (["--dialect", "sweep", "-o", "no/such/place/"], "cannot make the directory 'no/such/place/'"),
+])
+def test_mistakes(place, options, sentence):
+    status, out, err = place.call([place.toll, "run", *options, "--", "touch", "was-run"])
+    assert (status, out) == (125, b"")
+    assert sentence in err.decode() and err.count(b"\n") == 1
+    assert list(place.directory.iterdir()) == []
+
+
+def test_not_for_the_machine(place):
+    status, _, err = place.call([place.toll, "system", "--dialect", "spdl", "-o", "x.jsonl"])
+    assert status == 125
+    assert b"the dialect spdl is for processes, not for the whole machine" in err
+
+
+def test_list(place):
+    status, out, _ = place.call([place.toll, "dialects", "--json"])
+    assert status == 0
+    found = {dialect["name"]: dialect for dialect in json.loads(out)}
+    assert list(found) == ["resource-tracker", "gpu-tracker", "spdl", "process-metrics", "sweep"]
+    assert [c["name"] for c in found["spdl"]["columns"]][:3] == ["timestamp", "pid", "pgid"]
+    status, out, _ = place.call([place.toll, "dialects", "gpu-tracker"])
+    assert status == 0 and b"ram_unit=bytes|kilobytes" in out
+    status, _, err = place.call([place.toll, "dialects", "parrot"])
+    assert (status, err) == (125, b"toll: 'parrot' is not a dialect; 'toll dialects' lists them\n")
