@@ -143,6 +143,8 @@ static long double power_of_ten(unsigned exponent)
     return power;
 }
 
+#ifdef __SIZEOF_INT128__ /* elsewhere the last digit of seventeen may be another */
+
 /* The double that is nearest to digits / 10^places, for up to EXACT places: a long double between
  * would be rounded twice, and what a program wrote would not be what is read. All bits that matter
  * are in the quotient; what is left over only breaks ties. */
@@ -162,6 +164,8 @@ static double nearest_quotient(uint64_t digits, unsigned places)
         nearest *= 0x1p-32;
     return nearest / (double)(UINT64_C(1) << shift);
 }
+
+#endif
 
 bool scan_number(struct scan *s, double *ret)
 {
@@ -186,12 +190,14 @@ bool scan_number(struct scan *s, double *ret)
         return false;
     if (exponent < -FURTHEST)
         digits = 0;
+#ifdef __SIZEOF_INT128__
     if (digits && exponent <= 0 && exponent >= -EXACT) {
         double nearest = nearest_quotient(digits, (unsigned)-exponent);
         *s = t;
         *ret = negative ? -nearest : nearest;
         return true;
     }
+#endif
     long double value = (long double)digits;
     if (digits && exponent > 0)
         value *= power_of_ten((unsigned)exponent);
