@@ -50,7 +50,8 @@ size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_on
 {
     bool one_process = part == PART_MAIN || own_only;
     uint64_t vanished = e->auto_reaping && !one_process ? ~UINT64_C(0) : 0;
-    uint64_t denied = one_process ? 0 : e->denied; /* what is hidden of one process is unknown */
+    /* What is hidden of one process is unknown, but for what was counted before it was. */
+    uint64_t denied = one_process ? e->denied & M(gpu_seconds) : e->denied;
     size_t n = 0;
     rungs[n++] = (struct rung){"clock", row, of_the_clock, QUALITY_EXACT, 0};
     if (part == PART_COMBINED && e->of_cgroup)

@@ -13,7 +13,8 @@ struct dynlib_symbol {
     const char *names[DYNLIB_NAMES + 1]; /* NULL behind the last */
 };
 
-/* NULL when it cannot be loaded; why is then a sentence of the loader, cut to size. */
+/* NULL when it cannot be loaded; why is then a sentence of the loader, cut to size. It stays for as
+ * long as the program runs. */
 void *dynlib_open(const char *name, char *why, size_t size);
 
 /* A copy of it, and of all it needs, that shares nothing with what the program has loaded. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/util.h"
 #include "cli/cli.h"
+#include "cli/crash.h"
 #include "cli/gpu_tracker_command.h"
 
 #include <fcntl.h>
@@ -98,9 +99,8 @@ static void fill_standard_streams(void)
             return;
 }
 
-int main(int argc, char **argv)
+static int run_subcommand(int argc, char **argv)
 {
-    fill_standard_streams();
     if (argc && strcmp(basename(argv[0]), "gpu-tracker") == 0)
         return gpu_tracker_main(argc, argv);
     if (argc < 2) {
@@ -125,4 +125,11 @@ int main(int argc, char **argv)
     return complain("'%s' is not a subcommand; to measure it: toll run -- %s; 'toll help' lists "
                     "the subcommands",
                     argv[1], argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    fill_standard_streams();
+    crash_contain();
+    crash_exit(run_subcommand(argc, argv));
 }

@@ -120,6 +120,7 @@ static void merge_kfd(void *arg, const struct amd_kfd_use *use)
     merge_memory(p, use);
     merge_share(p, use);
     p->has_busy = false;
+    p->is_uncounted = true;
 }
 
 static void amdgpu_read(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,

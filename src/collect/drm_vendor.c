@@ -37,7 +37,9 @@ int drm_vendor_open(struct drm_vendor *v, const struct drm_vendor_table *t,
         return r;
     v->facts = calloc(v->cards.count, sizeof *v->facts);
     v->figures = calloc(v->cards.count, sizeof *v->figures);
-    if (!v->facts || !v->figures || drm_clients_init(&v->clients, v->cards.count) < 0) {
+    v->has_told_lost = calloc(v->cards.count, sizeof *v->has_told_lost);
+    if (!v->facts || !v->figures || !v->has_told_lost ||
+        drm_clients_init(&v->clients, v->cards.count) < 0) {
         drm_vendor_close(v);
         return -ENOMEM;
     }
@@ -54,6 +56,7 @@ void drm_vendor_close(struct drm_vendor *v)
         drm_figures_done(&v->figures[i]);
     free(v->figures);
     free(v->facts);
+    free(v->has_told_lost);
     drm_clients_done(&v->clients);
     drm_cards_done(&v->cards);
     *v = (struct drm_vendor){0};
@@ -63,15 +66,32 @@ static void read_device(struct drm_vendor *v, size_t i, struct gpu_device *d)
 {
     const struct drm_card *card = &v->cards.items[i];
     d->facts = v->facts[i];
-    d->tells = drm_clients_tell(&v->clients);
     d->is_lost = drm_card_is_gone(card, v->root);
-    if (!d->is_lost && !drm_card_is_asleep(card, v->root))
+    if (d->is_lost)
+        return;
+    d->tells = drm_clients_tell(&v->clients);
+    if (!drm_card_is_asleep(card, v->root))
         drm_figures_read(&v->figures[i], v->root, &d->row);
+}
+
+/* One in a round: of several that are gone each is told. */
+static void tell_lost(struct drm_vendor *v, const struct gpu_device *devices,
+                      struct gpu_trouble *trouble)
+{
+    for (size_t i = 0; i < v->cards.count && !*trouble->sentence; i++) {
+        if (!devices[i].is_lost || v->has_told_lost[i])
+            continue;
+        v->has_told_lost[i] = true;
+        snprintf(trouble->sentence, sizeof trouble->sentence,
+                 "%s's GPU %u (%s) is gone: it was taken out or has fallen off the bus, and its "
+                 "figures end here",
+                 v->people, v->facts[i].index, v->facts[i].pci);
+    }
 }
 
 static void tell_denied(struct drm_vendor *v, struct gpu_trouble *trouble)
 {
-    if (!v->clients.denied || v->has_told_denied)
+    if (!v->clients.denied || v->has_told_denied || *trouble->sentence)
         return;
     v->has_told_denied = true;
     snprintf(trouble->sentence, sizeof trouble->sentence,
@@ -92,6 +112,7 @@ unsigned drm_vendor_read(struct drm_vendor *v, struct gpu_frame *f, const pid_t 
         read_device(v, i, d);
     }
     drm_clients_put(&v->clients, f, first);
+    tell_lost(v, &f->devices[first], trouble);
     tell_denied(v, trouble);
     return first;
 }

@@ -26,7 +26,7 @@ struct gpu_device *gpu_frame_add_device(struct gpu_frame *f)
     f->devices = devices;
     struct gpu_device *d = &devices[f->device_count++];
     memset(d, 0, sizeof *d);
-    d->facts.vendor = "";
+    d->facts.vendor = d->facts.means = "";
     row_init(&d->row, ENTITY_GPU);
     return d;
 }
@@ -57,7 +57,7 @@ size_t gpu_frame_count(const struct gpu_frame *f, unsigned device)
 void gpu_frame_clear(struct gpu_frame *f)
 {
     f->device_count = f->process_count = 0;
-    f->began_ns = f->ended_ns = 0;
+    f->began_ns = f->ended_ns = f->rest_ns = 0;
 }
 
 void gpu_frame_done(struct gpu_frame *f)

@@ -26,31 +26,46 @@ void gpu_pids_init(struct gpu_pids *p, const struct sysroot *root)
 
 void gpu_pids_done(struct gpu_pids *p)
 {
-    map_done(&p->known);
+    map_done(&p->called);
+    map_done(&p->opened);
 }
 
+static uint64_t sign(const pid_t *pids, size_t count)
+{
+    uint64_t sum = count;
+    for (size_t i = 0; i < count; i++)
+        sum = sum * UINT64_C(6364136223846793005) + (uint64_t)pids[i];
+    return sum;
+}
+
+/* What nobody was found for may be that of a process that has come since. */
 void gpu_pids_begin(struct gpu_pids *p, const pid_t *interest, size_t count, uint64_t now_ns)
 {
+    uint64_t signature = sign(interest, count);
     p->interest = interest;
     p->interest_count = count;
-    if (now_ns - p->renewed_ns < KNOWN_FOR_NS)
+    if (now_ns - p->renewed_ns < KNOWN_FOR_NS && signature == p->signature)
         return;
-    map_clear(&p->known);
+    map_clear(&p->called);
+    map_clear(&p->opened);
+    p->is_called_read = false;
+    p->signature = signature;
     p->renewed_ns = now_ns;
 }
 
-/* Whether the process has that pid in a namespace above or below another one that we see. */
-static bool is_called(const struct gpu_pids *p, pid_t pid, unsigned driver_pid)
+/* The pids that it has in the namespaces below ours, and its own beside them. */
+static void read_called(struct gpu_pids *p, pid_t pid)
 {
     char path[64], text[4096];
     pid_t pids[NAMESPACES];
     snprintf(path, sizeof path, "%d/status", (int)pid);
     ssize_t n = file_read_at(p->root->proc, path, text, sizeof text);
     int count = n > 0 ? parse_pid_namespaces(scan_text(text, (size_t)n), pids, NAMESPACES) : 0;
-    for (int i = 0; i < count && count > 1; i++)
-        if ((unsigned)pids[i] == driver_pid)
-            return true;
-    return false;
+    for (int i = 0; i < count && count > 1; i++) {
+        uint32_t other;
+        bool is_taken = map_get(&p->called, (uint32_t)pids[i], &other) && other != (uint32_t)pid;
+        map_put(&p->called, (uint32_t)pids[i], is_taken ? GPU_UNKNOWN_PID : (uint32_t)pid);
+    }
 }
 
 struct search {
@@ -80,31 +95,27 @@ static bool has_device_open(const struct gpu_pids *p, unsigned pid)
     return s.found;
 }
 
-static pid_t find_out(const struct gpu_pids *p, unsigned driver_pid)
+static pid_t find_opener(struct gpu_pids *p, unsigned driver_pid)
 {
-    pid_t found = GPU_UNKNOWN_PID;
-    for (size_t i = 0; i < p->interest_count; i++) {
-        if (!is_called(p, p->interest[i], driver_pid))
-            continue;
-        if (found != GPU_UNKNOWN_PID)
-            return GPU_UNKNOWN_PID; /* it might be either */
-        found = p->interest[i];
-    }
-    if (found == GPU_UNKNOWN_PID && has_device_open(p, driver_pid))
-        found = (pid_t)driver_pid;
+    uint32_t known;
+    if (map_get(&p->opened, driver_pid, &known))
+        return (pid_t)known;
+    pid_t found = has_device_open(p, driver_pid) ? (pid_t)driver_pid : GPU_UNKNOWN_PID;
+    map_put(&p->opened, driver_pid, (uint32_t)found);
     return found;
 }
 
 pid_t gpu_pids_map(struct gpu_pids *p, unsigned driver_pid)
 {
-    uint32_t known;
+    uint32_t called;
     if (!driver_pid || driver_pid > INT32_MAX)
         return GPU_UNKNOWN_PID;
     if (!p->is_nested)
         return (pid_t)driver_pid;
-    if (map_get(&p->known, driver_pid, &known))
-        return (pid_t)known;
-    pid_t found = find_out(p, driver_pid);
-    map_put(&p->known, driver_pid, (uint32_t)found);
-    return found;
+    for (size_t i = 0; i < p->interest_count && !p->is_called_read; i++)
+        read_called(p, p->interest[i]);
+    p->is_called_read = true;
+    if (map_get(&p->called, driver_pid, &called))
+        return (pid_t)called;
+    return find_opener(p, driver_pid);
 }

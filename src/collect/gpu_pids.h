@@ -18,8 +18,11 @@ struct gpu_pids {
     bool is_nested;             /* we are in a pid namespace of our own */
     const pid_t *interest;      /* borrowed for a round: the processes that may be meant */
     size_t interest_count;
-    struct map known;    /* what was found out: the pid, or 0 */
-    uint64_t renewed_ns; /* … since then */
+    uint64_t signature; /* … and whether they are the same as before */
+    struct map called;  /* by pids in other namespaces: theirs, or 0 when it might be several … */
+    bool is_called_read; /* … once they were asked for */
+    struct map opened;   /* whether a process has a device open: its pid, or 0 */
+    uint64_t renewed_ns; /* what was found out since then */
 };
 
 void gpu_pids_init(struct gpu_pids *p, const struct sysroot *root);

@@ -13,6 +13,12 @@
 #define SPACING_NS (100 * NS_PER_MS)
 #define MARGIN_NS  (3 * NS_PER_MS)
 
+/* Where there is much to look at, it takes a fiftieth of a core at most, but for one look in so
+ * long.
+ */
+enum { REST = 50 };
+#define LONGEST_NS (10 * NS_PER_SECOND)
+
 enum { STACK_BYTES = 1024 * 1024, VENDORS = 8, SENTENCES = 8 };
 
 struct opened {
@@ -38,12 +44,14 @@ struct gpu_reader {
     struct gpu_frame frame; /* being read */
     pid_t *pids;            /* owned; of this round */
     size_t pid_count;
-    uint64_t began_ns, cost_ns; /* of the round before */
+    uint64_t began_ns, cost_ns; /* of the round before … */
+    uint64_t rest_ns;           /* … and from its beginning to that of the next */
 
     /* Of both: */
     struct gpu_helpers helpers;
     bool stop, has_begun, has_ended;
     uint64_t busy_since_ns; /* it began or reads since then; 0: it rests */
+    const struct gpu_vendor *busy_with;
     int vendors_open;
     bool is_asked, is_reading;
     uint64_t due_ns;
@@ -69,6 +77,13 @@ static void say(struct gpu_reader *r, const struct gpu_trouble *trouble)
     r->said[r->said_count++] = *trouble;
 }
 
+static void turn_to(struct gpu_reader *r, const struct gpu_vendor *vendor)
+{
+    pthread_mutex_lock(&r->lock);
+    r->busy_with = vendor;
+    pthread_mutex_unlock(&r->lock);
+}
+
 static struct opened *find_opened(struct gpu_reader *r, const struct gpu_vendor *vendor)
 {
     for (size_t i = 0; i < r->opened_count; i++)
@@ -87,6 +102,7 @@ static void open_vendor(struct gpu_reader *r, const struct gpu_vendor *vendor)
     struct gpu_context context = {.root = &r->root, .helpers = &r->helpers};
     struct opened *o = &r->opened[r->opened_count++];
     *o = (struct opened){.vendor = vendor};
+    turn_to(r, vendor);
     o->result = vendor->open(&o->state, &context, &o->trouble);
     if (first && o->result == 0)
         first->trouble.sentence[0] = '\0'; /* it is made up for */
@@ -116,7 +132,7 @@ static uint64_t begin_at(const struct gpu_reader *r)
 {
     if (!r->due_ns)
         return 0;
-    return max_u64(r->began_ns + SPACING_NS, left_u64(r->due_ns, r->cost_ns * 3 / 2 + MARGIN_NS));
+    return max_u64(r->began_ns + r->rest_ns, left_u64(r->due_ns, r->cost_ns * 3 / 2 + MARGIN_NS));
 }
 
 /* Whether to go on; with the lock held. */
@@ -148,19 +164,39 @@ static void accept_request(struct gpu_reader *r)
     r->busy_since_ns = clock_mono(NULL);
 }
 
+static uint64_t own_cpu_ns(void)
+{
+    struct timespec used;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) < 0)
+        return 0;
+    return (uint64_t)used.tv_sec * NS_PER_SECOND + (uint64_t)used.tv_nsec;
+}
+
+static void read_vendor(struct gpu_reader *r, const struct opened *o, struct gpu_trouble *trouble)
+{
+    size_t first = r->frame.device_count;
+    if (o->result < 0)
+        return;
+    turn_to(r, o->vendor);
+    o->vendor->read(o->state, &r->frame, r->pids, r->pid_count, trouble);
+    for (size_t i = first; i < r->frame.device_count; i++)
+        r->frame.devices[i].facts.means = o->vendor->means;
+}
+
 static void read_all(struct gpu_reader *r, struct gpu_trouble troubles[VENDORS])
 {
+    uint64_t cpu_ns = own_cpu_ns();
     gpu_frame_clear(&r->frame);
     r->frame.began_ns = clock_mono(NULL);
     for (size_t i = 0; i < r->opened_count; i++) {
-        const struct opened *o = &r->opened[i];
         troubles[i].sentence[0] = '\0';
-        if (o->result == 0)
-            o->vendor->read(o->state, &r->frame, r->pids, r->pid_count, &troubles[i]);
+        read_vendor(r, &r->opened[i], &troubles[i]);
     }
     r->frame.ended_ns = clock_mono(NULL);
     r->began_ns = r->frame.began_ns;
     r->cost_ns = r->frame.ended_ns - r->frame.began_ns;
+    uint64_t rest_ns = min_u64(REST * left_u64(own_cpu_ns(), cpu_ns), LONGEST_NS);
+    r->frame.rest_ns = r->rest_ns = max_u64(rest_ns, SPACING_NS);
 }
 
 /* With the lock held. */
@@ -231,14 +267,25 @@ static void *run(void *arg)
 
 /* ---- Those who ask --------------------------------------------------------------------------- */
 
+/* Signals are for the program's own threads. Those that a fault in a driver's library raises are
+ * the thread's: a program that would rather lose GPUs than end can catch them (cli/crash.c). */
+static void block_signals(sigset_t *ret_before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, ret_before);
+}
+
 static int start_thread(struct gpu_reader *r)
 {
-    sigset_t all, before;
+    sigset_t before;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    block_signals(&before);
     int result = -pthread_create(&r->thread, &attributes, run, r);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
@@ -315,28 +362,30 @@ bool gpu_reader_is_asked(struct gpu_reader *r)
     return is_asked;
 }
 
-/* With the lock held. */
-static void take_pids(struct gpu_reader *r, const pid_t *pids, size_t count)
+/* With the lock held. False when there is no memory. */
+static bool take_pids(struct gpu_reader *r, const pid_t *pids, size_t count)
 {
     if (count > r->asked_capacity) {
         pid_t *more = reallocarray(r->asked_pids, count, sizeof *more);
         if (!more)
-            return;
+            return false;
         r->asked_pids = more;
         r->asked_capacity = count;
     }
     if (count)
         memcpy(r->asked_pids, pids, count * sizeof *pids);
     r->asked_count = count;
+    return true;
 }
 
 void gpu_reader_ask(struct gpu_reader *r, const pid_t *pids, size_t count, uint64_t due_ns)
 {
     pthread_mutex_lock(&r->lock);
-    take_pids(r, pids, count);
-    r->is_asked = true;
-    r->due_ns = due_ns;
-    pthread_cond_broadcast(&r->changed);
+    if (take_pids(r, pids, count)) {
+        r->is_asked = true;
+        r->due_ns = due_ns;
+        pthread_cond_broadcast(&r->changed);
+    }
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -352,17 +401,6 @@ bool gpu_reader_take(struct gpu_reader *r, struct gpu_frame *f)
     }
     pthread_mutex_unlock(&r->lock);
     return is_new;
-}
-
-bool gpu_reader_wait_begun(struct gpu_reader *r, int timeout_ms)
-{
-    uint64_t until_ns = wait_until(timeout_ms);
-    pthread_mutex_lock(&r->lock);
-    while (!r->has_begun && wait_for(&r->changed, &r->lock, until_ns))
-        ;
-    bool has_begun = r->has_begun;
-    pthread_mutex_unlock(&r->lock);
-    return has_begun;
 }
 
 bool gpu_reader_wait_frame(struct gpu_reader *r, int timeout_ms)
@@ -407,10 +445,11 @@ bool gpu_reader_has_child(struct gpu_reader *r, pid_t pid)
     return gpu_helpers_has(&r->helpers, pid);
 }
 
-uint64_t gpu_reader_busy_ns(struct gpu_reader *r)
+uint64_t gpu_reader_busy_ns(struct gpu_reader *r, const struct gpu_vendor **ret_with)
 {
     pthread_mutex_lock(&r->lock);
     uint64_t since_ns = r->busy_since_ns;
+    *ret_with = r->busy_with;
     pthread_mutex_unlock(&r->lock);
     return since_ns ? clock_mono(NULL) - since_ns : 0;
 }

@@ -21,16 +21,16 @@ bool gpu_reader_free(struct gpu_reader *r, int wait_ms);
 /* Whether the next frame is asked for already. */
 bool gpu_reader_is_asked(struct gpu_reader *r);
 
-/* A frame is wanted by then, not sooner than a tenth of a second after the one before; 0: at once.
- * pids: of interest, sorted. */
+/* A frame is wanted by then, not sooner than a tenth of a second after the one before, and later
+ * where reading one takes much CPU time; 0: at once. pids: of interest, sorted. */
 void gpu_reader_ask(struct gpu_reader *r, const pid_t *pids, size_t count, uint64_t due_ns);
 
 /* Swaps the newest frame with the caller's, which is used again; false when there is none that was
  * not taken yet. */
 bool gpu_reader_take(struct gpu_reader *r, struct gpu_frame *f);
 
-/* Waits until the vendors have begun, or a frame is there; false when that took too long. */
-bool gpu_reader_wait_begun(struct gpu_reader *r, int timeout_ms);
+/* Waits until the frame that was asked for is there; false when that took too long, or no vendor is
+ * open. */
 bool gpu_reader_wait_frame(struct gpu_reader *r, int timeout_ms);
 
 /* How the vendors have begun: so many are open; -EAGAIN while they still begin. */
@@ -45,8 +45,9 @@ void gpu_reader_excuse(struct gpu_reader *r, struct gpu_trouble *ret);
 /* Whether that child of ours is a helper of a vendor. */
 bool gpu_reader_has_child(struct gpu_reader *r, pid_t pid);
 
-/* How long the vendors have been beginning, or the devices being read; 0 when neither. */
-uint64_t gpu_reader_busy_ns(struct gpu_reader *r);
+/* How long the vendors have been beginning, or the devices being read, and of which vendor just
+ * now, or NULL; 0 when neither. */
+uint64_t gpu_reader_busy_ns(struct gpu_reader *r, const struct gpu_vendor **ret_with);
 
 /* The thread. */
 pid_t gpu_reader_thread(const struct gpu_reader *r);

@@ -22,6 +22,7 @@ struct gpu_facts {
     char instance[32];         /* of a divided device (MIG), or "" */
     char driver[32];           /* its version: 550.54.14 */
     const char *vendor;        /* nvidia, amd, intel: static life */
+    const char *means;         /* how it is read: NVML, …; static life, filled in by the reader */
 };
 
 /* What a device tells of every process that uses it: whoever is not listed has none of it. */
@@ -34,16 +35,18 @@ enum {
 /* One device at one moment. */
 struct gpu_device {
     struct gpu_facts facts;
-    struct row row; /* of ENTITY_GPU, as the driver says: counters since whenever it began */
-    unsigned tells; /* GPU_TELLS_… */
-    bool is_lost;   /* it was there and is not any more */
+    struct row row;  /* of ENTITY_GPU, as the driver says: counters since whenever it began */
+    unsigned tells;  /* GPU_TELLS_… */
+    bool is_divided; /* its instances are devices of their own, and have its processes */
+    bool is_lost;    /* it was there and is not any more */
 };
 
 /* What one process has of one device. */
 struct gpu_process {
-    unsigned device; /* its place in gpu_frame.devices */
-    pid_t pid;       /* in our pid namespace; GPU_UNKNOWN_PID: it cannot be told whose */
-    bool has_left;   /* it has closed the device: its counter is all that is left */
+    unsigned device;   /* its place in gpu_frame.devices */
+    pid_t pid;         /* in our pid namespace; GPU_UNKNOWN_PID: it cannot be told whose */
+    bool has_left;     /* it has closed the device: its counter is all that is left */
+    bool is_uncounted; /* it has used the device for a time that is told nowhere */
     bool has_memory, has_share, has_busy;
     uint64_t memory_bytes;
     double share;     /* of the device's time just now, 0 to 1 */
@@ -57,6 +60,7 @@ struct gpu_frame {
     struct gpu_process *processes; /* owned; each (device, pid) once */
     size_t process_count, process_capacity;
     uint64_t began_ns, ended_ns; /* monotonic */
+    uint64_t rest_ns;            /* how long it is to the next one, at least */
 };
 
 /* Cleared, its row ready to be filled in; or NULL when there is no memory. */

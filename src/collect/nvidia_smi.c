@@ -41,7 +41,8 @@ static const struct smi_figure figures[] = {
 };
 
 static const char all_fields[] =
-    "index,uuid,name,pci.bus_id,utilization.gpu,utilization.memory,memory.total,memory.used,"
+    "index,uuid,name,pci.bus_id,driver_version,utilization.gpu,utilization.memory,memory.total,"
+    "memory.used,"
     "memory.reserved,power.draw,temperature.gpu,clocks.sm,clocks.mem,utilization.encoder,"
     "utilization.decoder";
 
@@ -53,6 +54,7 @@ struct nvidia_smi {
     struct gpu_pids pids;
     struct smi_pace pace;
     bool has_told;
+    bool has_told_lost[MOST_DEVICES];
 };
 
 static bool nvidia_smi_is_likely(const struct sysroot *root)
@@ -112,6 +114,8 @@ static void learn_facts(struct gpu_facts *f, const struct smi_cells *heading,
     if (!smi_word(cells, smi_column(heading, "pci.bus_id"), f->pci, sizeof f->pci))
         *f->pci = '\0';
     smi_fold_pci(f->pci);
+    if (!smi_word(cells, smi_column(heading, "driver_version"), f->driver, sizeof f->driver))
+        *f->driver = '\0';
 }
 
 static int find_devices(struct nvidia_smi *n, struct gpu_trouble *trouble)
@@ -198,6 +202,20 @@ static void tell(struct nvidia_smi *n, int status, struct gpu_trouble *trouble)
              status == -ETIME ? "does not answer" : "fails");
 }
 
+/* One in a round: of several that are lost each is told. */
+static void tell_lost(struct nvidia_smi *n, const struct gpu_frame *f, struct gpu_trouble *trouble)
+{
+    for (size_t i = 0; i < n->count && !*trouble->sentence; i++) {
+        if (!f->devices[i].is_lost || n->has_told_lost[i])
+            continue;
+        n->has_told_lost[i] = true;
+        snprintf(trouble->sentence, sizeof trouble->sentence,
+                 "NVIDIA's GPU %u (%s) is lost: nvidia-smi does not list it any more, and its "
+                 "figures end here",
+                 n->facts[i].index, n->facts[i].uuid);
+    }
+}
+
 static void read_all(struct nvidia_smi *n, struct gpu_trouble *trouble)
 {
     struct gpu_frame *f = &n->pace.kept;
@@ -211,10 +229,12 @@ static void read_all(struct nvidia_smi *n, struct gpu_trouble *trouble)
         d->facts = n->facts[i];
     }
     int status = read_devices(n, f);
-    if (status == 0)
-        nvidia_smi_processes_read(&n->command, &n->pids, f);
-    else
+    if (status < 0) {
         tell(n, status, trouble);
+        return;
+    }
+    tell_lost(n, f, trouble);
+    nvidia_smi_processes_read(&n->command, &n->pids, f);
 }
 
 static void nvidia_smi_read(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,

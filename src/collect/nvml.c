@@ -12,7 +12,6 @@
 enum { MOST_DEVICES = 128 };
 
 struct nvml {
-    void *library;
     struct nvml_api api;
     struct nvml_device *devices; /* owned */
     size_t count;
@@ -40,8 +39,7 @@ static void nvml_close(void *state)
     gpu_pids_done(&n->pids);
     if (n->is_begun && n->api.shutdown)
         n->api.shutdown();
-    dynlib_close(n->library);
-    free(n);
+    free(n); /* the library stays: threads of its own, or the end of ours, may need its code */
 }
 
 /* What a person can do about a driver that does not begin. */
@@ -62,15 +60,15 @@ static const char *advice(int result)
 static int begin(struct nvml *n, const struct gpu_context *c, struct gpu_trouble *trouble)
 {
     char why[128];
-    n->library = dynlib_open("libnvidia-ml.so.1", why, sizeof why);
-    if (!n->library) {
+    void *library = dynlib_open("libnvidia-ml.so.1", why, sizeof why);
+    if (!library) {
         bool has_driver = nvml_is_likely(c->root);
         snprintf(trouble->sentence, sizeof trouble->sentence,
                  "NVIDIA's library cannot be loaded: %s%s", why,
                  has_driver ? "; install the one that belongs to the driver" : "");
         return has_driver ? -ELIBACC : -ENODEV;
     }
-    int r = nvml_api_find(&n->api, n->library, trouble);
+    int r = nvml_api_find(&n->api, library, trouble);
     if (r < 0)
         return r;
     r = n->api.init();
@@ -158,6 +156,17 @@ static int nvml_open(void **ret_state, const struct gpu_context *c, struct gpu_t
     return 0;
 }
 
+/* One in a round: of several that are lost each is told. */
+static void tell_lost(struct nvml_device *d, struct gpu_trouble *trouble)
+{
+    if (d->has_told || *trouble->sentence)
+        return;
+    d->has_told = true;
+    snprintf(trouble->sentence, sizeof trouble->sentence,
+             "NVIDIA's GPU %u (%s) is lost: it has fallen off the bus, and its figures end here",
+             d->facts.index, d->facts.uuid);
+}
+
 static void nvml_read(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,
                       struct gpu_trouble *trouble)
 {
@@ -170,6 +179,7 @@ static void nvml_read(void *state, struct gpu_frame *f, const pid_t *pids, size_
         if (!d)
             return;
         d->facts = own->facts;
+        d->is_divided = own->is_divided;
         unsigned place = (unsigned)f->device_count - 1;
         int r = nvml_device_read(own, &n->api, d);
         /* Of a divided GPU the processes are those of its instances. */
@@ -179,10 +189,7 @@ static void nvml_read(void *state, struct gpu_frame *f, const pid_t *pids, size_
         if (r != NVML_LOST)
             continue;
         nvml_device_lose(&f->devices[place]);
-        snprintf(
-            trouble->sentence, sizeof trouble->sentence,
-            "NVIDIA's GPU %u (%s) is lost: it has fallen off the bus, and its figures end here",
-            own->facts.index, own->facts.uuid);
+        tell_lost(own, trouble);
     }
 }
 

@@ -3,9 +3,12 @@
 
 #include <stdio.h>
 
-/* Why clocks are held down: the board's power limit, heat by hardware or software, the brake of the
- * power supply. Not meant are idling, clocks that somebody set, and waiting for other GPUs. */
-#define HELD_DOWN (0x04ULL | 0x08ULL | 0x20ULL | 0x40ULL | 0x80ULL)
+/* Why clocks are held down: the board's power limit and the brake of the power supply; heat, by
+ * software and by hardware; hardware for either reason. Not meant are idling, clocks that somebody
+ * set, and waiting for other GPUs. */
+#define BY_POWER (0x04ULL | 0x80ULL)
+#define BY_HEAT  (0x20ULL | 0x40ULL)
+#define BY_ANY   (BY_POWER | BY_HEAT | 0x08ULL)
 
 void nvml_device_describe(struct nvml_device *d, const struct nvml_api *api, nvml_handle *parent,
                           unsigned index, unsigned instance)
@@ -148,26 +151,37 @@ static int read_throttle(const struct reading *r)
 {
     unsigned long long reasons;
     int result = r->api->throttle ? r->api->throttle(r->handle, &reasons) : NVML_NO_FUNCTION;
-    if (result == NVML_OK)
-        row_put_u64(r->row, gpu_throttled_count, (reasons & HELD_DOWN) != 0);
+    if (result != NVML_OK)
+        return result;
+    row_put_u64(r->row, gpu_throttled_count, (reasons & BY_ANY) != 0);
+    row_put_u64(r->row, gpu_throttled_power_count, (reasons & BY_POWER) != 0);
+    row_put_u64(r->row, gpu_throttled_heat_count, (reasons & BY_HEAT) != 0);
     return result;
 }
 
+/* Power and the like are of a whole board: read of its instances as well, they would count more
+ * than once. */
 static const struct {
     int (*read)(const struct reading *r);
-    bool of_divided; /* a GPU that is divided has it, too */
+    bool of_divided;  /* a GPU that is divided has it, too … */
+    bool of_instance; /* … and so have its instances */
 } readings[] = {
-    {read_utilization, false}, {read_memory, true},      {read_power, true},
-    {read_energy, true},       {read_temperature, true}, {read_clocks, true},
-    {read_encoder, false},     {read_decoder, false},    {read_throttle, true},
+    {read_utilization, false, true}, {read_memory, true, true},       {read_power, true, false},
+    {read_energy, true, false},      {read_temperature, true, false}, {read_clocks, true, false},
+    {read_encoder, false, true},     {read_decoder, false, true},     {read_throttle, true, false},
 };
+
+static bool is_to_be_had(const struct nvml_device *d, size_t i)
+{
+    return d->is_instance ? readings[i].of_instance : d->is_divided ? readings[i].of_divided : true;
+}
 
 int nvml_device_read(const struct nvml_device *d, const struct nvml_api *api,
                      struct gpu_device *ret)
 {
     struct reading r = {.api = api, .handle = d->handle, .row = &ret->row};
     for (size_t i = 0; i < ARRAY_LEN(readings); i++)
-        if ((readings[i].of_divided || !d->is_divided) && readings[i].read(&r) == NVML_LOST)
+        if (is_to_be_had(d, i) && readings[i].read(&r) == NVML_LOST)
             return NVML_LOST;
     return NVML_OK;
 }

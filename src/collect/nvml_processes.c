@@ -3,7 +3,8 @@
  * An entry of a list begins with the pid and, at byte 8, the memory; how long it is depends on the
  * driver and not on the suffix of the function: 16 bytes (no suffix), 24 (_v2, and _v3 of most
  * drivers), 32 (_v3 of 535.43 to 535.86). So it is measured: a buffer is filled with a pattern, and
- * how much of it was overwritten is divided by the number of entries. */
+ * how much of it was overwritten is divided by the number of entries. A driver may leave the end of
+ * the last entry alone: the longest list seen so far is the one that tells. */
 #include "collect/nvml_processes.h"
 
 #include <string.h>
@@ -58,9 +59,8 @@ static bool make_room(struct nvml_processes *p, size_t entries)
 
 /* The list into p->infos, by the newest function that the driver really has. */
 static int call_list(struct nvml_processes *p, const struct nvml_api *api, nvml_handle *handle,
-                     unsigned list, unsigned *ret_count)
+                     struct nvml_list_ways *ways, unsigned list, unsigned *ret_count)
 {
-    struct nvml_list_ways *ways = &p->ways[list];
     int r = NVML_NO_FUNCTION;
     for (unsigned try = 0; try < TRIES + NVML_LIST_VERSIONS; try++) {
         if (ways->version == NVML_LIST_VERSIONS || !make_room(p, SPARE_ENTRIES))
@@ -81,12 +81,13 @@ static int call_list(struct nvml_processes *p, const struct nvml_api *api, nvml_
     return r;
 }
 
-static bool know_stride(struct nvml_processes *p, unsigned list, unsigned count)
+static bool know_stride(const struct nvml_processes *p, struct nvml_list_ways *ways, unsigned count)
 {
-    struct nvml_list_ways *ways = &p->ways[list];
-    if (!ways->stride && count)
-        ways->stride = nvml_processes_stride(written_length(p->infos, p->info_room * LARGEST_ENTRY),
-                                             count);
+    if (count > ways->seen_in) {
+        size_t length = written_length(p->infos, p->info_room * LARGEST_ENTRY);
+        ways->stride = nvml_processes_stride(length, count);
+        ways->seen_in = count;
+    }
     return ways->stride || !count;
 }
 
@@ -119,7 +120,8 @@ static size_t count_new(const unsigned char *infos, size_t stride, unsigned coun
 }
 
 static int read_lists(struct nvml_processes *p, const struct nvml_api *api, nvml_handle *handle,
-                      struct gpu_pids *pids, struct gpu_frame *f, unsigned device)
+                      struct nvml_list_ways ways[NVML_LISTS], struct gpu_pids *pids,
+                      struct gpu_frame *f, unsigned device)
 {
     struct map seen = {0};
     size_t total = 0;
@@ -127,13 +129,13 @@ static int read_lists(struct nvml_processes *p, const struct nvml_api *api, nvml
     int result = NVML_OK;
     for (unsigned list = 0; list < NVML_LISTS && result != NVML_LOST; list++) {
         unsigned count = 0;
-        int r = call_list(p, api, handle, list, &count);
+        int r = call_list(p, api, handle, &ways[list], list, &count);
         if (r == NVML_LOST)
             result = r;
-        if (r != NVML_OK || !know_stride(p, list, count))
+        if (r != NVML_OK || !know_stride(p, &ways[list], count))
             continue;
         known |= list == NVML_COMPUTE;
-        size_t stride = p->ways[list].stride;
+        size_t stride = ways[list].stride;
         total += count_new(p->infos, stride, count, &seen);
         for (unsigned i = 0; i < count; i++)
             add_process(p->infos + i * stride, pids, f, device);
@@ -216,13 +218,35 @@ static int call_samples(struct nvml_processes *p, const struct nvml_api *api, nv
     return r;
 }
 
+/* What a driver says at first is what it remembers, of any time before. */
+static void pass_over(struct nvml_shares *s, const struct nvml_process_sample *samples,
+                      unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (samples[i].time_us > s->since_us)
+            s->since_us = samples[i].time_us;
+    s->has_history = count > 0;
+}
+
+/* Not yet, as long as there is history alone: the driver is still to say what is now. */
+static bool are_known(const struct nvml_shares *s, uint64_t now_ns)
+{
+    return !s->has_history || now_ns - s->asked_ns > SHARE_HOLDS_NS;
+}
+
 static int read_shares(struct nvml_processes *p, const struct nvml_api *api, nvml_handle *handle,
                        struct nvml_shares *s, uint64_t now_ns)
 {
     unsigned count = 0;
     int r = api->samples ? call_samples(p, api, handle, s->since_us, &count) : NVML_NO_FUNCTION;
-    if (r == NVML_OK)
+    if (r == NVML_OK && !s->asked_ns) {
+        pass_over(s, p->samples, count);
+    } else if (r == NVML_OK) {
+        s->has_history = false;
         take_samples(s, p->samples, count, now_ns);
+    }
+    if (r == NVML_OK || r == NVML_NOT_FOUND)
+        s->asked_ns = s->asked_ns ? s->asked_ns : now_ns;
     forget_old(s, now_ns);
     return r == NVML_NOT_FOUND ? NVML_OK : r; /* nothing new */
 }
@@ -252,11 +276,11 @@ int nvml_processes_read(struct nvml_processes *p, const struct nvml_api *api, nv
                         struct nvml_shares *shares, struct gpu_pids *pids, struct gpu_frame *f,
                         unsigned device, uint64_t now_ns)
 {
-    int r = read_lists(p, api, handle, pids, f, device);
+    int r = read_lists(p, api, handle, shares->ways, pids, f, device);
     if (r == NVML_LOST)
         return r;
     r = read_shares(p, api, handle, shares, now_ns);
-    if (r == NVML_OK) {
+    if (r == NVML_OK && are_known(shares, now_ns)) {
         f->devices[device].tells |= GPU_TELLS_SHARE;
         put_shares(shares, pids, f, device);
     }

@@ -8,11 +8,11 @@
 /* How one list is read, once that is known. */
 struct nvml_list_ways {
     unsigned version; /* place in nvml_api.lists[list] */
-    size_t stride;    /* bytes from one entry to the next; 0: not known yet */
+    size_t stride;    /* bytes from one entry to the next; 0: not known yet … */
+    unsigned seen_in; /* … in a list of so many entries */
 };
 
 struct nvml_processes {
-    struct nvml_list_ways ways[NVML_LISTS];
     unsigned char *infos;                /* owned */
     size_t info_room;                    /* in entries of the largest size */
     struct nvml_process_sample *samples; /* owned */
@@ -29,9 +29,12 @@ struct nvml_share {
 
 /* What has to be remembered of each device. */
 struct nvml_shares {
+    struct nvml_list_ways ways[NVML_LISTS];
     struct nvml_share *items; /* owned */
     size_t count, capacity;
     unsigned long long since_us;
+    uint64_t asked_ns; /* for the first time; 0: not yet */
+    bool has_history;  /* what it said then may be of any time before */
 };
 
 void nvml_processes_done(struct nvml_processes *p);

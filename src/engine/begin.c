@@ -82,6 +82,7 @@ static int launch_informed(struct toll_tracker *t, char *const argv[], struct to
         mark_socket_tell(&t->marks.socket, &more);
     outputs_environment(t, &more);
     char **environment = more.count ? environment_make(&more) : NULL;
+    gpus_hide_files(t);
     int r = launch(&t->launched, argv, environment, asked, e);
     free(environment);
     environment_done(&more);

@@ -2,6 +2,7 @@
  * GPUs: their drivers are asked as a run asks them, in a thread of its own. */
 #include "collect/gpu_reader.h"
 #include "engine/doctor.h"
+#include "engine/gpu_choice.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,23 +21,80 @@ static bool is_likely(const struct sysroot *root)
     return false;
 }
 
-/* "2 nvidia (driver 550.54.14), 1 amd" */
-static void describe(struct finding *f, const struct gpu_frame *frame)
+/* Devices that are read by the same means stand together. */
+static size_t group_end(const struct gpu_frame *frame, size_t first)
+{
+    size_t end = first;
+    while (end < frame->device_count &&
+           strcmp(frame->devices[end].facts.means, frame->devices[first].facts.means) == 0)
+        end++;
+    return end;
+}
+
+/* Power comes with the second reading where a counter of energy gives it. */
+static bool lacks(const struct gpu_device *d, enum metric_id id)
+{
+    if (*d->facts.instance || (d->is_divided && id == gpu_utilization_ratio))
+        return false;
+    if (id == gpu_power_watts && row_has(&d->row, gpu_energy_joules))
+        return false;
+    return !row_has(&d->row, id);
+}
+
+/* "without energy counter, power (nvidia1)" */
+static void add_missing(struct buf *b, const struct gpu_frame *frame, size_t first, size_t end)
+{
+    static const struct {
+        enum metric_id id;
+        const char *word;
+    } figures[] = {
+        {gpu_utilization_ratio, "utilisation"},
+        {gpu_memory_used_bytes, "memory"},
+        {gpu_power_watts, "power"},
+        {gpu_energy_joules, "energy counter"},
+    };
+    bool any = false;
+    for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
+        struct buf who = {0};
+        bool all = true;
+        for (size_t d = first; d < end; d++) {
+            char name[GPU_TEXT_BYTES];
+            bool is_missing = lacks(&frame->devices[d], figures[i].id);
+            gpu_choice_name(&frame->devices[d].facts, name, sizeof name);
+            all &= is_missing;
+            if (is_missing)
+                buf_printf(&who, "%s%s", who.length ? ", " : "", name);
+        }
+        if (who.length)
+            buf_printf(b, "%s%s", any ? ", " : "; without ", figures[i].word);
+        if (who.length && !all)
+            buf_printf(b, " (%s)", who.data);
+        any |= who.length > 0;
+        buf_done(&who);
+    }
+}
+
+/* "nvidia0 NVIDIA A100-SXM4-40GB, nvidia1 … (NVML, driver 550.54.14); without …" */
+static struct buf describe(const struct gpu_frame *frame)
 {
     struct buf b = {0};
-    for (size_t i = 0; i < frame->device_count;) {
-        const struct gpu_facts *facts = &frame->devices[i].facts;
-        size_t count = 0;
-        for (;
-             i < frame->device_count && strcmp(frame->devices[i].facts.vendor, facts->vendor) == 0;
-             i++)
-            count++;
-        buf_printf(&b, "%s%zu %s", b.length ? ", " : "", count, facts->vendor);
-        if (*facts->driver)
-            buf_printf(&b, " (driver %s)", facts->driver);
+    for (size_t first = 0, end; first < frame->device_count; first = end) {
+        end = group_end(frame, first);
+        for (size_t i = first; i < end; i++) {
+            const struct gpu_facts *facts = &frame->devices[i].facts;
+            char name[GPU_TEXT_BYTES];
+            gpu_choice_name(facts, name, sizeof name);
+            buf_printf(&b, "%s%s%s%s",
+                       i > first ? ", "
+                       : first   ? "; "
+                                 : "",
+                       name, *facts->name ? " " : "", facts->name);
+        }
+        const struct gpu_facts *facts = &frame->devices[first].facts;
+        buf_printf(&b, " (%s%s%s)", facts->means, *facts->driver ? ", driver " : "", facts->driver);
+        add_missing(&b, frame, first, end);
     }
-    finding_detail(f, "%s", b.data ? b.data : "");
-    buf_done(&b);
+    return b;
 }
 
 static bool tells_processes(const struct gpu_frame *frame)
@@ -57,18 +115,22 @@ static void ask(struct gpu_reader *r, bool likely, struct finding *f)
     gpu_reader_excuse(r, &why);
     bool says = gpu_reader_says(r, &why);
     if (frame.device_count) {
-        describe(f, &frame);
+        struct buf devices = describe(&frame);
+        const char *known = buf_failed(&devices) ? "" : devices.data;
         if (says)
-            finding_partly(f, "%s", why.sentence);
+            finding_partly(f, "%s; %s", known, why.sentence);
         else if (!tells_processes(&frame))
-            finding_partly(f, "devices answer, but do not tell which process uses them");
+            finding_partly(f, "%s; they do not tell which process uses them", known);
+        else
+            finding_detail(f, "%s", known);
+        buf_done(&devices);
     } else if (!has_frame && gpu_reader_vendors(r) != 0) {
         finding_missing(f, "the driver has not answered for %d s", BEGIN_MS / 1000);
         finding_remedy(f, "see what it writes to the kernel log: dmesg");
     } else {
         finding_missing(
             f, "%s", (says || likely) && *why.sentence ? why.sentence : "no GPU that has a driver");
-        finding_remedy(f, REMEDY);
+        finding_remedy(f, "%s", says ? "mend that, then see: toll doctor gpus" : REMEDY);
     }
     gpu_frame_done(&frame);
 }

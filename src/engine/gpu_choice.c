@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = GPU_TEXT_BYTES };
+enum { NAME_BYTES = GPU_TEXT_BYTES, SHORT_UUID = 12, LIST_BYTES = 380 };
 
 /* Cuts the next name off the list; false at its end. */
 static bool next_name(const char **list, char ret[NAME_BYTES])
@@ -50,13 +50,18 @@ static bool is_called(const struct gpu_facts *f, const char *name)
     snprintf(number, sizeof number, "%u", f->index);
     if (strcmp(name, number) == 0)
         return true;
-    return is_uuid(name) && strlen(name) > 4 && strncmp(f->uuid, name, strlen(name)) == 0;
+    if (!is_uuid(name) || strlen(name) <= 4)
+        return false;
+    /* ROCm writes GPU- in front of what the driver calls the unique id. */
+    const char *own_uuid = strcmp(f->vendor, "amd") == 0 ? name + 4 : name;
+    return strncmp(f->uuid, own_uuid, strlen(own_uuid)) == 0;
 }
 
+/* A list ends at -1, as CUDA reads it. */
 static bool is_in(const char *list, const struct gpu_facts *f)
 {
     char name[NAME_BYTES];
-    while (next_name(&list, name))
+    while (next_name(&list, name) && *name != '-')
         if (is_called(f, name))
             return true;
     return false;
@@ -190,14 +195,30 @@ bool gpu_choice_has(const struct gpu_choice *c, const struct gpu_device *devices
     return false;
 }
 
-static void list_devices(struct buf *b, const struct gpu_device *devices, size_t count)
+/* Of each the UUID, or its beginning, which will do; as many as a sentence has room for. */
+static void list_devices(struct buf *b, const struct gpu_device *devices, size_t count,
+                         int uuid_bytes)
 {
     for (size_t i = 0; i < count; i++) {
+        const struct gpu_facts *f = &devices[i].facts;
         char name[NAME_BYTES];
-        gpu_choice_name(&devices[i].facts, name, sizeof name);
-        buf_printf(b, "%s%s%s%s%s", i ? ", " : "", name, *devices[i].facts.uuid ? " (" : "",
-                   devices[i].facts.uuid, *devices[i].facts.uuid ? ")" : "");
+        gpu_choice_name(f, name, sizeof name);
+        if (b->length + strlen(name) + strlen(f->uuid) > LIST_BYTES && uuid_bytes < NAME_BYTES) {
+            buf_printf(b, " and %zu more", count - i);
+            return;
+        }
+        buf_printf(b, "%s%s%s%.*s%s", i ? ", " : "", name, *f->uuid ? " (" : "", uuid_bytes,
+                   f->uuid, *f->uuid ? ")" : "");
     }
+}
+
+static void list_all(struct buf *b, const struct gpu_device *devices, size_t count)
+{
+    list_devices(b, devices, count, NAME_BYTES);
+    if (b->length <= LIST_BYTES)
+        return;
+    buf_clear(b);
+    list_devices(b, devices, count, SHORT_UUID);
 }
 
 int gpu_choice_check(const struct gpu_choice *c, const struct gpu_device *devices, size_t count,
@@ -212,7 +233,7 @@ int gpu_choice_check(const struct gpu_choice *c, const struct gpu_device *device
         if (is_there)
             continue;
         struct buf there = {0};
-        list_devices(&there, devices, count);
+        list_all(&there, devices, count);
         int r = err_set(e, -EINVAL, "there is no GPU '%s'; there are: %s", name,
                         count && there.data ? there.data : "none at all");
         buf_done(&there);

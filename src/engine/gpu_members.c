@@ -2,26 +2,48 @@
  * What the processes of targets have of GPUs. */
 #include "engine/gpus.h"
 
-/* What the chosen devices tell of every process. One that is lost tells nothing. */
-static unsigned told(const struct gpus *g)
+/* What all chosen devices tell of every process: a sum that leaves one of them out is none. A
+ * divided one is its instances. */
+struct told {
+    bool memory, share;
+    bool busy;  /* one counts engine time at least … */
+    bool users; /* … and all say who uses them */
+};
+
+static struct told told(const struct gpus *g)
 {
-    unsigned tells = 0;
-    for (unsigned i = 0; i < g->frame.device_count; i++)
-        if (gpu_things_chosen(&g->things, i))
-            tells |= g->frame.devices[i].tells;
-    return tells;
+    struct told all = {.memory = true, .share = true, .users = true};
+    bool any = false;
+    for (unsigned i = 0; i < g->frame.device_count; i++) {
+        const struct gpu_device *d = &g->frame.devices[i];
+        if (!gpu_things_chosen(&g->things, i) || d->is_divided)
+            continue;
+        any = true;
+        all.memory &= (d->tells & GPU_TELLS_MEMORY) != 0;
+        all.share &= (d->tells & (GPU_TELLS_SHARE | GPU_TELLS_BUSY)) != 0;
+        all.busy |= (d->tells & GPU_TELLS_BUSY) != 0;
+        all.users &= d->tells != 0;
+    }
+    return any ? all : (struct told){0};
+}
+
+/* It has used a GPU for a time that nobody counts. */
+static bool has_untold_time(const struct member *m)
+{
+    return m->process.denied & BIT(process_gpu_seconds);
 }
 
 /* Whoever is not listed has nothing. Engine time is a counter, and stays what it was. */
-static void begin_member(struct member *m, unsigned tells)
+static void begin_member(struct member *m, const struct told *told)
 {
     struct row *own = &m->process.own;
+    m->gpus = 0;
     own->present &= ~(BIT(process_gpu_memory_bytes) | BIT(process_gpu_utilization_ratio));
-    if (tells & GPU_TELLS_MEMORY)
+    if (told->memory)
         row_put_u64(own, process_gpu_memory_bytes, 0);
-    if (tells & (GPU_TELLS_SHARE | GPU_TELLS_BUSY))
+    if (told->share)
         row_put_double(own, process_gpu_utilization_ratio, 0);
-    if ((tells & GPU_TELLS_BUSY) && !row_has(own, process_gpu_seconds))
+    if (told->busy && told->users && !row_has(own, process_gpu_seconds) && !has_untold_time(m))
         row_put_u64(own, process_gpu_seconds, 0);
 }
 
@@ -55,15 +77,38 @@ static void sum_busy(struct toll_tracker *t)
     const struct gpu_uses *u = &t->gpus.uses;
     for (size_t i = 0; i < u->count; i++) {
         struct member *m = members_find(&t->members, u->items[i].pid);
-        if (m)
+        if (m && !has_untold_time(m))
             row_put_u64(&m->process.own, process_gpu_seconds, 0);
     }
     for (size_t i = 0; i < u->count; i++) {
         struct member *m = members_find(&t->members, u->items[i].pid);
-        if (m)
+        if (m && !has_untold_time(m))
             row_put_u64(&m->process.own, process_gpu_seconds,
                         row_u64(&m->process.own, process_gpu_seconds) + u->items[i].total_ns);
     }
+}
+
+static void add_memory(struct row *own, const struct gpu_process *p)
+{
+    if (!row_has(own, process_gpu_memory_bytes))
+        return;
+    if (p->has_memory)
+        row_put_u64(own, process_gpu_memory_bytes,
+                    sum_u64(row_u64(own, process_gpu_memory_bytes), p->memory_bytes));
+    else
+        row_unknown(own, process_gpu_memory_bytes);
+}
+
+/* Its time cannot be told just now; or never, where it is not counted: then what other devices
+ * count is not all of it. */
+static void miss_busy(struct toll_tracker *t, struct member *m, const struct gpu_process *p)
+{
+    bool is_counted = t->gpus.frame.devices[p->device].tells & GPU_TELLS_BUSY && !p->is_uncounted;
+    bool was_told = gpu_uses_keep(&t->gpus.uses, p);
+    if (!is_counted)
+        m->process.denied |= BIT(process_gpu_seconds);
+    if (!is_counted || !was_told)
+        row_unknown(&m->process.own, process_gpu_seconds);
 }
 
 static void add_process(struct toll_tracker *t, struct member *m, const struct gpu_process *p)
@@ -72,19 +117,13 @@ static void add_process(struct toll_tracker *t, struct member *m, const struct g
     unsigned tells = t->gpus.frame.devices[p->device].tells;
     if (!p->has_left)
         m->gpus |= BIT(p->device & 63);
-    if ((tells & GPU_TELLS_MEMORY) && row_has(own, process_gpu_memory_bytes)) {
-        if (p->has_memory)
-            row_put_u64(own, process_gpu_memory_bytes,
-                        row_u64(own, process_gpu_memory_bytes) + p->memory_bytes);
-        else
-            row_unknown(own, process_gpu_memory_bytes);
-    }
+    add_memory(own, p);
     if (tells & GPU_TELLS_SHARE)
         add_share(own, p->has_share, p->share);
     if (p->has_busy)
         add_busy(t, m, p);
     else
-        gpu_uses_keep(&t->gpus.uses, p);
+        miss_busy(t, m, p);
 }
 
 static void fill_in(struct toll_tracker *t)
@@ -106,12 +145,12 @@ void gpus_members(struct toll_tracker *t)
     struct gpus *g = &t->gpus;
     if (!g->reader || !t->members_changed)
         return;
-    unsigned tells = told(g);
-    g->is_known = g->is_fresh && tells && !gpu_things_are_unclear(&g->things, &g->frame);
-    for (size_t i = 0; i < t->members.count; i++) {
-        t->members.order[i]->gpus = 0;
-        begin_member(t->members.order[i], g->is_known ? tells : 0);
-    }
+    struct told all = told(g);
+    g->is_known = g->is_fresh && all.users && !gpu_things_are_unclear(&g->things, &g->frame);
+    if (!g->is_known)
+        all = (struct told){0};
+    for (size_t i = 0; i < t->members.count; i++)
+        begin_member(t->members.order[i], &all);
     if (g->is_known)
         fill_in(t);
 }

@@ -51,15 +51,25 @@ void gpu_things_meet(struct gpu_things *t, const struct gpu_frame *f, const stru
     }
 }
 
+/* Both count from the beginning of the run, not from what was read first. */
+static void put_counter(struct measured *m, enum metric_id id, uint64_t value_ns)
+{
+    row_put_u64(&m->base, id, 0);
+    row_put_u64(&m->read, id, value_ns);
+}
+
 static void count_idle(struct gpu_thing *thing, const struct row *row, uint64_t span_ns)
 {
     if (row_has(row, gpu_utilization_ratio)) {
-        thing->has_idle = true;
+        thing->is_watched = true;
+        thing->watched_ns += span_ns;
         if (row_value(row, gpu_utilization_ratio).d == 0)
             thing->idle_ns += span_ns;
     }
-    if (thing->has_idle)
-        row_put_u64(&thing->measured.read, gpu_idle_seconds, thing->idle_ns);
+    if (!thing->is_watched)
+        return;
+    put_counter(&thing->measured, gpu_watched_seconds, thing->watched_ns);
+    put_counter(&thing->measured, gpu_idle_seconds, thing->idle_ns);
 }
 
 /* Somebody uses the device, and it cannot be told who. */
@@ -87,9 +97,6 @@ void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t sp
         struct gpu_thing *thing = t->items[i];
         if (!gpu_things_chosen(t, i) || f->devices[i].is_lost)
             continue;
-        /* The counter begins with the run, not with what was read first. */
-        if (!row_has(&thing->measured.base, gpu_idle_seconds))
-            row_put_u64(&thing->measured.base, gpu_idle_seconds, 0);
         thing->measured.read = f->devices[i].row;
         count_idle(thing, &f->devices[i].row, span_ns);
         if (has_unknown(f, i))
@@ -205,11 +212,12 @@ const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process
     return use;
 }
 
-void gpu_uses_keep(struct gpu_uses *u, const struct gpu_process *p)
+bool gpu_uses_keep(struct gpu_uses *u, const struct gpu_process *p)
 {
     struct gpu_use *use = find(u, p);
     if (use)
         use->is_there = true;
+    return use;
 }
 
 void gpu_uses_done(struct gpu_uses *u)

@@ -2,6 +2,7 @@
  * GPUs as things of the machine, and what processes have used of them. */
 #pragma once
 
+#include "base/open_files.h"
 #include "engine/gpu_choice.h"
 
 /* A GPU: it stays where it is in memory until the end of the run. */
@@ -10,8 +11,8 @@ struct gpu_thing {
     struct gpu_facts facts; /* labels point into it */
     char index[16];
     bool is_chosen;
-    uint64_t idle_ns;
-    bool has_idle;
+    uint64_t watched_ns, idle_ns;
+    bool is_watched; /* its utilisation was known at least once */
 };
 
 struct gpu_things {
@@ -40,8 +41,9 @@ struct gpu_reader;
 /* All that a tracker has to do with GPUs. */
 struct gpus {
     struct gpu_choice choice;
-    struct gpu_reader *reader; /* owned, NULL: GPUs are not read */
-    struct gpu_frame frame;    /* the newest */
+    struct gpu_reader *reader;      /* owned, NULL: GPUs are not read */
+    struct open_files files_before; /* … of this program, before it began */
+    struct gpu_frame frame;         /* the newest */
     struct gpu_things things;
     struct gpu_uses uses;
     bool is_unseen; /* the frame came before the first tick */
@@ -82,6 +84,6 @@ void gpu_uses_end(struct gpu_uses *u, const struct gpu_frame *f);
 const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process *p,
                                     bool from_birth, uint64_t now_ns);
 
-/* It is there, and its counter cannot be told this time. */
-void gpu_uses_keep(struct gpu_uses *u, const struct gpu_process *p);
+/* It is there, and its counter cannot be told this time. Whether it was told before. */
+bool gpu_uses_keep(struct gpu_uses *u, const struct gpu_process *p);
 void gpu_uses_done(struct gpu_uses *u);

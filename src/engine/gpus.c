@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* A driver's figures are of the last second at most: longer a frame does not hold. */
+/* A driver's figures are of the last second at most: longer a frame does not hold, unless the next
+ * one cannot be there yet. */
 #define HOLDS_NS (1500 * NS_PER_MS)
 #define LATE_NS  NS_PER_SECOND
 
@@ -63,6 +64,7 @@ static int start(struct toll_tracker *t)
 {
     if (t->gpus.reader)
         return 0;
+    open_files_note(&t->gpus.files_before);
     return gpu_reader_start(&t->gpus.reader, &t->root, gpu_vendors, t->gpus.choice.is_asked);
 }
 
@@ -90,6 +92,12 @@ int gpus_check(struct toll_tracker *t, struct toll_error *e)
     return err_set(e, -ENODEV, "there is no GPU here%s%s", *why.sentence ? ": " : "", why.sentence);
 }
 
+void gpus_hide_files(struct toll_tracker *t)
+{
+    if (t->gpus.reader)
+        open_files_hide_new(&t->gpus.files_before);
+}
+
 void gpus_open(struct toll_tracker *t)
 {
     if (!is_on(t))
@@ -104,8 +112,10 @@ void gpus_open(struct toll_tracker *t)
 void gpus_close(struct toll_tracker *t)
 {
     struct gpus *g = &t->gpus;
-    gpu_reader_free(g->reader, END_MS);
+    bool has_begun = g->reader && gpu_reader_vendors(g->reader) != -EAGAIN;
+    gpu_reader_free(g->reader, has_begun ? END_MS : 0);
     g->reader = NULL;
+    open_files_done(&g->files_before);
     gpu_frame_done(&g->frame);
     gpu_things_done(&g->things);
     gpu_uses_done(&g->uses);
@@ -163,6 +173,27 @@ void gpus_ask(struct toll_tracker *t, uint64_t due_ns)
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
+static void tell_late(struct toll_tracker *t)
+{
+    struct gpus *g = &t->gpus;
+    const struct gpu_vendor *with;
+    uint64_t busy_ns = gpu_reader_busy_ns(g->reader, &with);
+    if (busy_ns <= LATE_NS || !with || g->late_told)
+        return;
+    g->late_told = true;
+    if (gpu_reader_vendors(g->reader) < 0)
+        outputs_note(t,
+                     "the driver of %s GPUs (%s) takes long to begin: until it does, no figures of "
+                     "GPUs are known",
+                     with->name, with->means);
+    else
+        outputs_note(
+            t,
+            "%s GPUs (%s) do not answer in time: while they do not, no figures of GPUs are "
+            "known",
+            with->name, with->means);
+}
+
 static void tell(struct toll_tracker *t)
 {
     struct gpus *g = &t->gpus;
@@ -174,15 +205,7 @@ static void tell(struct toll_tracker *t)
         gpu_reader_excuse(g->reader, &said);
         outputs_note(t, "there is no GPU here%s%s", *said.sentence ? ": " : "", said.sentence);
     }
-    uint64_t busy_ns = gpu_reader_busy_ns(g->reader);
-    if (busy_ns > LATE_NS && !g->late_told) {
-        g->late_told = true;
-        outputs_note(t, gpu_reader_vendors(g->reader) < 0
-                            ? "the driver of the GPUs takes long to begin: until it does, their "
-                              "figures are not known"
-                            : "the GPUs do not answer in time: while they do not, their figures "
-                              "are not known");
-    }
+    tell_late(t);
 }
 
 static void take(struct toll_tracker *t)
@@ -210,7 +233,7 @@ void gpus_tick(struct toll_tracker *t)
     struct gpus *g = &t->gpus;
     if (!g->reader)
         return;
-    if ((t->frame.last || t->is_probe) && gpu_reader_vendors(g->reader) != 0) {
+    if ((t->frame.last || t->is_probe) && gpu_reader_vendors(g->reader) > 0) {
         gpus_ask(t, 0);
         gpu_reader_wait_frame(g->reader, t->is_probe ? ASKED_MS : LAST_FRAME_MS);
     }
@@ -218,7 +241,7 @@ void gpus_tick(struct toll_tracker *t)
     tell(t);
     bool was_fresh = g->is_fresh;
     g->is_fresh = g->frame.device_count &&
-                  left_u64(t->frame.mono_ns, g->frame.ended_ns) <= HOLDS_NS;
+                  left_u64(t->frame.mono_ns, g->frame.ended_ns) <= HOLDS_NS + g->frame.rest_ns;
     t->members_changed |= g->is_new || was_fresh != g->is_fresh;
     if (g->is_fresh)
         gpu_things_sum(&g->things, &g->frame, &t->machine.system.read);

@@ -11,6 +11,9 @@ int gpus_take(struct toll_tracker *t, const char *choice, struct toll_error *e);
  * beginning, where the driver does not take long: energy counts from the first reading on. */
 int gpus_check(struct toll_tracker *t, struct toll_error *e);
 
+/* A command does not inherit what a driver's library has opened. */
+void gpus_hide_files(struct toll_tracker *t);
+
 /* Begins to read, and ends it. */
 void gpus_open(struct toll_tracker *t);
 void gpus_close(struct toll_tracker *t);

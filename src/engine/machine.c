@@ -79,6 +79,12 @@ static void collect(struct toll_tracker *t)
     }
 }
 
+/* Counters of energy began with a driver, or wrap around: what they had before is not the run's. */
+static bool counts_from_start(const struct toll_tracker *t, const struct measured *m)
+{
+    return t->options.since_start && m->entity.kind != ENTITY_GPU && m->entity.kind != ENTITY_RAPL;
+}
+
 void machine_tick(struct toll_tracker *t)
 {
     struct machine *m = &t->machine;
@@ -91,7 +97,7 @@ void machine_tick(struct toll_tracker *t)
         struct measured *thing = m->list.items[i];
         if (!thing->number)
             thing->number = ++m->numbered;
-        settle(thing, t->options.since_start, t->frame.mono_ns);
+        settle(thing, counts_from_start(t, thing), t->frame.mono_ns);
     }
     t->frame.machine = m->list.items;
     t->frame.machine_count = m->list.count;

@@ -18,8 +18,10 @@ static struct evidence gather(struct toll_tracker *t, const struct target *g)
         .all_reaped = g->is_launched && t->reaper.main_reaped && t->reaper.no_children_left,
         .auto_reaping = l->losing || l->ignoring || verdicts_has_hidden(t),
         .peak_is_exact = t->reaper.peak_is_exact,
-        /* Counters come to light when the process is reaped; a gauge was without it. */
-        .denied = l->denied | (s->denied & (l->folds[FOLD_SUM] | l->folds[FOLD_ONCE])),
+        /* Counters come to light when the process is reaped; a gauge was without it, and so is
+         * what no kernel hands on. */
+        .denied = l->denied | (s->denied & (l->folds[FOLD_SUM] | l->folds[FOLD_ONCE] |
+                                            BIT(process_gpu_seconds))),
         .main_at_end = l->main_fresh,
         .of_cgroup = g->cgroup_bits,
         .cgroup_is_gone = g->cgroup && g->ended,

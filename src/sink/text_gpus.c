@@ -21,20 +21,33 @@ static void add_mean(struct buf *b, const struct thing_summary *t, enum metric_i
     buf_puts(b, tail);
 }
 
-/* Of the time that was measured: what a GPU that costs money did not do. */
+/* A driver that was late, or silent for a while: of all the time it cannot be told. */
+static void add_watched(struct buf *b, uint64_t watched_ns, uint64_t elapsed_ns)
+{
+    const struct metric *m = metric_of(gpu_watched_seconds);
+    if (watched_ns >= elapsed_ns / 10 * 9)
+        return;
+    buf_puts(b, " that is known of it, ");
+    human_number(b, m, (double)watched_ns / 1e9);
+    buf_puts(b, " of ");
+    human_number(b, m, (double)elapsed_ns / 1e9);
+}
+
+/* What a GPU that costs money did not do, in a line; the most it did is in the table. */
 static void add_idle(struct sink *s, const struct summary *summary, const struct thing_summary *t)
 {
     const struct series *idle = series_of(t, gpu_idle_seconds);
-    if (!idle || !summary->elapsed_ns ||
+    const struct series *watched = series_of(t, gpu_watched_seconds);
+    if (!idle || !watched || !watched->last.u ||
         !(s->selection.of[ENTITY_GPU] >> (gpu_idle_seconds - gpu_first) & 1))
         return;
     struct buf b = {0};
     buf_printf(&b, "%s idled ", entity_name(&t->thing->entity));
-    double share = (double)idle->last.u / (double)summary->elapsed_ns;
-    buf_double_fixed(&b, (share > 1 ? 1 : share) * 100, 0);
+    buf_double_fixed(&b, (double)idle->last.u / (double)watched->last.u * 100, 0);
     buf_puts(&b, " % of the time");
-    add_mean(&b, t, gpu_utilization_ratio, "; on average it was busy for ", " of it");
-    add_mean(&b, t, gpu_power_watts, " and drew ", "");
+    add_watched(&b, watched->last.u, summary->elapsed_ns);
+    add_mean(&b, t, gpu_utilization_ratio, "; on average ", " busy");
+    add_mean(&b, t, gpu_power_watts, ", ", "");
     if (!buf_failed(&b))
         text_paragraph(s, "the GPU ", b.data);
     buf_done(&b);

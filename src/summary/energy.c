@@ -21,11 +21,21 @@ static bool total_of(const struct thing_summary *t, enum metric_id id, double *r
     return true;
 }
 
+/* Intel's GPUs inside of a processor stand at this address, and have no counter: they are part of
+ * its package. */
+static bool is_in_package(const struct entity *e)
+{
+    const char *vendor = label_of(e, "vendor"), *pci = label_of(e, "pci");
+    return vendor && pci && strcmp(vendor, "intel") == 0 && strcmp(pci, "0000:00:02.0") == 0;
+}
+
 static void add_gpu(struct energy *e, const struct thing_summary *t)
 {
     double joules;
     if (label_of(&t->thing->entity, "instance"))
         return; /* the whole board has the counter */
+    if (is_in_package(&t->thing->entity))
+        return;
     if (!e->has_gpus)
         e->has_gpus = e->knows_gpus = true;
     if (total_of(t, gpu_energy_joules, &joules))

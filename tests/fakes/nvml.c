@@ -5,15 +5,19 @@
  *
  *   gpus 8              how many there are
  *   stride 24           bytes of a process in the lists: 16, 24 or 32
- *   KEY VALUE           a figure of every GPU, or of one: 3.KEY VALUE; of an instance: 3:1.KEY
- * VALUE error.KEY CODE      what the function of that figure returns, likewise with 3. in front
- *   slow.KEY MS         how long it takes
+ *   written 16          … of which the driver writes so many
+ *   KEY VALUE           a figure of every GPU, of one (3.KEY VALUE), or of an instance (3:1.KEY)
+ *   error.KEY CODE      what the function of that figure returns, likewise with 3. in front
+ *   slow.KEY MS         how long it takes; slow.load: how long it takes to load the library
+ *   crash.KEY 1         it ends the program that calls it
+ *   leak 1              at the beginning it opens a file that children inherit
  *   3.compute PID BYTES a process on GPU 3; also graphics, mps; BYTES may be "none"
  *   3.sample PID SM US  what it used of the GPU's time, at that time
  *   3.mig 2             it is divided into so many instances
  *
  * Compiled with FAKE_OLD it is a library of an old driver, with FAKE_STUB it has next to nothing.
  */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,15 +100,28 @@ static unsigned long long number(const void *handle, const char *key, unsigned l
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+static void be_slow(const void *handle, const char *key)
+{
+    const char *slow = find(handle, "slow.", key);
+    if (!slow)
+        return;
+    long ms = strtol(slow, NULL, 10);
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* With the lock of the loader held, as whatever a library does when it is loaded. */
+__attribute__((constructor)) static void load(void)
+{
+    be_slow(NULL, "load");
+}
+
 /* What a function returns before it does anything. */
 static int begin(const void *handle, const char *key)
 {
-    const char *slow = find(handle, "slow.", key);
-    if (slow) {
-        long ms = strtol(slow, NULL, 10);
-        struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-        nanosleep(&time, NULL);
-    }
+    be_slow(handle, key);
+    if (find(handle, "crash.", key))
+        abort();
     const char *error = find(handle, "error.", key);
     return error ? (int)strtol(error, NULL, 10) : OK;
 }
@@ -142,6 +159,8 @@ static int small_figure(const void *handle, const char *key, unsigned *ret)
 
 EXPORT int NEWEST(nvmlInit)(void)
 {
+    if (number(NULL, "leak", 0) && open("/dev/null", O_RDONLY) < 0)
+        return NOT_SUPPORTED;
     return begin(NULL, "init");
 }
 
@@ -231,7 +250,7 @@ static int list(void *device, const char *key, unsigned *count, unsigned char *i
         unsigned pid = (unsigned)strtoul(line(words, i), &rest, 10);
         uint64_t used = strncmp(rest, " none", 5) == 0 ? UINT64_MAX : strtoull(rest, NULL, 10);
         unsigned char *entry = infos + i * stride;
-        memset(entry, 0xFF, stride);
+        memset(entry, 0xFF, number(NULL, "written", stride));
         memcpy(entry, &pid, sizeof pid);
         memcpy(entry + 8, &used, sizeof used);
     }

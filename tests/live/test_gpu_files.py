@@ -16,18 +16,20 @@ VISIBLE = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVIC
 UNSHARE = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
 PCI = "0000:03:00.0"
 
-# fdinfo VALUES…: this shell has the card open as client 1, and the kernel says so.
-# say VALUES…: what it says of the client from now on.
+# open_card VALUES…: this shell has the card open as client 1, and the kernel says so.
+# say VALUES…: what it says of the client from now on; with TWICE set, behind two descriptors.
 PRELUDE = r"""
 say() {
     printf 'pos:\t0\ndrm-driver:\t%s\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\n' "$DRIVER" >"$D/new"
     printf '%s\n' "$@" >>"$D/new"
+    [ -z "$TWICE" ] || cp "$D/new" "$D/fdinfo/8"
     mv "$D/new" "$D/fdinfo/7"
 }
 open_card() {
     mkdir -p "$D/dri" "$D/fdinfo"
     : >"$D/dri/renderD128"
     exec 7<"$D/dri/renderD128"
+    [ -z "$TWICE" ] || exec 8<&7
     say "$@"
     mount --bind "$D/fdinfo" "/proc/$$/fdinfo"
 }
@@ -54,7 +56,7 @@ def card(driver, number=0, pci=PCI):
             f"DRIVER={driver}\nPCI_ID=1002:73BF\nPCI_SLOT_NAME={pci}"}
 
 
-def run(tmp_path, files, script, driver=""):
+def run(tmp_path, files, script, driver="", **variables):
     """The summary of a job in a machine with these files below /sys/class."""
     write(tmp_path / "class", files)
     job = tmp_path / "job"
@@ -65,7 +67,7 @@ def run(tmp_path, files, script, driver=""):
     outer = (f"mount --bind {shlex.quote(str(tmp_path / 'class'))} /sys/class && "
              f"exec {shlex.join(toll)}")
     env = {k: v for k, v in os.environ.items() if k not in VISIBLE}
-    env.update(D=str(tmp_path), DRIVER=driver)
+    env.update(D=str(tmp_path), DRIVER=driver, **variables)
     done = subprocess.run([*UNSHARE, "sh", "-c", outer], env=env, timeout=GUARD,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -149,6 +151,105 @@ sleep 0.8
     main = run(tmp_path, files, script)["target"]["main"]
     assert main["gpu_memory_bytes"]["max"] == 1 << 30
     assert main["gpu_utilization_ratio"]["max"] == 0.25
+    # How long its queues ran is told nowhere: 0 it was not.
+    assert main["gpu_seconds"]["quality"] in ("lower bound", "unknown")
+
+
+def test_rocm_on_two_gpus(tmp_path):
+    """What KFD and fdinfo both tell counts once; each GPU for itself."""
+    files = {**AMD, **card("amdgpu", 1, "0000:83:00.0"),
+             "kfd/kfd/topology/nodes/0/gpu_id": "0",
+             "kfd/kfd/topology/nodes/0/properties": "simd_count 0\nlocation_id 0",
+             "kfd/kfd/topology/nodes/1/gpu_id": "11",
+             "kfd/kfd/topology/nodes/1/properties":
+             "simd_count 416\nsimd_per_cu 4\nlocation_id 768\ndomain 0",
+             "kfd/kfd/topology/nodes/2/gpu_id": "22",
+             "kfd/kfd/topology/nodes/2/properties":
+             "simd_count 416\nsimd_per_cu 4\nlocation_id 33536\ndomain 0"}
+    script = r"""
+mkdir -p "$D/class/kfd/kfd/proc/$$"
+echo 3000000 >"$D/class/kfd/kfd/proc/$$/vram_11"
+echo 40000 >"$D/class/kfd/kfd/proc/$$/vram_22"
+open_card 'drm-memory-vram: 1024 KiB' 'drm-engine-gfx: 5 ns'
+sleep 0.8
+"""
+    main = run(tmp_path, files, script, "amdgpu")["target"]["main"]
+    assert main["gpu_memory_bytes"]["max"] == 3040000
+    assert main["gpus"]["max"] == 2
+
+
+def test_card_that_is_taken_out(tmp_path):
+    script = r"""
+sleep 0.5
+mv "$D/class/drm/card0" "$D/gone"
+sleep 0.6
+"""
+    summary = run(tmp_path, AMD, script)
+    assert gpu(summary, "amd0")["utilization_ratio"]["last"] == 0.37
+    assert len([n for n in summary["notes"] if "AMD's GPU 0 (0000:03:00.0) is gone" in n]) == 1
+
+
+@pytest.mark.parametrize("driver, values", [
+    ("amdgpu", ["drm-memory-vram: 2048 KiB", "drm-engine-gfx: 70000000 ns"]),
+    ("i915", ["drm-resident-local0: 2 MiB", "drm-engine-render: 70000000 ns",
+              "drm-engine-capacity-render: 1"]),
+    ("xe", ["drm-resident-vram0: 2 MiB", "drm-cycles-rcs: 5", "drm-total-cycles-rcs: 100"]),
+])
+def test_client_behind_two_descriptors(tmp_path, driver, values):
+    """A descriptor that was duplicated is the same client."""
+    said = " ".join(f"'{v}'" for v in values)
+    target = run(tmp_path, card(driver), f"open_card {said}\nsleep 0.8", driver, TWICE="1")["target"]
+    assert target["combined"]["gpu_memory_bytes"]["max"] == 2 << 20
+    assert target["combined"]["gpus"]["max"] == 1
+    if driver != "xe":  # whose cycles stand still here: how long one is cannot be told
+        assert target["combined"]["gpu_seconds"]["total"] == 0.07
+
+
+def test_two_vendors(tmp_path):
+    """Side by side; what the job has is the sum, unless one of them does not tell."""
+    library = tmp_path / "nvml"
+    library.write_text("gpus 1\nutilization 10\n")
+    script = r"""
+open_card 'drm-memory-vram: 1024 KiB' 'drm-engine-gfx: 5000000 ns'
+printf 'gpus 1\nutilization 10\n0.compute %d 300\n' $$ >"$FAKE_NVML.new"; mv "$FAKE_NVML.new" "$FAKE_NVML"
+sleep 0.6
+printf 'gpus 1\nutilization 10\nerror.compute 4\nerror.sample 4\n' >"$FAKE_NVML.new"; mv "$FAKE_NVML.new" "$FAKE_NVML"
+sleep 0.6
+"""
+    summary = run(tmp_path, AMD, script, "amdgpu", FAKE_NVML=str(library),
+                  LD_LIBRARY_PATH=str(pathlib.Path(os.environ["TOLL_BUILD"]) / "tests/fakes/nvml"))
+    assert sorted(g["name"] for g in summary["gpus"]) == ["amd0", "nvidia0"]
+    main = summary["target"]["main"]
+    assert main["gpu_memory_bytes"]["max"] == (1 << 20) + 300
+    assert main["gpus"]["max"] == 2
+    # What it had of NVIDIA's GPU is counted by nobody: AMD's alone is a lower bound at best.
+    assert main["gpu_seconds"]["quality"] in ("lower bound", "unknown")
+
+
+def test_energy_of_the_run(tmp_path):
+    """GPUs and processors, each by its own counter."""
+    files = {**card("xe"),
+             "drm/card0/device/hwmon/hwmon4/name": "xe",
+             "drm/card0/device/hwmon/hwmon4/energy1_input": "5000000",
+             "powercap/intel-rapl:0/name": "package-0",
+             "powercap/intel-rapl:0/energy_uj": "1000000",
+             "powercap/intel-rapl:0/max_energy_range_uj": "262143328850"}
+    script = r"""
+sleep 0.5
+echo 7500000 >"$D/class/drm/card0/device/hwmon/hwmon4/energy1_input"
+echo 2250000 >"$D/class/powercap/intel-rapl:0/energy_uj"
+sleep 0.5
+"""
+    summary = run(tmp_path, files, script)
+    assert summary["run_joules"] == {"gpu": 2.5, "processor": 1.25, "total": 3.75}
+
+
+def test_gpu_inside_of_a_processor(tmp_path):
+    """It has no counter: its energy is the package's, and known all the same."""
+    files = {**card("i915", pci="0000:00:02.0"), **card("xe", 1, "0000:03:00.0"),
+             "drm/card1/device/hwmon/hwmon4/name": "xe",
+             "drm/card1/device/hwmon/hwmon4/energy1_input": "5000000"}
+    assert run(tmp_path, files, "sleep 0.5")["run_joules"]["gpu"] == 0
 
 
 def test_intel(tmp_path):

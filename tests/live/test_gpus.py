@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import time
 
 import pytest
@@ -36,6 +37,13 @@ SAID = {
     "memory_used_bytes": 1073741824, "memory_reserved_bytes": 524288000, "power_watts": 250.5,
     "temperature_celsius": 71, "clock_sm_hertz": 1410000000, "clock_memory_hertz": 1215000000,
     "encoder_ratio": 0.05, "decoder_ratio": 0.07, "throttled": 1,
+}
+# Every error of the published interface that a function may return.
+CODES = [1, 2, 3, 4, 6, 7, 9, 12, 13, 15, 17, 18, 25, 27, 999]
+# What one function tells.
+TOGETHER = {
+    "utilization": ("utilization_ratio", "memory_controller_ratio"),
+    "memory_total": ("memory_total_bytes", "memory_used_bytes", "memory_reserved_bytes"),
 }
 # Long enough for some frames, of which there are ten in a second at most.
 JOB = ["sleep", "0.5"]
@@ -184,28 +192,55 @@ def test_memory_not_available_is_unknown(place):
     assert last["target"]["combined"]["gpu_memory_bytes"] is None
 
 
-@pytest.mark.parametrize("code", [1, 2, 3, 4, 6, 7, 9, 12, 13, 15, 17, 18, 25, 27, 999])
-def test_errors_of_the_beginning(root_or_user, code):
-    result = Driver(root_or_user, f"gpus 1\nerror.init {code}\n").run("--gpus", "all",
-                                                                      job=["sleep", "0.2"])
+@pytest.mark.parametrize("call", ["init", "count"])
+@pytest.mark.parametrize("code", CODES)
+def test_errors_of_the_beginning(root_or_user, call, code):
+    result = Driver(root_or_user, f"gpus 1\nerror.{call} {code}\n").run("--gpus", "all",
+                                                                        job=["sleep", "0.2"])
     assert result.status == 0
     assert "gpus" not in result.summary
     assert [n for n in result.notes if f"error {code}," in n], result.notes
 
 
-@pytest.mark.parametrize("code", [3, 4, 15, 999])
-def test_errors_of_a_figure(root_or_user, code):
-    facts = f"gpus 2\n{FIGURES}0.error.power {code}\n"
-    result = Driver(root_or_user, facts).run("--gpus", "all")
-    whole = gpu(result, "nvidia1")
-    assert whole["power_watts"]["max"] == 250.5
-    if code == 15:  # all of it is gone
-        assert names(result) == ["nvidia1"]
-        assert [n for n in result.notes if "is lost" in n]
-    else:
-        hit = gpu(result, "nvidia0")
-        assert hit["power_watts"] == {"quality": "unknown", "from": ""}
-        assert hit["utilization_ratio"]["max"] == 0.63
+def test_one_of_several_does_not_answer(root_or_user):
+    result = Driver(root_or_user, f"gpus 3\n{FIGURES}1.error.handle 15\n").run("--gpus", "all")
+    assert names(result) == ["nvidia0", "nvidia2"]
+    assert [n for n in result.notes if "GPU 1 does not answer (error 15" in n]
+
+
+@pytest.mark.parametrize("key, metric", [
+    ("utilization", "utilization_ratio"), ("memory_total", "memory_used_bytes"),
+    ("power", "power_watts"), ("energy", "energy_joules"), ("temperature", "temperature_celsius"),
+    ("clock_sm", "clock_sm_hertz"), ("clock_memory", "clock_memory_hertz"),
+    ("encoder", "encoder_ratio"), ("decoder", "decoder_ratio"), ("throttle", "throttled"),
+    ("compute", "processes")])
+def test_errors_of_a_figure(root_or_user, key, metric):
+    """Each GPU fails with another code: that figure is unknown, all others are as they were told;
+    but code 15 means that all of the GPU is gone."""
+    facts = "".join(f"{i}.error.{key} {code}\n" for i, code in enumerate(CODES))
+    result = Driver(root_or_user, f"gpus {len(CODES) + 1}\n{FIGURES}{facts}").run("--gpus", "all")
+    lost = CODES.index(15)
+    assert names(result) == [f"nvidia{i}" for i in range(len(CODES) + 1) if i != lost]
+    assert [n for n in result.notes if f"GPU {lost} (GPU-fake-{lost}) is lost" in n]
+    for name in names(result):
+        known = name == f"nvidia{len(CODES)}"
+        figures = gpu(result, name)
+        if not known:
+            assert figures[metric] == {"quality": "unknown", "from": ""}, name
+        for other, value in SAID.items():
+            if known or other not in TOGETHER.get(key, (metric,)):
+                assert figures[other]["max"] == value, (name, other)
+
+
+def test_every_lost_gpu_is_told(root_or_user):
+    place = root_or_user
+    driver = Driver(place, "gpus 3\nutilization 50\n")
+    script = ('sleep 0.4; printf "gpus 3\\nutilization 50\\n0.error.utilization 15\\n'
+              '2.error.utilization 15\\n" >$FAKE_NVML; sleep 0.8')
+    result = driver.run("--gpus", "all", job=["sh", "-c", script])
+    told = sorted(n.split("(")[0] for n in result.notes if "is lost" in n)
+    assert told == ["NVIDIA's GPU 0 ", "NVIDIA's GPU 2 "]
+    assert gpu(result, "nvidia0")["utilization_ratio"]["last"] == 0.5
 
 
 def test_lost_in_the_middle(place):
@@ -224,7 +259,7 @@ def test_slow_to_begin_costs_figures_alone(place):
     before = [s for s in samples if s["elapsed_seconds"] < 1.0]
     assert len(before) > 20 and not any("gpus" in s for s in before)  # sampling went on
     assert any("gpus" in s for s in samples)
-    assert [n for n in result.notes if "takes long to begin" in n]
+    assert [n for n in result.notes if "driver of nvidia GPUs (NVML) takes long to begin" in n]
 
 
 def test_a_driver_that_hangs(place):
@@ -235,7 +270,7 @@ def test_a_driver_that_hangs(place):
     assert time.monotonic() - began < 30  # the call takes a minute
     assert result.status == 4
     assert "gpus" not in result.summary
-    assert [n for n in result.notes if "do not answer in time" in n]
+    assert [n for n in result.notes if "nvidia GPUs (NVML) do not answer in time" in n]
     assert len(records(place.path("run.jsonl"), "sample")) > 20
 
 
@@ -250,6 +285,79 @@ def test_hangs_in_the_middle(place):
     assert 0 in known  # the job had none, while that was known …
     late = [s for s in samples if s["elapsed_seconds"] > 2.8][:-1]
     assert late and all(s["target"]["combined"]["gpu_memory_bytes"] is None for s in late)
+
+
+def test_slow_calls(root_or_user):
+    """A frame that takes a third of a second is one of every few samples, which go on."""
+    place = root_or_user
+    driver = Driver(place, "gpus 1\nutilization 50\nslow.power 350\npower 1000\n")
+    result = driver.run("--gpus", "all", "-o", "run.jsonl", "-i", "50ms", job=["sleep", "2"])
+    samples = records(place.path("run.jsonl"), "sample")
+    told = [s for s in samples if "gpus" in s]
+    assert 2 <= len(told) <= 7 and len(samples) > 2 * len(told)
+    assert gpu(result)["power_watts"]["max"] == 1
+    assert not result.notes
+
+
+@pytest.mark.parametrize("call", ["init", "utilization"])
+def test_a_library_that_crashes(place, call):
+    """It costs its figures, not the job nor the account of it."""
+    driver = Driver(place, f"gpus 1\n{FIGURES}crash.{call} 1\n")
+    job = ["sh", "-c", "head -c 70000 /dev/zero >out; sleep 1.5; exit 3"]
+    result = driver.run("--gpus", "all", "-o", "run.jsonl", job=job)
+    assert result.status == 3
+    assert "gpus" not in result.summary
+    assert result.total("io_written_bytes") == 70000
+    assert result.summary["target"]["combined"]["gpu_memory_bytes"]["quality"] == "unknown"
+    assert len(records(place.path("run.jsonl"), "sample")) > 20
+    assert [n for n in result.notes if "no figures of GPUs are known" in n]
+
+
+def test_crashes_in_the_middle(root_or_user):
+    place = root_or_user
+    driver = Driver(place, "gpus 1\nutilization 50\n")
+    script = 'sleep 0.5; echo "crash.utilization 1" >>$FAKE_NVML; sleep 0.5; exit 5'
+    result = driver.run("--gpus", "all", job=["sh", "-c", script])
+    assert result.status == 5
+    assert gpu(result)["utilization_ratio"]["last"] == 0.5
+
+
+@pytest.mark.parametrize("options", [["--gpus", "all"], ["--gpus", "all", "-q"]])
+def test_a_library_that_cannot_be_loaded_in_time(root_or_user, options):
+    """While it is loaded a lock of the program is held, which its end must not wait for."""
+    place = root_or_user
+    driver = Driver(place, "gpus 1\nslow.load 60000\n")
+    began = time.monotonic()
+    result = driver.run(*options, job=["sh", "-c", "sleep 0.3; exit 4"])
+    assert time.monotonic() - began < 30
+    assert result.status == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGUSR1])
+def test_signals_reach_the_job(root_or_user, number):
+    """Also those that a fault in the thread that reads GPUs would raise; not those of the job."""
+    place = root_or_user
+    driver = Driver(place, "gpus 1\nutilization 50\n")
+    script = (f"trap 'exit 7' {int(number)}; kill -{int(number)} $PPID; sleep 0.5; : >ready; "
+              "while :; do sleep 0.1; done")
+    with place.popen([place.toll, "run", "-q", "--gpus", "all", "--", "sh", "-c", script],
+                     env=driver.env) as toll:
+        while not place.path("ready").exists():
+            assert toll.poll() is None
+            time.sleep(0.01)
+        toll.send_signal(number)
+        assert toll.wait(60) == 7
+
+
+def test_the_job_inherits_nothing(root_or_user):
+    """Not what the library has opened without thinking of children."""
+    place = root_or_user
+    plain = Driver(place, "gpus 1\nleak 1\n")
+    job = ["sh", "-c", "ls /proc/self/fd | wc -l >count"]
+    plain.run("--gpus", "none", job=job)
+    without = place.path("count").read_text()
+    plain.run("--gpus", "all", job=job)
+    assert place.path("count").read_text() == without
 
 
 def test_old_driver(place):
@@ -268,6 +376,10 @@ def test_divided_gpu(place):
     facts = """\
 gpus 1
 0.mig 2
+energy 5000
+power 100000
+0:1.compute 1 7000
+0.compute 1 7000
 utilization 0
 0:0.memory_total 21474836480
 0:0.memory_used 5000
@@ -280,6 +392,23 @@ utilization 0
     assert gpu(result, "nvidia0:1")["memory_used_bytes"]["max"] == 7000
     assert gpu(result, "nvidia0:1")["instance"] == "1"
     assert gpu(result, "nvidia0:1")["uuid"] == "MIG-fake-0:1"
+    assert gpu(result)["power_watts"]["max"] == 100
+    for instance in ("nvidia0:0", "nvidia0:1"):  # the board's is not theirs once more
+        assert gpu(result, instance)["power_watts"]["quality"] == "unknown"
+        assert gpu(result, instance)["energy_joules"]["quality"] == "unknown"
+    assert gpu(result, "nvidia0:1")["processes"]["max"] == 1
+    assert result.summary["run_joules"]["gpu"] == 0
+    assert result.largest("gpu_memory_bytes") == 0  # known: instances tell of the job's processes
+
+
+def test_processes_of_instances(root_or_user):
+    place = root_or_user
+    driver = Driver(place, "gpus 1\n0.mig 2\n")
+    script = """printf 'gpus 1\\n0.mig 2\\n0:0.compute %d 3000\\n0:1.compute %d 40\\n0.compute %d 3040\\n' \
+                       $$ $$ $$ >$FAKE_NVML.job; mv $FAKE_NVML.job $FAKE_NVML; sleep 0.6"""
+    result = driver.run("--gpus", "all", job=["sh", "-c", script])
+    assert result.largest("gpu_memory_bytes") == 3040
+    assert result.largest("gpus") == 2
 
 
 # ---- Which ones -------------------------------------------------------------------------------
@@ -291,6 +420,7 @@ utilization 0
     (["--gpus", "visible"], {"CUDA_VISIBLE_DEVICES": "2,0"}, [0, 2]),
     (["--gpus", "visible"], {"CUDA_VISIBLE_DEVICES": ""}, []),
     (["--gpus", "visible"], {"CUDA_VISIBLE_DEVICES": "GPU-fake-1"}, [1]),
+    (["--gpus", "visible"], {"CUDA_VISIBLE_DEVICES": "2,-1,0"}, [2]),
     (["--gpus", "visible"], {"NVIDIA_VISIBLE_DEVICES": "all"}, [0, 1, 2]),
     (["--gpus", "visible"], {"NVIDIA_VISIBLE_DEVICES": "7"}, [0, 1, 2]),
     (["--gpus", "visible"], {"SLURM_JOB_GPUS": "1,2"}, [1, 2]),
@@ -312,6 +442,8 @@ def test_selection(root_or_user, options, variables, expected):
     ("0,5", ["'5'", "nvidia0 (GPU-fake-0)"]),
     ("some", ["'some'", "'all', 'none', 'visible'"]),
     ("", ["all", "none", "visible"]),
+    (",", ["all", "none", "visible"]),
+    ("all,0", ["'all,0'", "'all', 'none', 'visible'"]),
 ])
 def test_unknown_gpu(place, which, words):
     driver = Driver(place, "gpus 2\n" + FIGURES)
@@ -359,6 +491,21 @@ def test_in_a_pid_namespace(root_or_user):
     assert [n for n in summary["notes"] if "scope: device" in n]
 
 
+@pytest.mark.skipif(not IS_ROOT, reason="a pid namespace needs root")
+def test_pids_of_a_namespace_below(root_or_user):
+    """The driver calls the job by a number that NSpid has beside the one that toll sees."""
+    place = root_or_user
+    driver = Driver(place, "gpus 1\n0.compute 1 4000\n")
+    inner = ["unshare", "--pid", "--fork", "--mount-proc", "sleep", "0.8"]
+    status, _, err = place.call(
+        ["unshare", "--pid", "--fork", "--mount-proc", place.toll, "run", "--gpus", "all",
+         "--summary", "none", "-o", place.path("run.json"), "--", *inner], env=driver.env)
+    assert status == 0, err
+    summary = json.loads(place.path("run.json").read_text())
+    assert summary["target"]["combined"]["gpu_memory_bytes"]["max"] == 4000
+    assert summary["target"]["descendants"]["gpu_memory_bytes"]["max"] == 4000
+
+
 def test_attached(place):
     driver = Driver(place, "gpus 1\n" + FIGURES)
     with place.popen(["sleep", "60"]) as job:
@@ -380,4 +527,6 @@ def test_system(place):
         [place.toll, "system", "--gpus", "all", "--for", "0.5s", "-i", "100ms"], env=driver.env)
     assert status == 0, err
     assert "nvidia0" in err.decode() and "nvidia1" in err.decode()  # the summary
-    assert "nvidia1  busy 63.00%" in out.decode()  # the lines
+    lines = out.decode()
+    assert "nvidia1  busy 63%  memctl 21%  mem 1.0G  251W  71°C  1.4GHz" in lines
+    assert max(map(len, lines.splitlines())) <= 80

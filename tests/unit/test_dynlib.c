@@ -3,6 +3,8 @@
 
 #include "unit.h"
 
+#include <dlfcn.h>
+
 struct functions {
     double (*cosine)(double);
     double (*missing)(double);
@@ -27,8 +29,7 @@ static void test_find(void **state)
     assert_true(f.cosine(0) == 1);
     assert_null(f.missing);
     assert_true(f.other_name(-2) == 2);
-    dynlib_close(library);
-    dynlib_close(NULL);
+    dlclose(library);
 }
 
 static void test_apart(void **state)

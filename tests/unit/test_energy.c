@@ -80,6 +80,20 @@ static void test_instances_are_of_their_board(void **state)
     assert_true(e.knows_gpus && e.gpus_joules == 2.5);
 }
 
+/* The GPU of a laptop beside one of its own: what it uses is the package's. */
+static void test_inside_of_a_processor(void **state)
+{
+    struct room r;
+    room_make(&r);
+    put(&r, add(&r, ENTITY_GPU, "nvidia0"), gpu_energy_joules, 2500000);
+    struct measured *inside = add(&r, ENTITY_GPU, "intel0");
+    inside->entity.labels[0] = (struct label){"vendor", "intel"};
+    inside->entity.labels[1] = (struct label){"pci", "0000:00:02.0"};
+    row_put_u64(&inside->row, gpu_clock_sm_hertz, 5);
+    struct energy e = sum_up(&r);
+    assert_true(e.knows_gpus && e.gpus_joules == 2.5);
+}
+
 static void test_nothing(void **state)
 {
     struct room r;
@@ -94,6 +108,7 @@ int main(void)
         cmocka_unit_test(test_both),
         cmocka_unit_test(test_one_without_a_counter),
         cmocka_unit_test(test_instances_are_of_their_board),
+        cmocka_unit_test(test_inside_of_a_processor),
         cmocka_unit_test(test_nothing),
     };
     return RUN("energy", tests);

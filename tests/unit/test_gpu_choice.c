@@ -3,6 +3,8 @@
 
 #include "unit.h"
 
+#include <stdio.h>
+
 static struct gpu_device devices[4];
 enum { DEVICES = 4 };
 
@@ -130,12 +132,54 @@ static void test_check(void **state)
     gpu_choice_done(&c);
 }
 
+/* A sentence has room for so much: UUIDs are cut short, which may be done, before GPUs are left
+ * out. */
+static void test_many(void **state)
+{
+    enum { MANY = 40 };
+    struct gpu_device many[MANY];
+    struct gpu_choice c;
+    struct toll_error e = {0};
+    memset(many, 0, sizeof many);
+    for (unsigned i = 0; i < MANY; i++) {
+        struct gpu_facts *f = &many[i].facts;
+        f->vendor = "nvidia";
+        f->index = i;
+        snprintf(f->uuid, sizeof f->uuid, "GPU-%08x-aaaa-bbbb-cccc-0123456789ab", i);
+    }
+    assert_int_equal(gpu_choice_parse(&c, "GPU-none", NULL), 0);
+    assert_int_equal(gpu_choice_check(&c, many, 2, &e), -EINVAL);
+    assert_non_null(strstr(e.message, "nvidia1 (GPU-00000001-aaaa-bbbb-cccc-0123456789ab)"));
+    assert_int_equal(gpu_choice_check(&c, many, 14, &e), -EINVAL);
+    assert_non_null(strstr(e.message, "nvidia13 (GPU-0000000d)"));
+    assert_int_equal(gpu_choice_check(&c, many, MANY, &e), -EINVAL);
+    assert_non_null(strstr(e.message, " more"));
+    assert_true(strlen(e.message) < sizeof e.message - 1);
+    gpu_choice_done(&c);
+}
+
+/* As ROCm writes the unique id, and a list that CUDA would not read to its end. */
+static void test_other_spellings(void **state)
+{
+    assert_int_equal(meant("GPU-1234567890abcdef"), 8);
+    setenv("ROCR_VISIBLE_DEVICES", "GPU-1234567890abcdef", 1);
+    setenv("CUDA_VISIBLE_DEVICES", "1,-1,0", 1);
+    assert_int_equal(meant(NULL), 4 | 8);
+    setenv("ROCR_VISIBLE_DEVICES", "GPU-ffff,0", 1);
+    assert_int_equal(meant(NULL), 4 | 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_words, setup),       cmocka_unit_test_setup(test_names, setup),
-        cmocka_unit_test_setup(test_environment, setup), cmocka_unit_test_setup(test_asked, setup),
-        cmocka_unit_test_setup(test_refused, setup),     cmocka_unit_test_setup(test_check, setup),
+        cmocka_unit_test_setup(test_many, setup),
+        cmocka_unit_test_setup(test_other_spellings, setup),
+        cmocka_unit_test_setup(test_words, setup),
+        cmocka_unit_test_setup(test_names, setup),
+        cmocka_unit_test_setup(test_environment, setup),
+        cmocka_unit_test_setup(test_asked, setup),
+        cmocka_unit_test_setup(test_refused, setup),
+        cmocka_unit_test_setup(test_check, setup),
     };
     return RUN("gpu_choice", tests);
 }

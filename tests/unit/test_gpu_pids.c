@@ -64,6 +64,20 @@ static void test_by_namespaces(void **state)
     place_remove(&p);
 }
 
+/* Who comes is looked at: what was not to be found before may be theirs. */
+static void test_new_process(void **state)
+{
+    struct place p;
+    const pid_t interest[] = {17, 20};
+    place_make(&p, "pid:[4026532201]");
+    tree_write(&p.tree, "proc/20/status", "NSpid:\t20\t4242\n");
+    gpu_pids_begin(&p.pids, interest, 1, 10 * NS_PER_SECOND);
+    assert_int_equal(gpu_pids_map(&p.pids, 4242), GPU_UNKNOWN_PID);
+    gpu_pids_begin(&p.pids, interest, 2, 10 * NS_PER_SECOND + NS_PER_MS);
+    assert_int_equal(gpu_pids_map(&p.pids, 4242), 20);
+    place_remove(&p);
+}
+
 static void test_two_of_the_same_pid(void **state)
 {
     struct place p;
@@ -99,9 +113,8 @@ static void test_by_open_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_on_the_machine_itself),
-        cmocka_unit_test(test_by_namespaces),
-        cmocka_unit_test(test_two_of_the_same_pid),
+        cmocka_unit_test(test_on_the_machine_itself), cmocka_unit_test(test_by_namespaces),
+        cmocka_unit_test(test_new_process),           cmocka_unit_test(test_two_of_the_same_pid),
         cmocka_unit_test(test_by_open_device),
     };
     return RUN("gpu_pids", tests);

@@ -14,7 +14,7 @@ enum { LONG_MS = 20000 }; /* for what comes soon unless the machine is very busy
 
 /* ---- A vendor that does what it is told ------------------------------------------------------ */
 
-static atomic_int open_ms, read_ms, open_result, rounds, closed, is_likely, last_pids;
+static atomic_int burn_ms, open_ms, read_ms, open_result, rounds, closed, is_likely, last_pids;
 static int handed; /* its state is the address */
 
 static void sleep_ms(int ms)
@@ -46,6 +46,9 @@ static void told_read(void *state, struct gpu_frame *f, const pid_t *pids, size_
 {
     assert_ptr_equal(state, &handed);
     sleep_ms(read_ms);
+    uint64_t until_ns = clock_thread_cpu() + (uint64_t)burn_ms * NS_PER_MS;
+    while (clock_thread_cpu() < until_ns)
+        ;
     last_pids = 0;
     for (size_t i = 0; i < pid_count; i++)
         last_pids += pids[i];
@@ -62,6 +65,7 @@ static void told_close(void *state)
 
 static const struct gpu_vendor told = {
     .name = "told",
+    .means = "what it is told",
     .is_likely = told_likely,
     .open = told_open,
     .read = told_read,
@@ -98,6 +102,13 @@ static struct gpu_reader *start(const struct gpu_vendor *const *vendors)
     return r;
 }
 
+static bool wait_begun(struct gpu_reader *r)
+{
+    for (unsigned i = 0; i < LONG_MS / 2 && gpu_reader_vendors(r) == -EAGAIN; i++)
+        sleep_ms(2);
+    return gpu_reader_vendors(r) != -EAGAIN;
+}
+
 /* ---- Tests ----------------------------------------------------------------------------------- */
 
 static void test_frames(void **state)
@@ -107,7 +118,7 @@ static void test_frames(void **state)
     const pid_t pids[] = {3, 4};
     struct gpu_reader *r = start(one);
     assert_false(gpu_reader_take(r, &f));
-    assert_true(gpu_reader_wait_begun(r, LONG_MS));
+    assert_true(wait_begun(r));
     assert_int_equal(gpu_reader_vendors(r), 1);
     for (uint64_t round = 1; round <= 3; round++) {
         gpu_reader_ask(r, pids, 2, 0);
@@ -118,6 +129,8 @@ static void test_frames(void **state)
         assert_int_equal(f.device_count, 1);
         assert_int_equal(row_u64(&f.devices[0].row, gpu_memory_used_bytes), round);
         assert_true(f.began_ns && f.ended_ns >= f.began_ns);
+        assert_true(f.rest_ns >= 100 * NS_PER_MS);
+        assert_string_equal(f.devices[0].facts.means, "what it is told");
         assert_int_equal(last_pids, 7);
     }
     assert_true(gpu_reader_thread(r) > 0);
@@ -154,12 +167,32 @@ static void test_pace(void **state)
     gpu_frame_done(&f);
 }
 
+/* What takes much CPU time is done less often. */
+static void test_much_work(void **state)
+{
+    struct gpu_frame f = {0};
+    struct gpu_reader *r = start(one);
+    burn_ms = 20;
+    gpu_reader_ask(r, NULL, 0, clock_mono(NULL));
+    assert_true(gpu_reader_wait_frame(r, LONG_MS));
+    assert_true(gpu_reader_take(r, &f));
+    assert_true(f.rest_ns >= 900 * NS_PER_MS && f.rest_ns <= 10 * NS_PER_SECOND);
+    burn_ms = 0;
+    uint64_t first_ns = f.began_ns, rest_ns = f.rest_ns;
+    gpu_reader_ask(r, NULL, 0, clock_mono(NULL));
+    assert_true(gpu_reader_wait_frame(r, LONG_MS));
+    assert_true(gpu_reader_take(r, &f));
+    assert_true(f.began_ns - first_ns >= rest_ns);
+    assert_true(gpu_reader_free(r, LONG_MS));
+    gpu_frame_done(&f);
+}
+
 /* Nobody waits for a driver that hangs: not who asks, not who ends. */
 static void test_hangs(void **state)
 {
     struct gpu_frame f = {0};
     struct gpu_reader *r = start(one);
-    assert_true(gpu_reader_wait_begun(r, LONG_MS));
+    assert_true(wait_begun(r));
     read_ms = 1500;
     uint64_t began_ns = clock_mono(NULL);
     gpu_reader_ask(r, NULL, 0, 0);
@@ -217,7 +250,7 @@ static void test_no_vendor_opens(void **state)
     open_ms = 0;
     open_result = -ENODEV;
     assert_int_equal(gpu_reader_start(&r, &root, one, false), 0);
-    assert_true(gpu_reader_wait_begun(r, LONG_MS));
+    assert_true(wait_begun(r));
     assert_int_equal(gpu_reader_vendors(r), 0);
     gpu_reader_ask(r, NULL, 0, 0);
     assert_false(gpu_reader_wait_frame(r, LONG_MS)); /* and at once: none will come */
@@ -227,7 +260,7 @@ static void test_no_vendor_opens(void **state)
     assert_true(gpu_reader_free(r, LONG_MS));
     open_result = -EIO; /* that is worth a word */
     assert_int_equal(gpu_reader_start(&r, &root, one, false), 0);
-    assert_true(gpu_reader_wait_begun(r, LONG_MS));
+    assert_true(wait_begun(r));
     assert_true(gpu_reader_says(r, &said));
     assert_string_equal(said.sentence, "it does not open");
     assert_true(gpu_reader_free(r, LONG_MS));
@@ -243,7 +276,7 @@ static void test_one_instead_of_another(void **state)
     for (unsigned fails = 0; fails < 2; fails++) {
         open_result = fails ? -EIO : 0;
         assert_int_equal(gpu_reader_start(&r, &root, two, true), 0);
-        assert_true(gpu_reader_wait_begun(r, LONG_MS));
+        assert_true(wait_begun(r));
         assert_int_equal(gpu_reader_vendors(r), 1); /* never both */
         assert_false(gpu_reader_says(r, &said));
         assert_true(gpu_reader_free(r, LONG_MS));
@@ -254,13 +287,10 @@ static void test_one_instead_of_another(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_pace),
-        cmocka_unit_test(test_hangs),
-        cmocka_unit_test(test_slow_to_begin),
-        cmocka_unit_test(test_nothing_likely),
-        cmocka_unit_test(test_no_vendor_opens),
-        cmocka_unit_test(test_one_instead_of_another),
+        cmocka_unit_test(test_frames),          cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_much_work),       cmocka_unit_test(test_hangs),
+        cmocka_unit_test(test_slow_to_begin),   cmocka_unit_test(test_nothing_likely),
+        cmocka_unit_test(test_no_vendor_opens), cmocka_unit_test(test_one_instead_of_another),
     };
     return RUN("gpu_reader", tests);
 }

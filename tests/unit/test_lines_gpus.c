@@ -18,9 +18,17 @@ static void test_lines(void **state)
     row_put_double(&first.row, gpu_utilization_ratio, 0.63);
     row_put_u64(&first.row, gpu_memory_used_bytes, UINT64_C(1) << 30);
     row_put_u64(&first.row, gpu_energy_joules, 5); /* has no heading */
-    assert_int_equal(lines_gpus(&s, &f), 1);       /* of the other nothing is known */
+    row_put_double(&first.row, gpu_memory_controller_ratio, 1);
+    row_put_double(&first.row, gpu_power_watts, 1250.5);
+    row_put_double(&first.row, gpu_temperature_celsius, 71);
+    row_put_u64(&first.row, gpu_clock_sm_hertz, 1410000000);
+    row_put_u64(&first.row, gpu_processes_count, 12);
+    assert_int_equal(lines_gpus(&s, &f), 1); /* of the other nothing is known */
     buf_putc(&s.text, '\0');
-    assert_string_equal(s.text.data, "         nvidia0  busy 63.00%  mem 1.0G\n");
+    assert_string_equal(s.text.data,
+                        "         nvidia0  busy 63%  memctl 100%  mem 1.0G  1251W  71°C  "
+                        "1.4GHz  procs 12\n");
+    assert_true(strlen(s.text.data) - strlen("\n") - 1 <= 80); /* ° has two bytes */
     buf_done(&s.text);
 }
 

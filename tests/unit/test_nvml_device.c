@@ -111,6 +111,46 @@ static void test_every_error_of_every_function(void **state)
     fake_nvml_remove(&r.fake);
 }
 
+static void test_why_clocks_are_held_down(void **state)
+{
+    static const struct {
+        unsigned reasons;
+        bool any, power, heat;
+    } cases[] = {
+        {0x00, false, false, false},  {0x01, false, false, false}, {0x02, false, false, false},
+        {0x04, true, true, false},    {0x08, true, false, false},  {0x10, false, false, false},
+        {0x20, true, false, true},    {0x40, true, false, true},   {0x80, true, true, false},
+        {0x100, false, false, false}, {0x44, true, true, true},
+    };
+    struct ready r;
+    ready_make(&r, "nvml", "gpus 1\n");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char facts[64];
+        snprintf(facts, sizeof facts, "gpus 1\nthrottle %u\n", cases[i].reasons);
+        fake_nvml_say(&r.fake, facts);
+        assert_int_equal(ready_read(&r), NVML_OK);
+        assert_int_equal(row_u64(&r.read.row, gpu_throttled_count), cases[i].any);
+        assert_int_equal(row_u64(&r.read.row, gpu_throttled_power_count), cases[i].power);
+        assert_int_equal(row_u64(&r.read.row, gpu_throttled_heat_count), cases[i].heat);
+    }
+    fake_nvml_remove(&r.fake);
+}
+
+/* What is of the whole board is not said of a part of it once more. */
+static void test_instance(void **state)
+{
+    struct ready r;
+    ready_make(&r, "nvml", ALL_FIGURES);
+    r.device.is_instance = true;
+    assert_int_equal(ready_read(&r), NVML_OK);
+    assert_int_equal(row_u64(&r.read.row, gpu_memory_used_bytes), 1073741824);
+    assert_false(row_has(&r.read.row, gpu_energy_joules));
+    assert_false(row_has(&r.read.row, gpu_power_watts));
+    assert_false(row_has(&r.read.row, gpu_temperature_celsius));
+    assert_false(row_has(&r.read.row, gpu_throttled_count));
+    fake_nvml_remove(&r.fake);
+}
+
 static void test_second_way_to_memory(void **state)
 {
     struct ready r;
@@ -131,6 +171,8 @@ static void test_not_available_is_no_number(void **state)
     assert_int_equal(ready_read(&r), NVML_OK);
     assert_int_equal(row_u64(&r.read.row, gpu_throttled_count), 0); /* idle, and set by somebody */
     row_unknown(&r.read.row, gpu_throttled_count);
+    row_unknown(&r.read.row, gpu_throttled_power_count);
+    row_unknown(&r.read.row, gpu_throttled_heat_count);
     row_unknown(&r.read.row, gpu_memory_total_bytes);
     row_unknown(&r.read.row, gpu_memory_reserved_bytes);
     row_unknown(&r.read.row, gpu_memory_controller_ratio);
@@ -155,6 +197,8 @@ int main(void)
         cmocka_unit_test(test_every_figure),
         cmocka_unit_test(test_old_driver),
         cmocka_unit_test(test_every_error_of_every_function),
+        cmocka_unit_test(test_why_clocks_are_held_down),
+        cmocka_unit_test(test_instance),
         cmocka_unit_test(test_second_way_to_memory),
         cmocka_unit_test(test_not_available_is_no_number),
         cmocka_unit_test(test_lose),

@@ -81,6 +81,24 @@ static void test_layouts(void **state)
     check_layout(16, "nvml-old");
 }
 
+/* A driver that leaves the end of the last entry alone: more entries tell more. */
+static void test_longer_list_tells_more(void **state)
+{
+    struct ready r;
+    ready_make(&r, "nvml", "gpus 1\nstride 24\nwritten 16\n0.compute 7 700\n");
+    assert_int_equal(ready_read(&r, NS_PER_SECOND), NVML_OK);
+    assert_int_equal(gpu_frame_process(&r.fake.frame, 0, 7)->memory_bytes, 700);
+    fake_nvml_say(&r.fake, "gpus 1\nstride 24\nwritten 16\n0.compute 7 700\n0.compute 8 800\n"
+                           "0.compute 9 900\n");
+    assert_int_equal(ready_read(&r, NS_PER_SECOND), NVML_OK);
+    assert_int_equal(r.fake.frame.process_count, 3);
+    assert_int_equal(gpu_frame_process(&r.fake.frame, 0, 9)->memory_bytes, 900);
+    fake_nvml_say(&r.fake, "gpus 1\nstride 24\nwritten 16\n0.compute 7 701\n");
+    assert_int_equal(ready_read(&r, NS_PER_SECOND), NVML_OK);
+    assert_int_equal(gpu_frame_process(&r.fake.frame, 0, 7)->memory_bytes, 701);
+    ready_remove(&r);
+}
+
 /* The library has the newest function, the driver has not. */
 static void test_function_of_the_library_alone(void **state)
 {
@@ -91,7 +109,7 @@ static void test_function_of_the_library_alone(void **state)
     assert_int_equal(ready_read(&r, NS_PER_SECOND), NVML_OK);
     assert_int_equal(r.fake.frame.process_count, 1);
     assert_int_equal(r.fake.frame.processes[0].memory_bytes, 700);
-    assert_int_equal(r.processes.ways[NVML_COMPUTE].stride, 16);
+    assert_int_equal(r.shares.ways[NVML_COMPUTE].stride, 16);
     ready_remove(&r);
 }
 
@@ -155,12 +173,37 @@ static double share_of(struct ready *r, pid_t pid)
 
 #define LISTED "gpus 1\n0.compute 7 1\n0.compute 8 1\n"
 
+/* What the driver remembers from before is not what is now. */
+static void test_history(void **state)
+{
+    struct ready r;
+    ready_make(&r, "nvml", LISTED "0.sample 7 90 1000000\n");
+    assert_int_equal(ready_read(&r, 10 * NS_PER_SECOND), NVML_OK);
+    assert_false(r.fake.frame.devices[0].tells & GPU_TELLS_SHARE);
+    assert_false(gpu_frame_process(&r.fake.frame, 0, 7)->has_share);
+    assert_int_equal(ready_read(&r, 10 * NS_PER_SECOND + 200 * NS_PER_MS), NVML_OK);
+    assert_false(gpu_frame_process(&r.fake.frame, 0, 7)->has_share); /* still nothing new */
+    fake_nvml_say(&r.fake, LISTED "0.sample 7 90 1000000\n0.sample 7 20 1400000\n");
+    assert_int_equal(ready_read(&r, 10 * NS_PER_SECOND + 400 * NS_PER_MS), NVML_OK);
+    assert_true(share_of(&r, 7) == 0.20);
+    assert_true(share_of(&r, 8) == 0);
+    ready_remove(&r);
+    /* Nothing new for a second: nobody works. */
+    ready_make(&r, "nvml", LISTED "0.sample 7 90 1000000\n");
+    assert_int_equal(ready_read(&r, 10 * NS_PER_SECOND), NVML_OK);
+    assert_int_equal(ready_read(&r, 12 * NS_PER_SECOND), NVML_OK);
+    assert_true(share_of(&r, 7) == 0);
+    ready_remove(&r);
+}
+
 static void test_shares(void **state)
 {
     struct ready r;
-    ready_make(&r, "nvml",
-               LISTED "0.sample 7 10 1000000\n0.sample 7 30 1500000\n"
-                      "0.sample 9 50 1500000\n0.sample 8 200 1500000\n");
+    ready_make(&r, "nvml", LISTED);
+    assert_int_equal(ready_read(&r, 9 * NS_PER_SECOND), NVML_OK);
+    assert_true(share_of(&r, 7) == 0);
+    fake_nvml_say(&r.fake, LISTED "0.sample 7 10 1000000\n0.sample 7 30 1500000\n"
+                                  "0.sample 9 50 1500000\n0.sample 8 200 1500000\n");
     assert_int_equal(ready_read(&r, 10 * NS_PER_SECOND), NVML_OK);
     assert_true(share_of(&r, 7) == 0.30); /* the newest */
     assert_true(share_of(&r, 8) == 0);    /* nonsense is not taken */
@@ -182,10 +225,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stride),
         cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_longer_list_tells_more),
         cmocka_unit_test(test_function_of_the_library_alone),
         cmocka_unit_test(test_in_two_lists_once),
         cmocka_unit_test(test_nobody),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_history),
         cmocka_unit_test(test_shares),
     };
     return RUN("nvml_processes", tests);

@@ -32,18 +32,24 @@ static void test_gpu(void **state)
     s.summary.thing_count = 1;
     expect(&s, true, ""); /* it is not known how long it idled */
     put(series, gpu_idle_seconds, (union value){.u = 1260 * NS_PER_MS});
+    put(series, gpu_watched_seconds, (union value){.u = 2 * NS_PER_SECOND});
     put(series, gpu_utilization_ratio, (union value){.d = 0.25});
     put(series, gpu_power_watts, (union value){.d = 120});
     put(series, gpu_energy_joules, (union value){.u = 240000000});
     expect(&s, true,
-           "the GPU nvidia0 idled 63 % of the time; on average it was busy for 25.0 % of it\n"
-           "        and drew 120 W\n"
+           "the GPU nvidia0 idled 63 % of the time; on average 25.0 % busy, 120 W\n"
            "energy: 240 J GPUs, of all that ran meanwhile\n");
     expect(&s, false,
            "\ngpus                          busy     power\n"
            "nvidia0                     25.0 %     120 W\n\n"
-           "the GPU nvidia0 idled 63 % of the time; on average it was busy for 25.0 % of it\n"
-           "        and drew 120 W\n"
+           "the GPU nvidia0 idled 63 % of the time; on average 25.0 % busy, 120 W\n"
+           "energy: 240 J GPUs, of all that ran meanwhile\n");
+    /* Of half of the time nothing was known: it is not taken for busy. */
+    put(series, gpu_idle_seconds, (union value){.u = 500 * NS_PER_MS});
+    put(series, gpu_watched_seconds, (union value){.u = NS_PER_SECOND});
+    expect(&s, true,
+           "the GPU nvidia0 idled 50 % of the time that is known of it, 1.00 s of 2.00 s; on\n"
+           "        average 25.0 % busy, 120 W\n"
            "energy: 240 J GPUs, of all that ran meanwhile\n");
     sample_remove(&s);
 }
