@@ -124,6 +124,12 @@ PyObject *dialect_tables(PyObject *module, PyObject *unused);
 PyTypeObject *translator_type_new(void);
 PyObject *translator_object(PyObject *module, PyObject *args);
 
+/* Code blocks of finished runs. */
+PyObject *phases_analyze(PyObject *module, PyObject *args);
+PyObject *phases_combine(PyObject *module, PyObject *args);
+PyObject *phases_compare(PyObject *module, PyObject *args);
+PyObject *phases_store(PyObject *module, PyObject *args);
+
 /* One look. */
 PyObject *look_once(PyObject *module, PyObject *args);
 PyObject *make_snapshot(PyObject *module, PyObject *args);

@@ -34,6 +34,10 @@ static PyMethodDef functions[] = {
     {"mark", mark, METH_VARARGS, "A mark for the toll run around this process."},
     {"dialects", dialect_tables, METH_NOARGS, "The tables of dialects, as tuples."},
     {"translator", translator_object, METH_VARARGS, "A Translator into a dialect."},
+    {"phases_analyze", phases_analyze, METH_VARARGS, "What code blocks used, as text or JSON."},
+    {"phases_combine", phases_combine, METH_VARARGS, "Several sub-tracking files into one."},
+    {"phases_store", phases_store, METH_VARARGS, "A tracking file, CSV, in SQLite."},
+    {"phases_compare", phases_compare, METH_VARARGS, "Runs beside each other, and notes."},
     {"metrics", metrics, METH_NOARGS, "The table of metrics, as tuples."},
     {NULL, NULL, 0, NULL},
 };

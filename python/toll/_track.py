@@ -95,7 +95,10 @@ def track_machine(
     interval: Interval = None,
     outputs: Union[Path, Iterable[Output]] = (),
     history: int = 4096,
+    gpus: Gpus = None,
 ) -> Track:
     """The machine in the background, and no process."""
-    options = option_tuple(interval=interval, processes=None, system=True, history=history)
+    options = option_tuple(
+        interval=interval, processes=None, system=True, history=history, gpus=gpus
+    )
     return Track(options, [], output_list(outputs), history)

@@ -136,6 +136,36 @@ t.close()
     assert toll.snapshot().cpu_seconds > 0
 
 
+def check_compat():
+    import asyncio
+
+    from toll.compat import gpu_tracker, process_metrics, resource_tracker, spdl
+
+    with gpu_tracker.Tracker(ram_unit="megabytes") as tracker:
+        pass
+    assert tracker.resource_usage.max_ram.main.total_rss > 1
+    assert str(tracker).startswith("Max RAM:")
+    assert resource_tracker.PidTracker(autostart=False).diff_stats()["pid"] == os.getpid()
+    with resource_tracker.ResourceTracker(interval=0.05) as resources:
+        pass
+    assert resources.recommend_resources()["cpu"] == 1
+    assert process_metrics.ProcessMetricsMonitor(sampling_interval=0.05).collect_once()
+    seen = []
+
+    async def watch():
+        async def callback(usage):
+            seen.append(usage)
+
+        task = asyncio.ensure_future(spdl.ProcessGroupStatsMonitor(callback, 0.05).run())
+        while not seen:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(watch())
+    assert seen[0].pgid == os.getpgrp()
+
+
 def check_leaks():
     def resident():
         with open("/proc/self/statm") as file:

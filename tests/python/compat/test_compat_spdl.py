@@ -100,8 +100,9 @@ def test_several_processes(group):
     full = [member.memory_full_info() for member in members]
     assert (usage.pgid, usage.num_procs) == (number, 3)
     assert usage.rss_bytes == pytest.approx(sum(m.rss for m in full), rel=0.01)
-    assert usage.pss_bytes == pytest.approx(sum(m.pss for m in full), rel=0.03)
-    assert usage.private_bytes == pytest.approx(sum(m.uss for m in full), rel=0.03)
+    # Other programs that share pages come and go.
+    assert usage.pss_bytes == pytest.approx(sum(m.pss for m in full), rel=0.1)
+    assert usage.private_bytes == pytest.approx(sum(m.uss for m in full), rel=0.1)
     received = sum(n.bytes_recv for name, n in psutil.net_io_counters(True).items() if name != "lo")
     assert usage.net_rx_bytes <= received
 

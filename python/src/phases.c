@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ * Code blocks of finished runs: libtoll reads the files and makes the results. */
+#include "binding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Takes the text. */
+static PyObject *text_object(char *text)
+{
+    PyObject *object = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    free(text);
+    return object;
+}
+
+/* (points, blocks or None, format) */
+PyObject *phases_analyze(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *points = NULL, *blocks = NULL, *given;
+    const char *format;
+    char *text = NULL;
+    struct toll_error e = {0};
+    int r;
+    if (!PyArg_ParseTuple(args, "O&Os", PyUnicode_FSConverter, &points, &given, &format))
+        return NULL;
+    if (given != Py_None && !PyUnicode_FSConverter(given, &blocks)) {
+        Py_DECREF(points);
+        return NULL;
+    }
+    const char *points_path = PyBytes_AsString(points);
+    const char *blocks_path = blocks ? PyBytes_AsString(blocks) : NULL;
+    Py_BEGIN_ALLOW_THREADS r = toll_phases_analyze(points_path, blocks_path, format, &text, &e);
+    Py_END_ALLOW_THREADS Py_DECREF(points);
+    Py_XDECREF(blocks);
+    return r < 0 ? raise_error(r, &e, "cannot analyze these files") : text_object(text);
+}
+
+enum { FILES_AT_MOST = 4096 };
+
+/* (destination, files) */
+PyObject *phases_combine(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *destination;
+    PyObject *files, *bytes = NULL;
+    struct toll_error e = {0};
+    int r = -1;
+    if (!PyArg_ParseTuple(args, "sO", &destination, &files))
+        return NULL;
+    const char **paths = calloc(FILES_AT_MOST, sizeof *paths);
+    if (!paths)
+        return PyErr_NoMemory();
+    bool good = strings_read(files, paths, FILES_AT_MOST, &bytes);
+    if (good) {
+        Py_BEGIN_ALLOW_THREADS r = toll_phases_combine(destination, paths, &e);
+        Py_END_ALLOW_THREADS
+    }
+    Py_XDECREF(bytes);
+    free(paths);
+    if (!good)
+        return NULL;
+    if (r < 0)
+        return raise_error(r, &e, "cannot combine these files");
+    Py_RETURN_NONE;
+}
+
+/* (points, destination) */
+PyObject *phases_store(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *points, *destination;
+    struct toll_error e = {0};
+    int r;
+    if (!PyArg_ParseTuple(args, "ss", &points, &destination))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = toll_phases_store(points, destination, &e);
+    Py_END_ALLOW_THREADS if (r < 0) return raise_error(r, &e, "cannot store this file");
+    Py_RETURN_NONE;
+}
+
+static void keep_note(void *list, const char *sentence)
+{
+    PyObject *note = PyUnicode_FromString(sentence);
+    if (!note || PyList_Append(list, note) < 0)
+        PyErr_Clear();
+    Py_XDECREF(note);
+}
+
+/* ("NAME=FILE" of each, statistic, format) → (text, notes) */
+PyObject *phases_compare(PyObject *module, PyObject *args)
+{
+    (void)module;
+    struct toll_comparison asked = {.size = sizeof asked, .note = keep_note};
+    PyObject *sessions, *bytes = NULL;
+    const char *texts[65];
+    char *text = NULL;
+    struct toll_error e = {0};
+    if (!PyArg_ParseTuple(args, "Oss", &sessions, &asked.statistic, &asked.format) ||
+        !strings_read(sessions, texts, sizeof texts / sizeof texts[0], &bytes))
+        return NULL;
+    PyObject *notes = PyList_New(0);
+    if (!notes) {
+        Py_DECREF(bytes);
+        return NULL;
+    }
+    asked.sessions = texts;
+    asked.note_arg = notes;
+    int r = toll_phases_compare(&asked, &text, &e); /* notes need the GIL */
+    Py_DECREF(bytes);
+    if (r < 0) {
+        Py_DECREF(notes);
+        return raise_error(r, &e, "cannot compare these files");
+    }
+    return Py_BuildValue("(NN)", text_object(text), notes);
+}

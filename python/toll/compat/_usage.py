@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""ResourceUsage and its parts: data classes made of the keys that the dialect has."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Dict, List, Optional, Tuple
+
+from .._dialects import dialect_columns
+from ._records import TYPES, make_record
+
+DIALECT = "gpu-tracker"
+_CAPITALS = ("ram", "gpu", "cpu")
+# Of the parts of parts, in the order in which the table has them.
+_INNER = ["RSSValues", "ProcessingUnitPercentages"]
+
+
+def _tree() -> Dict[str, Any]:
+    """The keys as they are nested, with the type of each."""
+    root: Dict[str, Any] = {}
+    for column in dialect_columns(DIALECT, format="json"):
+        *path, key = column.name.split(".")
+        inside = root
+        for part in path:
+            inside = inside.setdefault(part, {})
+        inside[key] = TYPES[column.type]
+    return root
+
+
+def _class_name(key: str) -> str:
+    words = key.split("_")
+    return "".join(word.upper() if word in _CAPITALS else word.capitalize() for word in words)
+
+
+class Usage:
+    """The classes, and how a document becomes one."""
+
+    def __init__(self) -> None:
+        self.classes: Dict[str, Any] = {}
+        self._inner: Dict[Tuple[str, ...], Any] = {}
+        self._tree = _tree()
+        fields: List[Any] = []
+        for key, value in self._tree.items():
+            fields.append((key, self._make(_class_name(key), value)))
+        self.root = make_record("ResourceUsage", "What was used, part by part.", fields)
+        self.classes["ResourceUsage"] = self.root
+
+    def _make(self, name: str, tree: Dict[str, Any]) -> Any:
+        fields = [
+            (key, self._make_inner(value) if isinstance(value, dict) else Optional[value])
+            for key, value in tree.items()
+        ]
+        self.classes[name] = made = make_record(name, f"{name}, in the unit that it tells.", fields)
+        return made
+
+    def _make_inner(self, tree: Dict[str, Any]) -> Any:
+        keys = tuple(tree)
+        if keys not in self._inner:
+            name = _INNER[len(self._inner)]
+            self._inner[keys] = self._make(name, tree)
+        return self._inner[keys]
+
+    def fill(self, document: Dict[str, Any], made: Any = None) -> Any:
+        """The data classes with what a report says."""
+        made = made or self.root
+        kinds = {field.name: field.type for field in dataclasses.fields(made)}
+        return made(
+            **{
+                key: self.fill(value, kinds[key]) if isinstance(value, dict) else value
+                for key, value in document.items()
+            }
+        )

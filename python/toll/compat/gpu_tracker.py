@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: MIT
+"""gpu_tracker (Moseley Bioinformatics Lab), measured by toll.
+
+    from toll.compat import gpu_tracker as gput
+
+    with gput.Tracker(ram_unit="megabytes", time_unit="seconds") as tracker:
+        work()
+    print(tracker)
+    tracker.to_json(), tracker.resource_usage.max_ram.main.total_rss
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import logging
+import os
+from typing import TYPE_CHECKING, Any, Collection, Dict, List, Optional
+
+from .. import _toll
+from .._track import track
+from ._analysis import (
+    CodeBlockResults,
+    ComparisonResults,
+    SubTrackingAnalyzer,
+    SubTrackingResults,
+    TrackingComparison,
+)
+from ._blocks import SubTracker, check_new, check_suffix, sub_track
+from ._usage import DIALECT, Usage
+
+__all__ = [
+    "CodeBlockResults",
+    "ComparisonResults",
+    "SubTracker",
+    "SubTrackingAnalyzer",
+    "SubTrackingResults",
+    "Tracker",
+    "TrackingComparison",
+    "__version__",
+    "sub_track",
+]
+
+__version__ = _toll.version
+_LOG = logging.getLogger(__name__)
+_USAGE = Usage()
+
+if TYPE_CHECKING:
+
+    class _Part:
+        def __getattr__(self, name: str) -> Any: ...
+
+    class ResourceUsage(_Part): ...
+
+    class MaxRAM(_Part): ...
+
+    class MaxGPURAM(_Part): ...
+
+    class RSSValues(_Part): ...
+
+    class CPUUtilization(_Part): ...
+
+    class GPUUtilization(_Part): ...
+
+    class ProcessingUnitPercentages(_Part): ...
+
+    class ComputeTime(_Part): ...
+
+else:
+    for _made in _USAGE.classes.values():
+        _made.__module__ = __name__
+    globals().update(_USAGE.classes)
+
+
+class Tracker:
+    """Measures this process and what it starts, or another one, from start() to stop().
+
+    A block does the same. str() is a text, to_json() a dict, resource_usage data classes; they are
+    there while it runs, too, and when the body raised. What cannot be known is None.
+
+    `sleep_time` is the seconds between samples; CPU time is counted in between all the same. The
+    units are bytes to terabytes for RAM and GPU RAM, seconds to days for time. `tracking_file` gets
+    every sample, as .csv or .sqlite. `resource_usage_file` holds a record of toll while it runs, for
+    the case that the program does not get to its end.
+    """
+
+    class State(enum.Enum):
+        """Where a Tracker is in its life."""
+
+        NEW = 0
+        STARTED = 1
+        STOPPED = 2
+
+    def __init__(
+        self,
+        sleep_time: float = 1.0,
+        ram_unit: str = "gigabytes",
+        gpu_ram_unit: str = "gigabytes",
+        time_unit: str = "hours",
+        n_expected_cores: Optional[int] = None,
+        gpu_uuids: Optional[Collection[str]] = None,
+        disable_logs: bool = False,
+        process_id: Optional[int] = None,
+        resource_usage_file: Optional[str] = None,
+        n_join_attempts: int = 5,
+        join_timeout: float = 10.0,
+        gpu_brand: Optional[str] = None,
+        tracking_file: Optional[str] = None,
+        overwrite: bool = False,
+    ) -> None:
+        options = {"ram_unit": ram_unit, "gpu_ram_unit": gpu_ram_unit, "time_unit": time_unit}
+        words = [DIALECT, *(f"{key}={value}" for key, value in options.items())]
+        if n_expected_cores is not None:
+            words.append(f"n_expected_cores={n_expected_cores}")
+        self._dialect = ",".join(words)
+        _toll.translator(self._dialect)  # says what is wrong with a unit
+        if gpu_uuids is not None and not gpu_uuids:
+            raise ValueError("gpu_uuids is an empty set; it takes at least one UUID, or None for all")
+        if gpu_brand not in (None, "nvidia", "amd"):
+            raise ValueError(
+                f'"{gpu_brand}" is not a valid GPU brand. Valid values are "nvidia" and "amd".'
+            )
+        self._disable_logs = disable_logs
+        self._backup = resource_usage_file
+        self.n_join_attempts = n_join_attempts
+        self.join_timeout = join_timeout
+        self.state = Tracker.State.NEW
+        self._final: Optional[str] = None
+        self._tracking_file = tracking_file
+        self._points: Optional[str] = None
+        outputs: List[Any] = []
+        if tracking_file is not None:
+            check_new(check_suffix(tracking_file), overwrite)
+            self._points = tracking_file
+            if tracking_file.endswith(".sqlite"):  # made of rows in the end
+                self._points += f".{os.getpid()}.csv"
+            outputs.append(("csv", self._points, self._dialect))
+        if resource_usage_file is not None:
+            outputs.append(("jsonl", resource_usage_file))
+        self._track = track(
+            process_id,
+            interval=sleep_time,
+            memory="pss",
+            processes=None,
+            system=True,
+            outputs=outputs,
+            history=0,
+            reports=[("json", self._dialect), ("text", self._dialect)],
+            gpus=sorted(gpu_uuids) if gpu_uuids else None,
+        )
+
+    # ---- Life ------------------------------------------------------------------------------------
+
+    def _refuse(self, doing: str, state: str) -> RuntimeError:
+        return RuntimeError(f"Cannot {doing} tracking when tracking has {state}.")
+
+    def __enter__(self) -> "Tracker":
+        if self.state == Tracker.State.STARTED:
+            raise self._refuse("start", "already started")
+        if self.state == Tracker.State.STOPPED:
+            raise self._refuse("start", "already stopped")
+        self._track.start()
+        self.state = Tracker.State.STARTED
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._track.is_ours:
+            return  # a child that was forked in the body leaves it, too
+        if self.state == Tracker.State.NEW:
+            raise self._refuse("stop", "not started yet")
+        if self.state == Tracker.State.STOPPED:
+            raise self._refuse("stop", "already stopped")
+        self.state = Tracker.State.STOPPED
+        try:
+            notes = self._track.stop().notes
+        except OSError as error:
+            notes = [str(error)]
+        if not self._disable_logs:
+            for note in notes:
+                _LOG.warning(note)
+        if self._backup is not None and os.path.exists(self._backup):
+            os.remove(self._backup)
+        self._store_points()
+
+    def _store_points(self) -> None:
+        if self._points is None or self._points == self._tracking_file:
+            return
+        _toll.phases_store(self._points, str(self._tracking_file))
+        os.remove(self._points)
+
+    def start(self) -> None:
+        """Begin to measure. Once."""
+        self.__enter__()
+
+    def stop(self) -> None:
+        """The end. Once."""
+        self.__exit__()
+
+    # ---- What was used ---------------------------------------------------------------------------
+
+    def _report(self, format: str) -> str:
+        if self.state == Tracker.State.NEW:
+            raise RuntimeError("There is no resource usage: tracking has not started yet.")
+        return self._track.report(format, self._dialect)
+
+    @property
+    def resource_usage(self) -> Optional["ResourceUsage"]:
+        """Data classes; None before the start."""
+        if self.state == Tracker.State.NEW:
+            return None
+        found: ResourceUsage = _USAGE.fill(self.to_json())
+        return found
+
+    def to_json(self) -> Dict[str, Any]:
+        """A dict, with all digits."""
+        found: Dict[str, Any] = json.loads(self._report("json"))
+        return found
+
+    def __str__(self) -> str:
+        """For people, with three decimals."""
+        return self._report("text").rstrip("\n") if self.state != Tracker.State.NEW else repr(self)
+
+    def __repr__(self) -> str:
+        return f"State: {self.state.name}"
