@@ -246,6 +246,7 @@ struct toll_dialect_column {
     const char *type;  /* integer, float or text */
     double factor;     /* from our unit to theirs, before options */
     unsigned decimals; /* at most so many; 0: all that the number has */
+    bool optional;     /* left out when it is 0 or not known */
 };
 
 /* The i-th column of all formats of a dialect, or NULL behind the last. */

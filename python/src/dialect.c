@@ -25,9 +25,9 @@ static PyObject *columns_of(const char *dialect)
     PyObject *all = PyList_New(0);
     const struct toll_dialect_column *c;
     for (size_t i = 0; all && (c = toll_dialect_column_at(dialect, i)); i++)
-        if (!append(all, Py_BuildValue("(sssssssssdI)", c->format, c->columns, c->subject, c->file,
+        if (!append(all, Py_BuildValue("(sssssssssdIN)", c->format, c->columns, c->subject, c->file,
                                        c->name, c->label, c->terms, c->take, c->type, c->factor,
-                                       c->decimals)))
+                                       c->decimals, PyBool_FromLong(c->optional))))
             Py_CLEAR(all);
     return all;
 }

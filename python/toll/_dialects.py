@@ -45,6 +45,8 @@ class DialectColumn(NamedTuple):
     """from toll's unit to theirs, before options"""
     decimals: int
     """at most so many; 0: all that the number has"""
+    optional: bool
+    """left out when it is 0 or not known"""
 
 
 class Dialect(NamedTuple):

@@ -82,6 +82,7 @@ static struct toll_dialect_column show_column(const struct dialect_table *t,
         .type = types[c->type],
         .factor = c->factor != 0 ? c->factor : 1,
         .decimals = c->decimals ? c->decimals : t->decimals,
+        .optional = c->flags & OMIT_ZERO,
     };
 }
 

@@ -139,7 +139,7 @@ t.close()
 def check_compat():
     import asyncio
 
-    from toll.compat import gpu_tracker, process_metrics, resource_tracker, spdl
+    from toll.compat import gpu_tracker, process_metrics, resource_tracker, spdl, sweep
 
     with gpu_tracker.Tracker(ram_unit="megabytes") as tracker:
         pass
@@ -150,6 +150,7 @@ def check_compat():
         pass
     assert resources.recommend_resources()["cpu"] == 1
     assert process_metrics.ProcessMetricsMonitor(sampling_interval=0.05).collect_once()
+    assert sweep.ResourceSummary().to_dict()
     seen = []
 
     async def watch():

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+"""toll.compat.sweep: the log of a run, monitors of the hardware, their summary."""
+
+import dataclasses
+import json
+import os
+import re
+import sys
+import threading
+import time
+import types
+
+import psutil
+import pytest
+import shapes
+from toll.compat.sweep import (
+    HWMonitor,
+    ResourceSummary,
+    RunLog,
+    build_resource_summary,
+    probe_jax_peak_memory_mb,
+)
+
+GPU_FACTS = """\
+gpus 2
+utilization 50
+memory_controller 20
+memory_total 8589934592
+memory_used 1073741824
+power 250500
+"""
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$")
+KEYS = ["peak_vram_mb", "gpu_util_mean_pct", "gpu_util_max_pct", "power_watts_mean"]
+KEYS += ["power_watts_max", "cpu_usr_mean_pct", "cpu_idle_mean_pct"]
+MORE = ["jax_peak_bytes_mb", "mem_util_mean_pct", "mem_util_max_pct"]
+
+
+# ---- RunLog --------------------------------------------------------------------------------------
+
+
+def test_the_log(tmp_path):
+    log = RunLog()
+    log.log_event("start", {"seed": 3, "where": tmp_path})
+    log.log_phase("compile", 1.23456, cached=False)
+    log.log_event("done")
+    log.write(tmp_path / "run.jsonl")
+    lines = (tmp_path / "run.jsonl").read_text().splitlines()
+    first, second, third = map(json.loads, lines)
+    assert all(STAMP.match(one["ts"]) for one in (first, second, third))
+    assert list(first) == ["ts", "type", "event", "data"]
+    assert (first["type"], first["event"], first["data"]) == (
+        "event",
+        "start",
+        {"seed": 3, "where": str(tmp_path)},
+    )
+    assert list(second) == ["ts", "type", "name", "seconds", "cached"]
+    assert (second["type"], second["name"], second["seconds"]) == ("phase", "compile", 1.235)
+    assert list(third) == ["ts", "type", "event"]
+    assert os.listdir(tmp_path) == ["run.jsonl"]
+
+
+def test_the_log_can_be_followed(tmp_path):
+    path = tmp_path / "run.jsonl"
+    with RunLog(path) as log:
+        for number in range(3):
+            log.log_event("tick", {"number": number})
+            assert len(path.read_text().splitlines()) == number + 1
+    log.close()
+    with pytest.raises(FileNotFoundError):
+        log.write(tmp_path / "nowhere" / "run.jsonl")
+
+
+def test_the_log_from_threads(tmp_path):
+    with RunLog(tmp_path / "run.jsonl") as log:
+        threads = [
+            threading.Thread(target=lambda: [log.log_event("e", {"x": "y" * 99}) for _ in range(50)])
+            for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    lines = (tmp_path / "run.jsonl").read_text().splitlines()
+    assert len(lines) == 200 and all(json.loads(line)["event"] == "e" for line in lines)
+
+
+# ---- HWMonitor -----------------------------------------------------------------------------------
+
+
+def test_the_monitor(tmp_path):
+    monitor = HWMonitor()
+    before = psutil.cpu_times()
+    monitor.start(tmp_path / "new" / "place", interval_sec=0.1)
+    time.sleep(0.5)
+    gpu, cpu, dmon = monitor.stop()
+    after = psutil.cpu_times()
+    assert cpu == tmp_path / "new" / "place" / "cpu_metrics.csv"
+    lines = cpu.read_text().splitlines()
+    assert lines[0] == "timestamp,usr_pct,idle_pct"
+    for line in lines[1:]:
+        stamp, user, idle = line.split(",")
+        assert STAMP.match(stamp)
+        assert re.match(r"\d+\.\d$", user) and re.match(r"\d+\.\d$", idle)
+        assert 0 <= float(user) <= 110 and 0 <= float(idle) <= 110
+    summary = build_resource_summary(gpu, cpu, dmon)
+    total = sum(after[:8]) - sum(before[:8])
+    user = 100 * (after.user + after.nice - before.user - before.nice) / total
+    assert summary.cpu_usr_mean_pct == pytest.approx(user, abs=25)
+    if gpu is None:  # a monitor that is not there is left out
+        assert os.listdir(cpu.parent) == ["cpu_metrics.csv"]
+        assert dmon is None and summary.peak_vram_mb == 0.0
+
+
+def test_life(tmp_path):
+    monitor = HWMonitor()
+    assert monitor.stop() == (None, None, None)
+    monitor.start(tmp_path)
+    with pytest.raises(RuntimeError, match="runs already"):
+        monitor.start(tmp_path)
+    monitor.stop()
+    assert monitor.stop() == (None, None, None)
+    with pytest.raises(ValueError, match="interval"):
+        HWMonitor().start(tmp_path, interval_sec=0)
+
+    def once():
+        with HWMonitor() as one:
+            one.start(tmp_path, 0.1)
+
+    assert shapes.left_behind(once) == [0, 0]
+
+
+def test_gpus(python, tmp_path):
+    """With the fake of NVML: all figures are known."""
+    fakes = os.path.join(os.environ["TOLL_BUILD"], "tests/fakes/nvml")
+    facts = tmp_path / "facts"
+    facts.write_text(GPU_FACTS)
+    said = python(
+        f"""
+import json, time
+from toll.compat.sweep import HWMonitor, build_resource_summary
+monitor = HWMonitor()
+monitor.start({str(tmp_path / "out")!r}, 0.1)
+time.sleep(0.6)
+paths = monitor.stop()
+print(json.dumps([str(p) for p in paths]))
+print(json.dumps(build_resource_summary(*paths).to_dict()))
+""",
+        FAKE_NVML=str(facts),
+        LD_LIBRARY_PATH=fakes,
+    )
+    paths, summary = map(json.loads, said.splitlines())
+    line = open(paths[0], encoding="utf-8").readline()
+    assert re.match(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}, 50, ", line)
+    assert summary["gpu_util_max_pct"] == 50.0
+    assert summary["peak_vram_mb"] == 1024.0
+    dmon = open(paths[2], encoding="utf-8").read().splitlines()
+    assert dmon[0].split()[:4] == ["#", "gpu", "sm", "mem"]
+    assert summary["mem_util_max_pct"] == float(dmon[2].split()[2])
+
+
+
+
+# ---- ResourceSummary -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path):
+    """As nvidia-smi and the monitor write them."""
+    gpu, cpu, dmon = (tmp_path / name for name in ("gpu.csv", "cpu.csv", "dmon.csv"))
+    gpu.write_text(
+        "2026/11/16 07:00:00.000, 10, 5, 1000, 8000, 50.50, 40, 1000, 2000\n"
+        "2026/11/16 07:00:02.000, 30, 15, 3000, 8000, [N/A], 41, 1000, 2000\n"
+        "broken\n"
+        "2026/11/16 07:00:04.000, 80, 25, 2000, 8000, 99.50, 42, 1000, 2000\n"
+    )
+    dmon.write_text("# gpu sm mem fb\n# Idx % % MB\n0 10 4 1000\n0 30 - 3000\n0 80 8 2000\n")
+    cpu.write_text("timestamp,usr_pct,idle_pct\nx,10.0,80.0\nx,30.0,60.0\n")
+    return gpu, cpu, dmon
+
+
+def test_the_summary(files):
+    summary = build_resource_summary(*files)
+    assert summary.to_dict() == {
+        "peak_vram_mb": 3000.0,
+        "gpu_util_mean_pct": 40.0,
+        "gpu_util_max_pct": 80.0,
+        "power_watts_mean": 75.0,
+        "power_watts_max": 99.5,
+        "cpu_usr_mean_pct": 20.0,
+        "cpu_idle_mean_pct": 70.0,
+        "mem_util_mean_pct": 6.0,
+        "mem_util_max_pct": 8.0,
+    }
+    summary.jax_peak_bytes_mb = 12.345
+    assert summary.to_dict()["jax_peak_bytes_mb"] == 12.3
+    assert shapes.kind(summary.to_dict()) == dict.fromkeys(summary.to_dict(), "float")
+
+
+def test_no_files(tmp_path):
+    summary = build_resource_summary(None, tmp_path / "nothing.csv")
+    assert list(summary.to_dict()) == KEYS
+    assert set(summary.to_dict().values()) == {0.0}
+    assert summary == ResourceSummary()
+    fields = {field.name for field in dataclasses.fields(ResourceSummary)}
+    assert fields == {*KEYS, *MORE}
+    assert ResourceSummary(peak_vram_mb=1.0).peak_vram_mb == 1.0
+
+
+def test_jax(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", None)
+    assert probe_jax_peak_memory_mb() == 0.0
+    gpu = types.SimpleNamespace(
+        platform="gpu", memory_stats=lambda: {"peak_bytes_in_use": 3 * 1048576}
+    )
+    cpu = types.SimpleNamespace(platform="cpu", memory_stats=lambda: None)
+    fake = types.SimpleNamespace(local_devices=lambda: [cpu, gpu])
+    monkeypatch.setitem(sys.modules, "jax", fake)
+    assert probe_jax_peak_memory_mb() == 3.0
+    fake.local_devices = lambda: [cpu]
+    assert probe_jax_peak_memory_mb() == 0.0
