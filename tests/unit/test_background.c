@@ -223,12 +223,16 @@ static void test_a_child_among_threads(void **state)
         usleep(30000);
         pid_t child = fork();
         if (child == 0) {
-            usleep(600000);
+            usleep(20000000);
             _exit(0);
         }
-        assert_int_equal(waitpid(child, NULL, 0), child);
         struct toll_figure f = {.size = sizeof f};
-        assert_int_equal(toll_tracker_figure(t, "target_processes", &f), 0);
+        for (unsigned ms = 0; ms < 20000 && f.max != 2; ms += 10) {
+            usleep(10000);
+            assert_int_equal(toll_tracker_figure(t, "target_processes", &f), 0);
+        }
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, NULL, 0), child);
         assert_true(f.max == 2);
         toll_tracker_free(t);
     }
