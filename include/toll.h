@@ -587,6 +587,49 @@ struct toll_comparison {
 /* One statistic of each figure, of one run beside the other, the smallest first. */
 int toll_phases_compare(const struct toll_comparison *comparison, char **ret, struct toll_error *e);
 
+/* ---- Records: runs that were measured before ----------------------------------------------- */
+
+/* What to make of a record, a file in the format jsonl. Zero is the default of every field. */
+struct toll_export {
+    size_t size;
+    const char *record;  /* its path; NULL: read from fd */
+    int fd;              /* borrowed, stays open; only without a path */
+    uint64_t run;        /* of several runs in it only this one, counted from 1; 0: all, in order */
+    const char *metrics; /* globs with commas between; NULL: all that the record has */
+    const struct toll_output *const *outputs; /* where to write, NULL behind the last */
+
+    /* Called with one sentence for what is not as it should be, such as a run that was cut short,
+     * which is no error. Borrowed for the call. */
+    void (*note)(void *arg, const char *sentence);
+    void *note_arg;
+};
+
+/* Write what a record holds in other formats, as they would have been written while it was
+ * measured. The record may still grow, or end in the middle: then its summary is made of the
+ * samples that are there. A file is replaced once all of it is written; when anything fails, files
+ * stay as they were. -EBADMSG and the number of the line: the record is damaged. -ENOENT: there is
+ * no such file or no such run. */
+int toll_record_export(const struct toll_export *x, struct toll_error *e);
+
+/* One run of a record. */
+struct toll_run {
+    uint64_t number;            /* from 1 in the order of the file */
+    const char *name;           /* or "" */
+    const char *const *command; /* NULL behind the last; none: it was attached, or of the machine */
+    const char *const *labels;  /* "key=value", NULL behind the last */
+    const char *host;
+    const char *version; /* of the toll that measured it */
+    uint64_t start_ns;   /* since 1970 */
+    uint64_t elapsed_ns; /* how long it was, as far as the record tells */
+    uint64_t samples;
+    bool cut_short; /* the record has no end of it */
+    struct toll_end end;
+};
+
+/* Calls back with each run of a record, in order. What it is given is borrowed for the call. */
+int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_run *run),
+                     void *arg, struct toll_error *e);
+
 /* ---- What can be measured here ------------------------------------------------------------- */
 
 /* How much of something can be measured. */

@@ -149,19 +149,47 @@ void buf_seconds(struct buf *b, uint64_t ns)
     cut_zeros(b);
 }
 
+/* Beyond this a double has no further digits: what is read again of the text is written the same.
+ */
+#define DIGITS_OF_DOUBLE 2.25e15
+
+/* The digits of value with that many decimals, or with fewer when it has not so many; false when
+ * they do not fit. */
+static bool round_digits(double value, unsigned *decimals, uint64_t *ret)
+{
+    double scaled = fabs(value) * (double)power_of_ten(*decimals) + 0.5;
+    for (; *decimals && isfinite(value) && scaled >= DIGITS_OF_DOUBLE; --*decimals)
+        scaled = fabs(value) * (double)power_of_ten(*decimals - 1) + 0.5;
+    if (!isfinite(value) || scaled >= 1.8e19)
+        return false;
+    *ret = (uint64_t)scaled;
+    return true;
+}
+
 void buf_double_fixed(struct buf *b, double value, unsigned decimals)
 {
-    double scaled = fabs(value) * (double)power_of_ten(decimals) + 0.5;
-    for (; decimals && isfinite(value) && scaled >= 1.8e19;
-         decimals--) /* no digits to lose there */
-        scaled = fabs(value) * (double)power_of_ten(decimals - 1) + 0.5;
-    if (!isfinite(value) || scaled >= 1.8e19) {
+    uint64_t digits;
+    unsigned known = decimals;
+    if (!round_digits(value, &known, &digits)) {
         buf_puts(b, "null");
         return;
     }
-    if (value < 0 && scaled >= 1)
+    if (value < 0 && digits)
         buf_putc(b, '-');
-    buf_fixed(b, (uint64_t)scaled, decimals);
+    buf_fixed(b, digits, known);
+    if (!known && decimals)
+        buf_putc(b, '.');
+    for (; known < decimals; known++)
+        buf_putc(b, '0');
+}
+
+double buf_double_again(double value, unsigned decimals)
+{
+    uint64_t digits;
+    if (!round_digits(value, &decimals, &digits))
+        return value;
+    double again = (double)digits / (double)power_of_ten(decimals);
+    return value < 0 ? -again : again;
 }
 
 void buf_double(struct buf *b, double value, unsigned decimals)

@@ -41,6 +41,9 @@ void buf_seconds(struct buf *b, uint64_t ns);
  * too large (1.8e19 / 10^decimals). */
 void buf_double(struct buf *b, double value, unsigned decimals);
 
+/* The number that whoever reads that text has. */
+double buf_double_again(double value, unsigned decimals);
+
 /* Any double in as few digits as give it again when read: 0.1, 1e+20; "null" when it is not finite.
  */
 void buf_number(struct buf *b, double value);

@@ -259,6 +259,47 @@ static int scan_measured(const char *text, const struct unit *units, uint64_t *r
     return -EINVAL;
 }
 
+/* That many digits. */
+static bool scan_fixed(struct scan *s, unsigned digits, uint64_t *ret)
+{
+    *ret = 0;
+    for (; digits; digits--, s->at++) {
+        if (s->at == s->end || !is_digit(*s->at))
+            return false;
+        *ret = *ret * 10 + (unsigned)(*s->at - '0');
+    }
+    return true;
+}
+
+/* Of a date of the Gregorian calendar, counted from 1970: years begin in March, so that the day
+ * that some have more is the last. */
+static uint64_t days_since_1970(uint64_t year, uint64_t month, uint64_t day)
+{
+    uint64_t since_march = (month + 9) % 12;
+    uint64_t y = year - (month <= 2);
+    return 365 * y + y / 4 - y / 100 + y / 400 + (153 * since_march + 2) / 5 + day - 1 - 719468;
+}
+
+bool scan_utc(struct scan *s, uint64_t *ret_real_ns)
+{
+    static const struct {
+        unsigned digits;
+        uint64_t least, most;
+        char then;
+    } fields[] = {{4, 1970, 2553, '-'}, {2, 1, 12, '-'}, {2, 1, 31, 'T'}, {2, 0, 23, ':'},
+                  {2, 0, 59, ':'},      {2, 0, 60, '.'}, {3, 0, 999, 'Z'}};
+    uint64_t f[ARRAY_LEN(fields)];
+    struct scan t = *s;
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++, t.at++)
+        if (!scan_fixed(&t, fields[i].digits, &f[i]) || f[i] < fields[i].least ||
+            f[i] > fields[i].most || t.at == t.end || *t.at != fields[i].then)
+            return false;
+    uint64_t seconds = days_since_1970(f[0], f[1], f[2]) * 86400 + f[3] * 3600 + f[4] * 60 + f[5];
+    *s = t;
+    *ret_real_ns = seconds * NS_PER_SECOND + f[6] * NS_PER_MS;
+    return true;
+}
+
 int scan_duration(const char *text, uint64_t *ret_ns)
 {
     static const struct unit units[] = {

@@ -60,6 +60,9 @@ static inline bool scan_word(struct scan *s, const char *word)
 /* Cut the next line off and hand it out without its newline; false at the end of the text. */
 bool scan_line(struct scan *s, struct scan *ret_line);
 
+/* 2026-11-15T09:30:00.123Z, as buf_utc writes it, from 1970 on. */
+bool scan_utc(struct scan *s, uint64_t *ret_real_ns);
+
 /* What people write: 250ms, 1.5s, 2m, 1h, 100us; a bare number is seconds.
  * 0, or -EINVAL. */
 int scan_duration(const char *text, uint64_t *ret_ns);

@@ -9,7 +9,14 @@
 enum { EXIT_TOLL = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };
 
 /* Which subcommands an option is for. */
-enum { FOR_RUN = 1 << 0, FOR_ATTACH = 1 << 1, FOR_SYSTEM = 1 << 2 };
+enum {
+    FOR_RUN = 1 << 0,
+    FOR_ATTACH = 1 << 1,
+    FOR_SYSTEM = 1 << 2,
+    FOR_MEASURING = FOR_RUN | FOR_ATTACH | FOR_SYSTEM,
+    FOR_EXPORT = 1 << 3, /* from here on what reads records: told on the command line alone */
+    FOR_LIST = 1 << 4,
+};
 
 struct subcommand {
     const char *name;
@@ -34,6 +41,8 @@ int system_main(int argc, char **argv);
 int replay_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int mark_main(int argc, char **argv);
+int export_main(int argc, char **argv);
+int list_main(int argc, char **argv);
 int metrics_main(int argc, char **argv);
 int dialects_main(int argc, char **argv);
 int sinks_main(int argc, char **argv);

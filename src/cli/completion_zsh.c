@@ -68,7 +68,7 @@ static const char *behind(enum completion_arguments arguments)
     switch (arguments) {
     case ARGUMENTS_COMMAND:
         return "'(-)1:command: _command_names -e' '*::arguments: _toll_command'";
-    case ARGUMENTS_FILE: return "'1:file:_files'";
+    case ARGUMENTS_FILE: return "'*:file:_files'";
     case ARGUMENTS_PIDS: return "'*:process: _toll_pids'";
     default: return "";
     }

@@ -81,10 +81,11 @@ int help_subcommand(const char *name)
         for (const struct option *o = options; o->name; o++)
             if (o->modes & s->options)
                 add_option(&b, o);
+    }
+    if (s->options & FOR_MEASURING)
         buf_puts(&b, "\nAn option may also be given as a variable (TOLL_INTERVAL=1s) or in a "
                      "file\nthat --config names (interval = 1s). The command line wins over the "
                      "variable,\nthe variable over the file.\n");
-    }
     return print(&b);
 }
 
@@ -100,13 +101,13 @@ static int overview(void)
         buf_pad(&b, start, 47);
         buf_printf(&b, "%s\n", s->help);
     }
-    buf_puts(&b,
-             "\n  toll run -- make -j4                 what did it use?\n"
-             "  toll run -o run.csv -- ./train.sh    with a curve\n"
-             "  toll attach 1234                     what does it use, line by line?\n"
-             "  toll system                          … and the whole machine?\n\n"
-             "'toll help run', 'toll help attach' and 'toll help system' list the options; the\n"
-             "manual is toll(1).\n");
+    buf_puts(&b, "\n  toll run -- make -j4                 what did it use?\n"
+                 "  toll run -o run.csv -- ./train.sh    with a curve\n"
+                 "  toll attach 1234                     what does it use, line by line?\n"
+                 "  toll system                          … and the whole machine?\n"
+                 "  toll export run.jsonl -o run.csv     the same in another format\n\n"
+                 "'toll help run', 'toll help attach' and so on list the options; the manual is\n"
+                 "toll(1).\n");
     return print(&b);
 }
 
@@ -126,8 +127,8 @@ static void add_roff(struct buf *b, const char *text)
 /* "Only for toll run and toll attach." unless it is for all that measure. */
 static void add_modes(struct buf *b, const struct option *o)
 {
-    unsigned left = o->modes & (FOR_RUN | FOR_ATTACH | FOR_SYSTEM);
-    if (left == (FOR_RUN | FOR_ATTACH | FOR_SYSTEM))
+    unsigned left = o->modes;
+    if ((left & FOR_MEASURING) == FOR_MEASURING)
         return;
     const char *before = "Only for";
     for (const struct subcommand *s = subcommands; s->name && left; s++) {

@@ -41,6 +41,17 @@ static const char about_phases[] =
     "written with -f json or pickle, the formats beside text. -o, --output FILE is where\n"
     "the results go.\n";
 
+static const char about_export[] =
+    "RECORD is a .jsonl file that toll has written, or - for stdin; it may still grow, or\n"
+    "end in the middle. Each --output is written as it would have been while the run was\n"
+    "measured; without one it goes to stdout, as CSV unless --format says otherwise\n"
+    "(-f text is the summary). Of several runs in a file all are taken, one after the\n"
+    "other. Files are replaced once all is written; a damaged record changes none.\n";
+
+static const char about_list[] =
+    "The runs in each record: number, start, time, samples, how it ended, name and\n"
+    "command. The number is for 'toll export --run'.\n";
+
 const struct subcommand subcommands[] = {
     {"run", "[options] [--] COMMAND [ARGUMENT…]", "run a command, tell what it used", run_main,
      false, FOR_RUN, about_run, NULL},
@@ -50,6 +61,10 @@ const struct subcommand subcommands[] = {
      about_system, NULL},
     {"mark", "[-v] phase | event | gauge WORD…", "say where a job is, from inside it", mark_main,
      false, 0, about_mark, "phase begin end"},
+    {"export", "[options] RECORD", "write a record in another format", export_main, false,
+     FOR_EXPORT, about_export, NULL},
+    {"list", "[options] RECORD…", "list the runs in records", list_main, false, FOR_LIST,
+     about_list, NULL},
     {"doctor", "[--json] [--strict] [WHAT…]", "tell what can be measured here", doctor_main, false,
      0, NULL, NULL},
     {"metrics", "[--json | --markdown]", "list what can be measured", metrics_main, false, 0, NULL,

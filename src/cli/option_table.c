@@ -233,33 +233,48 @@ static int set_for(struct settings *s, const char *value, int choice, struct tol
     return take_time(&s->for_ns, value, e);
 }
 
+static int set_run(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    struct scan text = scan_string(value);
+    if (!scan_u64(&text, &s->run) || !scan_done(&text) || !s->run)
+        return err_set(e, -EINVAL, "the number of a run, from 1 on; 'toll list' shows them");
+    return 0;
+}
+
+static int set_json(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->json = choice;
+    return 0;
+}
+
 /* ---- The table ------------------------------------------------------------------------------- */
 
-#define ANY (FOR_RUN | FOR_ATTACH | FOR_SYSTEM)
+#define ANY FOR_MEASURING
 
 const struct option options[] = {
     {"interval", 'i', "auto|TIME", NULL, 0, false, ANY,
      "time between samples, from 1ms up; auto begins with 10ms and grows with the age of the run "
      "to 1s. A command has auto, what runs already 1s",
      set_interval},
-    {"output", 'o', "FILE", NULL, offsetof(struct settings, outputs), false, ANY,
+    {"output", 'o', "FILE", NULL, offsetof(struct settings, outputs), false, ANY | FOR_EXPORT,
      "write to FILE; its suffix tells the format: .csv, .jsonl, .sqlite (samples), .json, .txt "
      "(summary); or FORMAT:FILE, or FORMAT:URL, with options behind commas (see 'toll sinks'); - is stdout "
      "where no command has it",
      set_output},
-    {"format", 'f', "FORMAT", NULL, 0, false, ANY,
+    {"format", 'f', "FORMAT", NULL, 0, false, ANY | FOR_EXPORT,
      "the format of outputs whose name does not tell one: csv, jsonl, json, text, lines, …",
      set_format},
-    {"dialect", 0, "NAME[,OPTION=VALUE]", NULL, 0, false, ANY,
+    {"dialect", 0, "NAME[,OPTION=VALUE]", NULL, 0, false, ANY | FOR_EXPORT,
      "write with the columns and units of another tool, where the format of an output has it; see "
      "'toll dialects'",
      set_dialect},
-    {"metrics", 'm', "GLOB", NULL, offsetof(struct settings, metrics), false, ANY,
+    {"metrics", 'm', "GLOB", NULL, offsetof(struct settings, metrics), false, ANY | FOR_EXPORT,
      "only the metrics with these names, with commas between and * for any letters; see 'toll "
      "metrics'",
      set_metrics},
-    {"quiet", 'q', NULL, NULL, 0, false, ANY, "no summary and no notes on the terminal", set_quiet},
-    {"verbose", 'v', NULL, NULL, 0, false, ANY,
+    {"quiet", 'q', NULL, NULL, 0, false, ANY | FOR_EXPORT,
+     "no summary and no notes on the terminal", set_quiet},
+    {"verbose", 'v', NULL, NULL, 0, false, ANY | FOR_EXPORT,
      "every figure in the summary, also those that are zero or unknown", set_verbose},
     {"summary", 0, "FORMAT", "text json none", 0, false, ANY, "what to print at the end",
      set_summary},
@@ -316,9 +331,12 @@ const struct option options[] = {
      set_processes},
     {"wait", 0, "FOR", "main all", 0, false, FOR_RUN | FOR_ATTACH,
      "end with the command, or with the last process it left behind", set_wait},
+    {"run", 0, "NUMBER", NULL, 0, true, FOR_EXPORT,
+     "of several runs in the record only this one, counted from 1", set_run},
+    {"json", 0, NULL, NULL, 0, true, FOR_LIST, "for programs", set_json},
     {"config", 0, "FILE", NULL, 0, true, ANY, "read options from FILE, lines of 'option = value'",
      set_config},
-    {"help", 'h', NULL, NULL, 0, true, ANY, "show this", set_help},
+    {"help", 'h', NULL, NULL, 0, true, ANY | FOR_EXPORT | FOR_LIST, "show this", set_help},
     {0},
 };
 

@@ -283,11 +283,14 @@ int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struc
     const struct subcommand *sub = subcommand_by_name(argv[0]);
     s->mode = sub ? sub->options : FOR_RUN;
     s->subcommand = argv[0];
-    int r = find_config(s, argc, argv, e);
-    if (r == 0 && s->config)
-        r = config_read(s, s->config, e);
-    if (r == 0)
-        r = read_environment(s, e);
+    int r = 0;
+    if (s->mode & FOR_MEASURING) {
+        r = find_config(s, argc, argv, e);
+        if (r == 0 && s->config)
+            r = config_read(s, s->config, e);
+        if (r == 0)
+            r = read_environment(s, e);
+    }
     if (r == 0)
         r = read_command_line(s, argc, argv, ret_rest, e);
     if (r == 0)

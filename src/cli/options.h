@@ -32,6 +32,8 @@ struct settings {
     bool quiet;
     bool verbose;
     bool help;
+    uint64_t run; /* of a record, 0: all */
+    bool json;
     char **kept; /* owned strings from the configuration file, NULL behind the last */
 };
 

@@ -2,6 +2,7 @@
 #include "cli/session.h"
 
 #include "base/scan.h"
+#include "cli/color.h"
 #include "cli/dialect_option.h"
 #include "cli/help.h"
 
@@ -22,13 +23,6 @@ static void say(void *arg, const char *sentence)
     bool summary_says_it = s->settings.summary != SUMMARY_NONE && !s->settings.summary_to;
     if (!s->settings.quiet && !(s->finishing && summary_says_it) && !session_reader_is_gone(s))
         complain("%s", sentence);
-}
-
-static bool wants_color(int fd)
-{
-    const char *no_color = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
-    return isatty(fd) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
 }
 
 /* A number is a descriptor, anything else a file. */
@@ -71,7 +65,7 @@ static int add_summary(struct session *s, struct toll_error *e)
                 out.format = "json";
         }
     }
-    if (!out.destination && wants_color(out.fd))
+    if (!out.destination && color_is_wanted(out.fd))
         out.flags |= TOLL_OUTPUT_COLOR;
     return add_output(s, &out, e);
 }
@@ -86,7 +80,7 @@ static int add_stdout(struct session *s, const char *format, struct toll_error *
         .size = sizeof out,
         .fd = STDOUT_FILENO,
         .format = format ? format : "lines",
-        .flags = wants_color(STDOUT_FILENO) ? TOLL_OUTPUT_COLOR : 0,
+        .flags = color_is_wanted(STDOUT_FILENO) ? TOLL_OUTPUT_COLOR : 0,
     };
     return add_output(s, &out, e);
 }

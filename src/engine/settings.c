@@ -76,7 +76,8 @@ static int copy_settings(struct toll_tracker *t, const struct toll_options *o)
         return -ENOMEM;
     if (o->labels && run_set_labels(&t->run, o->labels) < 0)
         return -ENOMEM;
-    t->run.is_named = o->name != NULL;
+    if (o->metrics && !(t->run.metrics = strdup(o->metrics)))
+        return -ENOMEM;
     t->run.interval_ns = o->interval_ns;
     t->run.no_children = o->no_children;
     t->run.system = o->system;

@@ -77,12 +77,12 @@ static bool has_columns(const struct sink *s, enum entity_kind kind)
            (kind == ENTITY_CGROUP && s->run && s->run->system);
 }
 
-static void add_things(struct sink *s, const struct frame *f)
+/* In the order of the table of metrics, as in the record. */
+static void add_things(struct sink *s, const struct frame *f, enum entity_kind kind)
 {
     for (size_t i = 0; i < f->machine_count; i++) {
         const struct measured *m = f->machine[i];
-        enum entity_kind kind = m->entity.kind;
-        if (!has_columns(s, kind) || !s->selection.of[kind])
+        if (m->entity.kind != kind || !has_columns(s, kind) || !s->selection.of[kind])
             continue;
         struct group g = {OF_THING, m->number, 0, s->selection.of[kind]};
         add_group(s, g, kind, entity_name(&m->entity));
@@ -112,7 +112,8 @@ static void csv_heading(struct sink *s, const struct frame *f)
             add_group(s, (struct group){OF_WHOLE, 0, part, s->selection.parts[part]}, ENTITY_TARGET,
                       NULL);
     add_targets(s, f);
-    add_things(s, f);
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
+        add_things(s, f, kind);
     add_group(s, (struct group){OF_SELF, 0, 0, s->selection.of[ENTITY_SELF]}, ENTITY_SELF, NULL);
     buf_putc(&s->text, '\n');
     s->text.failed |= t->failed;

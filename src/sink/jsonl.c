@@ -8,6 +8,7 @@
  *   {"type":"summary",…}
  */
 #include "sink/record_json.h"
+#include "sink/record_words.h"
 #include "sink/sinks.h"
 
 static void line_begin(struct json_out *j, struct sink *s, const char *type)
@@ -23,12 +24,28 @@ static void line_end(struct json_out *j, struct sink *s)
     buf_putc(&s->text, '\n');
 }
 
+/* What was selected of the machine and yet has no figures: there is nothing that could have them.
+ * Of others it shows in the samples, where unknown is null. */
+static void add_left_out(struct json_out *j, const struct sink *s, const struct run *run)
+{
+    struct selection asked, left_out = {0};
+    struct buf names = {0};
+    if (!run->system || selection_parse(&asked, run->metrics, NULL) < 0)
+        return;
+    left_out.of[ENTITY_SYSTEM] = asked.of[ENTITY_SYSTEM] & ~s->selection.of[ENTITY_SYSTEM];
+    selection_write(&names, &left_out);
+    if (names.data && !buf_failed(&names))
+        json_put_string(j, "left_out", names.data);
+    buf_done(&names);
+}
+
 static void jsonl_begin(struct sink *s, const struct run *run)
 {
     struct json_out j;
     line_begin(&j, s, "run");
-    json_put_string(&j, "schema", "toll.record/1");
+    json_put_string(&j, "schema", RECORD_SCHEMA);
     record_json_run(&j, run);
+    add_left_out(&j, s, run);
     line_end(&j, s);
 }
 
@@ -74,6 +91,8 @@ static void add_targets(struct json_out *j, struct sink *s, const struct frame *
     for (size_t i = 0; i < f->target_count; i++) {
         json_object(j);
         json_put_string(j, "name", f->targets[i].name);
+        if (f->targets[i].has_ended)
+            json_put_bool(j, "ended", true);
         add_parts(j, s, f->targets[i].parts);
         json_object_end(j);
     }
@@ -114,6 +133,8 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
     json_put_utc(&j, "time", f->real_ns);
     json_put_seconds(&j, "elapsed_seconds", f->elapsed_ns);
     json_put_seconds(&j, "interval_seconds", f->interval_ns);
+    if (f->last)
+        json_put_bool(&j, "last", true);
     if (f->target[PART_COMBINED].row) {
         json_key(&j, "target");
         json_object(&j);
@@ -158,13 +179,8 @@ static void jsonl_process_end(struct sink *s, const struct process_end *e)
 
 static void jsonl_mark(struct sink *s, const struct told_mark *m)
 {
-    static const char *const types[MARK_KINDS] = {
-        [MARK_PHASE_END] = "phase",
-        [MARK_EVENT] = "event",
-        [MARK_GAUGE] = "gauge",
-    };
     struct json_out j;
-    line_begin(&j, s, types[m->kind]);
+    line_begin(&j, s, record_words_mark[m->kind]);
     record_json_mark(&j, m, &s->selection);
     line_end(&j, s);
 }
@@ -183,7 +199,7 @@ static void jsonl_summary(struct sink *s, const struct summary *summary)
 {
     struct json_out j;
     line_begin(&j, s, "summary");
-    json_put_string(&j, "schema", "toll.summary/1");
+    json_put_string(&j, "schema", SUMMARY_SCHEMA);
     record_json_summary(&j, summary, &s->selection);
     line_end(&j, s);
 }

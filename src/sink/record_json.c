@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/record_json.h"
 
+#include "sink/record_words.h"
+
 #include <string.h>
 
 static void add_labels(struct json_out *j, char **labels)
@@ -20,7 +22,7 @@ static void add_labels(struct json_out *j, char **labels)
 
 void record_json_run(struct json_out *j, const struct run *run)
 {
-    json_put_string(j, "toll", TOLL_VERSION);
+    json_put_string(j, "toll", run->version ? run->version : TOLL_VERSION);
     json_put_string(j, "name", run->name ? run->name : "");
     json_key(j, "command");
     json_array(j);
@@ -42,6 +44,8 @@ void record_json_run(struct json_out *j, const struct run *run)
         json_seconds(j, run->interval_ns);
     else
         json_null(j);
+    if (run->metrics)
+        json_put_string(j, "metrics", run->metrics);
     json_put_bool(j, "children", !run->no_children);
     if (!run->command)
         json_put_bool(j, "since_start", run->since_start);
@@ -93,18 +97,13 @@ void record_json_row(struct json_out *j, const struct row *row, uint64_t selecte
 const char *record_json_end_word(const struct toll_end *end)
 {
     if (!end->ended)
-        return "running";
-    return end->unknown ? "unknown" : end->signaled ? "signaled" : "exited";
+        return record_words_end[END_RUNNING];
+    return record_words_end[end->unknown ? END_UNKNOWN : end->signaled ? END_SIGNALED : END_EXITED];
 }
 
 const char *record_json_departure(enum departure how)
 {
-    static const char *const words[] = {
-        [LEFT_REAPED] = "reaped by toll",
-        [LEFT_INSIDE] = "reaped inside",
-        [LEFT_LOST] = "reaped by nobody",
-    };
-    return words[how];
+    return record_words_left[how];
 }
 
 void record_json_end(struct json_out *j, const struct toll_end *end)
@@ -127,8 +126,7 @@ void record_json_end(struct json_out *j, const struct toll_end *end)
     json_object_end(j);
 }
 
-/* Enough for a nanosecond. */
-enum { DECIMALS = 9 };
+enum { DECIMALS = SERIES_DECIMALS };
 
 /* ---- Summary --------------------------------------------------------------------------------- */
 
@@ -145,14 +143,9 @@ static void add_counter(struct json_out *j, const struct series *s, const struct
 
 static void add_gauge(struct json_out *j, const struct series *s, const struct metric *m)
 {
-    static const struct {
-        const char *key;
-        double share;
-    } quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}};
-
     json_key(j, "mean");
     if (s->observed_ns)
-        json_double(j, series_mean(s, m), 9);
+        json_double(j, series_mean(s, m), DECIMALS);
     else
         json_null(j);
     if (!s->count)
@@ -165,10 +158,10 @@ static void add_gauge(struct json_out *j, const struct series *s, const struct m
         add_value(j, m, s->last);
     else
         json_null(j);
-    for (size_t i = 0; i < ARRAY_LEN(quantiles); i++) {
+    for (size_t i = 0; i < RECORD_QUANTILES; i++) {
         double value;
-        if (series_quantile(s, m, quantiles[i].share, &value))
-            json_put_double(j, quantiles[i].key, value, DECIMALS);
+        if (series_quantile(s, m, record_words_quantile[i].share, &value))
+            json_put_double(j, record_words_quantile[i].key, value, DECIMALS);
     }
 }
 
@@ -306,4 +299,6 @@ void record_json_summary(struct json_out *j, const struct summary *s,
     for (size_t i = 0; i < s->note_count && i < SUMMARY_NOTES; i++)
         json_string(j, s->notes[i]);
     json_array_end(j);
+    if (s->note_count > SUMMARY_NOTES)
+        json_put_u64(j, "notes_left_out", s->note_count - SUMMARY_NOTES);
 }

@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * What a target may use, as JSON. */
 #include "sink/record_json.h"
-
-static const char *const keys[LIMITS] = {
-    [LIMIT_CPUS] = "cpus",
-    [LIMIT_MEMORY_BYTES] = "memory_bytes",
-    [LIMIT_SWAP_BYTES] = "swap_bytes",
-    [LIMIT_TASKS] = "tasks",
-    [LIMIT_OPEN_FILES] = "open_files",
-    [LIMIT_PROCESSES] = "processes",
-    [LIMIT_ADDRESS_BYTES] = "address_space_bytes",
-    [LIMIT_CPU_SECONDS] = "cpu_time_seconds",
-    [LIMIT_FILE_BYTES] = "file_size_bytes",
-    [LIMIT_CORE_BYTES] = "core_file_bytes",
-    [LIMIT_LOCKED_BYTES] = "locked_memory_bytes",
-};
+#include "sink/record_words.h"
 
 static void add_limit(struct json_out *j, enum limit_kind kind, const struct limit *l)
 {
-    json_key(j, keys[kind]);
+    json_key(j, record_words_limit[kind]);
     json_object(j);
     json_key(j, "value");
     if (l->unlimited)

@@ -2,7 +2,7 @@
  * What the job said of itself, as JSON: lines of the record, and what it came to. */
 #include "sink/record_json.h"
 
-enum { DECIMALS = 9 };
+enum { DECIMALS = SERIES_DECIMALS };
 
 /* "figures" of a phase, or of all of a name. */
 struct source {
@@ -106,6 +106,8 @@ static void add_phase_total(struct json_out *j, const struct phase_total *p,
     json_put_u64(j, "measured_count", p->measured);
     json_put_bool(j, "of_several_processes", p->of_several);
     json_put_string(j, "of", p->of_target ? "target" : "process");
+    if (p->widened)
+        json_put_bool(j, "widened", true);
     json_put_seconds(j, "total_seconds", p->total_ns);
     json_put_seconds(j, "min_seconds", p->min_ns);
     json_put_seconds(j, "mean_seconds", p->total_ns / p->count);

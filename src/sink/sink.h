@@ -24,7 +24,7 @@
 struct sink;
 
 /* How a process left the target. */
-enum departure { LEFT_REAPED, LEFT_INSIDE, LEFT_LOST };
+enum departure { LEFT_REAPED, LEFT_INSIDE, LEFT_LOST, DEPARTURES };
 
 struct process_end {
     const struct process *process; /* borrowed */

@@ -99,7 +99,7 @@ static void add_head(struct sink *s, const struct summary *summary)
     const struct toll_end *end = &summary->whole.end;
     text_style(s, BOLD);
     buf_puts(&s->text, "toll: ");
-    if (run->is_named) {
+    if (run_is_named(run)) {
         text_foreign(s, run->name);
         buf_puts(&s->text, ": ");
     }
@@ -312,14 +312,16 @@ static bool is_tight(const struct thing_summary *t)
 static void add_machine(struct sink *s, const struct summary *summary)
 {
     bool has_system = false;
+    for (size_t i = 0; i < summary->thing_count; i++)
+        if (summary->things[i].thing->entity.kind == ENTITY_SYSTEM) {
+            add_system(s, summary, &summary->things[i]);
+            has_system = true;
+        }
     for (size_t i = 0; i < summary->thing_count; i++) {
         const struct thing_summary *t = &summary->things[i];
-        enum entity_kind kind = t->thing->entity.kind;
-        if (kind == ENTITY_CGROUP && ((s->flags & TOLL_OUTPUT_VERBOSE) || is_tight(t)))
+        if (t->thing->entity.kind == ENTITY_CGROUP &&
+            ((s->flags & TOLL_OUTPUT_VERBOSE) || is_tight(t)))
             add_cgroup(s, summary, t);
-        if (kind == ENTITY_SYSTEM)
-            add_system(s, summary, t);
-        has_system |= kind == ENTITY_SYSTEM;
     }
     text_gpus(s, summary, has_system);
 }

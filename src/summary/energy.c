@@ -58,6 +58,8 @@ static void add_processor(struct energy *e, const struct thing_summary *t)
 struct energy energy_of(const struct summary *s)
 {
     struct energy e = {0};
+    if (s->energy)
+        return *s->energy;
     for (size_t i = 0; i < s->thing_count; i++) {
         if (s->things[i].thing->entity.kind == ENTITY_GPU)
             add_gpu(&e, &s->things[i]);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "summary/mark_totals.h"
 
+#include "summary/series.h"
+
 void mark_totals_done(struct mark_totals *t)
 {
     for (size_t i = 0; i < t->phase_count; i++)
@@ -80,6 +82,11 @@ bool mark_totals_phase(struct mark_totals *t, const struct phase_over *over)
     return true;
 }
 
+static double as_written(double value)
+{
+    return buf_double_again(value, SERIES_DECIMALS);
+}
+
 struct phase_figure phase_total_figure(const struct phase_total *p, enum metric_id id)
 {
     bool missing = p->figures[id].known < p->count || p->figures[id].partly;
@@ -88,10 +95,11 @@ struct phase_figure phase_total_figure(const struct phase_total *p, enum metric_
         return (struct phase_figure){.quality = QUALITY_UNKNOWN};
     return (struct phase_figure){
         .quality = missing ? QUALITY_LOWER_BOUND : QUALITY_SAMPLED,
-        .total = counter ? p->figures[id].total : 0,
-        .max = p->figures[id].max,
-        .mean = p->figures[id].seconds > 0 ? p->figures[id].weighted / p->figures[id].seconds
-                                           : p->figures[id].max,
+        .total = counter ? as_written(p->figures[id].total) : 0,
+        .max = as_written(p->figures[id].max),
+        .mean = as_written(p->figures[id].seconds > 0
+                               ? p->figures[id].weighted / p->figures[id].seconds
+                               : p->figures[id].max),
     };
 }
 

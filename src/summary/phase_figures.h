@@ -11,7 +11,11 @@
 #include "metric/frame.h"
 #include "metric/quality.h"
 
+struct phase_figure;
+
 struct phase_figures {
+    const struct phase_figure *told; /* borrowed, by metric: read from a record, nothing below is
+                                        known then; NULL: from looks */
     uint64_t looks;
     uint64_t first_ns, last_ns; /* when these were */
     struct row base;            /* counters at the first look that knew them … */

@@ -28,17 +28,28 @@ static char **copy_strings(const char *const strings[])
     return copy;
 }
 
+/* The last word of a path. */
+static const char *name_of(const char *command)
+{
+    const char *slash = strrchr(command, '/');
+    return slash && slash[1] ? slash + 1 : command;
+}
+
 int run_set_command(struct run *r, char *const argv[])
 {
     free_strings(r->command);
     r->command = copy_strings((const char *const *)argv);
     if (!r->command)
         return -ENOMEM;
-    if (!r->name) {
-        const char *slash = strrchr(argv[0], '/');
-        r->name = strdup(slash && slash[1] ? slash + 1 : argv[0]);
-    }
+    if (!r->name)
+        r->name = strdup(name_of(argv[0]));
     return r->name ? 0 : -ENOMEM;
+}
+
+bool run_is_named(const struct run *r)
+{
+    return r->name && *r->name &&
+           !(r->command && r->command[0] && strcmp(r->name, name_of(r->command[0])) == 0);
 }
 
 int run_set_labels(struct run *r, const char *const labels[])
@@ -66,6 +77,8 @@ void run_done(struct run *r)
     }
     free(r->targets);
     free(r->name);
+    free(r->version);
+    free(r->metrics);
     free_strings(r->command);
     free_strings(r->labels);
     *r = (struct run){0};

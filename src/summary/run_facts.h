@@ -13,7 +13,8 @@ struct run_target {
 
 struct run {
     char *name;     /* owned */
-    bool is_named;  /* by the user, not after the command */
+    char *version;  /* owned, of the toll that measured; NULL: this one */
+    char *metrics;  /* owned globs: only these were asked for; NULL: all */
     char **command; /* owned, NULL behind the last; NULL when there is none */
     char **labels;  /* owned "key=value", NULL behind the last; or NULL */
     char host[65];
@@ -37,6 +38,9 @@ struct run {
 /* Copies; 0 or -ENOMEM. */
 int run_set_command(struct run *r, char *const argv[]);
 int run_set_labels(struct run *r, const char *const labels[]);
+
+/* Whether somebody gave it a name other than the command's. */
+bool run_is_named(const struct run *r);
 
 int run_add_target(struct run *r, const char *name, const char *what);
 

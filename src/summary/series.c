@@ -16,6 +16,13 @@ static bool is_windowed(const struct metric *m)
     return m->kind == METRIC_COUNTER || m->fold == FOLD_RATE;
 }
 
+void series_weigh(struct series *s, const struct metric *m, double value, uint64_t weight)
+{
+    double scaled = value * histogram_scale(m) + 0.5;
+    if (s->histogram && value >= 0 && scaled < 0x1p64) /* a temperature may be below */
+        histogram_add(s->histogram, (uint64_t)scaled, weight);
+}
+
 static void observe(struct series *s, const struct metric *m, double value, uint64_t weight_ns,
                     uint64_t elapsed_ns)
 {
@@ -26,8 +33,7 @@ static void observe(struct series *s, const struct metric *m, double value, uint
     if (!s->count || value < s->min)
         s->min = value;
     s->count++;
-    if (s->histogram && value >= 0) /* a temperature may be below */
-        histogram_add(s->histogram, (uint64_t)(value * histogram_scale(m) + 0.5), weight_ns);
+    series_weigh(s, m, value, weight_ns);
 }
 
 static void close_window(struct series *s, const struct metric *m, uint64_t elapsed_ns)
@@ -73,11 +79,9 @@ void series_at_least(struct series *s, double value)
         s->min = value;
 }
 
-void series_end(struct series *s, const struct metric *m, uint64_t elapsed_ns)
+static void end_window(struct series *s, const struct metric *m, uint64_t elapsed_ns)
 {
     uint64_t rest_ns = s->window_ns;
-    if (!rest_ns)
-        return;
     /* A short rest says little alone; left out, a peak could be below the mean. */
     if (rest_ns < SHORTEST_WINDOW_NS / 2) {
         s->window += s->closed;
@@ -88,11 +92,19 @@ void series_end(struct series *s, const struct metric *m, uint64_t elapsed_ns)
     s->window_ns = 0;
 }
 
+void series_end(struct series *s, const struct metric *m, uint64_t elapsed_ns)
+{
+    if (s->window_ns)
+        end_window(s, m, elapsed_ns);
+    s->min = buf_double_again(s->min, SERIES_DECIMALS);
+    s->max = buf_double_again(s->max, SERIES_DECIMALS);
+}
+
 double series_mean(const struct series *s, const struct metric *m)
 {
-    if (!s->observed_ns)
-        return metric_number(m, s->last);
-    return s->weighted / ((double)s->observed_ns / 1e9);
+    double mean = s->observed_ns ? s->weighted / ((double)s->observed_ns / 1e9)
+                                 : metric_number(m, s->last);
+    return buf_double_again(mean, SERIES_DECIMALS);
 }
 
 bool series_quantile(const struct series *s, const struct metric *m, double share, double *ret)

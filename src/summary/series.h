@@ -10,6 +10,10 @@
 #include "metric/metric.h"
 #include "summary/histogram.h"
 
+/* What a series comes to has as many decimals as are written: enough for a nanosecond. Then a text
+ * made of a record says the same as the one that was made with it. */
+enum { SERIES_DECIMALS = 9 };
+
 struct series {
     uint64_t count;
     uint64_t observed_ns; /* since the start of the run, the time of the last value */
@@ -26,6 +30,9 @@ struct series {
 
 /* The value at elapsed_ns stands for the time since the value before. */
 void series_put(struct series *s, const struct metric *m, union value value, uint64_t elapsed_ns);
+
+/* Weight of a value in the distribution, where there is one. */
+void series_weigh(struct series *s, const struct metric *m, double value, uint64_t weight);
 
 /* It is known from elsewhere that the value was once as large as this. */
 void series_at_least(struct series *s, double value);

@@ -82,6 +82,11 @@ static struct series *find_series(const struct summary *s, const struct measured
     return NULL;
 }
 
+struct histogram *summary_system_histogram(const struct summary *s, unsigned i)
+{
+    return &s->histograms[PROCESS_METRICS + SELF_METRICS + i];
+}
+
 /* A thing is met when it is first read: its number is one more than there were. */
 static struct series *series_of(struct summary *s, const struct measured *m)
 {
@@ -97,7 +102,7 @@ static struct series *series_of(struct summary *s, const struct measured *m)
         return NULL;
     if (m->entity.kind == ENTITY_SYSTEM)
         for (unsigned i = 0; i < SYSTEM_METRICS; i++)
-            series[i].histogram = &s->histograms[PROCESS_METRICS + SELF_METRICS + i];
+            series[i].histogram = summary_system_histogram(s, i);
     s->things[s->thing_count++] = (struct thing_summary){.thing = m, .series = series};
     return series;
 }

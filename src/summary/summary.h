@@ -49,6 +49,8 @@ struct output_summary {
     char why[256];    /* the last failure, or "" */
 };
 
+struct energy;
+
 struct summary {
     const struct run *run; /* borrowed */
     uint64_t elapsed_ns;
@@ -68,6 +70,7 @@ struct summary {
     size_t output_count;
     struct histogram *histograms; /* owned */
     struct octave_store octaves;  /* of all of them */
+    const struct energy *energy;  /* borrowed: as it was recorded; NULL: from the things */
 };
 
 int summary_init(struct summary *s, const struct run *run);
@@ -80,6 +83,9 @@ void summary_frame(struct summary *s, const struct frame *f);
 
 /* Keep a sentence once. True when it is new and there was room. */
 bool summary_note(struct summary *s, const char *sentence);
+
+/* Where the distribution of a figure of the machine as a whole is kept, by its number. */
+struct histogram *summary_system_histogram(const struct summary *s, unsigned i);
 
 /* The run is over. */
 void summary_end(struct summary *s, uint64_t elapsed_ns);

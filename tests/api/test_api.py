@@ -23,7 +23,7 @@ def declared():
     text = re.sub(r"\{[^{}]*\}", "{}", text)  # bodies of structs and enums
     names = set()
     for statement in text.split(";"):
-        match = re.search(r"\b(\w+)\s*\([^()]*\)\s*$", statement)
+        match = re.search(r"\b(\w+)\s*\((?:[^()]|\([^()]*\))*\)\s*$", statement)
         if match:
             names.add(match.group(1))
     return names

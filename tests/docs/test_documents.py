@@ -121,9 +121,12 @@ def test_every_dependency_has_its_reason():
 # ---- Options ------------------------------------------------------------------------------------
 
 
+SUBCOMMANDS = ("run", "attach", "system", "export", "list")
+
+
 def options():
     """(letter or None, long name) of every option in the help, of whatever subcommand."""
-    text = "".join(output(TOLL, "help", name) for name in ("run", "attach", "system"))
+    text = "".join(output(TOLL, "help", name) for name in SUBCOMMANDS)
     found = re.findall(r"^ +(?:-(\w), )?--([a-z-]+)", text, flags=re.MULTILINE)
     assert len(found) > 10
     return found

@@ -298,7 +298,10 @@ def test_bash_offers_every_metric_once():
 
 @needs("bash")
 def test_bash_offers_subcommands_and_their_words():
-    subcommands = ["attach", "dialects", "doctor", "help", "mark", "metrics", "phases", "run", "sinks", "system"]
+    subcommands = [
+        "attach", "dialects", "doctor", "export", "help", "list", "mark", "metrics", "phases",
+        "run", "sinks", "system"
+    ]
     assert bash_offers("toll ") == ["--help", "--version", *subcommands]
     assert bash_offers("toll help ") == subcommands
     assert bash_offers("toll metrics --") == ["--json", "--markdown"]
@@ -358,7 +361,10 @@ def test_fish_offers_every_metric_once(place):
 
 @needs("fish")
 def test_fish_offers_nothing_else(place):
-    subcommands = ["attach", "dialects", "doctor", "help", "mark", "metrics", "phases", "run", "sinks", "system"]
+    subcommands = [
+        "attach", "dialects", "doctor", "export", "help", "list", "mark", "metrics", "phases",
+        "run", "sinks", "system"
+    ]
     assert sorted(fish_offers(place, "toll help ")) == subcommands
     assert sorted(fish_offers(place, "toll metrics --")) == ["--json", "--markdown"]
     assert fish_offers(place, "toll metrics --json ") == {}

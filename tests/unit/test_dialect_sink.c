@@ -196,8 +196,8 @@ static void test_documents(void **state)
                  "   \"shared_rss\": null\n  },\n  \"descendants\": {\n");
     expect(text, "  \"combined\": 0.0\n },\n \"cpu_utilization\": {\n");
     expect(text, "  \"n_expected_cores\": 12,\n");
-    expect(text, "   \"mean_sum_percent\": 91.25833335,\n"
-                 "   \"mean_hardware_percent\": 7.6048611125\n  },\n");
+    expect(text, "   \"mean_sum_percent\": 91.2583334,\n"
+                 "   \"mean_hardware_percent\": 7.604861116666666\n  },\n");
     expect(text, " \"compute_time\": {\n  \"unit\": \"minutes\",\n"
                  "  \"time\": 0.03333333333333333\n }\n}\n");
     free(text);

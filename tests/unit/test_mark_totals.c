@@ -34,7 +34,7 @@ static void test_phases_of_a_name(void **state)
     struct phase_figure cpu = phase_total_figure(p, process_cpu_seconds);
     assert_true(cpu.total == 1.5 && cpu.quality == QUALITY_SAMPLED);
     struct phase_figure rss = phase_total_figure(p, process_memory_rss_bytes);
-    assert_true(rss.max == 300 && rss.mean == 500.0 / 3);
+    assert_true(rss.max == 300 && rss.mean == 166.666666667);
     struct phase_figure cores = phase_total_figure(p, process_cpu_cores);
     assert_true(cores.mean == 0.5 && cores.max < 0);
     /* One that nobody looked at: the sum is at least what is known. */

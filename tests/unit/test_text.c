@@ -18,6 +18,8 @@ static char *text_of(struct sample *s, unsigned flags)
 
 static void set_command(struct sample *s, char *const argv[])
 {
+    free(s->run.name); /* that of the command before */
+    s->run.name = NULL;
     assert_int_equal(run_set_command(&s->run, argv), 0);
 }
 

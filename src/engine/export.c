@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ * toll_record_export: a record is read, and the outputs are handed what it was made of, as if it
+ * happened now. */
+#include "base/err.h"
+#include "base/sized.h"
+#include "engine/export_file.h"
+#include "record/record_reader.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+/* One place to write to. Each run has a sink of its own. */
+struct place {
+    struct toll_output output; /* as it was asked for */
+    const char *name;          /* borrowed, for sentences */
+    struct export_file file;   /* of a destination */
+    struct sink *sink;
+};
+
+struct export
+{
+    struct toll_export asked;
+    struct selection selection; /* of the metrics that are wanted */
+    int fd;                     /* the record; -1: the caller's */
+    struct record_reader *reader;
+    struct place *places; /* owned */
+    size_t place_count;
+    uint64_t run; /* that is being read */
+};
+
+/* ---- The outputs ----------------------------------------------------------------------------- */
+
+/* A path becomes a descriptor of a new file, whose format has to be named then. A kind that opens
+ * its place by itself is left alone. */
+static int open_place(struct place *p, const struct toll_output *asked, struct toll_error *e)
+{
+    const struct sink_kind *kind;
+    const char *path;
+    int r = sized_take(&p->output, sizeof p->output, asked, "output", e);
+    p->file.fd = -1;
+    if (r < 0)
+        return r;
+    p->output.size = sizeof p->output;
+    if (!p->output.destination) {
+        p->name = p->output.fd == STDOUT_FILENO ? "stdout" : "a descriptor";
+        return 0;
+    }
+    r = sink_choose(p->output.format, p->output.destination, &kind, &path, e);
+    if (r < 0)
+        return r;
+    p->name = path;
+    if (kind->open)
+        return 0;
+    r = export_file_open(&p->file, path, e);
+    p->output.format = kind->format.name;
+    p->output.destination = NULL;
+    p->output.fd = p->file.fd;
+    return r;
+}
+
+static int open_places(struct export *x, struct toll_error *e)
+{
+    const struct toll_output *const *asked = x->asked.outputs;
+    size_t count = 0;
+    while (asked && asked[count])
+        count++;
+    if (!count)
+        return err_set(e, -EINVAL, "there is no output to write the record to");
+    x->places = calloc(count, sizeof *x->places);
+    if (!x->places)
+        return err_set(e, -ENOMEM, "no memory for the outputs");
+    for (size_t i = 0; i < count; i++) {
+        struct place *p = &x->places[x->place_count++];
+        int r = open_place(p, asked[i], e);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static void close_places(struct export *x)
+{
+    for (size_t i = 0; i < x->place_count; i++) {
+        sink_close(x->places[i].sink, false);
+        export_file_close(&x->places[i].file);
+    }
+    free(x->places);
+}
+
+static int commit_places(struct export *x, struct toll_error *e)
+{
+    int r = 0;
+    for (size_t i = 0; i < x->place_count && r == 0; i++)
+        r = export_file_commit(&x->places[i].file, e);
+    return r;
+}
+
+/* ---- From the record to the outputs ---------------------------------------------------------- */
+
+static void note(const struct export *x, const char *sentence)
+{
+    if (x->asked.note)
+        x->asked.note(x->asked.note_arg, sentence);
+}
+
+static int hand(struct place *p, const struct record_item *item)
+{
+    switch (item->kind) {
+    case RECORD_RUN: return sink_begin(p->sink, item->run);
+    case RECORD_FRAME: return sink_frame(p->sink, item->frame);
+    case RECORD_PROCESS_END: return sink_process_end(p->sink, item->process_end);
+    case RECORD_MARK: return sink_mark(p->sink, item->mark);
+    case RECORD_NOTE: return sink_note(p->sink, item->elapsed_ns, item->sentence);
+    case RECORD_SUMMARY: return sink_summary(p->sink, item->summary);
+    }
+    return 0;
+}
+
+/* Metrics that the record has not are not shown as unknown ones. */
+static void select_metrics(const struct export *x, struct selection *ret)
+{
+    *ret = x->selection;
+    selection_narrow(ret, record_reader_selection(x->reader));
+}
+
+/* What is sent by a thread of its own has its grace. */
+static int end_run(struct place *p, struct toll_error *e)
+{
+    struct output_summary came_of_it = {0};
+    int r = 0;
+    if (p->sink->courier) {
+        sink_end(p->sink);
+        r = sink_wait(p->sink, &came_of_it);
+    }
+    if (r < 0)
+        err_set(e, r, "%llu of %llu samples went to '%s'%s%s",
+                (unsigned long long)came_of_it.delivered, (unsigned long long)came_of_it.samples,
+                p->sink->name, *came_of_it.why ? ": " : "", came_of_it.why);
+    sink_close(p->sink, false);
+    p->sink = NULL;
+    return r;
+}
+
+static int hand_to_all(struct export *x, const struct record_item *item, struct toll_error *e)
+{
+    struct selection selection;
+    select_metrics(x, &selection);
+    for (size_t i = 0; i < x->place_count; i++) {
+        struct place *p = &x->places[i];
+        int r = 0;
+        if (item->kind == RECORD_RUN)
+            r = sink_open(&p->sink, &p->output, &selection, e);
+        if (r < 0)
+            return r;
+        p->sink->selection = selection;
+        r = hand(p, item);
+        if (r < 0)
+            return err_set(e, r, "cannot write to '%s': %s", p->name, strerror(-r));
+        if (item->kind == RECORD_SUMMARY && (r = end_run(p, e)) < 0)
+            return r;
+    }
+    return 0;
+}
+
+static void tell(const struct export *x, const struct record_item *item)
+{
+    char sentence[256];
+    const char *unknown = record_reader_unknown(x->reader);
+    if (item->cut_short)
+        note(x, item->cut_short);
+    if (!*unknown)
+        return;
+    snprintf(sentence, sizeof sentence,
+             "the record has '%s', which toll %s does not know: it is left out", unknown,
+             TOLL_VERSION);
+    note(x, sentence);
+}
+
+static int go_through(struct export *x, struct toll_error *e)
+{
+    struct record_item item;
+    int r;
+    while ((r = record_reader_next(x->reader, &item, e)) > 0) {
+        x->run += item.kind == RECORD_RUN;
+        if (x->asked.run && x->run != x->asked.run)
+            continue;
+        r = hand_to_all(x, &item, e);
+        if (r < 0)
+            return r;
+        if (item.kind == RECORD_SUMMARY)
+            tell(x, &item);
+    }
+    if (r == 0 && x->asked.run > x->run)
+        return err_set(e, -ENOENT, "there is no run %llu in the record: it has %llu",
+                       (unsigned long long)x->asked.run, (unsigned long long)x->run);
+    return r;
+}
+
+static int open_record(struct export *x, struct toll_error *e)
+{
+    const char *path = x->asked.record;
+    char name[32];
+    snprintf(name, sizeof name, x->asked.fd == STDIN_FILENO ? "stdin" : "descriptor %d",
+             x->asked.fd);
+    if (path && (x->fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+        return err_set(e, -errno, "cannot read '%s': %s", path, strerror(errno));
+    int r = record_reader_new(&x->reader, path ? x->fd : x->asked.fd, path ? path : name, e);
+    if (r == 0 && x->asked.metrics && record_reader_narrow(x->reader, x->asked.metrics) < 0)
+        r = err_set(e, -ENOMEM, "no memory to read a record");
+    return r;
+}
+
+int toll_record_export(const struct toll_export *asked, struct toll_error *e)
+{
+    struct export x = {.fd = -1};
+    int r = sized_take(&x.asked, sizeof x.asked, asked, "export", e);
+    if (r == 0)
+        r = selection_parse(&x.selection, x.asked.metrics, e);
+    if (r == 0)
+        r = open_record(&x, e);
+    if (r == 0)
+        r = open_places(&x, e);
+    if (r == 0)
+        r = go_through(&x, e);
+    if (r == 0)
+        r = commit_places(&x, e);
+    close_places(&x);
+    record_reader_free(x.reader);
+    close_p(&x.fd);
+    return r;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/record_reader.h"
+
+#include "base/err.h"
+#include "base/line_reader.h"
+#include "record/reading.h"
+#include "sink/record_words.h"
+
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+enum { LONGEST_LINE = 256 << 20 };
+
+struct record_reader {
+    char *name;    /* owned */
+    char *metrics; /* owned: only these are wanted; NULL: all */
+    struct line_reader lines;
+    const char *line; /* the last one */
+    size_t length;
+    bool is_waiting; /* it was not used yet */
+    uint64_t runs;
+    bool in_run;
+    struct reading reading;
+};
+
+/* ---- The run that is read -------------------------------------------------------------------- */
+
+static void forget_run(struct reading *r)
+{
+    summary_done(&r->summary);
+    run_done(&r->run);
+    free(r->things.items);
+    arena_done(&r->kept);
+    measured_list_done(&r->machine);
+}
+
+static void reading_done(struct reading *r)
+{
+    forget_run(r);
+    frame_done(&r->frame);
+    free(r->processes);
+    free(r->process_rows);
+    buf_done(&r->name);
+    buf_done(&r->attributes);
+    buf_done(&r->text);
+    json_in_done(&r->json);
+}
+
+static void begin_run(struct reading *r)
+{
+    reading_done(r);
+    *r = (struct reading){.self_entity = {.kind = ENTITY_SELF}};
+    for (unsigned part = 0; part < PARTS; part++)
+        r->entities[part] = (struct entity){.kind = ENTITY_TARGET, .part = part};
+}
+
+int record_reader_new(struct record_reader **ret, int fd, const char *name, struct toll_error *e)
+{
+    struct record_reader *r = calloc(1, sizeof *r);
+    if (!r || !(r->name = strdup(name))) {
+        free(r);
+        return err_set(e, -ENOMEM, "no memory to read a record");
+    }
+    line_reader_init(&r->lines, fd, LONGEST_LINE);
+    *ret = r;
+    return 0;
+}
+
+void record_reader_free(struct record_reader *r)
+{
+    if (!r)
+        return;
+    reading_done(&r->reading);
+    line_reader_done(&r->lines);
+    free(r->name);
+    free(r->metrics);
+    free(r);
+}
+
+int record_reader_narrow(struct record_reader *r, const char *metrics)
+{
+    free(r->metrics);
+    r->metrics = strdup(metrics);
+    return r->metrics ? 0 : -ENOMEM;
+}
+
+const struct selection *record_reader_selection(const struct record_reader *r)
+{
+    return &r->reading.selection;
+}
+
+const char *record_reader_unknown(const struct record_reader *r)
+{
+    return r->reading.unknown;
+}
+
+/* ---- A run without a summary ----------------------------------------------------------------- */
+
+static void judge(struct target_summary *t)
+{
+    for (unsigned part = 0; part < PARTS; part++)
+        for (unsigned id = 0; id < PROCESS_METRICS; id++)
+            if (t->series[part][id].observed_ns) {
+                t->verdicts[part][id] = (struct verdict){QUALITY_SAMPLED, "samples"};
+                t->has_parts |= part != PART_COMBINED;
+            }
+}
+
+/* Whoever writes a record holds a lock on it. */
+static bool is_being_written(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
+        flock(fd, LOCK_UN);
+        return false;
+    }
+    return errno == EWOULDBLOCK;
+}
+
+/* What the samples came to stands for it. */
+static void summarize(struct record_reader *rr, bool at_end, struct record_item *ret)
+{
+    struct reading *r = &rr->reading;
+    struct summary *s = &r->summary;
+    bool goes_on = at_end && is_being_written(rr->lines.fd);
+    summary_end(s, r->has_frame ? r->frame.elapsed_ns : 0);
+    judge(&s->whole);
+    s->has_target = s->whole.series[PART_COMBINED][process_wall_seconds].observed_ns ||
+                    r->run.command || r->run.target_count;
+    for (size_t i = 0; i < s->target_count; i++) {
+        judge(&s->targets[i]);
+        s->targets[i].end = (struct toll_end){.ended = !goes_on, .unknown = true};
+    }
+    s->whole.end = (struct toll_end){.ended = !goes_on, .unknown = true};
+    ret->kind = RECORD_SUMMARY;
+    ret->summary = s;
+    ret->cut_short = goes_on ? "the run still goes on: the figures are those of the samples so far"
+                             : "the record ends before the run did: the figures are those of its "
+                               "samples, up to the last whole line";
+    summary_note(s, ret->cut_short);
+    rr->in_run = false;
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+enum line_type { LINE_RUN, LINE_SAMPLE, LINE_PROCESS, LINE_MARK, LINE_SUMMARY, LINE_OTHER };
+
+static enum line_type type_of(const struct scan *word, enum mark_kind *ret_kind)
+{
+    static const char *const types[] = {
+        [LINE_RUN] = "run",
+        [LINE_SAMPLE] = "sample",
+        [LINE_PROCESS] = "process",
+        [LINE_SUMMARY] = "summary",
+    };
+    for (unsigned i = 0; i < ARRAY_LEN(types); i++)
+        if (types[i] && json_in_is(word, types[i]))
+            return i;
+    for (unsigned kind = 0; kind < MARK_KINDS; kind++)
+        if (record_words_mark[kind] && json_in_is(word, record_words_mark[kind])) {
+            *ret_kind = kind;
+            return LINE_MARK;
+        }
+    return LINE_OTHER;
+}
+
+static void begin_line(struct record_reader *r)
+{
+    json_in_begin(&r->reading.json, r->line, r->length);
+}
+
+/* The value of "type", which is the first key when toll has written it. */
+static bool find_type(struct record_reader *r, enum line_type *ret, enum mark_kind *ret_kind)
+{
+    struct json_in *j = &r->reading.json;
+    struct scan key, word;
+    begin_line(r);
+    if (json_in_next(j) != JSON_OBJECT || !json_in_object(j))
+        return false;
+    while (json_in_key(j, &key)) {
+        if (!json_in_is(&key, "type")) {
+            json_in_skip(j);
+            continue;
+        }
+        if (!json_in_string(j, &word))
+            return false;
+        *ret = type_of(&word, ret_kind);
+        if (*ret == LINE_OTHER && !r->reading.unknown[0])
+            snprintf(r->reading.unknown, sizeof r->reading.unknown, "%.*s",
+                     (int)min_u64((uint64_t)(word.end - word.at), sizeof r->reading.unknown - 1),
+                     word.at);
+        return true;
+    }
+    return false;
+}
+
+static bool is_json(struct record_reader *r)
+{
+    begin_line(r);
+    json_in_skip(&r->reading.json);
+    return json_in_end(&r->reading.json);
+}
+
+static bool is_blank(const struct record_reader *r)
+{
+    for (size_t i = 0; i < r->length; i++)
+        if (!strchr(" \t\r", r->line[i]) || !r->line[i])
+            return false;
+    return true;
+}
+
+/* 1 and a line, 0 at the end, where half a line is left out. */
+static int next_line(struct record_reader *r, struct toll_error *e)
+{
+    bool is_whole;
+    int n;
+    if (r->is_waiting) {
+        r->is_waiting = false;
+        return 1;
+    }
+    do {
+        n = line_reader_next(&r->lines, &r->line, &r->length, &is_whole);
+        if (n == -EMSGSIZE)
+            return err_set(e, n,
+                           "line %llu of '%s' is longer than %d MiB: no record has such a line",
+                           (unsigned long long)r->lines.number + 1, r->name, LONGEST_LINE >> 20);
+        if (n < 0)
+            return err_set(e, n, "cannot read '%s': %s", r->name, strerror(-n));
+    } while (n > 0 && is_blank(r));
+    return n > 0 && (is_whole || is_json(r));
+}
+
+static int bad_line(struct record_reader *r, const char *word, struct toll_error *e)
+{
+    unsigned long long number = r->lines.number;
+    if (r->reading.no_memory)
+        return err_set(e, -ENOMEM, "no memory to read '%s'", r->name);
+    if (r->reading.schema[0])
+        return err_set(e, -EBADMSG, "line %llu of '%s' is of schema '%s'; this toll reads %s",
+                       number, r->name, r->reading.schema, RECORD_SCHEMA);
+    if (!r->runs)
+        return err_set(e, -EBADMSG,
+                       "'%s' is not a record of toll: its first line does not begin a run",
+                       r->name);
+    return err_set(e, -EBADMSG,
+                   is_json(r) ? "line %llu of '%s' is not as expected in %s%s"
+                              : "line %llu of '%s' is not JSON; expected was %s%s",
+                   number, r->name, RECORD_SCHEMA, word);
+}
+
+/* Where the run itself had a choice, what both leave is listed by name. */
+static bool narrow(struct reading *r, const char *metrics)
+{
+    struct selection had, wanted;
+    struct buf names = {0};
+    if (selection_parse(&wanted, metrics, NULL) < 0)
+        return false;
+    if (!r->run.metrics || selection_parse(&had, r->run.metrics, NULL) < 0) {
+        buf_puts(&names, metrics);
+    } else {
+        selection_narrow(&wanted, &had);
+        selection_write(&names, &wanted);
+    }
+    free(r->run.metrics);
+    r->run.metrics = names.data;
+    r->no_memory |= buf_failed(&names) || !names.data;
+    return true;
+}
+
+static bool take_line(struct record_reader *r, enum line_type type, enum mark_kind kind,
+                      struct record_item *ret)
+{
+    struct reading *d = &r->reading;
+    begin_line(r);
+    switch (type) {
+    case LINE_RUN:
+        ret->kind = RECORD_RUN;
+        return read_run(d) && (!r->metrics || narrow(d, r->metrics));
+    case LINE_SAMPLE:
+        ret->kind = RECORD_FRAME;
+        ret->frame = &d->frame;
+        return read_sample(d);
+    case LINE_PROCESS:
+        ret->kind = RECORD_PROCESS_END;
+        ret->process_end = &d->process_end;
+        return read_process(d);
+    case LINE_MARK:
+        if (!read_mark(d, kind))
+            return false;
+        ret->kind = d->is_note ? RECORD_NOTE : RECORD_MARK;
+        ret->mark = &d->mark;
+        ret->sentence = d->text.data;
+        ret->elapsed_ns = d->mark.elapsed_ns;
+        if (d->is_note)
+            summary_note(&d->summary, d->text.data);
+        return true;
+    case LINE_SUMMARY:
+        ret->kind = RECORD_SUMMARY;
+        ret->summary = &d->summary;
+        r->in_run = false;
+        return read_summary(d);
+    case LINE_OTHER: break;
+    }
+    return false;
+}
+
+int record_reader_next(struct record_reader *r, struct record_item *ret, struct toll_error *e)
+{
+    enum line_type type;
+    enum mark_kind kind = MARK_KINDS;
+    int n;
+    *ret = (struct record_item){.run = &r->reading.run};
+    while ((n = next_line(r, e)) > 0) {
+        if (!find_type(r, &type, &kind))
+            return bad_line(r, "", e);
+        if (type == LINE_RUN && r->in_run) { /* the one before was cut short */
+            r->is_waiting = true;
+            summarize(r, false, ret);
+            return 1;
+        }
+        if (type == LINE_OTHER)
+            continue; /* of a later version */
+        if (type == LINE_RUN)
+            begin_run(&r->reading);
+        else if (!r->in_run)
+            return bad_line(r, ": a run begins with a line of type 'run'", e);
+        if (!take_line(r, type, kind, ret) || r->reading.no_memory)
+            return bad_line(r, "", e);
+        if (type == LINE_RUN) {
+            r->in_run = true;
+            r->runs++;
+        }
+        return 1;
+    }
+    if (n < 0)
+        return n;
+    if (r->in_run) {
+        summarize(r, true, ret);
+        return 1;
+    }
+    return r->runs ? 0
+                   : err_set(e, -EBADMSG, "'%s' has no record in it: not one whole line", r->name);
+}

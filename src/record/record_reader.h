@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * Reads a record (docs/formats.md) as what it was made of: facts of a run, frames, marks, and so
+ * on, one after the other, so that any sink can be handed them as if they happened now. However
+ * long the record is, one line of it is in memory. */
+#pragma once
+
+#include "sink/sink.h"
+
+enum record_item_kind {
+    RECORD_RUN, /* one begins */
+    RECORD_FRAME,
+    RECORD_PROCESS_END,
+    RECORD_MARK,
+    RECORD_NOTE,
+    RECORD_SUMMARY, /* the run is over: each has one, also when nobody has written it */
+};
+
+/* Everything is borrowed until the next item. */
+struct record_item {
+    enum record_item_kind kind;
+    const struct run *run; /* of all kinds; lives until the next run */
+    const struct frame *frame;
+    const struct process_end *process_end;
+    const struct told_mark *mark;
+    const char *sentence; /* of a note … */
+    uint64_t elapsed_ns;  /* … and when it was said */
+    const struct summary *summary;
+    const char *cut_short; /* of a summary that was made of the samples: a sentence that says so */
+};
+
+struct record_reader;
+
+/* fd is borrowed; name is for sentences, and copied. */
+int record_reader_new(struct record_reader **ret, int fd, const char *name, struct toll_error *e);
+
+/* Accepts NULL. */
+void record_reader_free(struct record_reader *r);
+
+/* Only metrics that one of the globs is the name of will be wanted: facts of runs say so. Copied; 0
+ * or -ENOMEM. */
+int record_reader_narrow(struct record_reader *r, const char *metrics);
+
+/* 1 and the next item, 0 at the end of the record. -EBADMSG and a sentence with the number of the
+ * line that is not as expected, or the -errno of reading. */
+int record_reader_next(struct record_reader *r, struct record_item *ret, struct toll_error *e);
+
+/* The metrics that the record has of the run, as far as it was read: sinks leave others out. */
+const struct selection *record_reader_selection(const struct record_reader *r);
+
+/* The first key or type of line that this version does not know, or "". */
+const char *record_reader_unknown(const struct record_reader *r);

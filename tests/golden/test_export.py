@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: MIT
+"""toll export: what was written with a record, written again from it, byte for byte; and records
+that are cut short or damaged."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+import recorded
+
+FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".json": "json", ".txt": "text", ".lines": "lines"}
+FIGURES = "cpu_seconds,memory_rss_bytes,system_cpu_cores"
+
+
+def toll(*words, stdin=None, user=None, cwd=None):
+    as_user = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
+    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+    env |= {key: os.environ[key] for key in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if key in os.environ}
+    done = subprocess.run(
+        [recorded.TOLL, *words],
+        input=stdin,
+        stdin=None if stdin is not None else subprocess.DEVNULL,
+        env=env,
+        cwd=cwd,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        **as_user,
+    )
+    assert done.returncode in (0, 125), done
+    return done
+
+
+def outputs(stem):
+    return [word for suffix in FORMATS for word in ("-o", f"{FORMATS[suffix]}:{stem}{suffix}")]
+
+
+def record_of(run, directory, *options):
+    """A run replayed into every format; the path of its record."""
+    stem = directory / "live"
+    done = toll("replay", "-q", *options, *outputs(stem), recorded.fixture_of(run))
+    assert (done.returncode, done.stderr) == (0, b"")
+    return stem.with_suffix(".jsonl")
+
+
+def same(directory, first, second):
+    return [
+        suffix
+        for suffix in FORMATS
+        if (directory / first).with_suffix(suffix).read_bytes()
+        != (directory / second).with_suffix(suffix).read_bytes()
+    ]
+
+
+@pytest.mark.parametrize("run", recorded.RUNS)
+def test_every_format_again(run, tmp_path):
+    record = record_of(run, tmp_path, *recorded.RUNS[run])
+    done = toll("export", record, *outputs(tmp_path / "again"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    differ = same(tmp_path, "live", "again")
+    if "--metrics" in recorded.RUNS[run]:
+        differ = [suffix for suffix in differ if suffix != ".txt"]  # it has more than was recorded
+    assert differ == []
+    # … and from what was exported.
+    assert toll("export", tmp_path / "again.jsonl", *outputs(tmp_path / "third")).returncode == 0
+    assert same(tmp_path, "again", "third") == []
+
+
+@pytest.mark.parametrize("options", [[], ["-v"]])
+def test_text_on_stdout(options, tmp_path):
+    record = record_of("marks", tmp_path, *options)
+    done = toll("export", *options, "-f", "text", record)
+    assert done.stdout == (tmp_path / "live.txt").read_bytes()
+
+
+def test_stdin_and_stdout(tmp_path):
+    record = record_of("this-machine", tmp_path)
+    csv = (tmp_path / "live.csv").read_bytes()
+    assert toll("export", record).stdout == csv
+    assert toll("export", "-", stdin=record.read_bytes()).stdout == csv
+    assert toll("export", "-", "-o", "-", "-f", "json", stdin=record.read_bytes()).stdout == (
+        tmp_path / "live.json"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize("run", ["machine-server", "attach-groups", "marks"])
+def test_fewer_metrics_are_as_if_measured_so(run, tmp_path):
+    """-m of an export leaves what -m of the run would have left."""
+    no_pss = ["--memory", "rss"]  # so that no note is about what is left out
+    whole = record_of(run, tmp_path, *no_pss)
+    (tmp_path / "few").mkdir()
+    record_of(run, tmp_path / "few", *no_pss, "-m", FIGURES)
+    done = toll("export", "-m", FIGURES, whole, *outputs(tmp_path / "few/again"))
+    assert done.returncode == 0
+    differ = same(tmp_path / "few", "live", "again")
+    assert [suffix for suffix in differ if suffix != ".txt"] == []
+    # Fewer of those that were recorded.
+    done = toll("export", "-m", "target_*", tmp_path / "few/live.jsonl", "-f", "csv")
+    heading = done.stdout.splitlines()[0].decode().split(",") if done.stdout else []
+    assert all(name.startswith(("target_", "target.")) for name in heading[3:])
+
+
+def test_several_runs(tmp_path):
+    (tmp_path / "b").mkdir()
+    a, b = record_of("marks", tmp_path), record_of("attach-groups", tmp_path / "b")
+    both = tmp_path / "both.jsonl"
+    both.write_bytes(a.read_bytes() + b.read_bytes())
+    for suffix, name in FORMATS.items():
+        texts = [path.with_suffix(suffix).read_bytes() for path in (a, b)]
+        assert toll("export", both, "-f", name).stdout == b"".join(texts)
+        for number in (1, 2):
+            done = toll("export", both, "--run", str(number), "-f", name)
+            assert done.stdout == texts[number - 1]
+    done = toll("export", both, "--run", "3", "-o", tmp_path / "x.csv")
+    assert done.returncode == 125 and b"no run 3" in done.stderr and b"has 2" in done.stderr
+    assert not (tmp_path / "x.csv").exists()
+    listed = json.loads(toll("list", "--json", both).stdout)
+    assert [(one["run"], one["samples"]) for one in listed] == [
+        (1, a.read_bytes().count(b'"type":"sample"')),
+        (2, b.read_bytes().count(b'"type":"sample"')),
+    ]
+
+
+def small(tmp_path):
+    """A record of a few kilobytes with a line of each type."""
+    return record_of("marks", tmp_path, "-m", "cpu_seconds").read_bytes()
+
+
+def test_cut_anywhere(tmp_path):
+    """What stands before the cut is exported, nothing else."""
+    text = small(tmp_path)
+    first, last = text.index(b"\n"), len(text) - 1
+    rows = toll("export", "-", stdin=text).stdout.splitlines()
+    step = max(1, len(text) // 400)
+    for at in [*range(0, len(text), step), first - 1, first, first + 1, last - 1, last]:
+        done = toll("export", "-", stdin=text[:at])
+        if at < first:
+            assert done.returncode == 125 and b"not one whole line" in done.stderr, at
+            continue
+        samples = text[:at].count(b'"type":"sample"')
+        got = done.stdout.splitlines()
+        assert done.returncode == 0, at
+        assert got == rows[: len(got)] and len(got) in (samples, samples + 1, 0), at
+        assert (b"before the run did" in done.stderr) == (at < last), at
+
+
+def test_summary_of_a_cut_record(tmp_path):
+    text = small(tmp_path)
+    lines = text.splitlines(keepends=True)
+    record = tmp_path / "cut.jsonl"
+    record.write_bytes(b"".join(lines[:-1]) + lines[-1][:40])
+    done = toll("export", record, "-o", tmp_path / "cut.json")
+    assert done.returncode == 0 and b"before the run did" in done.stderr
+    summary, whole = (json.loads(path.read_bytes()) for path in (tmp_path / "cut.json", tmp_path / "live.json"))
+    assert summary["end"]["status"] == "unknown"
+    samples = [json.loads(line) for line in lines if line.startswith(b'{"type":"sample"')]
+    figure = summary["target"]["combined"]["cpu_seconds"]
+    assert figure["total"] == samples[-1]["target"]["combined"]["cpu_seconds"]
+    assert (figure["quality"], figure["from"]) == ("sampled", "samples")
+    assert summary["wall_seconds"] == samples[-1]["elapsed_seconds"]
+    for key in ("rate_mean", "rate_max"):
+        assert figure[key] == whole["target"]["combined"]["cpu_seconds"][key]
+    assert summary["phases"] == whole["phases"] and summary["gauges"] == whole["gauges"]
+    assert any("before the run did" in note for note in summary["notes"])
+    assert b"cut short" in toll("list", record).stdout
+
+
+DAMAGE = {
+    "not JSON": b"garbage\n",
+    "half a line": b'{"type":"sample","tick":\n',
+    "a NUL": b'{"type":"sample\0"}\n',
+    "not UTF-8": b'{"type":"event","name":"\xff"}\n',
+    "no type": b'{"tick":1}\n',
+    "no object": b"[1]\n",
+    "a number too large": b'{"type":"sample","tick":1e99}\n',
+    "a negative time": b'{"type":"sample","elapsed_seconds":-1}\n',
+    "a date that is none": b'{"type":"sample","time":"2026-13-01T00:00:00.000Z"}\n',
+    "a string for a number": b'{"type":"sample","target":{"combined":{"cpu_seconds":"1"}}}\n',
+    "too deep": b'{"type":"event","x":' + b"[" * 100 + b"]" * 100 + b"}\n",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_in_the_middle(damage, tmp_path):
+    lines = small(tmp_path).splitlines(keepends=True)
+    lines.insert(3, DAMAGE[damage])
+    record, out = tmp_path / "bad.jsonl", tmp_path / "out.csv"
+    record.write_bytes(b"".join(lines))
+    out.write_text("as before")
+    done = toll("export", record, "-o", out, "-o", tmp_path / "new.json")
+    assert done.returncode == 125
+    assert b"line 4 of '" in done.stderr and done.stderr.count(b"\n") == 1
+    assert out.read_text() == "as before"
+    assert sorted(os.listdir(tmp_path)) == sorted(
+        ["bad.jsonl", "out.csv", *(f"live{suffix}" for suffix in FORMATS)]
+    )
+
+
+NO_RECORDS = {
+    "empty": (b"", b"no record in it"),
+    "binary": (bytes(range(256)) * 100, b"not a record"),
+    "zeros": (bytes(100000) + b"\n", b"not a record"),
+    "text": (b"hello\nworld\n", b"not a record"),
+    "CSV": (b"time,elapsed_seconds\n1,2\n", b"not a record"),
+    "a summary": (b'{"schema": "toll.summary/1"}\n', b"not a record"),
+    "a later schema": (b'{"type":"run","schema":"toll.record/9"}\n', b"toll.record/9"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_RECORDS)
+def test_what_is_no_record(kind, tmp_path):
+    text, sentence = NO_RECORDS[kind]
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(text)
+    for command in (["export"], ["list"]):
+        done = toll(*command, path)
+        assert (done.returncode, done.stdout) == (125, b"")
+        assert sentence in done.stderr, done.stderr
+
+
+def test_what_cannot_be_read(tmp_path):
+    for path, sentence in ((tmp_path, b"Is a directory"), (tmp_path / "none", b"No such file")):
+        done = toll("export", path)
+        assert done.returncode == 125 and sentence in done.stderr
+    record = record_of("marks", tmp_path)
+    record.chmod(0)
+    done = toll("export", record, user=recorded.NOBODY if os.geteuid() == 0 else None)
+    assert done.returncode == 125 and b"Permission denied" in done.stderr
+
+
+def test_a_huge_line(tmp_path):
+    path = tmp_path / "huge.jsonl"
+    with open(path, "wb") as file:
+        file.write(b'{"type":"run","schema":"toll.record/1"}\n')
+        file.truncate(300 << 20)
+    done = toll("export", path)
+    assert done.returncode == 125 and b"line 2 of" in done.stderr and b"256 MiB" in done.stderr
+
+
+def test_full_disk(tmp_path):
+    record = record_of("marks", tmp_path)
+    done = toll("export", record, "-o", "csv:/dev/full")
+    assert done.returncode == 125 and b"'/dev/full': No space left" in done.stderr
+
+
+def test_mistakes(tmp_path):
+    record = record_of("marks", tmp_path)
+    for words, sentence in (
+        ([], b"takes one record"),
+        ([record, record], b"takes one record"),
+        ([record, "-o", "x.unknown"], b"does not tell a format"),
+        ([record, "-f", "nonsense"], b"-f: 'nonsense' is not accepted"),
+        ([record, "-m", "nonsense"], b"no metric is called 'nonsense'"),
+        ([record, "--run", "0"], b"--run: '0' is not accepted"),
+        ([record, "--interval", "1s"], b"is not an option of toll export"),
+        ([record, "-o", "-", "-o", "-"], b"given twice"),
+        ([record, "-o", "/nonexistent/x.csv"], b"No such file or directory"),
+    ):
+        done = toll("export", *words, cwd=tmp_path)
+        assert done.returncode == 125 and sentence in done.stderr, (words, done.stderr)
+
+
+def test_what_a_later_version_has_is_left_out(tmp_path):
+    lines = small(tmp_path).decode().splitlines()
+    csv = toll("export", tmp_path / "live.jsonl").stdout
+    lines.insert(2, '{"type":"dream","x":[1,2]}')
+    lines = [line.replace('"combined":{', '"combined":{"cpu_dreams":7,') for line in lines]
+    done = toll("export", "-", stdin="\n".join(lines).encode() + b"\n")
+    assert (done.returncode, done.stdout) == (0, csv)
+    assert b"does not know" in done.stderr
+
+
+def test_keys_in_any_order(tmp_path):
+    """A record that another program has written again."""
+    lines = [json.loads(line) for line in record_of("machine-server", tmp_path).read_text().splitlines()]
+    shuffled = "".join(json.dumps(line, sort_keys=True, indent=None) + "\n" for line in lines)
+    for suffix, name in FORMATS.items():
+        if suffix == ".jsonl":
+            continue
+        got = toll("export", "-", "-f", name, stdin=shuffled.encode()).stdout
+        expected = (tmp_path / "live").with_suffix(suffix).read_bytes()
+        if suffix == ".json":
+            got, expected = json.loads(got), json.loads(expected)
+        assert got == expected, name

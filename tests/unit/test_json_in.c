@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/json_in.h"
+
+#include "base/json_out.h"
+#include "unit.h"
+
+#include <float.h>
+#include <stdio.h>
+
+/* Whether a text is JSON and nothing else. */
+static bool is_good_n(const char *text, size_t length)
+{
+    struct json_in j = {0};
+    char *copy = exact_copy(text, length);
+    json_in_begin(&j, copy, length);
+    json_in_skip(&j);
+    bool good = json_in_end(&j);
+    json_in_done(&j);
+    free(copy);
+    return good;
+}
+
+static bool is_good(const char *text)
+{
+    return is_good_n(text, strlen(text));
+}
+
+static void test_what_is_json(void **state)
+{
+    static const char *const good[] = {
+        "{}",
+        "[]",
+        " { } ",
+        "\t[\n1 , 2\r]",
+        "null",
+        "true",
+        "false",
+        "0",
+        "-0",
+        "-1.5e+3",
+        "1E9",
+        "\"\"",
+        "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00\"",
+        "\"é€😀\"",
+        "{\"a\":{\"b\":[{},[],[[null]]]},\"c\":1}",
+        "123456789012345678901234567890123456789012345678901234567890",
+        "1e999999999999",
+        "\"0123456789abcdef0123456789abcdef\"",
+    };
+    static const char *const bad[] = {
+        "",
+        " ",
+        "{",
+        "}",
+        "[",
+        "]",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "{a:1}",
+        "{1:1}",
+        "{\"a\":1]",
+        "[1}",
+        "nul",
+        "nulll",
+        "True",
+        "+1",
+        "-",
+        "01",
+        "1.",
+        ".5",
+        "1e",
+        "1e+",
+        "- 1",
+        "0x1",
+        "NaN",
+        "Infinity",
+        "\"",
+        "\"\\\"",
+        "\"\\x\"",
+        "\"\\u12\"",
+        "\"\\u12g4\"",
+        "\"\\u 123\"",
+        "\"\\u0000\"",
+        "\"\\ud83d\"",
+        "\"\\ude00\"",
+        "\"\\ud83d\\u0041\"",
+        "\"a\nb\"",
+        "\"a\tb\"",
+        "\"12345678\x01\"",
+        "\"\xff\"",
+        "\"\xc3\"",
+        "\"\xed\xa0\x80\"",
+        "{} {}",
+        "1 2",
+        "'a'",
+        "/**/1",
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (!is_good(good[i]))
+            fail_msg("not taken: %s", good[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (is_good(bad[i]))
+            fail_msg("taken: %s", bad[i]);
+    assert_false(is_good_n("\"a\0b\"", 5));
+    assert_false(is_good_n("1\0", 2));
+}
+
+static void test_depth(void **state)
+{
+    char text[2 * JSON_DEPTH + 3] = {0};
+    memset(text, '[', JSON_DEPTH);
+    memset(text + JSON_DEPTH, ']', JSON_DEPTH);
+    assert_true(is_good(text));
+    memset(text, '[', JSON_DEPTH + 1);
+    memset(text + JSON_DEPTH + 1, ']', JSON_DEPTH + 1);
+    assert_false(is_good(text));
+}
+
+/* A text cut anywhere is no JSON. */
+static void test_cut(void **state)
+{
+    static const char text[] = "{\"a\":[1,2.5e3,\"x\\u0041é\",true,null],\"b\":{}}";
+    assert_true(is_good(text));
+    for (size_t length = 0; length < strlen(text); length++)
+        assert_false(is_good_n(text, length));
+}
+
+static void test_reading(void **state)
+{
+    static const char text[] =
+        "{\"name\":\"a\\tb\",\"unknown\":{\"x\":[1,{}]},\"n\":-2.5,\"ok\":true,\"list\":[1,2,3],"
+        "\"no\":null}";
+    struct json_in j = {0};
+    struct scan key, string;
+    struct json_number n;
+    double number = 0;
+    uint64_t sum = 0;
+    bool ok = false, null = false;
+    json_in_begin(&j, text, strlen(text));
+    assert_int_equal(json_in_next(&j), JSON_OBJECT);
+    assert_true(json_in_object(&j));
+    while (json_in_key(&j, &key)) {
+        if (json_in_is(&key, "name")) {
+            assert_true(json_in_string(&j, &string));
+            assert_true(json_in_is(&string, "a\tb"));
+        } else if (json_in_is(&key, "n")) {
+            assert_true(json_in_number(&j, &n) && json_number_double(&n, &number));
+        } else if (json_in_is(&key, "ok")) {
+            assert_true(json_in_bool(&j, &ok));
+        } else if (json_in_is(&key, "no")) {
+            null = json_in_null(&j);
+        } else if (json_in_is(&key, "list")) {
+            for (json_in_array(&j); json_in_item(&j);) {
+                uint64_t one;
+                assert_true(json_in_number(&j, &n) && json_number_u64(&n, 0, &one));
+                sum += one;
+            }
+        } else {
+            assert_true(json_in_is(&key, "unknown"));
+            json_in_skip(&j);
+        }
+    }
+    assert_true(json_in_end(&j));
+    assert_true(number == -2.5 && ok && null && sum == 6);
+    json_in_done(&j);
+}
+
+/* The first thing that is not as expected makes all fail. */
+static void test_failure_stays(void **state)
+{
+    struct json_in j = {0};
+    struct scan key, string;
+    static const char text[] = "{\"a\":1,\"b\":2}";
+    json_in_begin(&j, text, strlen(text));
+    json_in_object(&j);
+    assert_true(json_in_key(&j, &key));
+    assert_false(json_in_string(&j, &string));
+    assert_false(json_in_key(&j, &key));
+    assert_false(json_in_end(&j));
+    json_in_done(&j);
+}
+
+static void test_expect(void **state)
+{
+    struct json_in j = {0};
+    struct json_number n;
+    struct scan key;
+    static const char text[] = "{\"one\":1,\"two\":2, \"three\":3}";
+    json_in_begin(&j, text, strlen(text));
+    json_in_object(&j);
+    assert_false(json_in_expect(&j, "on"));
+    assert_false(json_in_expect(&j, "ones"));
+    assert_true(json_in_expect(&j, "one") && json_in_number(&j, &n) && n.digits == 1);
+    assert_false(json_in_expect(&j, "one"));
+    assert_true(json_in_expect(&j, "two") && json_in_number(&j, &n) && n.digits == 2);
+    assert_false(json_in_expect(&j, "three")); /* with a blank: the long way */
+    assert_true(json_in_key(&j, &key) && json_in_is(&key, "three") && json_in_number(&j, &n));
+    assert_false(json_in_expect(&j, "four"));
+    assert_false(json_in_key(&j, &key));
+    assert_true(json_in_end(&j));
+    json_in_done(&j);
+}
+
+static bool u64_of(const char *text, unsigned decimals, uint64_t *ret)
+{
+    struct json_in j = {0};
+    struct json_number n;
+    json_in_begin(&j, text, strlen(text));
+    assert_true(json_in_number(&j, &n) && json_in_end(&j));
+    return json_number_u64(&n, decimals, ret);
+}
+
+static double double_of(const char *text)
+{
+    struct json_in j = {0};
+    struct json_number n;
+    double value;
+    json_in_begin(&j, text, strlen(text));
+    assert_true(json_in_number(&j, &n) && json_in_end(&j));
+    assert_true(json_number_double(&n, &value));
+    return value;
+}
+
+static void test_whole_numbers(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned decimals;
+        uint64_t value;
+    } good[] = {
+        {"0", 9, 0},
+        {"-0", 0, 0},
+        {"1.5", 9, 1500000000},
+        {"0.000000001", 9, 1},
+        {"0.0000000014", 9, 1},
+        {"0.0000000015", 9, 2},
+        {"0.30000000000000004", 9, 300000000},
+        {"1e-05", 9, 10000},
+        {"2.5e3", 0, 2500},
+        {"18446744073709551615", 0, UINT64_MAX},
+        {"9223372036854775807", 0, UINT64_C(9223372036854775807)},
+        {"1e-400", 9, 0},
+        {"0e400", 9, 0},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        uint64_t value;
+        assert_true(u64_of(good[i].text, good[i].decimals, &value) && value == good[i].value);
+    }
+    uint64_t value = 0;
+    assert_false(u64_of("-1", 0, &value));
+    assert_false(u64_of("1e20", 0, &value));
+    assert_false(u64_of("18446744073709551616", 0, &value));
+    assert_false(u64_of("18446744074", 9, &value));
+    assert_false(u64_of("1e400", 0, &value));
+}
+
+/* What buf_u64, buf_seconds and buf_double write is read as the same. */
+static void test_what_is_written_is_read(void **state)
+{
+    struct buf b = {0};
+    uint64_t seed = 1, value;
+    for (unsigned i = 0; i < 20000; i++) {
+        uint64_t number = random_magnitude(&seed, 64);
+        buf_clear(&b);
+        buf_u64(&b, number);
+        assert_true(u64_of(b.data, 0, &value) && value == number);
+        buf_clear(&b);
+        buf_seconds(&b, number);
+        assert_true(u64_of(b.data, 9, &value) && value == number);
+        double small = (double)random_magnitude(&seed, 50) / 1e6;
+        struct buf again = {0};
+        buf_clear(&b);
+        buf_double(&b, small, 6);
+        buf_double(&again, double_of(b.data), 6);
+        assert_string_equal(b.data, again.data);
+        double any = (double)(next_random(&seed) >> 4) / (double)(random_magnitude(&seed, 60) + 1);
+        buf_clear(&b);
+        buf_clear(&again);
+        buf_double(&b, any, 9);
+        buf_double(&again, double_of(b.data), 9);
+        assert_string_equal(b.data, again.data);
+        assert_true(double_of(b.data) == buf_double_again(any, 9));
+        buf_done(&again);
+    }
+    buf_done(&b);
+}
+
+static void test_doubles(void **state)
+{
+    assert_true(double_of("0.1") == 0.1);
+    assert_true(double_of("-273.15") == -273.15);
+    assert_true(double_of("1e22") == 1e22);
+    assert_true(double_of("1.7976931348623157e308") == DBL_MAX);
+    assert_true(double_of("1e-400") == 0);
+    assert_true(double_of("0e999") == 0);
+    struct json_in j = {0};
+    struct json_number n;
+    double value;
+    json_in_begin(&j, "1e309", 5);
+    assert_true(json_in_number(&j, &n));
+    assert_false(json_number_double(&n, &value));
+}
+
+/* Whatever json_out writes of bytes, reading gives them again. */
+static void test_any_bytes(void **state)
+{
+    uint64_t seed = 7;
+    for (unsigned round = 0; round < 5000; round++) {
+        char bytes[24];
+        size_t length = random_below(&seed, sizeof bytes);
+        for (size_t i = 0; i < length; i++)
+            bytes[i] = (char)(1 + random_below(&seed, 255));
+        struct buf b = {0};
+        struct json_out out;
+        json_begin(&out, &b, 0);
+        json_string_n(&out, bytes, length);
+        struct json_in j = {0};
+        struct scan text;
+        json_in_begin(&j, b.data, b.length);
+        assert_true(json_in_string(&j, &text) && json_in_end(&j));
+        assert_int_equal(text.end - text.at, length);
+        assert_memory_equal(text.at ? text.at : "", bytes, length);
+        json_in_done(&j);
+        buf_done(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_json),  cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_cut),           cmocka_unit_test(test_reading),
+        cmocka_unit_test(test_failure_stays), cmocka_unit_test(test_expect),
+        cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_what_is_written_is_read),
+        cmocka_unit_test(test_doubles),       cmocka_unit_test(test_any_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
