@@ -69,7 +69,8 @@ struct dialect_table {
     enum dialect_subject subject;
     enum dialect_each each;
     bool averages;         /* a row is made of so many samples as the option "samples" says */
-    bool skips_first;      /* the first sample, which comes at once, is no row of its own */
+    bool skips_first;      /* the first sample, which comes at once, is no row of its own; nor is
+                              one that comes too soon for a clock of hundredths of a second */
     bool is_log;           /* of marks, not of samples: phases and events as they end */
     bool no_heading;       /* of a csv */
     const char *heading;   /* of a csv, instead of the names of its columns */

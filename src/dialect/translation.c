@@ -255,6 +255,14 @@ static void begin_row(const struct translation *t, const struct row_of *r,
         state->elapsed = r->source->fact(r->source->of, FACT_ELAPSED, 0);
 }
 
+/* What the kernel counts in hundredths of a second says nothing of a few milliseconds: they belong
+ * to the next row. */
+static bool comes_too_soon(const struct translation *t, const struct dialect_source *s)
+{
+    return t->row_count && t->rows[0].has_begun &&
+           s->fact(s->of, FACT_ELAPSED, 0) - t->rows[0].elapsed < 0.05;
+}
+
 int translation_put(struct translation *t, const struct dialect_source *s, bool last)
 {
     enum dialect_each each = t->table->each;
@@ -270,6 +278,8 @@ int translation_put(struct translation *t, const struct dialect_source *s, bool 
         t->was_fed = true;
         return 0;
     }
+    if (t->table->skips_first && comes_too_soon(t, s))
+        return 0;
     t->was_fed = true;
     bool is_full = ++t->samples >= samples_wanted(t) || last;
     for (size_t i = 0; i < rows; i++) {
