@@ -31,6 +31,11 @@ static void add_format(struct buf *b, const struct toll_format *f)
     if (*f->suffix)
         buf_printf(b, "FILE%s or ", f->suffix);
     buf_printf(b, "%s:%s  ", f->name, f->place);
+    if (b->length - start > COLUMN) {
+        b->length -= 2;
+        buf_putc(b, '\n');
+        start = b->length;
+    }
     buf_pad(b, start, COLUMN);
     add_wrapped(b, f->help, COLUMN);
 }
@@ -101,24 +106,6 @@ static void as_json(struct buf *b, const char *name)
     buf_putc(b, '\n');
 }
 
-static void as_markdown(struct buf *b)
-{
-    const struct toll_format *f;
-    const struct toll_format_option *o;
-    for (size_t i = 0; (f = toll_format_at(i)); i++) {
-        if (!toll_format_option_at(f, 0))
-            continue;
-        buf_printf(b, "\n### `%s:%s`\n\n%s.\n\n| option | value | default | |\n|---|---|---|---|\n",
-                   f->name, f->place, f->help);
-        for (size_t k = 0; (o = toll_format_option_at(f, k)); k++) {
-            buf_printf(b, "| `%s` | ", o->name);
-            for (const char *c = o->value; *c; c++)
-                buf_puts(b, *c == '|' ? " or " : (char[]){*c, '\0'});
-            buf_printf(b, " | %s | %s |\n", o->fallback, o->help);
-        }
-    }
-}
-
 static bool is_format(const char *name)
 {
     const struct toll_format *f;
@@ -132,14 +119,12 @@ int sinks_main(int argc, char **argv)
 {
     struct buf b = {0};
     const char *name = NULL;
-    bool json = false, markdown = false;
+    bool json = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0)
             json = true;
-        else if (strcmp(argv[i], "--markdown") == 0)
-            markdown = true;
         else if (argv[i][0] == '-' || name)
-            return complain("toll sinks takes --json, --markdown, or the name of one of them");
+            return complain("toll sinks takes --json and the name of one of them");
         else
             name = argv[i];
     }
@@ -147,8 +132,6 @@ int sinks_main(int argc, char **argv)
         return complain("'%s' is not a sink; 'toll sinks' lists them", name);
     if (json)
         as_json(&b, name);
-    else if (markdown)
-        as_markdown(&b);
     else
         as_text(&b, name);
     return print(&b);

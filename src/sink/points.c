@@ -145,6 +145,36 @@ void points_add_end(struct points *p, struct buf *out)
     end_piece(began, out);
 }
 
+void points_read(const char *piece, size_t length,
+                 void (*each)(void *arg, int64_t time_ms, const struct point *point), void *arg)
+{
+    struct points_head head;
+    struct point point;
+    if (length < sizeof head)
+        return;
+    memcpy(&head, piece, sizeof head);
+    for (size_t at = sizeof head; at + sizeof point <= length; at += sizeof point) {
+        memcpy(&point, piece + at, sizeof point);
+        each(arg, head.time_ms, &point);
+    }
+}
+
+size_t points_row_count(struct points *p)
+{
+    pthread_mutex_lock(&p->lock);
+    size_t count = p->row_count;
+    pthread_mutex_unlock(&p->lock);
+    return count;
+}
+
+const struct point_row *points_row(struct points *p, size_t row)
+{
+    pthread_mutex_lock(&p->lock);
+    const struct point_row *r = row < p->row_count ? p->rows[row] : NULL;
+    pthread_mutex_unlock(&p->lock);
+    return r;
+}
+
 const struct point_row *points_series(struct points *p, uint64_t series,
                                       const struct metric **ret_metric)
 {

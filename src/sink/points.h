@@ -47,12 +47,20 @@ void points_add(struct points *p, const struct run *run, const struct selection 
 /* … and one that ends all series, with the value that says so. */
 void points_add_end(struct points *p, struct buf *out);
 
+/* Calls each with every point of a piece. */
+void points_read(const char *piece, size_t length,
+                 void (*each)(void *arg, int64_t time_ms, const struct point *point), void *arg);
+
 /* What marks the end of a series, as a bit pattern: a NaN that is none that a CPU makes. */
 #define POINTS_END_BITS UINT64_C(0x7ff0000000000002)
 
 /* The series of a point: its row, which stays as it is, and its metric. */
 const struct point_row *points_series(struct points *p, uint64_t series,
                                       const struct metric **ret_metric);
+
+/* How many rows there may be; each is looked up by the number of one of its series. */
+size_t points_row_count(struct points *p);
+const struct point_row *points_row(struct points *p, size_t row); /* NULL: not seen yet */
 
 /* "toll_target_cpu_seconds", without what a format puts behind a counter. */
 void points_name(struct buf *b, enum entity_kind kind, const struct metric *m);

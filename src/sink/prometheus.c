@@ -8,30 +8,22 @@
  *   message Sample       { double value = 1; int64 timestamp = 2; }   milliseconds
  *
  * Within a request each series stands once, with its samples in the order of time. */
+#include "base/err.h"
 #include "base/protobuf.h"
 #include "base/snappy.h"
 #include "sink/http_sink.h"
-#include "sink/points.h"
+#include "sink/point_batch.h"
 #include "sink/sinks.h"
 
 #include <string.h>
 
 enum { BATCH_BYTES = 256 * 1024 };
 
-/* A point with its place among all of a batch. */
-struct placed {
-    uint64_t series;
-    uint64_t number;
-    int64_t time_ms;
-    double value;
-};
-
 struct prometheus {
     struct points points;
     struct http *http;
     /* Of the courier's thread: */
-    struct placed *placed; /* owned */
-    size_t capacity;
+    struct point_batch batch;
     struct buf message, body, name;
     bool was_unanswered; /* the attempt before may have arrived all the same */
 };
@@ -51,43 +43,6 @@ static void prometheus_summary(struct sink *s, const struct summary *summary)
 }
 
 /* ---- In the courier's thread ----------------------------------------------------------------- */
-
-static int by_series(const void *a, const void *b)
-{
-    const struct placed *x = a, *y = b;
-    if (x->series != y->series)
-        return x->series < y->series ? -1 : 1;
-    return x->number < y->number ? -1 : 1;
-}
-
-/* All points of a batch by series; how many there are, or -ENOMEM. */
-static ssize_t place_all(struct prometheus *p, const struct batch *b)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < b->count; i++)
-        count += b->pieces[i].length / sizeof(struct point);
-    if (count > p->capacity) {
-        struct placed *more = reallocarray(p->placed, count, sizeof *more);
-        if (!more)
-            return -ENOMEM;
-        p->placed = more;
-        p->capacity = count;
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < b->count; i++) {
-        struct points_head head;
-        struct point point;
-        memcpy(&head, b->pieces[i].data, sizeof head);
-        const char *at = b->pieces[i].data + sizeof head;
-        for (uint64_t k = 0; k < head.count; k++, at += sizeof point) {
-            memcpy(&point, at, sizeof point);
-            p->placed[n] = (struct placed){point.series, n, head.time_ms, point.value};
-            n++;
-        }
-    }
-    qsort(p->placed, n, sizeof *p->placed, by_series);
-    return (ssize_t)n;
-}
 
 static void add_label(struct buf *b, const char *name, const char *value)
 {
@@ -117,7 +72,7 @@ static void add_labels(struct prometheus *p, uint64_t series)
     }
 }
 
-static void add_sample(struct buf *b, const struct placed *point)
+static void add_sample(struct buf *b, const struct placed_point *point)
 {
     size_t began = protobuf_begin(b, 2);
     protobuf_double(b, 1, point->value);
@@ -127,17 +82,19 @@ static void add_sample(struct buf *b, const struct placed *point)
 
 static int encode(struct prometheus *p, const struct batch *b)
 {
-    ssize_t count = place_all(p, b);
-    if (count < 0)
-        return (int)count;
+    int r = point_batch_take(&p->batch, b);
+    if (r < 0)
+        return r;
+    point_batch_sort(&p->batch);
+    const struct placed_point *at = p->batch.items, *end = at + p->batch.count;
     buf_clear(&p->message);
     buf_clear(&p->body);
-    for (ssize_t i = 0; i < count;) {
-        uint64_t series = p->placed[i].series;
+    while (at < end) {
+        uint64_t series = at->series;
         size_t began = protobuf_begin(&p->message, 1);
         add_labels(p, series);
-        for (; i < count && p->placed[i].series == series; i++)
-            add_sample(&p->message, &p->placed[i]);
+        for (; at < end && at->series == series; at++)
+            add_sample(&p->message, at);
         protobuf_end(&p->message, began);
     }
     snappy_wrap(&p->body, p->message.data, p->message.length);
@@ -187,7 +144,7 @@ static int prometheus_open(struct sink *s, struct toll_error *e)
 {
     struct prometheus *p = s->state = calloc(1, sizeof *p);
     if (!p)
-        return -ENOMEM;
+        return err_set(e, -ENOMEM, "no memory for an output");
     points_init(&p->points);
     s->plan.batch_bytes = BATCH_BYTES;
     return http_sink_open(s, &p->http, e);
@@ -200,7 +157,7 @@ static void prometheus_close(struct sink *s)
         return;
     points_done(&p->points);
     http_close(p->http);
-    free(p->placed);
+    point_batch_done(&p->batch);
     buf_done(&p->message);
     buf_done(&p->body);
     buf_done(&p->name);

@@ -109,7 +109,7 @@ static int open_path(const char *path)
     return fd < 0 ? -errno : fd;
 }
 
-static int open_file(struct sink *s, const char *path, struct toll_error *e)
+int sink_open_file(struct sink *s, const char *path, struct toll_error *e)
 {
     struct stat st;
     s->made_file = stat(path, &st) < 0 && errno == ENOENT;
@@ -230,10 +230,10 @@ static int open_place(struct sink *s, struct toll_error *e)
     if (s->kind->deliver)
         make_plan(s);
     if (!s->kind->open)
-        return open_file(s, s->place, e);
+        return sink_open_file(s, s->place, e);
     s->fd = -1;
     r = s->kind->open(s, e);
-    if (r == 0 && s->kind->deliver && courier_new(&s->courier, &s->plan) < 0)
+    if (r == 0 && s->plan.deliver && courier_new(&s->courier, &s->plan) < 0)
         r = err_set(e, -ENOMEM, "no memory for an output");
     return r;
 }
@@ -280,13 +280,13 @@ void sink_close(struct sink *s, bool discard)
         return;
     if (!courier_free(s->courier))
         return; /* somewhere in there is a thread that does not come back: all this is its own */
+    if (s->kind->close)
+        s->kind->close(s); /* it may still use the descriptor */
     if (s->owns_fd && s->fd >= 0) {
         close(s->fd);
         if (s->made_file && (discard || (s->may_stay_empty && !s->pieces)))
             unlink(s->name);
     }
-    if (s->kind->close)
-        s->kind->close(s);
     drop_dialect(s);
     sink_options_done(&s->settings);
     buf_done(&s->text);
@@ -512,7 +512,7 @@ bool sink_says(struct sink *s, char *ret, size_t capacity)
 
 pid_t sink_thread(const struct sink *s)
 {
-    return s->courier ? courier_thread(s->courier) : 0;
+    return s->courier ? courier_thread(s->courier) : s->thread;
 }
 
 int sink_report(struct buf *out, const struct toll_output *like, const struct selection *selection,

@@ -61,7 +61,8 @@ struct sink_kind {
     const struct sink_option *options; /* name NULL behind the last; NULL: it has none */
 
     /* In the place of opening a file: checks sink->place and makes sink->state, before anything
-     * runs. It may set sink->fd and owns_fd, sink->name, and sink->plan. */
+     * runs. It may set sink->fd and owns_fd, sink->name, and sink->plan; without plan.deliver there
+     * is no courier. */
     int (*open)(struct sink *s, struct toll_error *e);
     /* Variables for a command that is about to start, "NAME=value", NULL behind the last; borrowed
      * from the sink. May take as long as the sink's own limits allow. */
@@ -91,6 +92,7 @@ struct sink {
     struct courier *courier;  /* owned, NULL: the kind has none, or it is not begun */
     struct courier_plan plan; /* of the courier */
     uint64_t grace_ns;
+    pid_t thread; /* of the kind's own in the place of a courier, 0: none */
     int fd;
     bool owns_fd;
     bool made_file;      /* the file was not there before */
@@ -121,6 +123,9 @@ int sink_choose(const char *format, const char *destination, const struct sink_k
 /* Opens the destination. */
 int sink_open(struct sink **ret, const struct toll_output *output,
               const struct selection *selection, struct toll_error *e);
+
+/* For open() of a kind: the file, opened as those of other kinds are. */
+int sink_open_file(struct sink *s, const char *path, struct toll_error *e);
 
 /* Whether the path is the file it writes to. */
 bool sink_writes_to(const struct sink *s, const char *path);

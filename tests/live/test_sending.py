@@ -245,3 +245,252 @@ def test_the_command_inherits_nothing(here):
         alone = here.run(["sh", "-c", "ls /proc/self/fd | wc -l; grep -E '^(SigBlk|SigIgn)' "
                                       "/proc/self/status"])
     assert r.out == alone.out
+
+
+# ---- OTLP ----------------------------------------------------------------------------------------
+
+
+def attributes(pairs):
+    return {p[1].decode(): dict(sinklib.fields(p[2]))[1].decode()
+            for p in (dict(sinklib.fields(x)) for x in pairs)}
+
+
+def group(message):
+    found = {}
+    for number, value in sinklib.fields(message):
+        found.setdefault(number, []).append(value)
+    return found
+
+
+def otlp_points(server):
+    """(resource, {(metric, unit, is_sum, attributes): [(ns, start, value or None)]})"""
+    found, resources = {}, set()
+    for request in server.taken():
+        (resource_metrics,) = group(request["body"])[1]
+        parts = group(resource_metrics)
+        resources.add(tuple(sorted(attributes(group(parts[1][0])[1]).items())))
+        (scope_metrics,) = parts[2]
+        names = set()
+        for metric in group(scope_metrics)[2]:
+            m = group(metric)
+            name, unit = m[1][0].decode(), m[3][0].decode()
+            assert (name, 5 in m) not in names, "each metric once in a request"
+            names.add((name, 5 in m))
+            assert m[2][0], "a description"
+            is_sum = 7 in m
+            data = group(m[7 if is_sum else 5][0])
+            assert (data.get(2), data.get(3)) == (([2], [1]) if is_sum else (None, None))
+            for point in data[1]:
+                p = group(point)
+                key = (name, unit, is_sum, tuple(sorted(attributes(p[7]).items())))
+                value = sinklib.number(p[4][0]) if 4 in p else None
+                assert (value is None) == (p.get(8) == [1])
+                found.setdefault(key, []).append((p[3][0], p.get(2, [None])[0], value))
+    (resource,) = resources
+    return dict(resource), found
+
+
+def test_otlp(here):
+    with sinklib.Server((200, b"", {})) as server:
+        r = here.run(["sleep", "0.3"], ["-i", "50ms", "-o", f"otlp:{server.url},every=100ms",
+                                       "-o", here.path("run.jsonl"), "--label", "team=blue",
+                                       "--name", "otel"])
+        assert r.status == 0 and r.summary["outputs"][0]["complete"], r.err
+        assert {x["path"] for x in server.requests} == {"/v1/metrics"}
+        assert server.requests[0]["headers"]["Content-Type"] == "application/x-protobuf"
+        resource, found = otlp_points(server)
+    assert resource["service.name"] == "otel" and resource["team"] == "blue"
+    assert resource["host.name"]
+    for name, unit, is_sum, more, metric in [
+        ("process.cpu.time", "s", True, {"cpu.mode": "user"}, "cpu_user_seconds"),
+        ("process.cpu.time", "s", True, {"cpu.mode": "system"}, "cpu_system_seconds"),
+        ("process.memory.usage", "By", False, {}, "memory_rss_bytes"),
+        ("process.thread.count", "1", False, {}, "threads"),
+        ("process.disk.io", "By", True, {"direction": "write"}, "storage_written_bytes"),
+        ("toll.target.cpu_seconds", "s", True, {}, "cpu_seconds"),
+    ]:
+        key = (name, unit, is_sum, tuple(sorted({"scope": "main", **more}.items())))
+        *points, end = found[key]
+        expected = [s["target"]["main"][metric] for s in livelib.records(here.path("run.jsonl"),
+                                                                        "sample")]
+        assert [v for _, _, v in points] == [v for v in expected if v is not None], key
+        assert end[2] is None, "its end is marked"
+        assert [t for t, _, _ in points] == sorted({t for t, _, _ in points})
+        assert all((start is not None) == is_sum for _, start, _ in points)
+
+
+def test_otlp_that_rejects_some(here):
+    with sinklib.Server((200, b"\x0a\x02\x08\x07", {})) as server:
+        r = here.run(["true"], ["-o", f"otlp:{server.url}/my/path"])
+        assert {x["path"] for x in server.requests} == {"/my/path"}
+    (output,) = r.summary["outputs"]
+    assert not output["complete"] and output["failure"] == "it rejected 7 figures"
+
+
+# ---- The endpoint --------------------------------------------------------------------------------
+
+
+def raw(port, data, linger=False):
+    import socket
+    with socket.create_connection(("127.0.0.1", port), 10) as s:
+        s.sendall(data)
+        s.settimeout(20)
+        got = b""
+        while True:
+            try:
+                part = s.recv(65536)
+            except ConnectionResetError:
+                break
+            if not part:
+                break
+            got += part
+    return got
+
+
+@pytest.fixture
+def endpoint(here):
+    """toll with an endpoint, as long as the test takes."""
+    import socket
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    p = here.popen([here.toll, "run", "-i", "20ms", "-o", f"openmetrics::{port}", "-o",
+                    here.path("run.jsonl"), "--summary-to", here.path("s.json"), "--", "sleep",
+                    "60"])
+    until = time.monotonic() + 30
+    while True:
+        try:
+            if b"toll_target_cpu_seconds_total" in raw(port, b"GET /metrics HTTP/1.1\r\n\r\n"):
+                break
+        except OSError:
+            pass
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    yield p, port
+    p.terminate()
+    p.wait(livelib.GUARD)
+
+
+def test_endpoint_answers(endpoint):
+    _, port = endpoint
+    ask = b"GET /metrics HTTP/1.1\r\nHost: x\r\n"
+    head, body = raw(port, ask + b"\r\n").split(b"\r\n\r\n", 1)
+    assert head.startswith(b"HTTP/1.1 200 OK") and b"text/plain; version=0.0.4" in head
+    assert int(head.split(b"Content-Length: ")[1].split()[0]) == len(body)
+    assert b"# TYPE toll_target_cpu_seconds_total counter" in body and b"# EOF" not in body
+    wants = b"Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n\r\n"
+    head, body = raw(port, ask + wants).split(b"\r\n\r\n", 1)
+    assert b"Content-Type: application/openmetrics-text; version=1.0.0" in head
+    assert b"# TYPE toll_target_cpu_seconds counter" in body and body.endswith(b"\n# EOF\n")
+    head, body = raw(port, ask.replace(b"GET", b"HEAD") + b"\r\n").split(b"\r\n\r\n", 1)
+    assert b"200 OK" in head and not body
+    assert b"200 OK" in raw(port, b"GET /metrics?x=y HTTP/1.0\r\n\r\n")
+
+
+@pytest.mark.parametrize("request_, status", [
+    (b"POST /metrics HTTP/1.1\r\n\r\n", b"405"), (b"GET / HTTP/1.1\r\n\r\n", b"404"),
+    (b"GET /metricsx HTTP/1.1\r\n\r\n", b"404"), (b"GET /metrics\r\n\r\n", b"400"),
+    (b"\0\0\0\0", b"400"), (b"\x16\x03\x01\x02\x00\x01\x00\xff\r\n\r\n", b"400"),
+    (b"GET /metrics HTTP/1.1\r\nX: " + b"y" * 5000, b"431"),
+    (b"\r\n\r\n", b"405"), (b"GET ", b"")])
+def test_endpoint_refuses_nonsense(endpoint, request_, status):
+    p, port = endpoint
+    if status:
+        assert raw(port, request_).startswith(b"HTTP/1.1 " + status)
+    assert b"200 OK" in raw(port, b"GET /metrics HTTP/1.1\r\n\r\n")
+    assert p.poll() is None
+
+
+def test_endpoint_under_a_flood(endpoint, here):
+    """Those who say nothing take all places, for a while: samples go on, and then it answers."""
+    import socket
+    p, port = endpoint
+    before = len(livelib.records(here.path("run.jsonl"), "sample"))
+    silent = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(12)]
+    for s in silent[:4]:
+        s.sendall(b"GET /me")
+    began = time.monotonic()
+    assert b"200 OK" in raw(port, b"GET /metrics HTTP/1.1\r\n\r\n")
+    took = time.monotonic() - began
+    samples = len(livelib.records(here.path("run.jsonl"), "sample")) - before
+    assert samples > took / 0.02 * 0.5, "samples are not held up"
+    for s in silent:
+        s.close()
+    assert p.poll() is None
+
+
+def test_endpoint_is_on_loopback_only(endpoint):
+    _, port = endpoint
+    listening = [line.split() for line in open("/proc/net/tcp").read().splitlines()[1:]]
+    at = {l[1] for l in listening if l[3] == "0A" and int(l[1].split(":")[1], 16) == port}
+    assert at == {f"0100007F:{port:04X}"}
+
+
+def test_an_address_that_is_taken(here, endpoint):
+    _, port = endpoint
+    status, out, err = here.call([here.toll, "run", "-o", f"openmetrics::{port}", "--", "true"])
+    assert status == 125 and b"cannot listen at" in err and b"in use" in err
+    status, out, err = here.call([here.toll, "run", "-o", "openmetrics:", "--", "true"])
+    assert status == 125 and b"takes a file, or an address" in err
+
+
+# ---- Files that cannot be written ----------------------------------------------------------------
+
+
+def test_files_on_a_full_disk(here):
+    status, out, err = here.call([here.toll, "run", "-i", "20ms", "-o", "openmetrics:/dev/full",
+                                  "--", "sh", "-c", "sleep 0.1; exit 4"])
+    assert status == 4
+    text = b" ".join(err.split())
+    assert b"No space left on device" in text and b"lost" in text
+
+
+@pytest.mark.parametrize("name", ["run.om", "run.prom"])
+def test_a_directory_that_vanishes(here, name):
+    directory = here.path("gone")
+    directory.mkdir()
+    directory.chmod(0o777)
+    status, out, err = here.call([
+        here.toll, "run", "-i", "20ms", "-o", f"openmetrics:{directory}/{name},every=10ms", "--",
+        "sh", "-c", f"sleep 0.1; mv '{directory}' '{directory}.away'; sleep 0.1; exit 5"])
+    assert status == 5, err
+    if name == "run.prom":
+        assert b"No such file or directory" in b" ".join(err.split())
+    assert not directory.exists()
+
+
+def test_a_directory_that_is_not_there(here):
+    for name in ("run.om", "run.prom"):
+        status, out, err = here.call([here.toll, "run", "-o", f"openmetrics:/no/such/{name}", "--",
+                                      "touch", here.path("ran")])
+        assert status == 125 and b"cannot write to '/no/such/" in err
+    assert not here.path("ran").exists()
+
+
+def test_a_file_in_order(here):
+    """Series one behind the other, each described once, # EOF, and the figures of the record."""
+    r = here.run(["sleep", "0.3"], ["-i", "20ms", "--system", "-o", here.path("a,b.om"),
+                                   "-o", here.path("run.jsonl")])
+    assert r.summary["outputs"][0]["complete"]
+    lines = here.path("a,b.om").read_text().splitlines()
+    assert lines[-1] == "# EOF" and lines.count("# EOF") == 1
+    types = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(types) == len(set(types))
+    order, values = [], {}
+    for line in lines:
+        if line.startswith("#"):
+            continue
+        lead, value, when = line.rsplit(" ", 2)
+        if not order or order[-1] != lead:
+            order.append(lead)
+        values.setdefault(lead, []).append((float(when), float(value)))
+        family = lead.split("{")[0]
+        assert types and family.removesuffix("_total") in types
+    assert len(order) == len(set(order)), "a series in one piece"
+    assert all(v == sorted(v) for v in ([t for t, _ in x] for x in values.values()))
+    (lead,) = [x for x in order if x.startswith("toll_target_cpu_seconds_total{")
+               and 'scope="main"' in x]
+    expected = [s["target"]["main"]["cpu_seconds"]
+                for s in livelib.records(here.path("run.jsonl"), "sample")]
+    assert [v for _, v in values[lead]] == [v for v in expected if v is not None]
+    assert sorted(f.name for f in here.directory.iterdir() if "order" in f.name) == []

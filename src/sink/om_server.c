@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/om_server.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/scan.h"
+#include "base/wait.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#define REQUEST_NS (5 * NS_PER_SECOND)
+#define ANSWER_NS  (10 * NS_PER_SECOND)
+
+enum { CLIENTS = 8, REQUEST_BYTES = 4096, BACKLOG = 16, STACK_BYTES = 256 * 1024 };
+
+struct client {
+    int fd; /* -1: nobody */
+    uint64_t until_ns;
+    size_t asked; /* bytes of the request so far */
+    char request[REQUEST_BYTES];
+    struct buf answer; /* with something in it: being sent */
+    size_t sent;
+};
+
+struct om_server {
+    int fd, stop;
+    om_server_text *text;
+    void *arg;
+    pthread_t thread;
+    _Atomic pid_t thread_id;
+    _Atomic uint64_t scrapes;
+    struct client clients[CLIENTS];
+};
+
+/* ---- Addresses ------------------------------------------------------------------------------- */
+
+/* To its host, which may be empty, and its port. */
+static bool split(const char *text, char *host, size_t capacity, const char **ret_port)
+{
+    const char *colon = strrchr(text, ':');
+    uint64_t port;
+    if (!colon || strchr(text, '/'))
+        return false;
+    struct scan digits = scan_string(colon + 1);
+    if (!scan_u64(&digits, &port) || !scan_done(&digits) || port > 65535 || colon[1] == ' ')
+        return false;
+    bool has_brackets = text[0] == '[' && colon > text + 1 && colon[-1] == ']';
+    size_t length = (size_t)(colon - text) - (has_brackets ? 2 : 0);
+    const char *name = text + has_brackets;
+    if (length >= capacity || (!has_brackets && memchr(name, ':', length)))
+        return false;
+    memcpy(host, name, length);
+    host[length] = '\0';
+    *ret_port = colon + 1;
+    return true;
+}
+
+bool om_server_is_address(const char *text)
+{
+    char host[256];
+    const char *port;
+    return split(text, host, sizeof host, &port);
+}
+
+int om_server_listen(const char *address, int *ret_fd, struct toll_error *e)
+{
+    char host[256];
+    const char *port;
+    struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
+    if (!split(address, host, sizeof host, &port))
+        return err_set(e, -EINVAL, "'%s' is no address to listen at, such as :9464", address);
+    int r = getaddrinfo(*host ? host : "127.0.0.1", port, &wanted, &found);
+    if (r != 0)
+        return err_set(e, -EINVAL, "cannot listen at '%s': %s", address, gai_strerror(r));
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int on = 1;
+    r = 0;
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
+        r = err_set(e, -errno, "cannot listen at '%s': %s", address, strerror(errno));
+    freeaddrinfo(found);
+    if (r < 0) {
+        close_p(&fd);
+        return r;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+/* ---- One request ----------------------------------------------------------------------------- */
+
+static void leave(struct client *c)
+{
+    close_p(&c->fd);
+    buf_done(&c->answer);
+    c->asked = c->sent = 0;
+}
+
+/* The value of Accept names it, as Prometheus writes it. */
+static bool wants_openmetrics(const char *request)
+{
+    const char *accept = strcasestr(request, "\naccept:");
+    const char *end = accept ? strchr(accept + 1, '\n') : NULL;
+    const char *name = accept ? strcasestr(accept, "application/openmetrics-text") : NULL;
+    return name && (!end || name < end);
+}
+
+static void answer(struct client *c, const char *status, const char *type, const char *more,
+                   const struct buf *body, bool with_body)
+{
+    buf_printf(&c->answer,
+               "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: "
+               "close\r\n%s\r\n",
+               status, type, body->length, more);
+    if (with_body)
+        buf_add(&c->answer, body->data, body->length);
+    c->until_ns = clock_mono(NULL) + ANSWER_NS;
+}
+
+static void refuse(struct client *c, const char *status, const char *more)
+{
+    struct buf body = {0};
+    buf_printf(&body, "%s\n", status);
+    answer(c, status, "text/plain", more, &body, true);
+    buf_done(&body);
+}
+
+/* "GET /metrics HTTP/1.1", a query may follow the path. */
+static void respond(struct om_server *s, struct client *c)
+{
+    bool is_head = strncmp(c->request, "HEAD ", 5) == 0;
+    const char *path = c->request + (is_head ? 5 : 4);
+    if (!is_head && strncmp(c->request, "GET ", 4) != 0) {
+        refuse(c, "405 Method Not Allowed", "Allow: GET, HEAD\r\n");
+        return;
+    }
+    size_t length = strcspn(path, " \r\n");
+    if (strncmp(path + length, " HTTP/1.", 8) != 0) {
+        refuse(c, "400 Bad Request", "");
+        return;
+    }
+    size_t name = strcspn(path, "? ");
+    if (name != 8 || strncmp(path, "/metrics", name) != 0) {
+        refuse(c, "404 Not Found", "");
+        return;
+    }
+    bool open = wants_openmetrics(c->request);
+    struct buf body = {0};
+    s->text(s->arg, open, &body);
+    answer(c, "200 OK",
+           open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                : "text/plain; version=0.0.4; charset=utf-8",
+           "", &body, !is_head);
+    c->answer.failed |= buf_failed(&body);
+    buf_done(&body);
+    atomic_fetch_add(&s->scrapes, 1);
+}
+
+static void receive(struct om_server *s, struct client *c)
+{
+    ssize_t n = recv(c->fd, c->request + c->asked, sizeof c->request - 1 - c->asked, 0);
+    if (n <= 0) {
+        if (n == 0 || (errno != EAGAIN && errno != EINTR))
+            leave(c);
+        return;
+    }
+    c->asked += (size_t)n;
+    c->request[c->asked] = '\0';
+    if (strlen(c->request) < c->asked)
+        refuse(c, "400 Bad Request", "");
+    else if (strstr(c->request, "\r\n\r\n") || strstr(c->request, "\n\n"))
+        respond(s, c);
+    else if (c->asked == sizeof c->request - 1)
+        refuse(c, "431 Request Header Fields Too Large", "");
+    if (buf_failed(&c->answer))
+        leave(c);
+}
+
+static void send_on(struct client *c)
+{
+    ssize_t n = send(c->fd, c->answer.data + c->sent, c->answer.length - c->sent, MSG_NOSIGNAL);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n > 0)
+        c->sent += (size_t)n;
+    if (n <= 0 || c->sent == c->answer.length) {
+        shutdown(c->fd, SHUT_WR);
+        leave(c);
+    }
+}
+
+/* ---- The thread ------------------------------------------------------------------------------ */
+
+/* When all places are taken, those who come wait for their turn, which the limits of time bring. */
+static void meet(struct om_server *s)
+{
+    for (size_t i = 0; i < CLIENTS; i++) {
+        struct client *c = &s->clients[i];
+        if (c->fd >= 0)
+            continue;
+        c->fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (c->fd < 0)
+            return;
+        c->until_ns = clock_mono(NULL) + REQUEST_NS;
+    }
+}
+
+static int prepare(struct om_server *s, struct pollfd fds[CLIENTS + 2], uint64_t now_ns)
+{
+    uint64_t until_ns = UINT64_MAX;
+    bool has_place = false;
+    for (size_t i = 0; i < CLIENTS; i++) {
+        struct client *c = &s->clients[i];
+        if (c->fd >= 0 && now_ns >= c->until_ns)
+            leave(c);
+        has_place |= c->fd < 0;
+        fds[i] = (struct pollfd){.fd = c->fd, .events = c->answer.length ? POLLOUT : POLLIN};
+        if (c->fd >= 0)
+            until_ns = min_u64(until_ns, c->until_ns);
+    }
+    fds[CLIENTS] = (struct pollfd){.fd = has_place ? s->fd : -1, .events = POLLIN};
+    fds[CLIENTS + 1] = (struct pollfd){.fd = s->stop, .events = POLLIN};
+    return until_ns == UINT64_MAX ? -1 : (int)((until_ns - now_ns) / NS_PER_MS) + 1;
+}
+
+static void *serve(void *arg)
+{
+    struct om_server *s = arg;
+    struct pollfd fds[CLIENTS + 2];
+    prctl(PR_SET_NAME, "toll-scrape");
+    atomic_store(&s->thread_id, (pid_t)syscall(SYS_gettid));
+    for (;;) {
+        int timeout_ms = prepare(s, fds, clock_mono(NULL));
+        if (poll(fds, CLIENTS + 2, timeout_ms) < 0 && errno != EINTR)
+            break;
+        if (fds[CLIENTS + 1].revents)
+            break;
+        for (size_t i = 0; i < CLIENTS; i++) {
+            struct client *c = &s->clients[i];
+            if (c->fd < 0 || !fds[i].revents)
+                continue;
+            if (c->answer.length)
+                send_on(c);
+            else
+                receive(s, c);
+        }
+        if (fds[CLIENTS].revents)
+            meet(s);
+    }
+    for (size_t i = 0; i < CLIENTS; i++)
+        leave(&s->clients[i]);
+    return NULL;
+}
+
+int om_server_start(struct om_server **ret, int fd, om_server_text *text, void *arg)
+{
+    struct om_server *s = calloc(1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->fd = fd;
+    s->text = text;
+    s->arg = arg;
+    for (size_t i = 0; i < CLIENTS; i++)
+        s->clients[i].fd = -1;
+    s->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int r = s->stop < 0 ? -errno : -pthread_create(&s->thread, &attributes, serve, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (r < 0) {
+        close_p(&s->stop);
+        free(s);
+        return r;
+    }
+    while (!atomic_load(&s->thread_id))
+        usleep(100);
+    *ret = s;
+    return 0;
+}
+
+pid_t om_server_thread(const struct om_server *s)
+{
+    return atomic_load(&s->thread_id);
+}
+
+uint64_t om_server_scrapes(struct om_server *s)
+{
+    return atomic_load(&s->scrapes);
+}
+
+void om_server_stop(struct om_server *s)
+{
+    if (!s)
+        return;
+    uint64_t one = 1;
+    while (write(s->stop, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    pthread_join(s->thread, NULL);
+    close(s->stop);
+    free(s);
+}

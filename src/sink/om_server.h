@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * A small server for those who scrape: GET and HEAD of /metrics, a connection for each, a few at a
+ * time, each with a limit of time and of bytes. It has a thread of its own. */
+#pragma once
+
+#include "base/buf.h"
+#include "toll.h"
+
+/* What is served: adds the text; open: as OpenMetrics, otherwise as the older text. Called in the
+ * thread. */
+typedef void om_server_text(void *arg, bool open, struct buf *b);
+
+struct om_server;
+
+/* "HOST:PORT", "[::1]:PORT" or ":PORT", which is loopback. */
+bool om_server_is_address(const char *text);
+
+/* Listens; *ret_fd is the socket, which the caller closes after the server has ended. -EINVAL,
+ * -EADDRINUSE, … and a sentence. */
+int om_server_listen(const char *address, int *ret_fd, struct toll_error *e);
+
+/* Begins to answer. 0 or -errno. */
+int om_server_start(struct om_server **ret, int fd, om_server_text *text, void *arg);
+pid_t om_server_thread(const struct om_server *s);
+uint64_t om_server_scrapes(struct om_server *s);
+
+/* Ends at once. Accepts NULL. */
+void om_server_stop(struct om_server *s);

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ * OpenMetrics in three ways, which the place tells:
+ *
+ *   FILE.om               all samples with their times (om_file.h), to be loaded afterwards
+ *   openmetrics:FILE.prom the newest figures without times, for the textfile collector of the node
+ *                         exporter: replaced as a whole, as text of the older format, which it
+ * reads openmetrics::PORT     an endpoint that is scraped (om_server.h)
+ */
+#include "base/err.h"
+#include "base/file.h"
+#include "sink/exposition.h"
+#include "sink/om_file.h"
+#include "sink/om_server.h"
+#include "sink/sinks.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_GRACE_NS (600 * NS_PER_SECOND) /* a file is put in order, however long it is */
+
+struct openmetrics {
+    enum { WAY_FILE, WAY_NEWEST, WAY_SERVER } way;
+    struct points points;
+    struct om_file file;
+    struct exposition newest;
+    pthread_mutex_t lock; /* of newest, when there is a server */
+    struct om_server *server;
+    struct buf text;
+};
+
+/* ---- While a sample is taken ----------------------------------------------------------------- */
+
+static void serve(void *arg, bool open, struct buf *b)
+{
+    struct openmetrics *o = arg;
+    pthread_mutex_lock(&o->lock);
+    exposition_write(&o->newest, b, open ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT);
+    pthread_mutex_unlock(&o->lock);
+}
+
+static void openmetrics_begin(struct sink *s, const struct run *run)
+{
+    struct openmetrics *o = s->state;
+    if (o->way == WAY_FILE)
+        om_file_init(&o->file, &o->points, s->fd, s->stays_open ? NULL : s->place);
+    if (o->way != WAY_SERVER)
+        return;
+    int r = om_server_start(&o->server, s->fd, serve, o);
+    if (r < 0)
+        s->failure = r;
+    else
+        s->thread = om_server_thread(o->server);
+}
+
+/* The server has no courier: what it serves is taken over at once. */
+static void openmetrics_frame(struct sink *s, const struct frame *f)
+{
+    struct openmetrics *o = s->state;
+    points_add(&o->points, s->run, &s->selection, f, &s->text);
+    if (o->way != WAY_SERVER)
+        return;
+    pthread_mutex_lock(&o->lock);
+    exposition_take(&o->newest, s->text.data, s->text.length);
+    pthread_mutex_unlock(&o->lock);
+    buf_clear(&s->text);
+}
+
+static void openmetrics_summary(struct sink *s, const struct summary *summary)
+{
+    struct openmetrics *o = s->state;
+    if (o->way != WAY_SERVER)
+        buf_putc(&s->text, '.'); /* that it has ended is all */
+}
+
+/* ---- In the courier's thread ----------------------------------------------------------------- */
+
+static enum delivery failed(struct attempt *a, int r)
+{
+    snprintf(a->why, sizeof a->why, "%s", strerror(-r));
+    return DELIVERY_REFUSED;
+}
+
+/* What is not written to a file now will not be better later. */
+static enum delivery write_samples(struct openmetrics *o, const struct batch *b, struct attempt *a)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        int r = b->pieces[i].of == PIECE_SUMMARY
+                    ? om_file_finish(&o->file)
+                    : om_file_add(&o->file, b->pieces[i].data, b->pieces[i].length);
+        if (r < 0)
+            return failed(a, r);
+    }
+    return DELIVERY_DONE;
+}
+
+/* Beside it and then in its place: nobody ever reads half of it. */
+static int replace(const char *path, const struct buf *text)
+{
+    char beside[4096];
+    if ((size_t)snprintf(beside, sizeof beside, "%s.new", path) >= sizeof beside)
+        return -ENAMETOOLONG;
+    CLEANUP_CLOSE int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                                0666);
+    if (fd < 0)
+        return -errno;
+    int r = file_write_quietly(fd, text->data, text->length, NULL);
+    if (r == 0 && rename(beside, path) < 0)
+        r = -errno;
+    if (r < 0)
+        unlink(beside);
+    return r;
+}
+
+static enum delivery write_newest(struct sink *s, const struct batch *b, struct attempt *a)
+{
+    struct openmetrics *o = s->state;
+    for (size_t i = 0; i < b->count; i++)
+        if (b->pieces[i].of == PIECE_FRAME)
+            exposition_take(&o->newest, b->pieces[i].data, b->pieces[i].length);
+    buf_clear(&o->text);
+    exposition_write(&o->newest, &o->text, EXPOSITION_TEXT);
+    int r = buf_failed(&o->text) ? -ENOMEM : replace(s->place, &o->text);
+    return r < 0 ? failed(a, r) : DELIVERY_DONE;
+}
+
+static enum delivery openmetrics_deliver(struct sink *s, const struct batch *b, struct attempt *a)
+{
+    struct openmetrics *o = s->state;
+    return o->way == WAY_FILE ? write_samples(o, b, a) : write_newest(s, b, a);
+}
+
+/* ---- Its life -------------------------------------------------------------------------------- */
+
+/* The directory has to be there, and to take files. */
+static int check_directory(const char *path, struct toll_error *e)
+{
+    char beside[4096];
+    snprintf(beside, sizeof beside, "%s.new", path);
+    int fd = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0)
+        return err_set(e, -errno, "cannot write to '%s': %s", beside, strerror(errno));
+    close(fd);
+    unlink(beside);
+    return 0;
+}
+
+static int openmetrics_open(struct sink *s, struct toll_error *e)
+{
+    struct openmetrics *o = s->state = calloc(1, sizeof *o);
+    if (!o)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    points_init(&o->points);
+    pthread_mutex_init(&o->lock, NULL);
+    o->newest.points = &o->points;
+    o->file.spool = -1;
+    o->way = om_server_is_address(s->place) ? WAY_SERVER
+             : ends_with(s->place, ".prom") ? WAY_NEWEST
+                                            : WAY_FILE;
+    if (!*s->place)
+        return err_set(e, -EINVAL, "openmetrics takes a file, or an address such as :9464");
+    if (o->way == WAY_SERVER) {
+        s->plan.deliver = NULL;
+        s->owns_fd = true;
+        return om_server_listen(s->place, &s->fd, e);
+    }
+    if (!sink_options_has(&s->settings, "every"))
+        s->plan.gather_ns = o->way == WAY_FILE ? NS_PER_SECOND : 5 * NS_PER_SECOND;
+    s->grace_ns = max_u64(s->grace_ns, FILE_GRACE_NS);
+    return o->way == WAY_FILE ? sink_open_file(s, s->place, e) : check_directory(s->place, e);
+}
+
+static void openmetrics_close(struct sink *s)
+{
+    struct openmetrics *o = s->state;
+    if (!o)
+        return;
+    om_server_stop(o->server);
+    om_file_done(&o->file);
+    exposition_done(&o->newest);
+    points_done(&o->points);
+    pthread_mutex_destroy(&o->lock);
+    buf_done(&o->text);
+    free(o);
+}
+
+static const struct sink_option options[] = {
+    {{"every", "TIME", "",
+      "how often it is written: 1s by default, a file.prom 5s; what is scraped "
+      "is always the newest"},
+     OPTION_DURATION,
+     false},
+    {{"queue", "SIZE", "16MiB",
+      "how much may wait for a slow disk; beyond it the oldest samples "
+      "are dropped"},
+     OPTION_SIZE,
+     false},
+    {.facts = {0}},
+};
+
+const struct sink_kind sink_openmetrics = {
+    .format = {"openmetrics", ".om",
+               "OpenMetrics: FILE.om has all samples with their times, FILE.prom the newest for a "
+               "textfile collector, :PORT is an endpoint to scrape",
+               "FILE|[HOST]:PORT"},
+    .options = options,
+    .open = openmetrics_open,
+    .begin = openmetrics_begin,
+    .frame = openmetrics_frame,
+    .summary = openmetrics_summary,
+    .deliver = openmetrics_deliver,
+    .close = openmetrics_close,
+};

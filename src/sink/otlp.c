@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ * OpenTelemetry over HTTP (OTLP), as protocol buffers: any collector, Prometheus from 2.47 on. Each
+ * metric has the name that the semantic conventions give it where the table knows one.
+ *
+ *   message ExportMetricsServiceRequest { repeated ResourceMetrics resource_metrics = 1; }
+ *   message ResourceMetrics { Resource resource = 1; repeated ScopeMetrics scope_metrics = 2; }
+ *   message ScopeMetrics    { InstrumentationScope scope = 1; repeated Metric metrics = 2; }
+ *   message Metric          { name = 1; description = 2; unit = 3; Gauge gauge = 5; Sum sum = 7; }
+ *   message Gauge           { repeated NumberDataPoint data_points = 1; }
+ *   message Sum             { … = 1; aggregation_temporality = 2; bool is_monotonic = 3; }
+ *   message NumberDataPoint { fixed64 start = 2, time = 3; double as_double = 4;
+ *                             repeated KeyValue attributes = 7; uint32 flags = 8; }
+ */
+#include "base/err.h"
+#include "base/protobuf.h"
+#include "base/url.h"
+#include "sink/http_sink.h"
+#include "sink/otlp_names.h"
+#include "sink/point_batch.h"
+#include "sink/sinks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BATCH_BYTES = 256 * 1024, CUMULATIVE = 2, NO_RECORDED_VALUE = 1 };
+
+struct otlp {
+    struct points points;
+    struct http *http;
+    struct buf url;
+    const struct run *run; /* borrowed, from the beginning on */
+    struct labels of_run;
+    /* Of the courier's thread: */
+    struct point_batch batch;
+    struct buf body;
+};
+
+/* ---- While a sample is taken ----------------------------------------------------------------- */
+
+static void otlp_begin(struct sink *s, const struct run *run)
+{
+    struct otlp *o = s->state;
+    o->run = run;
+    labels_add_run(&o->of_run, run);
+}
+
+static void otlp_frame(struct sink *s, const struct frame *f)
+{
+    struct otlp *o = s->state;
+    points_add(&o->points, s->run, &s->selection, f, &s->text);
+}
+
+static void otlp_summary(struct sink *s, const struct summary *summary)
+{
+    struct otlp *o = s->state;
+    points_add_end(&o->points, &s->text);
+}
+
+/* ---- In the courier's thread ----------------------------------------------------------------- */
+
+static void add_attribute(struct buf *b, unsigned field, const char *key, const char *text)
+{
+    size_t began = protobuf_begin(b, field);
+    protobuf_string(b, 1, key);
+    size_t value = protobuf_begin(b, 2);
+    protobuf_string(b, 1, text);
+    protobuf_end(b, value);
+    protobuf_end(b, began);
+}
+
+static bool is_of_run(const struct otlp *o, const char *name)
+{
+    for (size_t i = 0; i < o->of_run.count; i++)
+        if (strcmp(o->of_run.items[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* run and instance under the names that everybody looks for, the others as they are. */
+static void add_resource(struct otlp *o)
+{
+    size_t began = protobuf_begin(&o->body, 1);
+    for (size_t i = 0; i < o->of_run.count; i++) {
+        const char *name = o->of_run.items[i].name;
+        add_attribute(&o->body, 1,
+                      strcmp(name, "run") == 0        ? "service.name"
+                      : strcmp(name, "instance") == 0 ? "host.name"
+                                                      : name,
+                      o->of_run.items[i].value);
+    }
+    protobuf_end(&o->body, began);
+}
+
+static void add_point(struct otlp *o, const struct placed_point *point, const struct point_row *row,
+                      const struct metric *m)
+{
+    struct otlp_attribute attribute;
+    size_t began = protobuf_begin(&o->body, 1);
+    if (m->kind == METRIC_COUNTER)
+        protobuf_fixed64(&o->body, 2, o->run->start_real_ns);
+    protobuf_fixed64(&o->body, 3, (uint64_t)point->time_ms * NS_PER_MS);
+    bool is_end = point_is_end(point->value);
+    if (!is_end)
+        protobuf_double(&o->body, 4, point->value / otlp_divisor(row->kind, m, o->run->cpus));
+    for (size_t i = 0; i < row->labels.count; i++)
+        if (!is_of_run(o, row->labels.items[i].name))
+            add_attribute(&o->body, 7, row->labels.items[i].name, row->labels.items[i].value);
+    if (otlp_attribute(row->kind, m, &attribute))
+        add_attribute(&o->body, 7, attribute.key, attribute.value);
+    if (is_end)
+        protobuf_varint(&o->body, 8, NO_RECORDED_VALUE);
+    protobuf_end(&o->body, began);
+}
+
+/* Points from *at on that are of the metric of the first, and of those that share its name. */
+static void add_metric(struct otlp *o, const struct placed_point **at,
+                       const struct placed_point *end)
+{
+    const struct metric *first, *m;
+    const struct point_row *row = points_series(&o->points, (*at)->series, &first);
+    enum entity_kind kind = row->kind;
+    struct buf name = {0};
+    size_t metric = protobuf_begin(&o->body, 2);
+    otlp_name(&name, kind, first);
+    protobuf_string(&o->body, 1, name.data ? name.data : "");
+    protobuf_string(&o->body, 2, first->facts.help);
+    protobuf_string(&o->body, 3, otlp_unit(kind, first));
+    bool is_sum = first->kind == METRIC_COUNTER;
+    size_t data = protobuf_begin(&o->body, is_sum ? 7 : 5);
+    for (; *at < end; ++*at) {
+        row = points_series(&o->points, (*at)->series, &m);
+        if (row->kind != kind || !otlp_is_same(kind, first, m))
+            break;
+        add_point(o, *at, row, m);
+    }
+    if (is_sum) {
+        protobuf_varint(&o->body, 2, CUMULATIVE);
+        protobuf_varint(&o->body, 3, true);
+    }
+    protobuf_end(&o->body, data);
+    protobuf_end(&o->body, metric);
+    o->body.failed |= buf_failed(&name);
+    buf_done(&name);
+}
+
+static int by_metric(const void *a, const void *b, void *points)
+{
+    const struct placed_point *x = a, *y = b;
+    const struct metric *m, *n;
+    enum entity_kind k = points_series(points, x->series, &m)->kind;
+    enum entity_kind l = points_series(points, y->series, &n)->kind;
+    const struct metric *p = otlp_first(k, m), *q = otlp_first(l, n);
+    if (k != l)
+        return k < l ? -1 : 1;
+    if (p != q)
+        return p < q ? -1 : 1;
+    if (x->series != y->series)
+        return x->series < y->series ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int encode(struct otlp *o, const struct batch *b)
+{
+    int r = point_batch_take(&o->batch, b);
+    if (r < 0)
+        return r;
+    qsort_r(o->batch.items, o->batch.count, sizeof *o->batch.items, by_metric, &o->points);
+    const struct placed_point *at = o->batch.items, *end = at + o->batch.count;
+    buf_clear(&o->body);
+    size_t resource_metrics = protobuf_begin(&o->body, 1);
+    add_resource(o);
+    size_t scope_metrics = protobuf_begin(&o->body, 2);
+    size_t scope = protobuf_begin(&o->body, 1);
+    protobuf_string(&o->body, 1, "toll");
+    protobuf_string(&o->body, 2, TOLL_VERSION);
+    protobuf_end(&o->body, scope);
+    while (at < end)
+        add_metric(o, &at, end);
+    protobuf_end(&o->body, scope_metrics);
+    protobuf_end(&o->body, resource_metrics);
+    return buf_failed(&o->body) ? -ENOMEM : 0;
+}
+
+static enum delivery otlp_deliver(struct sink *s, const struct batch *b, struct attempt *a)
+{
+    static const char *const headers[] = {"Content-Type: application/x-protobuf", NULL};
+    struct otlp *o = s->state;
+    if (!b->attempt && encode(o, b) < 0) {
+        strcpy(a->why, "no memory for a request");
+        return DELIVERY_REFUSED;
+    }
+    struct http_request request = {
+        .url = o->url.data,
+        .headers = headers,
+        .body = o->body.data,
+        .length = o->body.length,
+    };
+    struct http_response answer;
+    enum delivery d = http_sink_send(s, o->http, &request, &answer, a);
+    uint64_t rejected = d == DELIVERY_DONE ? otlp_rejected(answer.body, answer.length) : 0;
+    if (!rejected)
+        return d;
+    snprintf(a->why, sizeof a->why, "it rejected %llu figures", (unsigned long long)rejected);
+    return DELIVERY_REFUSED;
+}
+
+/* ---- Its life -------------------------------------------------------------------------------- */
+
+static int otlp_open(struct sink *s, struct toll_error *e)
+{
+    struct url u;
+    struct otlp *o = s->state = calloc(1, sizeof *o);
+    if (!o)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    points_init(&o->points);
+    s->plan.batch_bytes = BATCH_BYTES;
+    int r = http_sink_open(s, &o->http, e);
+    if (r < 0)
+        return r;
+    url_split(s->place, &u);
+    bool has_path = u.path.end - u.path.at > 1;
+    size_t behind = has_path ? strlen(s->place) : (size_t)(u.path.at - s->place);
+    buf_add(&o->url, s->place, behind);
+    buf_puts(&o->url, has_path ? "" : "/v1/metrics");
+    return buf_failed(&o->url) ? err_set(e, -ENOMEM, "no memory for an output") : 0;
+}
+
+static void otlp_close(struct sink *s)
+{
+    struct otlp *o = s->state;
+    if (!o)
+        return;
+    points_done(&o->points);
+    labels_done(&o->of_run);
+    point_batch_done(&o->batch);
+    http_close(o->http);
+    buf_done(&o->url);
+    buf_done(&o->body);
+    free(o);
+}
+
+static const struct sink_option options[] = {
+    SINK_COURIER_OPTIONS("10s"),
+    SINK_HTTP_OPTIONS,
+    {.facts = {0}},
+};
+
+const struct sink_kind sink_otlp = {
+    .format = {"otlp", "", "OpenTelemetry over HTTP: samples to a collector, as they come", "URL"},
+    .options = options,
+    .open = otlp_open,
+    .begin = otlp_begin,
+    .frame = otlp_frame,
+    .summary = otlp_summary,
+    .deliver = otlp_deliver,
+    .close = otlp_close,
+};

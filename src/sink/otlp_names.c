@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/otlp_names.h"
+
+#include "base/scan.h"
+#include "metric/entity.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The attribute that tells apart what shares a name, by the end of that name. */
+static const struct {
+    const char *otel;
+    const char *key;
+} keys[] = {
+    {"cpu.time", "cpu.mode"},
+    {"usage", "state"},
+    {"faults", "type"},
+    {"_switches", "type"},
+    {"gpu.utilization", "hw.gpu.task"},
+    {"", "direction"},
+};
+
+/* How our words for it begin, and theirs where it is another one. */
+static const struct {
+    const char *ours, *theirs;
+} words[] = {
+    {"read", "read"},     {"writ", "write"},   {"rece", "receive"},
+    {"sent", "transmit"}, {"util", "general"},
+};
+
+/* The name without its unit. */
+static struct scan stem_of(const struct metric *m)
+{
+    struct scan s = scan_string(m->facts.name);
+    size_t unit = strlen(m->facts.unit);
+    if (unit && ends_with(m->facts.name, m->facts.unit))
+        s.end -= unit + 1;
+    return s;
+}
+
+static bool shares(const struct metric *a, const struct metric *b)
+{
+    return *a->facts.otel && strcmp(a->facts.otel, b->facts.otel) == 0;
+}
+
+/* Cuts whole words off the front of *s that the other stem begins with too. */
+static void cut_common(struct scan *s, struct scan other)
+{
+    const char *c = s->at, *d = other.at, *cut = s->at;
+    for (; c < s->end && d < other.end && *c == *d; c++, d++)
+        if (*c == '_')
+            cut = c + 1;
+    bool ends_here = c == s->end && (d == other.end || *d == '_');
+    bool ends_there = d == other.end && c < s->end && *c == '_';
+    s->at = ends_here ? s->end : ends_there ? c + 1 : cut;
+}
+
+/* What tells it apart from all others that share its name; empty: it is their sum. */
+static struct scan difference(enum entity_kind kind, const struct metric *m, unsigned *ret_others)
+{
+    struct scan shortest = stem_of(m);
+    const char *begin = shortest.end;
+    *ret_others = 0;
+    for (unsigned i = 0; i < metric_count(kind); i++) {
+        const struct metric *other = metric_of(metric_first(kind) + i);
+        struct scan left = stem_of(m);
+        if (other == m || !shares(m, other))
+            continue;
+        cut_common(&left, stem_of(other));
+        if (left.at < begin || !*ret_others)
+            begin = left.at;
+        ++*ret_others;
+    }
+    return (struct scan){.at = begin, .end = shortest.end};
+}
+
+bool otlp_attribute(enum entity_kind kind, const struct metric *m, struct otlp_attribute *ret)
+{
+    unsigned others;
+    struct scan value = difference(kind, m, &others);
+    if (!*m->facts.otel || !others || scan_done(&value))
+        return false;
+    size_t i = 0;
+    while (*keys[i].otel && !ends_with(m->facts.otel, keys[i].otel))
+        i++;
+    snprintf(ret->value, sizeof ret->value, "%.*s", (int)(value.end - value.at), value.at);
+    for (size_t k = 0; k < ARRAY_LEN(words); k++)
+        if (strncmp(ret->value, words[k].ours, strlen(words[k].ours)) == 0)
+            snprintf(ret->value, sizeof ret->value, "%s", words[k].theirs);
+    ret->key = keys[i].key;
+    return true;
+}
+
+static bool has_their_name(enum entity_kind kind, const struct metric *m)
+{
+    struct otlp_attribute attribute;
+    unsigned others;
+    difference(kind, m, &others);
+    return *m->facts.otel && (!others || otlp_attribute(kind, m, &attribute));
+}
+
+void otlp_name(struct buf *b, enum entity_kind kind, const struct metric *m)
+{
+    if (has_their_name(kind, m))
+        buf_puts(b, m->facts.otel);
+    else
+        buf_printf(b, "toll.%s.%s",
+                   kind == ENTITY_TARGET ? part_prefix(PART_COMBINED) : entity_kind_name(kind),
+                   m->facts.name);
+}
+
+bool otlp_is_same(enum entity_kind kind, const struct metric *a, const struct metric *b)
+{
+    return a == b || (has_their_name(kind, a) && has_their_name(kind, b) &&
+                      strcmp(a->facts.otel, b->facts.otel) == 0);
+}
+
+const struct metric *otlp_first(enum entity_kind kind, const struct metric *m)
+{
+    for (unsigned i = 0; i < metric_count(kind); i++)
+        if (otlp_is_same(kind, metric_of(metric_first(kind) + i), m))
+            return metric_of(metric_first(kind) + i);
+    return m;
+}
+
+static bool is_share_of_cpus(enum entity_kind kind, const struct metric *m)
+{
+    return m->unit == UNIT_cores && has_their_name(kind, m) &&
+           ends_with(m->facts.otel, "utilization");
+}
+
+const char *otlp_unit(enum entity_kind kind, const struct metric *m)
+{
+    switch (m->unit) {
+    case UNIT_seconds: return "s";
+    case UNIT_bytes: return "By";
+    case UNIT_joules: return "J";
+    case UNIT_hertz: return "Hz";
+    case UNIT_cores: return is_share_of_cpus(kind, m) ? "1" : "{cpu}";
+    case UNIT_watts: return "W";
+    case UNIT_celsius: return "Cel";
+    case UNIT_count:
+    case UNIT_ratio:
+    case UNIT_number: return "1";
+    }
+    return "1";
+}
+
+double otlp_divisor(enum entity_kind kind, const struct metric *m, unsigned cpus)
+{
+    return is_share_of_cpus(kind, m) && cpus ? cpus : 1;
+}
+
+/* A varint; false at the end of the text. */
+static bool take_varint(const unsigned char **at, const unsigned char *end, uint64_t *ret)
+{
+    *ret = 0;
+    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
+        unsigned char byte = *(*at)++;
+        *ret |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80)
+            return true;
+    }
+    return false;
+}
+
+/* message ExportMetricsServiceResponse { PartialSuccess partial_success = 1; }
+ * message PartialSuccess { int64 rejected_data_points = 1; string error_message = 2; } */
+uint64_t otlp_rejected(const char *answer, size_t length)
+{
+    const unsigned char *at = (const unsigned char *)answer, *end = at + length;
+    uint64_t key, size, rejected;
+    if (!take_varint(&at, end, &key) || key != (1 << 3 | 2) || !take_varint(&at, end, &size) ||
+        size > (uint64_t)(end - at))
+        return 0;
+    return take_varint(&at, at + size, &key) && key == 1 << 3 && take_varint(&at, end, &rejected)
+               ? rejected
+               : 0;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ * Pushgateway: the newest figures as one group, replaced by each push and left there at the end,
+ * for Prometheus to scrape. The group is the run: job="toll", run, instance and rank. */
+#include "base/err.h"
+#include "base/url.h"
+#include "sink/exposition.h"
+#include "sink/http_sink.h"
+#include "sink/sinks.h"
+
+#include <ctype.h>
+#include <string.h>
+
+struct pushgateway {
+    struct points points;
+    struct exposition exposition;
+    struct http *http;
+    struct buf url; /* of the group, once the run is known */
+    struct buf body;
+};
+
+static void pushgateway_frame(struct sink *s, const struct frame *f)
+{
+    struct pushgateway *p = s->state;
+    points_add(&p->points, s->run, &s->selection, f, &s->text);
+}
+
+/* ---- The group ------------------------------------------------------------------------------- */
+
+static void add_encoded(struct buf *b, const char *text)
+{
+    for (; *text; text++)
+        if (isalnum((unsigned char)*text) || strchr("-_.~", *text))
+            buf_putc(b, *text);
+        else
+            buf_printf(b, "%%%02X", (unsigned char)*text);
+}
+
+/* A slash cannot stand in a path, not even encoded. */
+static void add_base64(struct buf *b, const char *text)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    size_t left = strlen(text);
+    while (left) {
+        size_t n = min_u64(left, 3);
+        unsigned bits = 0;
+        for (size_t i = 0; i < 3; i++)
+            bits = bits << 8 | (i < n ? (unsigned char)text[i] : 0);
+        for (size_t i = 0; i < 4; i++)
+            buf_putc(b, i <= n ? letters[bits >> (18 - 6 * i) & 63] : '=');
+        text += n;
+        left -= n;
+    }
+}
+
+static void add_group(struct buf *b, const char *name, const char *value)
+{
+    bool has_slash = strchr(value, '/');
+    buf_printf(b, "/%s%s/", name, has_slash ? "@base64" : "");
+    if (has_slash)
+        add_base64(b, value);
+    else
+        add_encoded(b, value);
+}
+
+static bool is_of_group(const char *name)
+{
+    return strcmp(name, "run") == 0 || strcmp(name, "instance") == 0 || strcmp(name, "rank") == 0;
+}
+
+/* A URL that names a group is taken as it is. */
+static void pushgateway_begin(struct sink *s, const struct run *run)
+{
+    struct pushgateway *p = s->state;
+    struct labels labels = {0};
+    struct url u;
+    url_split(s->place, &u);
+    buf_add(&p->url, s->place, (size_t)(u.path.end - s->place));
+    if (memmem(u.path.at, (size_t)(u.path.end - u.path.at), "/metrics/job", 12))
+        return;
+    while (p->url.length && p->url.data[p->url.length - 1] == '/')
+        p->url.length--;
+    buf_puts(&p->url, "/metrics");
+    add_group(&p->url, "job", "toll");
+    labels_add_run(&labels, run);
+    for (size_t i = 0; i < labels.count; i++)
+        if (is_of_group(labels.items[i].name))
+            add_group(&p->url, labels.items[i].name, labels.items[i].value);
+    labels_done(&labels);
+}
+
+/* ---- In the courier's thread ----------------------------------------------------------------- */
+
+static enum delivery pushgateway_deliver(struct sink *s, const struct batch *b, struct attempt *a)
+{
+    static const char *const headers[] = {"Content-Type: text/plain; version=0.0.4", NULL};
+    struct pushgateway *p = s->state;
+    for (size_t i = 0; i < b->count && !b->attempt; i++)
+        exposition_take(&p->exposition, b->pieces[i].data, b->pieces[i].length);
+    buf_clear(&p->body);
+    exposition_write(&p->exposition, &p->body, EXPOSITION_TEXT);
+    if (buf_failed(&p->body) || buf_failed(&p->url)) {
+        strcpy(a->why, "no memory for a request");
+        return DELIVERY_REFUSED;
+    }
+    struct http_request request = {
+        .method = "PUT",
+        .url = p->url.data,
+        .headers = headers,
+        .body = p->body.data,
+        .length = p->body.length,
+    };
+    return http_sink_send(s, p->http, &request, NULL, a);
+}
+
+/* ---- Its life -------------------------------------------------------------------------------- */
+
+static int pushgateway_open(struct sink *s, struct toll_error *e)
+{
+    struct pushgateway *p = s->state = calloc(1, sizeof *p);
+    if (!p)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    points_init(&p->points);
+    p->exposition.points = &p->points;
+    return http_sink_open(s, &p->http, e);
+}
+
+static void pushgateway_close(struct sink *s)
+{
+    struct pushgateway *p = s->state;
+    if (!p)
+        return;
+    exposition_done(&p->exposition);
+    points_done(&p->points);
+    http_close(p->http);
+    buf_done(&p->url);
+    buf_done(&p->body);
+    free(p);
+}
+
+static const struct sink_option options[] = {
+    SINK_COURIER_OPTIONS("15s"),
+    SINK_HTTP_OPTIONS,
+    {.facts = {0}},
+};
+
+const struct sink_kind sink_pushgateway = {
+    .format = {"pushgateway", "", "Pushgateway: the newest figures, for Prometheus to scrape",
+               "URL"},
+    .options = options,
+    .open = pushgateway_open,
+    .begin = pushgateway_begin,
+    .frame = pushgateway_frame,
+    .deliver = pushgateway_deliver,
+    .close = pushgateway_close,
+};

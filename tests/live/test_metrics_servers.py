@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: MIT
+"""Real servers on loopback: Prometheus, VictoriaMetrics, Pushgateway, the node exporter. What they
+say when asked is what the record of the same run has, to the digit."""
+import contextlib
+import datetime
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import pytest
+
+import livelib
+import sinklib
+
+JOB = ["sh", "-c", "i=0; while [ $i -lt 15 ]; do i=$((i+1)); sleep 0.05; done; exit 3"]
+
+
+def needs(*programs):
+    missing = [p for p in programs if not shutil.which(p)]
+    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def fetch(url, headers=None):
+    request = urllib.request.Request(url, headers=headers or {})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return answer.read().decode()
+
+
+def wait_for(question, seconds=60):
+    """The first answer that is something."""
+    until = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(urllib.error.URLError, ConnectionError, socket.timeout):
+            answer = question()
+            if answer:
+                return answer
+        assert time.monotonic() < until, "the server does not come to it"
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def daemon(command, ready):
+    """A server as long as it is needed; ready: a URL that answers when it is up."""
+    with tempfile.TemporaryFile() as log:
+        p = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                             start_new_session=True)
+        try:
+            def is_up():
+                if p.poll() is not None:
+                    log.seek(0)
+                    raise AssertionError(log.read().decode()[-2000:])
+                return fetch(ready) or True
+            wait_for(is_up)
+            yield p
+        finally:
+            if p.poll() is None:
+                p.send_signal(signal.SIGTERM)
+                try:
+                    p.wait(20)
+                except subprocess.TimeoutExpired:
+                    p.kill()
+                    p.wait()
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("prometheus")
+    port, scraped = free_port(), free_port()
+    (directory / "prometheus.yml").write_text(
+        "global: {scrape_interval: 100ms, scrape_timeout: 100ms}\n"
+        "scrape_configs:\n"
+        "- job_name: toll\n"
+        "  honor_labels: true\n"
+        f"  static_configs: [{{targets: ['127.0.0.1:{scraped}']}}]\n")
+    url = f"http://127.0.0.1:{port}"
+    with daemon(["prometheus", f"--config.file={directory}/prometheus.yml",
+                 f"--storage.tsdb.path={directory}/data", "--web.enable-remote-write-receiver",
+                 f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"], url + "/-/ready"):
+        yield url, scraped, directory / "data"
+
+
+@pytest.fixture
+def has_http(here):
+    status, _, err = here.call([here.toll, "run", "-q", "-o",
+                                "prometheus:http://127.0.0.1:9/,grace=0s", "--", "true"])
+    if b"libcurl" in err:
+        pytest.skip("this toll has no HTTP")
+
+
+def milliseconds(text):
+    moment = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ")
+    return round((moment - datetime.datetime(1970, 1, 1)).total_seconds() * 1000)
+
+
+def record_of(path, metric, part="combined"):
+    """[(ms, value)] of a target's metric."""
+    found = [(milliseconds(s["time"]), s["target"][part][metric])
+             for s in livelib.records(path, "sample")]
+    return [(ms, value) for ms, value in found if value is not None]
+
+
+def ask(url, selector, first_ms, last_ms):
+    """All samples of the one series that a selector finds, as a server of Prometheus' API has
+    them: [(ms, value)]."""
+    span = (last_ms - first_ms) // 1000 + 3
+    query = urllib.parse.urlencode({"query": f"{selector}[{span}s]", "time": last_ms / 1000 + 1})
+    answer = json.loads(fetch(f"{url}/api/v1/query?{query}"))
+    assert answer["status"] == "success"
+    series = answer["data"]["result"]
+    if not series:
+        return []
+    assert len(series) == 1, [s["metric"] for s in series]
+    return [(round(t * 1000), float(v)) for t, v in series[0]["values"]]
+
+
+CHECKED = {
+    "toll_target_cpu_seconds_total": "cpu_seconds",
+    "toll_target_wall_seconds_total": "wall_seconds",
+    "toll_target_memory_rss_bytes": "memory_rss_bytes",
+    "toll_target_threads": "threads",
+    "toll_target_faults_minor_total": "faults_minor",
+}
+
+
+def check_served(url, name, record):
+    """What the server has of a run is what the record has."""
+    times = [ms for ms, _ in record_of(record, "wall_seconds")]
+    for series, metric in CHECKED.items():
+        for part in ("combined", "main"):
+            expected = record_of(record, metric, part)
+            selector = f'{series}{{run="{name}",scope="{part}"}}'
+            got = wait_for(lambda: len(ask(url, selector, times[0], times[-1])) >= len(expected)
+                           and ask(url, selector, times[0], times[-1]))
+            assert got == expected, (series, part)
+
+
+def run_to(here, destination, name, interval="100ms"):
+    record = here.path(name.replace("/", "-") + ".jsonl")
+    r = here.run(JOB, ["-i", interval, "-o", destination, "-o", record, "--name", name])
+    assert r.status == 3, r.err
+    (output,) = r.summary["outputs"]
+    assert output["complete"], output
+    assert output["delivered"] == output["samples"]
+    return record
+
+
+@needs("prometheus")
+def test_remote_write_to_prometheus(here, has_http, prometheus):
+    url, _, _ = prometheus
+    record = run_to(here, f"prometheus:{url}/api/v1/write,every=200ms", "written")
+    check_served(url, "written", record)
+    # Its end is marked: it is gone at once, not after five minutes.
+    last = record_of(record, "wall_seconds")[-1][0]
+    query = urllib.parse.urlencode({"query": 'toll_target_threads{run="written"}',
+                                    "time": last / 1000 + 0.5})
+    assert json.loads(fetch(f"{url}/api/v1/query?{query}"))["data"]["result"] == []
+
+
+@needs("prometheus")
+def test_prometheus_refuses_what_is_too_old(here, has_http, prometheus):
+    """The same times again are refused, which is final and told."""
+    url, _, _ = prometheus
+    path = "/api/v1/write"
+    sent = []
+
+    def forward(request):
+        ask_real = urllib.request.Request(url + path, data=request["body"], method="POST")
+        for name in ("Content-Type", "Content-Encoding", "X-Prometheus-Remote-Write-Version"):
+            ask_real.add_header(name, request["headers"][name])
+        try:
+            with urllib.request.urlopen(ask_real, timeout=20) as answer:
+                sent.append(answer.status)
+        except urllib.error.HTTPError as e:
+            return e.code, e.read(), {}
+        # It was taken, and nobody hears of it: the next attempt is one too many.
+        return "close" if len(sent) == 1 else (200, b"", {})
+
+    with sinklib.Server(forward) as between:
+        record = run_to(here, f"prometheus:{between.url}{path},every=200ms", "twice")
+    assert len(sent) > 1
+    check_served(url, "twice", record)
+
+
+@needs("victoria-metrics")
+def test_remote_write_to_victoria_metrics(here, has_http, tmp_path):
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with daemon(["victoria-metrics", f"-storageDataPath={tmp_path}", "-retentionPeriod=100y",
+                 f"-httpListenAddr=127.0.0.1:{port}", "-loggerLevel=ERROR",
+                 "-search.latencyOffset=0s", "-search.disableCache"], url + "/health"):
+        record = run_to(here, f"prometheus:{url}/api/v1/write,every=200ms", "victoria")
+        for series, metric in CHECKED.items():
+            selector = urllib.parse.quote(f'{series}{{run="victoria",scope="main"}}')
+            expected = record_of(record, metric, "main")
+
+            def stored():
+                fetch(url + "/internal/force_flush")
+                text = fetch(f"{url}/api/v1/export?match[]={selector}")
+                found = [(t, v) for line in map(json.loads, text.splitlines())
+                         for t, v in zip(line["timestamps"], line["values"]) if v is not None]
+                return len(found) >= len(expected) and sorted(found)
+            assert wait_for(stored) == expected, series
+
+
+@needs("prometheus")
+def test_scraped_by_prometheus(here, prometheus):
+    url, port, _ = prometheus
+    with here.popen([here.toll, "run", "-q", "-i", "50ms", "--name", "scraped",
+                     "-o", f"openmetrics::{port}", "-o", here.path("scraped.jsonl"),
+                     "--", "sleep", "1.5"]) as p:
+        query = urllib.parse.urlencode({"query": 'toll_target_cpu_seconds_total{run="scraped"}[1m]'})
+
+        def got():
+            found = json.loads(fetch(f"{url}/api/v1/query?{query}"))["data"]["result"]
+            return {s["metric"]["scope"]: {float(v) for _, v in s["values"]} for s in found}
+        found = wait_for(got)
+        assert p.wait(livelib.GUARD) == 0
+    assert set(found) == {"combined", "main", "descendants"}
+    for part, values in found.items():
+        assert values <= {v for _, v in record_of(here.path("scraped.jsonl"), "cpu_seconds", part)}
+
+
+@needs("promtool", "prometheus")
+def test_backfill(here, prometheus):
+    """A file with all samples, made into blocks, put under a server that runs: found by a query."""
+    url, _, data = prometheus
+    r = here.run(JOB, ["-i", "50ms", "-o", here.path("run.om"), "-o", here.path("run.jsonl"),
+                       "--system", "--name", "filed"])
+    assert r.status == 3 and r.summary["outputs"][0]["complete"]
+    subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", here.path("run.om"),
+                    data], check=True, capture_output=True)
+    # A server finds new blocks once a minute by itself; one that starts finds them at once.
+    port = free_port()
+    other = f"http://127.0.0.1:{port}"
+    copy = here.path("tsdb")
+    copy.mkdir()
+    for block in data.glob("01*"):
+        shutil.copytree(block, copy / block.name)
+    config = here.path("prometheus.yml")
+    config.write_text("{}\n")
+    with daemon(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={copy}",
+                 f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"], other + "/-/ready"):
+        check_served(other, "filed", here.path("run.jsonl"))
+
+
+@needs("promtool")
+def test_a_file_that_was_cut_by_a_kill(here):
+    """Whole lines, which load once the end is added."""
+    with here.popen([here.toll, "run", "-q", "-i", "20ms", "-o", f"{here.path('run.om')},every=50ms",
+                     "--", "sleep", "20"], start_new_session=True) as p:
+        wait_for(lambda: here.path("run.om").stat().st_size > 20000)
+        os.killpg(p.pid, signal.SIGKILL)
+    text = here.path("run.om").read_text()
+    assert text.endswith("\n") and "# EOF" not in text
+    here.path("run.om").write_text(text + "# EOF\n")
+    done = subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics",
+                           here.path("run.om"), here.path("tsdb")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert list(here.path("tsdb").glob("01*"))
+
+
+@needs("promtool", "prometheus-node-exporter")
+def test_textfile_collector(here):
+    directory = here.path("textfiles")
+    directory.mkdir()
+    directory.chmod(0o777)
+    r = here.run(JOB, ["-i", "50ms", "-o", f"openmetrics:{directory}/toll.prom,every=50ms",
+                       "-o", here.path("run.jsonl"), "--name", 'a "quoted\\" name', "--system"])
+    assert r.status == 3
+    assert [f.name for f in directory.iterdir()] == ["toll.prom"], "nothing is left beside it"
+    text = (directory / "toll.prom").read_text()
+    lint = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True,
+                          text=True)
+    assert lint.returncode == 0 and not lint.stderr, lint.stdout + lint.stderr
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/metrics"
+    with daemon(["prometheus-node-exporter", "--collector.disable-defaults", "--collector.textfile",
+                 f"--collector.textfile.directory={directory}",
+                 f"--web.listen-address=127.0.0.1:{port}"], url):
+        served = fetch(url)
+    assert 'node_textfile_scrape_error 0' in served
+    check_newest(served, here.path("run.jsonl"), 'a "quoted\\" name')
+
+
+def check_newest(text, record, name):
+    """An exposition has the figures of the last sample."""
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    for series, metric in CHECKED.items():
+        lines = [line for line in text.splitlines()
+                 if line.startswith(series + "{") and 'scope="main"' in line]
+        assert len(lines) == 1, series
+        assert f'run="{quoted}"' in lines[0]
+        assert float(lines[0].rsplit(" ", 1)[1]) == record_of(record, metric, "main")[-1][1]
+
+
+@needs("prometheus-pushgateway")
+def test_pushgateway(here, has_http):
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with daemon(["prometheus-pushgateway", f"--web.listen-address=127.0.0.1:{port}",
+                 "--persistence.file=", "--log.level=error"], url + "/-/ready"):
+        record = run_to(here, f"pushgateway:{url},every=100ms", "a/b c")
+        text = fetch(url + "/metrics")
+        check_newest(text, record, "a/b c")
+        (group,) = json.loads(fetch(url + "/api/v1/metrics"))["data"]
+        assert group["labels"]["job"] == "toll" and group["labels"]["run"] == "a/b c"
+        assert group["labels"]["instance"]
+        r = here.run(JOB, ["-o", f"pushgateway:{url}/metrics/job/mine", "--name", "x"])
+        assert r.summary["outputs"][0]["complete"]
+        jobs = {g["labels"]["job"] for g in json.loads(fetch(url + "/api/v1/metrics"))["data"]}
+        assert jobs == {"toll", "mine"}
