@@ -13,7 +13,7 @@
 struct place {
     pthread_mutex_t lock;
     enum delivery answers[8]; /* then the last one for good */
-    unsigned calls;
+    atomic_uint calls;
     unsigned pieces, samples;
     char seen[4096];     /* the first letter of each piece that was taken */
     atomic_bool is_held; /* deliver() does not return */
