@@ -206,6 +206,25 @@ struct toll_format_option {
 /* The i-th option of a format, or NULL behind the last. */
 const struct toll_format_option *toll_format_option_at(const struct toll_format *format, size_t i);
 
+/* ---- What could not be sent ----------------------------------------------------------------- */
+
+/* What came of sending it later. */
+struct toll_sent {
+    size_t size;
+    uint64_t samples; /* that have arrived now … */
+    uint64_t refused; /* … and that never will */
+    char run[64];     /* the ID of the run there */
+};
+
+/* An output that is sent over a network keeps what it cannot send in a file, where its format says
+ * so (mlflow). Sends it, and removes the file when all was taken. destination: as for an output,
+ * NULL: where it was meant to go; what is secret comes from variables or files, as it did then. Made
+ * for a command's patience: it waits some seconds for a server that is away. -EIO: the file stays as
+ * it is, and can be sent again; nothing arrives twice. -EREMOTEIO: it was sent, and some of it was
+ * refused for good. -EBUSY: the run that writes it goes on. ret may be NULL. */
+int toll_send(const char *spool, const char *destination, struct toll_sent *ret,
+              struct toll_error *e);
+
 /* ---- Dialects: the names and units of other tools ------------------------------------------ */
 
 /* A dialect writes our figures with the columns, units and order that another tool's users know. It

@@ -47,6 +47,7 @@ int metrics_main(int argc, char **argv);
 int dialects_main(int argc, char **argv);
 int sinks_main(int argc, char **argv);
 int phases_main(int argc, char **argv);
+int send_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
 int help_main(int argc, char **argv);
 

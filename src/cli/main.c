@@ -52,6 +52,11 @@ static const char about_list[] =
     "The runs in each record: number, start, time, samples, how it ended, name and\n"
     "command. The number is for 'toll export --run'.\n";
 
+static const char about_send[] =
+    "SPOOL is the file that 'toll run -o mlflow:…' has named. It goes where it was meant\n"
+    "to go, or to DESTINATION, written as behind -o, and is removed when it has arrived.\n"
+    "Nothing arrives twice.\n";
+
 const struct subcommand subcommands[] = {
     {"run", "[options] [--] COMMAND [ARGUMENT…]", "run a command, tell what it used", run_main,
      false, FOR_RUN, about_run, NULL},
@@ -74,6 +79,8 @@ const struct subcommand subcommands[] = {
     {"sinks", "[--json] [FORMAT]", "list where figures can go", sinks_main, false, 0, NULL, NULL},
     {"phases", "analyze | combine | compare WORD…", "tell what code blocks used, from files",
      phases_main, false, 0, about_phases, NULL},
+    {"send", "SPOOL [DESTINATION]", "send what a server did not take in time", send_main, false, 0,
+     about_send, NULL},
     {"help", "[SUBCOMMAND]", "explain toll or a subcommand", help_main, false, 0, NULL, NULL},
     {"completion", "bash | zsh | fish", "print a shell's completion script", completion_main, true,
      0, NULL, NULL},

@@ -9,3 +9,4 @@ extern const struct dialect dialect_gpu_tracker;
 extern const struct dialect dialect_spdl;
 extern const struct dialect dialect_process_metrics;
 extern const struct dialect dialect_sweep;
+extern const struct dialect dialect_mlflow_system;

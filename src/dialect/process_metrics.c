@@ -30,6 +30,11 @@ static const struct dialect_table tables[] = {
      .averages = true,
      .columns = columns,
      .count = ARRAY_LEN(columns)},
+    {.format = "mlflow", /* which has the time and the step of each metric anyway */
+     .subject = SUBJECT_TARGET,
+     .averages = true,
+     .columns = columns + 2,
+     .count = ARRAY_LEN(columns) - 2},
 };
 
 static const struct dialect_option options[] = {
@@ -47,7 +52,7 @@ static const struct dialect_option options[] = {
 
 const struct dialect dialect_process_metrics = {
     .facts = {.name = "process-metrics",
-              .formats = "jsonl",
+              .formats = "jsonl mlflow",
               .help = "the figures of stouputils' ProcessMetricsMonitor: a line for one or more "
                       "samples",
               .interval_ns = 10 * NS_PER_SECOND},

@@ -73,19 +73,16 @@ static void begin_live(struct toll_tracker *t)
 }
 
 /* The command is told where its marks go, and what its outputs have to tell it. */
-static int launch_informed(struct toll_tracker *t, char *const argv[], struct toll_launch *asked,
-                           struct toll_error *e)
+static int launch_informed(struct toll_tracker *t, char *const argv[], struct environment *more,
+                           struct toll_launch *asked, struct toll_error *e)
 {
-    struct environment more = {0};
     mark_intake_listen(t);
     if (t->marks.socket.fd >= 0)
-        mark_socket_tell(&t->marks.socket, &more);
-    outputs_environment(t, &more);
-    char **environment = more.count ? environment_make(&more) : NULL;
+        mark_socket_tell(&t->marks.socket, more);
+    char **environment = more->count ? environment_make(more) : NULL;
     gpus_hide_files(t);
     int r = launch(&t->launched, argv, environment, asked, e);
     free(environment);
-    environment_done(&more);
     if (r < 0)
         mark_socket_close(&t->marks.socket);
     return r;
@@ -103,14 +100,16 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     r = prepare(t, argv, e);
     if (r < 0)
         return r;
+    struct environment more = {0};
+    outputs_environment(t, &more); /* which may take a moment, and helpers: neither is the job's */
     surroundings_prepare(t);
     membership_note_strangers(t);
     reap_begin(t);
     t->start_ns = clock_mono(NULL);
     t->run.start_real_ns = clock_real(NULL);
-    if (targets_set_launched(t) < 0)
-        return err_set(e, -ENOMEM, "no memory to measure");
-    r = launch_informed(t, argv, &asked, e);
+    r = targets_set_launched(t) < 0 ? err_set(e, -ENOMEM, "no memory to measure")
+                                    : launch_informed(t, argv, &more, &asked, e);
+    environment_done(&more);
     if (request && request->size >= offsetof(struct toll_launch, exec_errno) + sizeof(int))
         request->exec_errno = asked.exec_errno;
     if (r < 0)

@@ -46,6 +46,7 @@ void outputs_environment(struct toll_tracker *t, struct environment *e)
 {
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *s = t->sinks[i];
+        s->run = &t->run;
         const char *const *variable = s->kind->environment ? s->kind->environment(s) : NULL;
         for (; variable && *variable; variable++)
             environment_add(e, *variable);

@@ -249,10 +249,25 @@ static void count(struct courier *c, const struct batch *b, enum delivery d)
                    : d == DELIVERY_REFUSED ? &c->counts.refused
                                            : &c->counts.dropped;
     *to += b->samples;
+    c->counts.has_kept = d == DELIVERY_KEPT;
     if (d == DELIVERY_DONE)
         c->is_failing = false;
     else if (d != DELIVERY_KEPT)
         c->counts.is_whole = false;
+}
+
+/* What came of an attempt beside its batch. */
+static void count_beside(struct courier *c, enum delivery d, const struct attempt *a)
+{
+    c->counts.kept -= a->returned + a->rejected;
+    c->counts.delivered += a->returned;
+    c->counts.refused += a->rejected;
+    if (a->rejected || (d == DELIVERY_DONE && a->is_partly)) {
+        c->counts.is_whole = false;
+        c->is_failing = false;
+    }
+    if (d != DELIVERY_DONE || a->is_partly)
+        note_failure(c, a);
 }
 
 /* With the lock held at both ends. */
@@ -268,8 +283,7 @@ static void deliver(struct courier *c, struct batch b)
         d = c->plan.deliver(c->plan.arg, &b, &a);
         pthread_mutex_lock(&c->lock);
         b.attempt++;
-        if (d != DELIVERY_DONE)
-            note_failure(c, &a);
+        count_beside(c, d, &a);
         if (d == DELIVERY_AGAIN)
             wait_before_retry(c, &wait_ns, &a);
     }
@@ -443,6 +457,11 @@ void courier_count(struct courier *c, struct courier_counts *ret)
     pthread_mutex_unlock(&c->lock);
     if (is_over) /* with a thread that is stuck, some are neither here nor there */
         ret->dropped = ret->taken - ret->delivered - ret->kept - ret->refused;
+}
+
+void courier_tell(struct courier *c, const char *why)
+{
+    snprintf(c->told, sizeof c->told, "%s", why);
 }
 
 bool courier_says(struct courier *c, char *ret, size_t capacity)

@@ -46,8 +46,11 @@ enum delivery {
 };
 
 struct attempt {
-    char why[256];    /* unless it was done: a sentence without a full stop, and without secrets */
-    uint64_t wait_ns; /* … before the next one, when the other side said so; 0: as we like */
+    char why[256];     /* unless it was done: a sentence without a full stop, and without secrets */
+    uint64_t wait_ns;  /* … before the next one, when the other side said so; 0: as we like */
+    uint64_t returned; /* samples that were kept before, and are delivered now … */
+    uint64_t rejected; /* … and those that will never be */
+    bool is_partly;    /* done, but for something that is no sample; why tells what */
 };
 
 struct courier;
@@ -75,6 +78,7 @@ struct courier_counts {
     uint64_t dropped; /* the queue was full, or time was up */
     uint64_t retries; /* attempts after the first, of batches */
     bool is_whole;    /* nothing was refused or dropped, samples or anything else */
+    bool has_kept;    /* … but the last of it was kept */
     char why[256];    /* the last failure, or "" */
 };
 
@@ -102,6 +106,9 @@ bool courier_is_over(void *courier);
 bool courier_is_ending(void *courier);
 
 void courier_count(struct courier *c, struct courier_counts *ret);
+
+/* Something that somebody should be told, as if it was a failure. Before the start. */
+void courier_tell(struct courier *c, const char *why);
 
 /* A failure that nobody was told of yet; the first, and the first after things went well. */
 bool courier_says(struct courier *c, char *ret, size_t capacity);

@@ -256,6 +256,10 @@ int sink_choose_dialect(const struct sink_kind *kind, const struct dialect_choic
                         const struct sink_kind **ret, struct toll_error *e)
 {
     int r = dialect_choice_check_format(choice, kind->format.name, e);
+    if (r == 0 && kind->has_dialects) {
+        *ret = kind;
+        return 0;
+    }
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(kinds); i++)
         if (strcmp(kinds[i].format.name, kind->format.name) == 0) {
             *ret = &kinds[i];

@@ -59,8 +59,23 @@ static int name_sink(struct sink *s)
     return 0;
 }
 
-static int open_with_secrets(struct sink *s, struct http **ret, const char *password,
-                             const char *token, struct toll_error *e)
+/* What is not said is taken from elsewhere; who one is, only as a whole. */
+static void complete(struct http_settings *settings, const struct http_settings *otherwise,
+                     bool has_user)
+{
+    if (!has_user && !settings->user && !settings->token) {
+        settings->user = otherwise->user;
+        settings->password = otherwise->password;
+        settings->token = otherwise->token;
+    }
+    if (!settings->ca_file)
+        settings->ca_file = otherwise->ca_file;
+    settings->any_certificate |= otherwise->any_certificate;
+}
+
+static int open_with_secrets(struct sink *s, const struct http_settings *otherwise, bool has_user,
+                             struct http **ret, const char *password, const char *token,
+                             struct toll_error *e)
 {
     const struct sink_settings *o = &s->settings;
     struct http_settings settings = {
@@ -72,11 +87,14 @@ static int open_with_secrets(struct sink *s, struct http **ret, const char *pass
         .headers = sink_options_text(o, "header"),
         .timeout_ns = sink_options_u64(o, "timeout"),
     };
+    if (otherwise)
+        complete(&settings, otherwise, has_user);
     int r = http_open(ret, &settings, e);
     return r < 0 ? err_wrap(e, r, "%s", s->kind->format.name) : 0;
 }
 
-int http_sink_open(struct sink *s, struct http **ret, struct toll_error *e)
+int http_sink_open_with(struct sink *s, const struct http_settings *otherwise, struct http **ret,
+                        struct toll_error *e)
 {
     struct url u;
     char *password = NULL, *token = NULL;
@@ -91,7 +109,7 @@ int http_sink_open(struct sink *s, struct http **ret, struct toll_error *e)
     if (r == 0)
         r = read_secret(s, "token_file", &token, e);
     if (r == 0)
-        r = open_with_secrets(s, ret, password, token, e);
+        r = open_with_secrets(s, otherwise, u.user.at < u.user.end, ret, password, token, e);
     if (password)
         explicit_bzero(password, strlen(password));
     if (token)
@@ -101,11 +119,16 @@ int http_sink_open(struct sink *s, struct http **ret, struct toll_error *e)
     return r;
 }
 
+int http_sink_open(struct sink *s, struct http **ret, struct toll_error *e)
+{
+    return http_sink_open_with(s, NULL, ret, e);
+}
+
 enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request *request,
                              struct http_response *ret_answer, struct attempt *a)
 {
     struct http_response own, *answer = ret_answer ? ret_answer : &own;
-    request->is_over = courier_is_over;
+    request->is_over = s->courier ? courier_is_over : NULL;
     request->is_over_arg = s->courier;
     int r = http_send(h, request, answer);
     if (r < 0) {

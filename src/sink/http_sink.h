@@ -29,6 +29,10 @@
 /* Checks the URL in sink->place and the options, and names the sink "KIND URL", without secrets. */
 int http_sink_open(struct sink *s, struct http **ret, struct toll_error *e);
 
+/* The same with what holds where the options and the URL say nothing; may be NULL. */
+int http_sink_open_with(struct sink *s, const struct http_settings *otherwise, struct http **ret,
+                        struct toll_error *e);
+
 /* Sends one request, and tells what its answer means for a batch: what is worth a retry is tried
  * again. *ret_answer has what was said; it may be NULL. */
 enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request *request,

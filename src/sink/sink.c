@@ -280,6 +280,7 @@ void sink_close(struct sink *s, bool discard)
         return;
     if (!courier_free(s->courier))
         return; /* somewhere in there is a thread that does not come back: all this is its own */
+    s->courier = NULL;
     if (s->kind->close)
         s->kind->close(s); /* it may still use the descriptor */
     if (s->owns_fd && s->fd >= 0) {
@@ -497,6 +498,7 @@ int sink_wait(struct sink *s, struct output_summary *ret)
         .dropped = c.dropped + c.refused,
         .retries = c.retries,
         .is_whole = c.is_whole && came_back,
+        .has_kept = c.has_kept,
     };
     snprintf(ret->name, sizeof ret->name, "%s", s->name);
     snprintf(ret->why, sizeof ret->why, "%s", c.why);

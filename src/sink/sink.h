@@ -59,6 +59,7 @@ struct sink_kind {
     void (*close)(struct sink *s); /* free sink->state */
 
     const struct sink_option *options; /* name NULL behind the last; NULL: it has none */
+    bool has_dialects;                 /* it reads sink->dialect itself */
 
     /* In the place of opening a file: checks sink->place and makes sink->state, before anything
      * runs. It may set sink->fd and owns_fd, sink->name, and sink->plan; without plan.deliver there

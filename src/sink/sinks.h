@@ -15,3 +15,4 @@ extern const struct sink_kind sink_prometheus;
 extern const struct sink_kind sink_pushgateway;
 extern const struct sink_kind sink_sqlite;
 extern const struct sink_kind sink_sub_tracking;
+extern const struct sink_kind sink_mlflow;

@@ -15,6 +15,8 @@ static void describe(struct buf *b, const struct output_summary *o)
     add_count(b, o->delivered, "sample");
     if (o->kept)
         buf_printf(b, ", %llu put aside", (unsigned long long)o->kept);
+    else if (o->has_kept)
+        buf_puts(b, ", the end put aside");
     if (o->dropped)
         buf_printf(b, ", %llu lost", (unsigned long long)o->dropped);
     else if (!o->is_whole)
@@ -24,7 +26,7 @@ static void describe(struct buf *b, const struct output_summary *o)
         add_count(b, o->retries, "attempt");
         buf_puts(b, " repeated");
     }
-    if (*o->why && (!o->is_whole || o->kept))
+    if (*o->why && (!o->is_whole || o->kept || o->has_kept))
         buf_printf(b, ": %s", o->why);
 }
 

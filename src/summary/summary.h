@@ -46,6 +46,7 @@ struct output_summary {
     uint64_t dropped; /* refused by the other side, or there was no room or no time left */
     uint64_t retries; /* attempts that were repeated */
     bool is_whole;    /* nothing was lost, samples or anything else */
+    bool has_kept;    /* … but the last of it was put aside */
     char why[256];    /* the last failure, or "" */
 };
 

@@ -100,7 +100,7 @@ class Server:
     "hang" (read, then say nothing), "close" (read, then close), "deaf" (accept and read nothing)
     or a function of the request that returns one of them."""
 
-    def __init__(self, answer=(204, b"", {}), port=0):
+    def __init__(self, answer=(204, b"", {}), port=0, context=None):
         self.answer, self.requests, self._sockets = answer, [], []
         outer = self
 
@@ -150,6 +150,10 @@ class Server:
         self._server = Quiet(("127.0.0.1", port), Handler)
         self.port = self._server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"
+        if context:  # of ssl
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True,
+                                                      do_handshake_on_connect=False)
+            self.url = f"https://127.0.0.1:{self.port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
 

@@ -15,7 +15,7 @@ def test_tables():
     found = {one.name: one for one in toll.dialects()}
     assert {"resource-tracker", "spdl", "process-metrics"} <= set(found)
     one = found["process-metrics"]
-    assert one.formats == ["jsonl"]
+    assert one.formats == ["jsonl", "mlflow"]
     assert one.interval == 10
     assert [option.name for option in one.options][:2] == ["prefix", "samples"]
     column = next(c for c in one.columns if c.name == "memory_rss_megabytes")

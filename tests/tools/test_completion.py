@@ -300,7 +300,7 @@ def test_bash_offers_every_metric_once():
 def test_bash_offers_subcommands_and_their_words():
     subcommands = [
         "attach", "dialects", "doctor", "export", "help", "list", "mark", "metrics", "phases",
-        "run", "sinks", "system"
+        "run", "send", "sinks", "system"
     ]
     assert bash_offers("toll ") == ["--help", "--version", *subcommands]
     assert bash_offers("toll help ") == subcommands
@@ -363,7 +363,7 @@ def test_fish_offers_every_metric_once(place):
 def test_fish_offers_nothing_else(place):
     subcommands = [
         "attach", "dialects", "doctor", "export", "help", "list", "mark", "metrics", "phases",
-        "run", "sinks", "system"
+        "run", "send", "sinks", "system"
     ]
     assert sorted(fish_offers(place, "toll help ")) == subcommands
     assert sorted(fish_offers(place, "toll metrics --")) == ["--json", "--markdown"]

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/mlflow_client.h"
+
+#include "sink/mlflow_answer.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A 500 with a page of HTML is what a bug in the server looks like, and what it says to a body that
+ * it cannot read; the same comes back for the same question. After so many in a row every further
+ * one is the last of its question. */
+enum { HTML_ERRORS = 3 };
+
+bool mlflow_client_is_id(const char *text)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)text[i]) && !strchr("-_", text[i]))
+            return false;
+    return length && length < MLFLOW_ID_BYTES;
+}
+
+/* ---- One request ----------------------------------------------------------------------------- */
+
+static enum delivery judge(struct mlflow_client *c, enum delivery d,
+                           const struct http_response *answer)
+{
+    bool is_html = answer->status == 500 && answer->length && *answer->body == '<';
+    c->html_errors = is_html ? c->html_errors + 1 : 0;
+    if (c->html_errors >= HTML_ERRORS)
+        return DELIVERY_REFUSED;
+    if (answer->status == 401 || answer->status == 403 || answer->status == 407)
+        return DELIVERY_KEPT;
+    return d;
+}
+
+/* To the URL that is in c->url. */
+static enum delivery send(struct mlflow_client *c, const char *method, const char *type,
+                          const char *body, size_t length, struct http_response *ret,
+                          struct attempt *a)
+{
+    const char *headers[] = {type, NULL};
+    if (buf_failed(&c->url) || buf_failed(&c->body)) {
+        buf_done(&c->url);
+        buf_done(&c->body);
+        strcpy(a->why, "no memory for a request");
+        return DELIVERY_AGAIN;
+    }
+    struct http_request request = {
+        .method = method,
+        .url = c->url.data,
+        .headers = headers,
+        .body = body,
+        .length = length,
+        .timeout_ns = c->timeout_ns,
+    };
+    return judge(c, http_sink_send(c->sink, c->http, &request, ret, a), ret);
+}
+
+static void begin_url(struct mlflow_client *c, const char *path)
+{
+    buf_clear(&c->url);
+    buf_printf(&c->url, "%s/api/2.0/mlflow/%s", c->base, path);
+}
+
+static enum delivery post(struct mlflow_client *c, const char *path, struct http_response *ret,
+                          struct attempt *a)
+{
+    begin_url(c, path);
+    return send(c, "POST", "Content-Type: application/json", c->body.data, c->body.length, ret, a);
+}
+
+static enum delivery get(struct mlflow_client *c, const char *path, const char *name,
+                         const char *value, struct http_response *ret, struct attempt *a)
+{
+    begin_url(c, path);
+    buf_printf(&c->url, "?%s=", name);
+    for (const unsigned char *v = (const unsigned char *)value; *v; v++)
+        if (isalnum(*v) && *v < 0x80)
+            buf_putc(&c->url, (char)*v);
+        else
+            buf_printf(&c->url, "%%%02X", *v);
+    return send(c, NULL, NULL, NULL, 0, ret, a);
+}
+
+/* Puts the object of the body behind a first member of its own: {"run_id":"…", and the rest. */
+static void begin_body(struct mlflow_client *c, const char *name, const char *value,
+                       struct scan object)
+{
+    bool is_empty = object.end - object.at <= 2;
+    buf_clear(&c->body);
+    buf_printf(&c->body, "{\"%s\":\"%s\"%s", name, value, is_empty ? "}" : ",");
+    if (!is_empty)
+        buf_add(&c->body, object.at + 1, (size_t)(object.end - object.at) - 1);
+}
+
+static bool take(const struct http_response *answer, const char *name, char *ret, size_t capacity)
+{
+    return mlflow_answer_text(answer->body, answer->length, name, ret, capacity);
+}
+
+static bool take_id(const struct http_response *answer, const char *name, char ret[MLFLOW_ID_BYTES])
+{
+    char id[MLFLOW_ID_BYTES];
+    if (!take(answer, name, id, sizeof id) || !mlflow_client_is_id(id))
+        return false;
+    memcpy(ret, id, sizeof id);
+    return true;
+}
+
+/* It answered, but not as MLflow does. */
+static enum delivery strange(struct mlflow_client *c, struct attempt *a)
+{
+    snprintf(a->why, sizeof a->why, "it does not answer as an MLflow server does");
+    return DELIVERY_REFUSED;
+}
+
+/* ---- The run --------------------------------------------------------------------------------- */
+
+/* By its name. Somebody else may make it between our two questions. */
+static enum delivery find_experiment(struct mlflow_client *c, struct attempt *a)
+{
+    struct http_response answer;
+    enum delivery d = DELIVERY_AGAIN;
+    for (unsigned round = 0; round < 2; round++) {
+        d = get(c, "experiments/get-by-name", "experiment_name", c->experiment, &answer, a);
+        if (d == DELIVERY_DONE)
+            return take_id(&answer, "experiment_id", c->run.experiment_id) ? d : strange(c, a);
+        if (answer.status != 404 ||
+            !mlflow_answer_is(answer.body, answer.length, "RESOURCE_DOES_NOT_EXIST"))
+            return d;
+        struct json_out j;
+        buf_clear(&c->body);
+        json_begin(&j, &c->body, 0);
+        json_object(&j);
+        json_put_string(&j, "name", c->experiment);
+        json_object_end(&j);
+        d = post(c, "experiments/create", &answer, a);
+        if (d == DELIVERY_DONE)
+            return take_id(&answer, "experiment_id", c->run.experiment_id) ? d : strange(c, a);
+        if (!mlflow_answer_is(answer.body, answer.length, "RESOURCE_ALREADY_EXISTS"))
+            return d;
+    }
+    return d;
+}
+
+static void take_run(struct mlflow_client *c, const struct http_response *answer)
+{
+    take(answer, "artifact_uri", c->run.artifacts, sizeof c->run.artifacts);
+}
+
+/* Nobody answered when it was to be made: it may be there all the same. */
+static enum delivery find_run(struct mlflow_client *c, struct attempt *a)
+{
+    struct http_response answer;
+    buf_clear(&c->body);
+    buf_printf(&c->body,
+               "{\"experiment_ids\":[\"%s\"],\"filter\":\"tags.`toll.id` = '%s'\","
+               "\"max_results\":1}",
+               c->run.experiment_id, c->id);
+    enum delivery d = post(c, "runs/search", &answer, a);
+    if (d == DELIVERY_DONE && take_id(&answer, "run_id", c->run.run_id))
+        take_run(c, &answer);
+    if (d == DELIVERY_DONE || d == DELIVERY_REFUSED) /* it is not, or it cannot be found out */
+        c->run.may_exist = false;
+    return d == DELIVERY_REFUSED ? DELIVERY_DONE : d;
+}
+
+static enum delivery make_run(struct mlflow_client *c, struct attempt *a)
+{
+    struct http_response answer;
+    begin_body(c, "experiment_id", c->run.experiment_id, scan_string(c->create));
+    c->run.may_exist = true;
+    enum delivery d = post(c, "runs/create", &answer, a);
+    c->run.may_exist = d == DELIVERY_AGAIN;
+    if (d != DELIVERY_DONE)
+        return d;
+    if (!take_id(&answer, "run_id", c->run.run_id))
+        return strange(c, a);
+    take_run(c, &answer);
+    return d;
+}
+
+enum delivery mlflow_client_prepare(struct mlflow_client *c, struct attempt *a)
+{
+    if (*c->run.run_id)
+        return DELIVERY_DONE;
+    if (c->is_refused) {
+        snprintf(a->why, sizeof a->why, "%s", c->refusal);
+        return DELIVERY_KEPT;
+    }
+    enum delivery d = *c->run.experiment_id ? DELIVERY_DONE : find_experiment(c, a);
+    if (d == DELIVERY_DONE && c->run.may_exist)
+        d = find_run(c, a);
+    if (d == DELIVERY_DONE && !*c->run.run_id)
+        d = make_run(c, a);
+    if (d == DELIVERY_REFUSED || d == DELIVERY_KEPT) {
+        c->is_refused = true;
+        snprintf(c->refusal, sizeof c->refusal, "%s", a->why);
+        return DELIVERY_KEPT;
+    }
+    return d;
+}
+
+/* ---- Operations ------------------------------------------------------------------------------ */
+
+static const char *type_of(struct scan name)
+{
+    static const struct {
+        const char *suffix, *type;
+    } types[] = {
+        {".json", "Content-Type: application/json"},
+        {".html", "Content-Type: text/html; charset=utf-8"},
+        {".txt", "Content-Type: text/plain; charset=utf-8"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        size_t length = strlen(types[i].suffix);
+        if ((size_t)(name.end - name.at) > length &&
+            memcmp(name.end - length, types[i].suffix, length) == 0)
+            return types[i].type;
+    }
+    return "Content-Type: application/octet-stream";
+}
+
+/* The server takes files only where it keeps them itself: mlflow-artifacts:/EXPERIMENT/RUN/…, also
+ * with a host behind two slashes. */
+static enum delivery put_artifact(struct mlflow_client *c, const struct mlflow_op *op,
+                                  struct attempt *a)
+{
+    static const char scheme[] = "mlflow-artifacts:";
+    struct http_response answer;
+    if (!*c->run.artifacts) {
+        enum delivery d = get(c, "runs/get", "run_id", c->run.run_id, &answer, a);
+        if (d != DELIVERY_DONE)
+            return d;
+        take_run(c, &answer);
+    }
+    const char *path = c->run.artifacts;
+    if (strncmp(path, scheme, sizeof scheme - 1) != 0) {
+        snprintf(a->why, sizeof a->why,
+                 "the run keeps its files where the server does not take them (%.*s): the summary "
+                 "is not among them",
+                 (int)strcspn(path, ":"), path);
+        return DELIVERY_REFUSED;
+    }
+    path += sizeof scheme - 1;
+    if (strncmp(path, "//", 2) == 0)
+        path += 2 + strcspn(path + 2, "/");
+    buf_clear(&c->url);
+    buf_printf(&c->url, "%s/api/2.0/mlflow-artifacts/artifacts%s%s/%.*s", c->base,
+               *path == '/' ? "" : "/", path, (int)(op->name.end - op->name.at), op->name.at);
+    return send(c, "PUT", type_of(op->name), op->body.at, (size_t)(op->body.end - op->body.at),
+                &answer, a);
+}
+
+enum delivery mlflow_client_do(struct mlflow_client *c, const struct mlflow_op *op,
+                               struct attempt *a)
+{
+    struct http_response answer;
+    bool is_request = op->kind == MLFLOW_BATCH || op->kind == MLFLOW_UPDATE ||
+                      op->kind == MLFLOW_ARTIFACT;
+    enum delivery d = is_request ? mlflow_client_prepare(c, a) : DELIVERY_DONE;
+    if (d != DELIVERY_DONE || !is_request)
+        return d;
+    if (op->kind == MLFLOW_ARTIFACT)
+        return put_artifact(c, op, a);
+    begin_body(c, "run_id", c->run.run_id, op->body);
+    return post(c, op->kind == MLFLOW_BATCH ? "runs/log-batch" : "runs/update", &answer, a);
+}
+
+void mlflow_client_done(struct mlflow_client *c)
+{
+    http_close(c->http);
+    free(c->base);
+    free(c->experiment);
+    free(c->create);
+    buf_done(&c->url);
+    buf_done(&c->body);
+    *c = (struct mlflow_client){0};
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ * The conversation with an MLflow tracking server: the run is made or joined when the first thing
+ * is to be logged into it, then operations are requests. One thread at a time. */
+#pragma once
+
+#include "sink/http_sink.h"
+#include "sink/mlflow_ops.h"
+
+enum { MLFLOW_ID_BYTES = 64, MLFLOW_URI_BYTES = 512 };
+
+/* What is known of a run, plain bytes. */
+struct mlflow_run {
+    char experiment_id[MLFLOW_ID_BYTES]; /* "": not known */
+    char run_id[MLFLOW_ID_BYTES];        /* "": there is none yet */
+    char artifacts[MLFLOW_URI_BYTES];    /* where they go, "": not known */
+    bool may_exist;                      /* it was asked for, and no answer came */
+};
+
+struct mlflow_client {
+    struct sink *sink; /* borrowed */
+    struct http *http; /* owned */
+    char *base;        /* owned: the URL without a slash at its end */
+    char *experiment;  /* owned: its name, NULL: by its ID */
+    char *create; /* owned: the body that makes the run, without the experiment; NULL: joined */
+    char id[33];  /* a tag of the run, to find it by when no answer came */
+    struct mlflow_run run;
+    uint64_t timeout_ns; /* of a request, 0: as the sink says */
+    bool is_refused;     /* the run cannot be made or logged into … */
+    char refusal[256];   /* … because of this */
+    unsigned html_errors;
+    struct buf url, body;
+};
+
+/* Whether the text may be the ID of a run or of an experiment. */
+bool mlflow_client_is_id(const char *text);
+
+/* Makes the run, or finds it; nothing when it is there already. */
+enum delivery mlflow_client_prepare(struct mlflow_client *c, struct attempt *a);
+
+/* Does what the operation says, once the run is there. DELIVERY_KEPT: not now and not by asking
+ * again, but somebody with other credentials may. */
+enum delivery mlflow_client_do(struct mlflow_client *c, const struct mlflow_op *op,
+                               struct attempt *a);
+
+void mlflow_client_done(struct mlflow_client *c);

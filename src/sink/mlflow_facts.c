@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/mlflow_facts.h"
+
+#include "base/clock.h"
+#include "base/signal_name.h"
+#include "sink/mlflow_frames.h"
+#include "sink/mlflow_key.h"
+#include "sink/mlflow_ops.h"
+#include "sink/record_json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TAG_BYTES = 5000 }; /* what older servers take as a value */
+
+static int64_t now_ms(void)
+{
+    return (int64_t)(clock_real(NULL) / NS_PER_MS);
+}
+
+static void add_tag(struct json_out *j, const char *key, const char *value)
+{
+    json_object(j);
+    json_put_string(j, "key", key);
+    json_key(j, "value");
+    json_string_n(j, value, strnlen(value, TAG_BYTES));
+    json_object_end(j);
+}
+
+static const char *own_user(char room[32])
+{
+    static const char *const names[] = {"LOGNAME", "USER"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *name = getenv(names[i]);
+        if (name && *name)
+            return name;
+    }
+    snprintf(room, 32, "%u", (unsigned)geteuid());
+    return room;
+}
+
+void mlflow_facts_create(struct buf *body, const struct mlflow_facts *f, const struct run *run)
+{
+    struct json_out j;
+    char room[32];
+    const char *program = run->command && run->command[0] ? run->command[0] : "toll";
+    const char *slash = strrchr(program, '/');
+    const char *name = f->run_name ? f->run_name : run->name ? run->name : program;
+    json_begin(&j, body, 0);
+    json_object(&j);
+    json_put_string(&j, "run_name", name);
+    json_put_i64(&j, "start_time", now_ms());
+    json_key(&j, "tags");
+    json_array(&j);
+    add_tag(&j, "mlflow.runName", name);
+    add_tag(&j, "mlflow.user", own_user(room));
+    add_tag(&j, "mlflow.source.name", slash && slash[1] ? slash + 1 : program);
+    add_tag(&j, "mlflow.source.type", "LOCAL");
+    add_tag(&j, "toll.id", f->id);
+    json_array_end(&j);
+    json_object_end(&j);
+}
+
+/* ---- Tags in requests of their own ----------------------------------------------------------- */
+
+struct tags {
+    struct buf *ops;
+    const char *node;
+    struct buf body, key;
+    struct json_out json;
+    size_t count;
+};
+
+static void end_tags(struct tags *t)
+{
+    if (t->count) {
+        json_array_end(&t->json);
+        json_object_end(&t->json);
+        t->ops->failed |= buf_failed(&t->body) || buf_failed(&t->key);
+        mlflow_ops_add(t->ops, MLFLOW_BATCH, "", t->body.data, t->body.length);
+    }
+    t->count = 0;
+    buf_done(&t->body);
+    buf_done(&t->key);
+}
+
+/* before: "toll." of what we say, "" of what the user says. Of several in one run, each has its
+ * own. */
+static void put_tag(struct tags *t, const char *before, const char *name, const char *value)
+{
+    struct buf raw = {0};
+    if (!t->count) {
+        json_begin(&t->json, &t->body, 0);
+        json_object(&t->json);
+        json_key(&t->json, "tags");
+        json_array(&t->json);
+    }
+    buf_printf(&raw, "%s%s%s", before, t->node, name);
+    buf_clear(&t->key);
+    mlflow_key(&t->key, buf_failed(&raw) ? "" : raw.data);
+    buf_done(&raw);
+    add_tag(&t->json, t->key.data ? t->key.data : "", value);
+    if (++t->count == MLFLOW_TAGS_AT_MOST)
+        end_tags(t);
+}
+
+static void put_command(struct tags *t, const struct run *run)
+{
+    struct buf line = {0};
+    for (char **arg = run->command; arg && *arg; arg++)
+        buf_printf(&line, "%s%s", line.length ? " " : "", *arg);
+    if (line.length && !buf_failed(&line))
+        put_tag(t, "toll.", "command", line.data);
+    buf_done(&line);
+}
+
+static void put_labels(struct tags *t, const struct run *run)
+{
+    for (char **label = run->labels; label && *label; label++) {
+        const char *equals = strchr(*label, '=');
+        char *name = equals && equals > *label ? strndup(*label, (size_t)(equals - *label)) : NULL;
+        if (name)
+            put_tag(t, "", name, equals + 1);
+        free(name);
+    }
+}
+
+void mlflow_facts_begin(struct buf *ops, const struct mlflow_facts *f, const struct run *run)
+{
+    struct tags t = {.ops = ops, .node = f->node};
+    put_tag(&t, "toll.", "version", TOLL_VERSION);
+    put_tag(&t, "toll.", "host", run->host);
+    if (f->with_command)
+        put_command(&t, run);
+    put_labels(&t, run);
+    end_tags(&t);
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+static void put_end(struct tags *t, const struct toll_end *end)
+{
+    char text[32];
+    if (!end->ended || end->unknown)
+        return;
+    const char *signal = end->signaled ? signal_name(end->status) : NULL;
+    if (signal)
+        snprintf(text, sizeof text, "SIG%s", signal);
+    else
+        snprintf(text, sizeof text, "%d", end->status);
+    put_tag(t, "toll.", end->signaled ? "exit_signal" : "exit_code", text);
+    if (end->oom_killed)
+        put_tag(t, "toll.", "oom_killed", "true");
+    if (end->timed_out)
+        put_tag(t, "toll.", "timed_out", "true");
+}
+
+static void put_metric(struct mlflow_metrics *m, const struct mlflow_facts *f, const char *name,
+                       const char *behind, double value, int64_t time_ms)
+{
+    struct buf raw = {0}, key = {0};
+    buf_printf(&raw, "toll/%s%s%s", f->node, name, behind);
+    mlflow_key(&key, buf_failed(&raw) ? "" : raw.data);
+    if (!buf_failed(&key))
+        mlflow_metrics_add(m, key.data, value, time_ms, 0);
+    buf_done(&raw);
+    buf_done(&key);
+}
+
+/* Of a counter what it came to, of a gauge its mean and its largest value. */
+static void put_figures(struct buf *ops, const struct mlflow_facts *f,
+                        const struct summary *summary, uint64_t selected, int64_t time_ms)
+{
+    struct mlflow_metrics m = {.ops = ops};
+    put_metric(&m, f, "run_seconds", "", (double)summary->elapsed_ns / 1e9, time_ms);
+    FOR_EACH_BIT(id, summary->has_target ? selected : 0)
+    {
+        const struct metric *metric = metric_of(id);
+        const struct series *s = &summary->whole.series[PART_COMBINED][id];
+        const char *name = metric->facts.name;
+        if (summary->whole.verdicts[PART_COMBINED][id].quality == QUALITY_UNKNOWN)
+            continue;
+        if (metric->kind == METRIC_COUNTER) {
+            put_metric(&m, f, name, "", metric_number(metric, s->last), time_ms);
+            continue;
+        }
+        if (s->observed_ns)
+            put_metric(&m, f, name, "_mean", series_mean(s, metric), time_ms);
+        if (s->count)
+            put_metric(&m, f, name, "_max", s->max, time_ms);
+    }
+    mlflow_metrics_end(&m);
+}
+
+/* The document that -o FILE.json writes; the command's arguments stay here unless asked for. */
+static void put_document(struct buf *ops, const struct mlflow_facts *f,
+                         const struct summary *summary, const struct selection *selection)
+{
+    struct buf text = {0}, name = {0};
+    struct json_out j;
+    struct run brief = *summary->run;
+    char *command[] = {brief.command ? brief.command[0] : NULL, NULL};
+    struct summary *copy = malloc(sizeof *copy);
+    if (!copy) {
+        ops->failed = true;
+        return;
+    }
+    if (!f->with_command && brief.command)
+        brief.command = command;
+    *copy = *summary;
+    copy->run = &brief;
+    json_begin(&j, &text, 2);
+    json_object(&j);
+    json_put_string(&j, "schema", "toll.summary/1");
+    record_json_summary(&j, copy, selection);
+    json_object_end(&j);
+    buf_putc(&text, '\n');
+    buf_printf(&name, "toll/%ssummary.json", f->node);
+    if (buf_failed(&text) || buf_failed(&name))
+        ops->failed = true;
+    else
+        mlflow_ops_add(ops, MLFLOW_ARTIFACT, name.data, text.data, text.length);
+    buf_done(&text);
+    buf_done(&name);
+    free(copy);
+}
+
+static void put_status(struct buf *ops, const char *status, int64_t time_ms)
+{
+    struct buf body = {0};
+    buf_printf(&body, "{\"status\":\"%s\",\"end_time\":%lld}", status, (long long)time_ms);
+    if (buf_failed(&body))
+        ops->failed = true;
+    else
+        mlflow_ops_add(ops, MLFLOW_UPDATE, "", body.data, body.length);
+    buf_done(&body);
+}
+
+static const char *status_of(const struct toll_end *end)
+{
+    if (!end->ended || end->unknown)
+        return "FINISHED"; /* what was measured goes on, or nobody knows better */
+    if (end->signaled || end->timed_out)
+        return "KILLED";
+    return end->status ? "FAILED" : "FINISHED";
+}
+
+void mlflow_facts_end(struct buf *ops, const struct mlflow_facts *f, const struct summary *summary,
+                      const struct selection *selection)
+{
+    struct tags t = {.ops = ops, .node = f->node};
+    int64_t time_ms = now_ms();
+    put_end(&t, &summary->whole.end);
+    end_tags(&t);
+    put_figures(ops, f, summary, selection->parts[PART_COMBINED], time_ms);
+    if (f->with_artifact)
+        put_document(ops, f, summary, selection);
+    if (f->ends_run)
+        put_status(ops, status_of(&summary->whole.end), time_ms);
+}
+
+void mlflow_facts_nothing_ran(struct buf *ops)
+{
+    put_status(ops, "FAILED", now_ms());
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/mlflow_frames.h"
+
+#include "dialect/frame_view.h"
+#include "sink/mlflow_key.h"
+#include "sink/mlflow_ops.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A series that is a cell of a dialect's table: which table, row and column. */
+#define OF_TABLE    BIT(63)
+#define TABLE_SHIFT 48
+#define ROW_SHIFT   24
+#define NUMBER_MASK (BIT(24) - 1)
+#define PIECE_BYTES (sizeof(uint64_t) + sizeof(struct points_head))
+
+struct gauge_head {
+    int64_t time_ms;
+    uint64_t step;
+    double value;
+};
+
+/* ---- Their life ------------------------------------------------------------------------------ */
+
+/* Parts are three times the figures, and those of the cgroup are others' too: only when asked for,
+ * or named. */
+static void select_parts(struct selection *s)
+{
+    if (s->by_name)
+        return;
+    s->parts[PART_MAIN] = s->parts[PART_DESCENDANTS] = 0;
+    s->of[ENTITY_CGROUP] = s->of[ENTITY_SELF] = 0;
+}
+
+int mlflow_frames_init(struct mlflow_frames *f, struct sink *s, bool all_parts, const char *prefix,
+                       const char *node, struct toll_error *e)
+{
+    int r = 0;
+    points_init(&f->points);
+    f->selection = s->selection;
+    f->has_points = !s->dialect;
+    if (!all_parts)
+        select_parts(&f->selection);
+    f->prefix = strdup(prefix);
+    struct buf b = {0};
+    if (*node) {
+        mlflow_key_part(&b, node);
+        buf_putc(&b, '/');
+    }
+    f->node = buf_failed(&b) ? NULL : strdup(b.data ? b.data : "");
+    buf_done(&b);
+    f->choice = s->dialect;
+    if (!s->dialect && !s->selection.by_name) { /* beside our own names, those people know */
+        r = dialect_choice_parse(&f->own, "mlflow-system", e);
+        f->choice = r == 0 ? &f->own : NULL;
+    }
+    return r < 0 ? r : f->prefix && f->node ? 0 : -ENOMEM;
+}
+
+void mlflow_frames_done(struct mlflow_frames *f)
+{
+    points_done(&f->points);
+    for (size_t i = 0; i < f->table_count; i++)
+        translation_done(&f->tables[i]);
+    if (f->choice == &f->own)
+        dialect_choice_done(&f->own);
+    free(f->prefix);
+    free(f->node);
+    buf_done(&f->key);
+    buf_done(&f->name);
+}
+
+/* ---- While a sample is taken ----------------------------------------------------------------- */
+
+/* All tables of the dialect that are for what is measured. */
+static void open_tables(struct mlflow_frames *f, struct sink *s, bool has_target)
+{
+    enum dialect_subject subject = has_target ? SUBJECT_TARGET : SUBJECT_MACHINE;
+    const struct dialect *d = f->choice->dialect;
+    for (size_t i = 0; i < d->table_count && f->table_count < MLFLOW_TABLES; i++) {
+        const struct dialect_table *t = &d->tables[i];
+        if (strcmp(t->format, s->kind->format.name) != 0 ||
+            (t->subject != SUBJECT_ANY && t->subject != subject))
+            continue;
+        if (translation_open(&f->tables[f->table_count], f->choice, t) < 0)
+            s->text.failed = true;
+        else
+            f->table_count++;
+    }
+}
+
+static void put_table(struct mlflow_frames *f, struct sink *s, size_t table,
+                      const struct dialect_source *source, bool last)
+{
+    struct translation *t = &f->tables[table];
+    if (translation_put(t, source, last) < 0)
+        s->text.failed = true;
+    for (size_t row = 0; row < t->ready; row++)
+        for (size_t column = 0; column < t->table->count; column++) {
+            const struct dialect_cell *cell = translation_cell(t, row, column);
+            struct point p = {OF_TABLE | table << TABLE_SHIFT | row << ROW_SHIFT | column,
+                              cell->number};
+            if (!cell->text && !isnan(cell->number))
+                buf_add(&s->text, (const char *)&p, sizeof p);
+        }
+}
+
+void mlflow_frames_put(struct mlflow_frames *f, struct sink *s, const struct frame *frame)
+{
+    struct frame_view view = {.frame = frame, .run = s->run};
+    struct dialect_source source = frame_view_source(&view);
+    if (f->choice && !f->table_count)
+        open_tables(f, s, frame->target[PART_COMBINED].row != NULL);
+    size_t start = s->text.length;
+    uint64_t step = frame->tick;
+    buf_add(&s->text, (const char *)&step, sizeof step);
+    if (f->has_points) {
+        points_add(&f->points, s->run, &f->selection, frame, &s->text);
+    } else {
+        struct points_head head = {.time_ms = (int64_t)(frame->real_ns / NS_PER_MS)};
+        buf_add(&s->text, (const char *)&head, sizeof head);
+    }
+    for (size_t i = 0; i < f->table_count; i++)
+        put_table(f, s, i, &source, frame->last);
+    if (buf_failed(&s->text))
+        return;
+    if (!f->has_points && f->table_count && f->tables[0].step) /* a step is a row of the dialect */
+        step = f->tables[0].step - 1;
+    f->step = step;
+    memcpy(s->text.data + start, &step, sizeof step);
+    if (s->text.length - start == PIECE_BYTES)
+        s->text.length = start; /* several samples make a row, and this was not the last */
+}
+
+void mlflow_frames_put_gauge(struct mlflow_frames *f, struct sink *s, const struct told_mark *m)
+{
+    struct gauge_head head = {
+        .time_ms = (int64_t)((s->run->start_real_ns + m->elapsed_ns) / NS_PER_MS),
+        .step = f->step,
+        .value = m->value,
+    };
+    buf_add(&s->text, (const char *)&head, sizeof head);
+    buf_puts(&s->text, m->name);
+}
+
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+static const char *label_of(const struct labels *l, const char *before, const char *name)
+{
+    size_t lead = strlen(before);
+    for (size_t i = 0; i < l->count; i++)
+        if (strncmp(l->items[i].name, before, lead) == 0 &&
+            strcmp(l->items[i].name + lead, name) == 0)
+            return l->items[i].value;
+    return NULL;
+}
+
+/* "system/target_cpu_seconds", "system/train/target_…" of one of several, "system/disk/sda/…". A
+ * label of the user may have taken the name that the thing would have had. */
+static void name_point(struct mlflow_frames *f, uint64_t series)
+{
+    const struct metric *m;
+    const struct point_row *row = points_series(&f->points, series, &m);
+    const char *kind = row->kind == ENTITY_TARGET ? NULL : entity_kind_name(row->kind);
+    const char *thing = kind ? label_of(&row->labels, "label_", kind) : NULL;
+    if (kind && !thing)
+        thing = label_of(&row->labels, "", kind);
+    const char *target = label_of(&row->labels, "label_", "target");
+    if (!target)
+        target = label_of(&row->labels, "", "target");
+    const char *scope = label_of(&row->labels, "label_", "scope");
+    if (!scope)
+        scope = label_of(&row->labels, "", "scope");
+    buf_printf(&f->name, "%s%s", f->prefix, f->node);
+    if (!kind && target) {
+        mlflow_key_part(&f->name, target);
+        buf_putc(&f->name, '/');
+    }
+    if (kind && thing && row->kind != ENTITY_SYSTEM && row->kind != ENTITY_SELF) {
+        buf_printf(&f->name, "%s/", kind);
+        mlflow_key_part(&f->name, thing);
+        buf_printf(&f->name, "/%s", m->facts.name);
+    } else {
+        bool is_whole = !scope || strcmp(scope, part_name(PART_COMBINED)) == 0;
+        buf_printf(&f->name, "%s_%s",
+                   kind       ? kind
+                   : is_whole ? part_prefix(PART_COMBINED)
+                              : scope,
+                   m->facts.name);
+    }
+}
+
+/* The prefix of the dialect, or that of the sink; then which of several we are. N is the number of
+ * the row. */
+static void name_cell(struct mlflow_frames *f, uint64_t series)
+{
+    const struct translation *t = &f->tables[(series & ~OF_TABLE) >> TABLE_SHIFT];
+    uint64_t row = series >> ROW_SHIFT & NUMBER_MASK;
+    const struct dialect_column *c = &t->table->columns[series & NUMBER_MASK];
+    const char *number = t->table->each == EACH_SAMPLE ? NULL : strstr(c->name, "_N_");
+    buf_printf(&f->name, "%s%s",
+               c->flags & WITH_PREFIX ? dialect_choice_value(f->choice, "prefix") : f->prefix,
+               f->node);
+    if (number)
+        buf_printf(&f->name, "%.*s_%llu_%s", (int)(number - c->name), c->name,
+                   (unsigned long long)row, number + 3);
+    else
+        buf_puts(&f->name, c->name);
+}
+
+static const char *key_of(struct mlflow_frames *f, uint64_t series)
+{
+    buf_clear(&f->name);
+    buf_clear(&f->key);
+    if (series & OF_TABLE)
+        name_cell(f, series);
+    else
+        name_point(f, series);
+    mlflow_key(&f->key, buf_failed(&f->name) ? "" : f->name.data);
+    return buf_failed(&f->key) ? NULL : f->key.data;
+}
+
+/* ---- Requests -------------------------------------------------------------------------------- */
+
+static void add_value(struct json_out *j, double value)
+{
+    json_key(j, "value");
+    if (isfinite(value))
+        json_number(j, value);
+    else /* bare, the server would store 0 at the time 0, and say nothing */
+        json_string(j, isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
+}
+
+void mlflow_metrics_add(struct mlflow_metrics *m, const char *key, double value, int64_t time_ms,
+                        uint64_t step)
+{
+    if (!m->count) {
+        json_begin(&m->json, &m->body, 0);
+        json_object(&m->json);
+        json_key(&m->json, "metrics");
+        json_array(&m->json);
+    }
+    json_object(&m->json);
+    json_put_string(&m->json, "key", key);
+    add_value(&m->json, value);
+    json_put_i64(&m->json, "timestamp", time_ms);
+    json_put_u64(&m->json, "step", step);
+    json_object_end(&m->json);
+    if (++m->count == MLFLOW_METRICS_AT_MOST)
+        mlflow_metrics_end(m);
+}
+
+void mlflow_metrics_end(struct mlflow_metrics *m)
+{
+    if (m->count) {
+        json_array_end(&m->json);
+        json_object_end(&m->json);
+        m->ops->failed |= buf_failed(&m->body);
+        mlflow_ops_add(m->ops, MLFLOW_BATCH, "", m->body.data, m->body.length);
+    }
+    m->count = 0;
+    buf_done(&m->body);
+}
+
+static void encode_frame(struct mlflow_frames *f, const struct piece *p, struct mlflow_metrics *m)
+{
+    uint64_t step;
+    struct points_head head;
+    struct point point;
+    memcpy(&step, p->data, sizeof step);
+    memcpy(&head, p->data + sizeof step, sizeof head);
+    for (size_t at = PIECE_BYTES; at + sizeof point <= p->length; at += sizeof point) {
+        memcpy(&point, p->data + at, sizeof point);
+        const char *key = key_of(f, point.series);
+        if (key)
+            mlflow_metrics_add(m, key, point.value, head.time_ms, step);
+        else
+            m->ops->failed = true;
+    }
+}
+
+static void encode_gauge(struct mlflow_frames *f, const struct piece *p, struct mlflow_metrics *m)
+{
+    struct gauge_head head;
+    memcpy(&head, p->data, sizeof head);
+    buf_clear(&f->name);
+    buf_clear(&f->key);
+    buf_add(&f->name, p->data + sizeof head, p->length - sizeof head);
+    mlflow_key(&f->key, buf_failed(&f->name) || !f->name.data ? "" : f->name.data);
+    if (!buf_failed(&f->key))
+        mlflow_metrics_add(m, f->key.data, head.value, head.time_ms, head.step);
+}
+
+void mlflow_frames_encode(struct mlflow_frames *f, const struct batch *b, struct buf *ops)
+{
+    struct mlflow_metrics m = {.ops = ops};
+    for (size_t i = 0; i < b->count; i++) {
+        const struct piece *p = &b->pieces[i];
+        if (p->of == PIECE_FRAME) {
+            encode_frame(f, p, &m);
+        } else if (p->of == PIECE_MARK) {
+            encode_gauge(f, p, &m);
+        } else {
+            mlflow_metrics_end(&m);
+            buf_add(ops, p->data, p->length);
+        }
+    }
+    mlflow_metrics_end(&m);
+}
