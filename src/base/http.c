@@ -189,9 +189,6 @@ static void set_request(struct http *h, const struct http_request *q, struct cur
     c->easy_setopt(h->easy, CURLOPT_WRITEDATA, h);
     c->easy_setopt(h->easy, CURLOPT_HEADERFUNCTION, take_header);
     c->easy_setopt(h->easy, CURLOPT_HEADERDATA, h);
-#ifdef CURLOPT_QUICK_EXIT
-    c->easy_setopt(h->easy, CURLOPT_QUICK_EXIT, 1L);
-#endif
     if (q->body) {
         c->easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->length);
         c->easy_setopt(h->easy, CURLOPT_POSTFIELDS, q->body);

@@ -34,6 +34,19 @@ static int read_secret(const struct sink *s, const char *option, char **ret, str
     return *ret ? 0 : err_set(e, -ENOMEM, "no memory for an output");
 }
 
+/* What would not be used was meant to be. */
+static int check_login(const struct sink *s, struct toll_error *e)
+{
+    const struct sink_settings *o = &s->settings;
+    if (sink_options_has(o, "password_file") && !sink_options_has(o, "user"))
+        return err_set(e, -EINVAL, "the option password_file of %s needs the option user",
+                       s->kind->format.name);
+    if (sink_options_has(o, "token_file") && sink_options_has(o, "user"))
+        return err_set(e, -EINVAL, "%s takes the option user or token_file, not both",
+                       s->kind->format.name);
+    return 0;
+}
+
 static int check_headers(const struct sink *s, struct toll_error *e)
 {
     const char *headers = sink_options_text(&s->settings, "header");
@@ -44,7 +57,7 @@ static int check_headers(const struct sink *s, struct toll_error *e)
             return err_set(e, -EINVAL, "the option header of %s takes 'Name: value'",
                            s->kind->format.name);
     }
-    return 0;
+    return check_login(s, e);
 }
 
 static int name_sink(struct sink *s)

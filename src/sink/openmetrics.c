@@ -44,8 +44,12 @@ static void serve(void *arg, bool open, struct buf *b)
 static void openmetrics_begin(struct sink *s, const struct run *run)
 {
     struct openmetrics *o = s->state;
-    if (o->way == WAY_FILE)
+    if (o->way == WAY_FILE) {
+        /* Only now that the command runs; and behind the end of another run nothing may stand. */
+        if (ftruncate(s->fd, 0) < 0 && errno != EINVAL)
+            s->failure = -errno;
         om_file_init(&o->file, &o->points, s->fd, s->stays_open ? NULL : s->place);
+    }
     if (o->way != WAY_SERVER)
         return;
     int r = om_server_start(&o->server, s->fd, serve, o);
@@ -96,18 +100,25 @@ static enum delivery write_samples(struct openmetrics *o, const struct batch *b,
     return DELIVERY_DONE;
 }
 
-/* Beside it and then in its place: nobody ever reads half of it. */
+/* A file of our own beside it: several may write to the same place. */
+static int open_beside(const char *path, char *beside, size_t capacity)
+{
+    if ((size_t)snprintf(beside, capacity, "%s.%ld.new", path, (long)getpid()) >= capacity)
+        return -ENAMETOOLONG;
+    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Beside it and then in its place: nobody ever reads half of it. It is for the collector, which is
+ * somebody else, whatever the umask says. */
 static int replace(const char *path, const struct buf *text)
 {
     char beside[4096];
-    if ((size_t)snprintf(beside, sizeof beside, "%s.new", path) >= sizeof beside)
-        return -ENAMETOOLONG;
-    CLEANUP_CLOSE int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                                0666);
+    CLEANUP_CLOSE int fd = open_beside(path, beside, sizeof beside);
     if (fd < 0)
-        return -errno;
+        return fd;
     int r = file_write_quietly(fd, text->data, text->length, NULL);
-    if (r == 0 && rename(beside, path) < 0)
+    if (r == 0 && (fchmod(fd, 0644) < 0 || rename(beside, path) < 0))
         r = -errno;
     if (r < 0)
         unlink(beside);
@@ -138,10 +149,10 @@ static enum delivery openmetrics_deliver(struct sink *s, const struct batch *b, 
 static int check_directory(const char *path, struct toll_error *e)
 {
     char beside[4096];
-    snprintf(beside, sizeof beside, "%s.new", path);
-    int fd = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    int fd = open_beside(path, beside, sizeof beside);
     if (fd < 0)
-        return err_set(e, -errno, "cannot write to '%s': %s", beside, strerror(errno));
+        return err_set(e, fd, "cannot write to '%s' by way of a file beside it: %s", path,
+                       strerror(-fd));
     close(fd);
     unlink(beside);
     return 0;
@@ -159,7 +170,7 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
     o->way = om_server_is_address(s->place) ? WAY_SERVER
              : ends_with(s->place, ".prom") ? WAY_NEWEST
                                             : WAY_FILE;
-    if (!*s->place)
+    if (!*s->place || (*s->place == ':' && o->way != WAY_SERVER))
         return err_set(e, -EINVAL, "openmetrics takes a file, or an address such as :9464");
     if (o->way == WAY_SERVER) {
         s->plan.deliver = NULL;

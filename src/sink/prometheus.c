@@ -25,7 +25,7 @@ struct prometheus {
     /* Of the courier's thread: */
     struct point_batch batch;
     struct buf message, body, name;
-    bool was_unanswered; /* the attempt before may have arrived all the same */
+    bool may_be_there; /* an attempt before may have arrived all the same */
 };
 
 /* ---- While a sample is taken ----------------------------------------------------------------- */
@@ -101,7 +101,8 @@ static int encode(struct prometheus *p, const struct batch *b)
     return buf_failed(&p->message) || buf_failed(&p->name) || buf_failed(&p->body) ? -ENOMEM : 0;
 }
 
-/* What was sent again because no answer came is refused by a server that had taken it. */
+/* What was sent again because no answer came, or one from a proxy that had lost patience, is
+ * refused by a server that had taken it. */
 static bool has_it_already(const struct http_response *answer)
 {
     return answer->status == 400 && (memmem(answer->body, answer->length, "out of order", 12) ||
@@ -118,7 +119,7 @@ static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, s
     };
     struct prometheus *p = s->state;
     if (!b->attempt) {
-        p->was_unanswered = false;
+        p->may_be_there = false;
         if (encode(p, b) < 0) {
             strcpy(a->why, "no memory for a request");
             return DELIVERY_REFUSED;
@@ -132,9 +133,9 @@ static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, s
     };
     struct http_response answer;
     enum delivery d = http_sink_send(s, p->http, &request, &answer, a);
-    if (d == DELIVERY_REFUSED && p->was_unanswered && has_it_already(&answer))
+    if (d == DELIVERY_REFUSED && p->may_be_there && has_it_already(&answer))
         return DELIVERY_DONE;
-    p->was_unanswered |= d == DELIVERY_AGAIN && !answer.status;
+    p->may_be_there |= d == DELIVERY_AGAIN && (!answer.status || answer.status >= 500);
     return d;
 }
 

@@ -35,7 +35,7 @@ static void add_encoded(struct buf *b, const char *text)
             buf_printf(b, "%%%02X", (unsigned char)*text);
 }
 
-/* A slash cannot stand in a path, not even encoded. */
+/* A slash cannot stand in a path, not even encoded; dots alone mean something else there. */
 static void add_base64(struct buf *b, const char *text)
 {
     static const char letters[] =
@@ -55,9 +55,9 @@ static void add_base64(struct buf *b, const char *text)
 
 static void add_group(struct buf *b, const char *name, const char *value)
 {
-    bool has_slash = strchr(value, '/');
-    buf_printf(b, "/%s%s/", name, has_slash ? "@base64" : "");
-    if (has_slash)
+    bool is_special = strchr(value, '/') || strspn(value, ".") == strlen(value);
+    buf_printf(b, "/%s%s/", name, is_special ? "@base64" : "");
+    if (is_special)
         add_base64(b, value);
     else
         add_encoded(b, value);

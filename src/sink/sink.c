@@ -75,6 +75,13 @@ static const struct sink_kind *kind_by_path(const char *path)
     return found;
 }
 
+/* As far as it may be said: behind the scheme of a URL there may be a password. */
+static size_t harmless_length(const char *destination)
+{
+    const char *url = strstr(destination, "://");
+    return url ? (size_t)(url - destination) + 3 : strlen(destination);
+}
+
 int sink_choose(const char *format, const char *destination, const struct sink_kind **ret,
                 const char **ret_rest, struct toll_error *e)
 {
@@ -96,8 +103,9 @@ int sink_choose(const char *format, const char *destination, const struct sink_k
         err_set(e, -EINVAL, "'%s' is not a format; there are %s", format,
                 formats.data ? formats.data : "none");
     else
-        err_set(e, -EINVAL, "the name of '%s' does not tell a format; there are %s",
-                destination ? destination : "", formats.data ? formats.data : "none");
+        err_set(e, -EINVAL, "the name of '%.*s%s' does not tell a format; there are %s",
+                (int)harmless_length(rest), rest, rest[harmless_length(rest)] ? "…" : "",
+                formats.data ? formats.data : "none");
     buf_done(&formats);
     return -EINVAL;
 }

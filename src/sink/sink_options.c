@@ -105,17 +105,32 @@ static int set(struct sink_settings *s, int i, const char *text)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
+/* What may be an option that was mistyped is said again; anything else may be half a password. */
+static bool is_like_a_name(const struct sink_option *options, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (!(text[i] >= 'a' && text[i] <= 'z') && !strchr("-_", text[i]))
+            return false;
+    return length && (text[length] == '=' || find(options, text, length) >= 0);
+}
+
 static int unknown(const char *kind_name, const struct sink_option *options, const char *part,
                    struct toll_error *e)
 {
     struct buf names = {0};
     for (int i = 0; options && options[i].facts.name; i++)
         buf_printf(&names, "%s%s", i ? ", " : "", options[i].facts.name);
-    /* Its value may be a secret. */
-    int r = err_set(e, -EINVAL,
-                    "%s has no option '%.*s'; there are %s (a comma that is meant is written "
-                    "twice)",
-                    kind_name, (int)strcspn(part, "="), part, names.data ? names.data : "none");
+    size_t length = strcspn(part, "="); /* its value may be a secret */
+    const char *there = names.data ? names.data : "none";
+    int r = is_like_a_name(options, part, length)
+                ? err_set(e, -EINVAL,
+                          "%s has no option '%.*s'; there are %s (a comma that is meant is "
+                          "written twice)",
+                          kind_name, (int)length, part, there)
+                : err_set(e, -EINVAL,
+                          "what stands behind a comma of %s is no option, name=value; there are "
+                          "%s (a comma that is meant is written twice)",
+                          kind_name, there);
     buf_done(&names);
     return r;
 }

@@ -38,7 +38,8 @@ static void sub_tracking_mark(struct sink *s, const struct told_mark *m)
 }
 
 const struct sink_kind sink_sub_tracking = {
-    .format = {"sub-tracking", ".sub-tracking.csv", "the phases, as code blocks of gpu-tracker"},
+    .format = {"sub-tracking", ".sub-tracking.csv", "the phases, as code blocks of gpu-tracker",
+               "FILE"},
     .begin = sub_tracking_begin,
     .mark = sub_tracking_mark,
 };

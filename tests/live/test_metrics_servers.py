@@ -319,6 +319,11 @@ def test_pushgateway(here, has_http):
         (group,) = json.loads(fetch(url + "/api/v1/metrics"))["data"]
         assert group["labels"]["job"] == "toll" and group["labels"]["run"] == "a/b c"
         assert group["labels"]["instance"]
+        for name in ("..", "."):
+            run_to(here, f"pushgateway:{url}", name)
+        groups = json.loads(fetch(url + "/api/v1/metrics"))["data"]
+        assert {g["labels"]["run"] for g in groups} == {"a/b c", "..", "."}
+        assert all(g["labels"]["instance"] for g in groups)
         r = here.run(JOB, ["-o", f"pushgateway:{url}/metrics/job/mine", "--name", "x"])
         assert r.summary["outputs"][0]["complete"]
         jobs = {g["labels"]["job"] for g in json.loads(fetch(url + "/api/v1/metrics"))["data"]}

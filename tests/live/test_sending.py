@@ -2,6 +2,9 @@
 """Outputs that are sent somewhere: all arrives, whatever the other side does nothing is held up,
 and what is lost is told."""
 import json
+import os
+import signal
+import subprocess
 import time
 
 import pytest
@@ -125,6 +128,25 @@ def test_what_is_tried_again(here, trouble):
     assert output["complete"] and output["retries"] == 2, output
     assert output["failure"]
     assert r.err.count(b"the job goes on") == 1, r.err
+
+
+@pytest.mark.parametrize("trouble", [(504, b"<html>", {}), "close"])
+def test_what_a_server_had_taken(here, trouble):
+    """A proxy lost patience, or the answer was lost: the same samples again are out of order."""
+    answers = [trouble, (400, b"out of order sample", {})]
+    with sinklib.Server(lambda request: answers.pop(0) if answers else (204, b"", {})) as server:
+        r = here.run(["sleep", "0.2"], ["-i", "50ms", "-o", remote_write(server)])
+    (output,) = r.summary["outputs"]
+    assert output["complete"] and output["retries"] == 1 and not output["dropped"]
+
+
+def test_sinks_as_json(here):
+    status, out, err = here.call([here.toll, "sinks", "--json"])
+    kinds = {kind["name"]: kind for kind in json.loads(out)}
+    assert status == 0 and {"csv", "prometheus", "sqlite", "sub-tracking"} <= set(kinds)
+    assert {"every", "grace", "token_file"} <= {o["name"] for o in kinds["prometheus"]["options"]}
+    status, out, err = here.call([here.toll, "sinks"])
+    assert status == 0 and b"(null)" not in out
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 413])
@@ -430,8 +452,9 @@ def test_an_address_that_is_taken(here, endpoint):
     _, port = endpoint
     status, out, err = here.call([here.toll, "run", "-o", f"openmetrics::{port}", "--", "true"])
     assert status == 125 and b"cannot listen at" in err and b"in use" in err
-    status, out, err = here.call([here.toll, "run", "-o", "openmetrics:", "--", "true"])
-    assert status == 125 and b"takes a file, or an address" in err
+    for place in ("", ":99999", ":http"):
+        status, out, err = here.call([here.toll, "run", "-o", "openmetrics:" + place, "--", "true"])
+        assert status == 125 and b"takes a file, or an address" in err
 
 
 # ---- Files that cannot be written ----------------------------------------------------------------
@@ -465,6 +488,34 @@ def test_a_directory_that_is_not_there(here):
                                       "touch", here.path("ran")])
         assert status == 125 and b"cannot write to '/no/such/" in err
     assert not here.path("ran").exists()
+
+
+def test_a_file_of_another_run(here):
+    """Nothing of it is left, also when this one is killed."""
+    path = here.path("run.om")
+    assert here.run(["true"], ["--name", "first", "-o", path]).status == 0
+    assert "# EOF" in path.read_text()
+    with here.popen([here.toll, "run", "-q", "-i", "10ms", "-o", f"{path},every=10ms", "--name",
+                     "second", "--", "sleep", "20"], start_new_session=True) as p:
+        until = time.monotonic() + livelib.GUARD
+        while 'run="second"' not in path.read_text() and time.monotonic() < until:
+            time.sleep(0.01)
+        os.killpg(p.pid, signal.SIGKILL)
+    text = path.read_text()
+    assert 'run="first"' not in text and "# EOF" not in text
+
+
+def test_a_textfile_is_for_others(here):
+    """Whatever the umask, and several may write to the same place."""
+    command = f"umask 077; exec '{here.toll}' run -q -i 5ms -o 'openmetrics:{here.path('x.prom')}," \
+              "every=1ms' --name {} -- sleep 0.4"
+    both = [here.popen(["sh", "-c", command.format(name)], stderr=subprocess.PIPE)
+            for name in "ab"]
+    for p in both:
+        assert p.wait(livelib.GUARD) == 0 and not p.stderr.read()
+        p.stderr.close()
+    assert here.path("x.prom").stat().st_mode & 0o777 == 0o644
+    assert [f.name for f in here.directory.iterdir() if "prom" in f.name] == ["x.prom"]
 
 
 def test_a_file_in_order(here):

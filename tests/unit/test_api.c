@@ -29,6 +29,8 @@ static void test_tables(void **state)
     assert_null(toll_metric_at(n + 1));
     assert_null(toll_metric_at(SIZE_MAX));
     assert_string_equal(toll_format_at(0)->name, "csv");
+    for (const struct toll_format *f = toll_format_at(n = 0); f; f = toll_format_at(++n))
+        assert_true(*f->name && f->suffix && *f->place && *f->help);
     assert_null(toll_format_at(SIZE_MAX));
     assert_string_equal(toll_version(), TOLL_VERSION);
 }

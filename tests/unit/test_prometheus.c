@@ -87,7 +87,11 @@ static void test_mistakes(void **state)
         {"prometheus:http://u:hunter2@/", "takes a URL"},
         {"prometheus:http://h,header=hunter2", "takes 'Name: value'"},
         {"prometheus:http://h,token_file=/no/such/file", "cannot read '/no/such/file'"},
-        {"prometheus:http://h,password_file=/dev/null", "is empty"},
+        {"prometheus:http://h,user=me,password_file=/dev/null", "is empty"},
+        {"prometheus:http://h,password_file=/dev/null", "needs the option user"},
+        {"prometheus:http://h,user=me,token_file=/dev/null", "not both"},
+        {"prometheus:http://me:hunter1,hunter2@h/", "is no option"},
+        {"promotheus:http://me:hunter2@h/", "of 'promotheus:http://…' does not tell a format"},
         {"prometheus:http://h,every=x", "takes a time"},
     };
     struct sample s;

@@ -60,6 +60,8 @@ static void test_mistakes(void **state)
         {"p,evry=1s", "no option 'evry'; there are every, queue"},
         {"p,every", "no option 'every'"}, /* without a value */
         {"p,secret=hunter2", "no option 'secret'"},
+        {"p:half,hunter2@h", "behind a comma of x is no option, name=value; there are every"},
+        {"p:half,hunter2@h=x", "is no option"},
         {"p,every=soon", "the option every of x takes a time such as 500ms"},
         {"p,queue=much", "a size such as"},
         {"p,share=1x", "a number, not '1x'"},
