@@ -149,6 +149,10 @@ int sqlite_open(struct sqlite **ret, const char *path, enum sqlite_mode mode, in
     }
     if (r == 0)
         db->call.busy_timeout(db->handle, busy_ms);
+    /* Where the rest of a file is still in its log, as after a full disk, its header tells of more
+     * than there is; reading it as it lies there, SQLite would call it malformed. */
+    if (r == 0 && mode == SQLITE_MODE_PEEK)
+        r = sqlite_run(db, "PRAGMA writable_schema = ON", e);
     /* It opens anything; what is no database is found out by reading. */
     if (r == 0)
         r = sqlite_run(db, "PRAGMA schema_version", e);

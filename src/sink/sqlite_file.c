@@ -211,6 +211,9 @@ int sqlite_file_prepare(const char *path, bool *ret_made, struct toll_error *e)
     if (r < 0) {
         if (is_new)
             remove_all(path);
+        if (r == -ENOSPC)
+            return err_set(e, r, "cannot write to '%s': the disk is full, its tables do not fit",
+                           path);
         return cannot_write(path, r, e);
     }
     *ret_made = is_new;

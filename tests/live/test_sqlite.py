@@ -287,6 +287,45 @@ def test_disk_that_fills_up(here):
         subprocess.run(["umount", small], check=True)
 
 
+@needs_root
+def test_room_again(here):
+    """What a full disk left in the log is no reason to refuse the file."""
+    small = here.path("small")
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=340k", "none", small],
+                      check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    again = [here.toll, "run", "-q", "-o", f"{small}/x.sqlite", "--", "true"]
+    try:
+        here.call([here.toll, "run", "-q", "-i", "1ms", "--processes", "all", "-o",
+                   f"{small}/x.sqlite,every=20ms", "--", here.helper("burn"), "400", "0", "100",
+                   "7"])
+        data = (small / "x.sqlite").read_bytes()
+        assert int.from_bytes(data[28:32], "big") * 4096 > len(data), "the rest is in the log"
+        subprocess.run(["mount", "-o", "remount,size=8m", small], check=True)
+        assert here.call(again) == (0, b"", b"")
+        assert one(small / "x.sqlite", "SELECT count(*) FROM runs WHERE status = 'exited'") == 1
+        assert one(small / "x.sqlite", "PRAGMA integrity_check") == "ok"
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+@needs_root
+def test_no_room_at_all(here):
+    small = here.path("small")
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", small],
+                      check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        status, _, err = here.call([here.toll, "run", "-q", "-o", f"{small}/x.sqlite", "--", "true"])
+        assert status == 125
+        assert b"x.sqlite': the disk is full, its tables do not fit" in err
+        assert list(small.iterdir()) == []
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
 def test_file_that_vanishes(place):
     status, _, err = place.call(
         [place.toll, "run", "-i", "5ms", "-o", "x.sqlite,every=20ms", "-o", "good.jsonl", "--",
