@@ -21,6 +21,8 @@ import zipfile
 
 TOP = pathlib.Path(__file__).resolve().parents[1]
 SUMMARY = "Tells what a job cost: CPU, memory, storage, network, as exactly as the kernel accounts it"
+# A wheel has no links: this name of the program is a script that becomes it.
+ENTRY_POINTS = "[console_scripts]\ngpu-tracker = toll.__main__:gpu_tracker\n"
 # 1980 is the first year that a zip file knows.
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -85,6 +87,7 @@ def contents(build):
     yield "toll/bin/toll", command, True
     # In the PATH of an environment it is the program itself, which starts in a millisecond.
     yield f"toll-{version()}.data/scripts/toll", command, True
+    yield f"{info}/entry_points.txt", ENTRY_POINTS.encode(), False
     yield f"{info}/LICENSE", (TOP / "LICENSE").read_bytes(), False
     yield f"{info}/METADATA", metadata().encode(), False
     yield f"{info}/WHEEL", wheel_facts().encode(), False

@@ -13,6 +13,7 @@ import toll
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = os.environ["TOLL_BUILD"]
+PACKAGE = TOP / "python/toll"
 SMOKE = pathlib.Path(__file__).with_name("smoke.py")
 VERSIONS = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13"]
 
@@ -62,7 +63,8 @@ def test_name_and_contents(wheel):
     info = f"toll-{toll.__version__}.dist-info"
     for name in ("toll/_toll.abi3.so", "toll/_toll.pyi", "toll/py.typed", "toll/bin/toll"):
         assert name in names
-    assert "toll/compat/resource_tracker.py" in names
+    written = {f"toll/{path.relative_to(PACKAGE)}" for path in PACKAGE.rglob("*.py")}
+    assert "toll/compat/resource_tracker.py" in written and written <= set(names)
     assert {f"{info}/{name}" for name in ("LICENSE", "METADATA", "WHEEL", "RECORD")} <= set(names)
     assert f"toll-{toll.__version__}.data/scripts/toll" in names
 
@@ -129,6 +131,19 @@ def test_pip_installs_it(wheel, tmp_path):
             check=True,
         )
         assert toll.__version__ in done.stdout
+    tracked = subprocess.run(
+        [target / "bin/gpu-tracker", "-e", "true", "--st=0.1", "--tu=seconds"],
+        env=clean(PYTHONPATH=str(target)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Compute time:" in tracked.stdout
+    modules = sorted(path.stem for path in (PACKAGE / "compat").glob("*.py") if path.stem[0] != "_")
+    imports = "; ".join(f"import toll.compat.{name}" for name in modules)
+    subprocess.run(
+        [sys.executable, "-B", "-c", imports], env=clean(PYTHONPATH=str(target)), check=True
+    )
 
 
 def test_a_build_without_the_package_is_told(tmp_path):

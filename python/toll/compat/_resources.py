@@ -186,7 +186,7 @@ class ResourceTracker:
         table = self.get_combined_metrics()
         if not len(table):
             raise RuntimeError("No metrics collected (yet)")
-        return Weighted(table, self.start_time, self.interval).stats(specs)
+        return Weighted(table, self.start_time).stats(specs)
 
     def recommend_resources(self, historical_stats: Sequence[Stats] = ()) -> Dict[str, int]:
         """What to order for the next run, also in the light of statistics of earlier ones."""

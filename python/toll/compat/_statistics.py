@@ -43,10 +43,9 @@ DEFAULT_SPECS = _specs()
 class Weighted:
     """A table whose rows are of unequal length: the first and the last are shorter."""
 
-    def __init__(self, table: TinyDataFrame, start: Optional[float], interval: float) -> None:
+    def __init__(self, table: TinyDataFrame, start: Optional[float]) -> None:
         times = table[TIME]
         self._table = table
-        self._interval = interval
         before = [times[0] if start is None else start, *times]
         self._lengths = [max(0.0, now - then) for then, now in zip(before, times)]
 
@@ -54,7 +53,7 @@ class Weighted:
         return [pair for pair in zip(column, self._lengths) if pair[0] is not None]
 
     def _stat(self, spec: StatSpec) -> Any:
-        """A mean counts every value for as long as it was; what was so for a moment is no peak."""
+        """Of all rows. A mean counts every value for as long as it was."""
         if spec.column == TIME and spec.name == "duration":
             return sum(self._lengths)
         known = self._known(self._table[spec.column])
@@ -63,9 +62,6 @@ class Weighted:
             return None
         if spec.agg in (mean, statistics.mean, statistics.fmean) and total > 0:
             return sum(value * length for value, length in known) / total
-        if spec.agg is max:
-            whole = [pair for pair in known if pair[1] >= self._interval / 2]
-            return max(value for value, _ in whole or known)
         return spec.agg([value for value, _ in known])
 
     def stats(self, specs: Iterable[StatSpec]) -> Stats:

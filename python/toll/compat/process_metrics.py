@@ -12,13 +12,16 @@ Whatever goes wrong is a warning in the log, never an exception.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import os
 import threading
-from typing import Any, Dict, Optional
+import time
+from typing import Any, Dict, List, Optional
 
 from .._dialects import Cell, Translator, dialect_columns
+from .._snapshot import snapshot
 from .._track import track
 from .._tracker import Track
 
@@ -71,6 +74,9 @@ class ProcessMetricsMonitor:
         self._owner = os.getpid()
         # The table's first columns are when and how often, which MLflow is told otherwise.
         self._keys = [c.name for c in dialect_columns(DIALECT) if not c.terms.startswith("@")]
+        self._looks: Optional[Translator] = None
+        with contextlib.suppress(ValueError):  # which start() and collect_once() tell
+            self._look("rss")  # what CPU is counted from
 
     # ---- Life ------------------------------------------------------------------------------------
 
@@ -108,6 +114,7 @@ class ProcessMetricsMonitor:
             _LOG.warning("No active MLflow run found. ProcessMetricsMonitor will not start.")
             return
         try:
+            self._translator(1)  # says what is wrong with an option
             self._track = self._measure().start()
         except (OSError, ValueError, TypeError) as error:
             _LOG.warning("%s. ProcessMetricsMonitor will not start.", error)
@@ -161,14 +168,29 @@ class ProcessMetricsMonitor:
             if key[len(self.prefix) :] in self._keys and isinstance(value, (int, float))
         }
 
+    def _look(self, memory: str) -> List[Dict[str, Cell]]:
+        """A row, at once; none when there is no such process."""
+        self._looks = self._looks or self._translator(1)
+        try:
+            frame = snapshot(
+                self.pid,
+                children=self.children,
+                memory=memory,
+                system=self.max_memory_megabytes is None,
+            )
+        except ProcessLookupError:
+            return []
+        self._looks.tell(elapsed=time.monotonic())
+        return self._looks.rows(frame)
+
     def collect_once(self) -> Dict[str, float]:
-        """The figures of now, without the prefix."""
-        with self._measure() as t:
-            frames = iter(t)
-            translator = self._translator(1)
-            rows = [row for _ in range(2) for row in translator.rows(next(frames))]
+        """The figures of now, without the prefix and without waiting; zeros when there is no such
+        process. CPU is what was used since the call before, the first time since this object was
+        made."""
         cut = len(self.prefix)
-        return {key[cut:]: value for key, value in self._figures(rows[-1]).items()}
+        for row in self._look("pss"):
+            return {key[cut:]: value for key, value in self._figures(row).items()}
+        return dict.fromkeys(self._keys, 0.0)
 
     def publish(self, metrics: Dict[str, float]) -> None:
         """Log figures to the run. One that fails is told, and the next one tried all the same."""

@@ -66,9 +66,7 @@ class _Tracker:
         self.start_time = time.time() if start_time is None else start_time
         self._looks = self._translator()
         self._looks.tell(since=1)
-        self.stats: Row = {}
-        self.diff_stats()
-        self.cycle = 0
+        self.stats = self._row()
         if autostart:
             time.sleep(max(0.0, self.start_time - time.time()))
             self.start_tracking(output_file)
@@ -85,13 +83,17 @@ class _Tracker:
     def _translator(self) -> Translator:
         return Translator(f"{self._dialect},columns={self._columns}")
 
+    def _row(self) -> Row:
+        self._looks.tell(elapsed=time.monotonic())
+        (row,) = self._looks.rows(self._look())
+        return row
+
     def diff_stats(self) -> Row:
         """What was used since the last call, as a row; of a process that has ended nothing is
         known."""
         self.cycle += 1
-        self._looks.tell(elapsed=time.monotonic())
         try:
-            (self.stats,) = self._looks.rows(self._look())
+            self.stats = self._row()
         except ProcessLookupError:
             self.status = "exited"
             columns = dialect_columns(
@@ -143,6 +145,7 @@ class PidTracker(_Tracker):
 
     With `autostart` the call returns when the process has ended; otherwise start_tracking() does
     the same, and diff_stats() is one row at a time. `status` is running or exited.
+    ProcessLookupError when there is no such process to begin with.
     """
 
     _subject = "target"

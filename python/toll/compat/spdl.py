@@ -36,8 +36,8 @@ _ABOUT = """What the processes of a group use: one sample of ProcessGroupStatsMo
 `cpu_percent` is of one core, over the time since the sample before: 200 are two cores; None in the
 first sample. Memory is the sum over the group: RSS counts shared pages once for each process, PSS
 divides them, private memory leaves them out; PSS and private memory are None when the kernel does
-not tell. Disk is storage, network is all interfaces but loopback: totals, and what came since the
-sample before.
+not tell. Disk is storage, network is all interfaces but loopback: totals since monitoring began,
+and for the network also what came since the sample before.
 """
 
 if TYPE_CHECKING:
@@ -96,7 +96,6 @@ class ProcessGroupStatsMonitor:
             memory="pss",
             processes=None,
             system=True,
-            since_start=True,
         )
         tracker.start()
         try:

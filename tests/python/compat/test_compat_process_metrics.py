@@ -183,9 +183,32 @@ def test_the_body_may_raise(mlflow):
 
 
 def test_one_look(mlflow):
-    metrics = ProcessMetricsMonitor(sampling_interval=0.05).collect_once()
+    """At once, whatever the interval; CPU is of the time since the call before."""
+    monitor = ProcessMetricsMonitor(sampling_interval=30)
+    started = time.monotonic()
+    for _ in range(2):
+        used, since = time.process_time(), time.monotonic()
+        burn(0.2)
+        metrics = monitor.collect_once()
+        share = 100 * (time.process_time() - used) / (time.monotonic() - since)
+        assert metrics["cpu_usage_percentage"] == pytest.approx(share, rel=0.3)
+    assert time.monotonic() - started < 15
     assert list(metrics) == KEYS
     assert metrics["num_threads"] >= 1
+
+
+def test_one_look_at_a_process_that_is_not_there():
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    assert ProcessMetricsMonitor(pid=gone.pid).collect_once() == dict.fromkeys(KEYS, 0.0)
+
+
+def test_a_wrong_option_is_told(mlflow, caplog):
+    monitor = ProcessMetricsMonitor(max_cpu_count=-1)
+    monitor.start()
+    assert "max_cpu_count" in caplog.text and monitor.thread is None
+    with pytest.raises(ValueError, match="max_cpu_count"):
+        monitor.collect_once()
 
 
 def test_verbose(mlflow, caplog):

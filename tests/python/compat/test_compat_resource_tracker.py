@@ -91,16 +91,25 @@ def test_integers_are_bare_and_text_is_quoted(of_a_busy_job):
         assert "." in cells[0]
 
 
-def test_a_process_that_is_not_there(tmp_path):
+@pytest.mark.parametrize("tracker", [PidTracker, ProcessTracker, ResourceTracker])
+def test_a_process_that_is_not_there(tracker):
     process = job("")
     process.wait()
+    for start in (True, False):
+        if start or tracker is not ResourceTracker:
+            with pytest.raises(ProcessLookupError, match=f"no process {process.pid}"):
+                tracker(pid=process.pid, interval=0.1, autostart=start)
+
+
+def test_a_process_that_ends_before_it_is_tracked(tmp_path):
+    process = job("input()", stdin=subprocess.PIPE)
+    tracker = PidTracker(pid=process.pid, interval=0.1, autostart=False)
+    process.communicate(b"\n")
     path = tmp_path / "rows.csv"
-    tracker = PidTracker(pid=process.pid, interval=0.1, output_file=str(path))
+    tracker.start_tracking(output_file=str(path))
     assert tracker.status == "exited"
     assert path.read_bytes() == b""
-    looked = PidTracker(pid=process.pid, autostart=False)
-    assert looked.status == "exited"
-    assert set(looked.diff_stats().values()) == {None}
+    assert set(tracker.diff_stats().values()) == {None}
 
 
 def test_children_count_or_not(tmp_path):
@@ -187,7 +196,7 @@ def test_later_columns(tmp_path):
 
 
 def test_a_file_that_cannot_be_made():
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="/nowhere/rows.csv"):
         PidTracker(interval=0.1, output_file="/nowhere/rows.csv")
 
 
@@ -235,11 +244,30 @@ def test_statistics(tracked):
     used = sum(tracked.process_metrics["utime"]) + sum(tracked.process_metrics["stime"])
     # A mean is the total over the time, whatever lengths the rows have.
     assert stats["process_cpu_usage"]["mean"] == pytest.approx(used / wall, rel=0.15)
-    assert stats["process_cpu_usage"]["max"] < 1.3
+    assert max(tracked.process_metrics["cpu_usage"][1:-1]) < 1.3
     assert stats["process_memory_mib"]["max"] > 40
+    for column in ("cpu_usage", "memory_mib"):
+        shown = max(tracked.process_metrics[column])
+        assert stats[f"process_{column}"]["max"] == round(shown, 2)
     assert stats["process_gpu_vram_mib"]["max"] in (0, None) or stats["process_gpu_vram_mib"]["max"] > 0
     only = tracked.stats([StatSpec("system_processes", max)])
     assert list(only) == ["system_processes"] and list(only["system_processes"]) == ["max"]
+
+
+def test_statistics_are_of_all_rows():
+    """Of a last row that is a moment long, too."""
+    now, interval = time.time(), 0.1
+    rows = [{"timestamp": now + interval, "memory_mib": 10.0}]
+    rows.append({"timestamp": now + interval + 0.001, "memory_mib": 90.0})
+    facts = {"pid": 1, "children": True, "interval": interval, "method": None}
+    facts.update(discover_server=False, discover_cloud=False, track_processes=True)
+    facts.update(track_system=False, start_time=now, stop_time=now + interval)
+    kept = {"metadata": facts, "server_info": None, "cloud_info": None, "system_metrics": []}
+    tracker = ResourceTracker.from_snapshot({**kept, "process_metrics": rows})
+    specs = [StatSpec("process_memory_mib", agg) for agg in (statistics.mean, min, max)]
+    found = tracker.stats(specs)["process_memory_mib"]
+    assert (found["min"], found["max"]) == (10, 90)
+    assert 10 < found["mean"] < 12
 
 
 def test_recommendation(tracked):

@@ -103,8 +103,17 @@ def test_several_processes(group):
     # Other programs that share pages come and go.
     assert usage.pss_bytes == pytest.approx(sum(m.pss for m in full), rel=0.1)
     assert usage.private_bytes == pytest.approx(sum(m.uss for m in full), rel=0.1)
-    received = sum(n.bytes_recv for name, n in psutil.net_io_counters(True).items() if name != "lo")
-    assert usage.net_rx_bytes <= received
+
+
+def test_totals_are_of_the_run():
+    """Not since the boot; what came since the record before adds up to them."""
+    seen = collect(3)
+    for way in ("net_rx_bytes", "net_tx_bytes"):
+        totals = [getattr(usage, way) for usage in seen]
+        assert totals[0] < 1 << 20
+        come = [getattr(usage, way + "_delta") for usage in seen]
+        assert [sum(come[: i + 1]) for i in range(len(come))] == totals
+    assert seen[0].disk_write_bytes is None or seen[0].disk_write_bytes < 1 << 20
 
 
 def test_several_groups(group):
