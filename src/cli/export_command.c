@@ -40,7 +40,8 @@ static int add_output(struct wanted *w, const struct settings *s, const char *fi
         out->format = out->format ? out->format : "csv";
         out->flags |= color_is_wanted(out->fd) ? TOLL_OUTPUT_COLOR : 0;
     }
-    if (dialect_has(s, out->format)) {
+    bool is_directory = s->dialect && out->destination && ends_with(out->destination, "/");
+    if (is_directory || dialect_has(s, out->format)) {
         out->dialect = s->dialect;
         w->carries_dialect = true;
     }

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct measured *find_thing(const struct frame *f, enum entity_kind kind, size_t i)
 {
@@ -53,12 +52,13 @@ static double run_fact(const struct run *run, enum dialect_fact fact, size_t tar
                                                         : run->group;
     switch (fact) {
     case FACT_PID: return run->pid ? (double)run->pid : (double)NAN;
-    case FACT_OWN_PID: return (double)getpid();
+    case FACT_OWN_PID: return run->own_pid ? (double)run->own_pid : (double)NAN;
     case FACT_GROUP: return group ? (double)group : (double)NAN;
     case FACT_CPUS: return run->online_cpus ? (double)run->online_cpus : (double)NAN;
-    case FACT_GPUS: return run->gpu_count;
+    case FACT_GPUS:
+        return run->gpus_untold && !run->gpu_count ? (double)NAN : (double)run->gpu_count;
     case FACT_SINCE: return run->since_start;
-    case FACT_HAS_GPUS: return run->gpus;
+    case FACT_HAS_GPUS: return run->gpus || run->gpus_untold;
     default: return (double)NAN;
     }
 }
@@ -164,7 +164,8 @@ static double summary_fact(const void *of, enum dialect_fact fact, size_t target
     case FACT_TIME: return dialect_seconds(s->run->start_real_ns + s->elapsed_ns);
     case FACT_ELAPSED:
     case FACT_INTERVAL: return (double)s->elapsed_ns / 1e9;
-    case FACT_HAS_GPUS: return 0; /* by now they would have shown */
+    case FACT_HAS_GPUS: /* by now they would have shown */
+        return s->run->gpus_untold || s->run->gpu_count;
     default: return run_fact(s->run, fact, target);
     }
 }

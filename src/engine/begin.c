@@ -181,6 +181,8 @@ int begin_replay(struct toll_tracker *t, const char *directory, struct toll_erro
     t->discovery.tracker_pid = 0;
     if (process_reader_init(&t->reader, &t->root, selection_wanted(&t->selection)) < 0)
         return err_set(e, -ENOMEM, "no memory for a replay");
+    t->run.own_pid = 0; /* unless the script tells them */
+    t->run.online_cpus = 0;
     int r = replay_open(t, directory, e);
     if (r == 0)
         r = check_outputs(t, t->whole, e);

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/sized.h"
 #include "engine/export_file.h"
+#include "engine/outputs_open.h"
 #include "record/record_reader.h"
 
 #include <fcntl.h>
@@ -12,8 +13,11 @@
 /* One place to write to. Each run has a sink of its own. */
 struct place {
     struct toll_output output; /* as it was asked for */
-    const char *name;          /* borrowed, for sentences */
+    char *name;                /* owned: the path, or what it is called in a sentence */
+    char *destination;         /* owned: of a kind that opens its place by itself, or NULL */
     struct export_file file;   /* of a destination */
+    bool may_stay_empty;       /* then there is no file */
+    uint64_t pieces;           /* written */
     struct sink *sink;
 };
 
@@ -24,7 +28,7 @@ struct export
     int fd;                     /* the record; -1: the caller's */
     struct record_reader *reader;
     struct place *places; /* owned */
-    size_t place_count;
+    size_t place_count, place_capacity;
     uint64_t run; /* that is being read */
 };
 
@@ -32,25 +36,24 @@ struct export
 
 /* A path becomes a descriptor of a new file, whose format has to be named then. A kind that opens
  * its place by itself is left alone. */
-static int open_place(struct place *p, const struct toll_output *asked, struct toll_error *e)
+static int open_place(struct place *p, struct toll_error *e)
 {
     const struct sink_kind *kind;
-    const char *path;
-    int r = sized_take(&p->output, sizeof p->output, asked, "output", e);
-    p->file.fd = -1;
+    const char *path = p->output.fd == STDOUT_FILENO ? "stdout" : "a descriptor";
+    int r = p->output.destination
+                ? sink_choose(p->output.format, p->output.destination, &kind, &path, e)
+                : 0;
     if (r < 0)
         return r;
-    p->output.size = sizeof p->output;
-    if (!p->output.destination) {
-        p->name = p->output.fd == STDOUT_FILENO ? "stdout" : "a descriptor";
+    p->name = strdup(path);
+    if (!p->name)
+        return err_set(e, -ENOMEM, "no memory for the outputs");
+    if (!p->output.destination)
         return 0;
+    if (kind->open) {
+        p->output.destination = p->destination = strdup(p->output.destination);
+        return p->destination ? 0 : err_set(e, -ENOMEM, "no memory for the outputs");
     }
-    r = sink_choose(p->output.format, p->output.destination, &kind, &path, e);
-    if (r < 0)
-        return r;
-    p->name = path;
-    if (kind->open)
-        return 0;
     r = export_file_open(&p->file, path, e);
     p->output.format = kind->format.name;
     p->output.destination = NULL;
@@ -58,24 +61,54 @@ static int open_place(struct place *p, const struct toll_output *asked, struct t
     return r;
 }
 
+static struct place *add_place(struct export *x)
+{
+    if (x->place_count == x->place_capacity) {
+        size_t capacity = x->place_capacity ? 2 * x->place_capacity : 8;
+        struct place *longer = realloc(x->places, capacity * sizeof *longer);
+        if (!longer)
+            return NULL;
+        x->places = longer;
+        x->place_capacity = capacity;
+    }
+    struct place *p = &x->places[x->place_count++];
+    *p = (struct place){.file.fd = -1};
+    return p;
+}
+
+static int add_output(void *export, const struct toll_output *o, struct toll_error *e)
+{
+    struct place *p = add_place(export);
+    if (!p)
+        return err_set(e, -ENOMEM, "no memory for the outputs");
+    p->output = *o;
+    return open_place(p, e);
+}
+
+static int add_file(void *export, const struct toll_output *o, struct toll_error *e)
+{
+    struct export *x = export;
+    int r = add_output(x, o, e);
+    if (r == 0)
+        x->places[x->place_count - 1].may_stay_empty = true;
+    return r;
+}
+
 static int open_places(struct export *x, struct toll_error *e)
 {
     const struct toll_output *const *asked = x->asked.outputs;
-    size_t count = 0;
-    while (asked && asked[count])
-        count++;
-    if (!count)
+    int r = 0;
+    if (!asked || !asked[0])
         return err_set(e, -EINVAL, "there is no output to write the record to");
-    x->places = calloc(count, sizeof *x->places);
-    if (!x->places)
-        return err_set(e, -ENOMEM, "no memory for the outputs");
-    for (size_t i = 0; i < count; i++) {
-        struct place *p = &x->places[x->place_count++];
-        int r = open_place(p, asked[i], e);
-        if (r < 0)
-            return r;
+    for (; r == 0 && *asked; asked++) {
+        struct toll_output o;
+        r = sized_take(&o, sizeof o, *asked, "output", e);
+        o.size = sizeof o;
+        if (r == 0)
+            r = outputs_is_directory(&o) ? outputs_each_file(&o, add_file, x, e)
+                                         : add_output(x, &o, e);
     }
-    return 0;
+    return r;
 }
 
 static void close_places(struct export *x)
@@ -83,6 +116,8 @@ static void close_places(struct export *x)
     for (size_t i = 0; i < x->place_count; i++) {
         sink_close(x->places[i].sink, false);
         export_file_close(&x->places[i].file);
+        free(x->places[i].name);
+        free(x->places[i].destination);
     }
     free(x->places);
 }
@@ -90,8 +125,11 @@ static void close_places(struct export *x)
 static int commit_places(struct export *x, struct toll_error *e)
 {
     int r = 0;
-    for (size_t i = 0; i < x->place_count && r == 0; i++)
-        r = export_file_commit(&x->places[i].file, e);
+    for (size_t i = 0; i < x->place_count && r == 0; i++) {
+        const struct place *p = &x->places[i];
+        if (!p->may_stay_empty || p->pieces || access(p->name, F_OK) == 0)
+            r = export_file_commit(&x->places[i].file, e);
+    }
     return r;
 }
 
@@ -123,15 +161,33 @@ static void select_metrics(const struct export *x, struct selection *ret)
     selection_narrow(ret, record_reader_selection(x->reader));
 }
 
-/* What is sent by a thread of its own has its grace. */
+/* For what is sent by a thread of its own. It is waited for as long as it goes on; when nothing was
+ * taken in this time it is not worth while. */
+#define NO_PROGRESS_NS (60 * NS_PER_SECOND)
+
+/* A file of a dialect is known by its name. */
+static int begin_run(struct place *p, const struct selection *selection, const struct run *run,
+                     struct toll_error *e)
+{
+    int r = sink_open(&p->sink, &p->output, selection, e);
+    if (r < 0)
+        return r;
+    if (p->sink->dialect)
+        dialect_choice_take_file(p->sink->dialect, p->name);
+    sink_wait_for_room(p->sink, NO_PROGRESS_NS);
+    return sink_check_subject(p->sink, run->command || run->target_count || run->pid, e);
+}
+
 static int end_run(struct place *p, struct toll_error *e)
 {
     struct output_summary came_of_it = {0};
     int r = 0;
     if (p->sink->courier) {
+        sink_flush(p->sink);
         sink_end(p->sink);
         r = sink_wait(p->sink, &came_of_it);
     }
+    p->pieces += p->sink->pieces;
     if (r < 0)
         err_set(e, r, "%llu of %llu samples went to '%s'%s%s",
                 (unsigned long long)came_of_it.delivered, (unsigned long long)came_of_it.samples,
@@ -139,6 +195,15 @@ static int end_run(struct place *p, struct toll_error *e)
     sink_close(p->sink, false);
     p->sink = NULL;
     return r;
+}
+
+static int cannot_write(struct place *p, int error, struct toll_error *e)
+{
+    char why[256];
+    if (!sink_says(p->sink, why, sizeof why))
+        snprintf(why, sizeof why, "%s", strerror(-error));
+    return err_set(e, error, "cannot write to '%s': %s", p->sink->courier ? p->sink->name : p->name,
+                   why);
 }
 
 static int hand_to_all(struct export *x, const struct record_item *item, struct toll_error *e)
@@ -149,13 +214,13 @@ static int hand_to_all(struct export *x, const struct record_item *item, struct 
         struct place *p = &x->places[i];
         int r = 0;
         if (item->kind == RECORD_RUN)
-            r = sink_open(&p->sink, &p->output, &selection, e);
+            r = begin_run(p, &selection, item->run, e);
         if (r < 0)
             return r;
         p->sink->selection = selection;
         r = hand(p, item);
         if (r < 0)
-            return err_set(e, r, "cannot write to '%s': %s", p->name, strerror(-r));
+            return cannot_write(p, r, e);
         if (item->kind == RECORD_SUMMARY && (r = end_run(p, e)) < 0)
             return r;
     }

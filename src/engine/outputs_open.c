@@ -25,24 +25,23 @@ static int add_one(struct toll_tracker *t, const struct toll_output *o, struct t
 }
 
 /* What the dialect has a file of its own for; a file that nothing comes into is not left there. */
-static int add_file(struct toll_tracker *t, const struct toll_output *o,
-                    const struct dialect_table *table, struct toll_error *e)
+static int add_file(void *tracker, const struct toll_output *one, struct toll_error *e)
 {
-    struct buf path = {0};
     struct sink *s;
-    buf_printf(&path, "%s%s", o->destination, table->file);
-    struct toll_output one = *o;
-    one.destination = path.data;
-    one.format = table->format;
-    int r = buf_failed(&path) ? err_set(e, -ENOMEM, "no memory for an output")
-                              : add_one(t, &one, e, &s);
+    int r = add_one(tracker, one, e, &s);
     if (r == 0)
         s->may_stay_empty = true;
-    buf_done(&path);
     return r;
 }
 
-static int add_directory(struct toll_tracker *t, const struct toll_output *o, struct toll_error *e)
+bool outputs_is_directory(const struct toll_output *o)
+{
+    return o->dialect && o->destination && ends_with(o->destination, "/");
+}
+
+int outputs_each_file(const struct toll_output *o,
+                      int (*add)(void *arg, const struct toll_output *one, struct toll_error *e),
+                      void *arg, struct toll_error *e)
 {
     struct dialect_choice choice;
     int r = dialect_choice_parse(&choice, o->dialect, e);
@@ -57,8 +56,15 @@ static int add_directory(struct toll_tracker *t, const struct toll_output *o, st
     else if (mkdir(o->destination, 0777) < 0 && errno != EEXIST)
         r = err_set(e, -errno, "cannot make the directory '%s': %s", o->destination,
                     strerror(errno));
-    for (size_t i = 0; r == 0 && i < d->table_count; i++)
-        r = add_file(t, o, &d->tables[i], e);
+    for (size_t i = 0; r == 0 && i < d->table_count; i++) {
+        struct buf path = {0};
+        struct toll_output one = *o;
+        buf_printf(&path, "%s%s", o->destination, d->tables[i].file);
+        one.destination = path.data;
+        one.format = d->tables[i].format;
+        r = buf_failed(&path) ? err_set(e, -ENOMEM, "no memory for an output") : add(arg, &one, e);
+        buf_done(&path);
+    }
     dialect_choice_done(&choice);
     return r;
 }
@@ -66,7 +72,7 @@ static int add_directory(struct toll_tracker *t, const struct toll_output *o, st
 int outputs_add(struct toll_tracker *t, const struct toll_output *o, struct toll_error *e)
 {
     struct sink *s;
-    if (o->dialect && o->destination && ends_with(o->destination, "/"))
-        return add_directory(t, o, e);
+    if (outputs_is_directory(o))
+        return outputs_each_file(o, add_file, t, e);
     return add_one(t, o, e, &s);
 }

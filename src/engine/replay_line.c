@@ -239,7 +239,7 @@ int replay_line_fact(struct toll_tracker *t, const char *word, struct scan *line
     if (strcmp(word, "cpus") == 0)
         run->cpus = (unsigned)number;
     else if (strcmp(word, "tracker") == 0)
-        t->discovery.tracker_pid = (pid_t)number;
+        t->discovery.tracker_pid = run->own_pid = (pid_t)number;
     else if (strcmp(word, "main") == 0)
         t->launched.pid = run->pid = (pid_t)number;
     else

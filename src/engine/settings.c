@@ -62,6 +62,7 @@ static void describe_machine(struct run *run)
         snprintf(run->host, sizeof run->host, "%s", u.nodename);
         snprintf(run->kernel, sizeof run->kernel, "%s", u.release);
     }
+    run->own_pid = getpid();
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     run->online_cpus = online > 0 ? (unsigned)online : 0;
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)

@@ -62,16 +62,21 @@ static void read_targets(struct reading *r)
     json_in_array(j);
     while (json_in_item(j)) {
         const char *name = "", *what = "";
+        pid_t group = 0;
         json_in_object(j);
         while (json_in_key(j, &key))
             if (json_in_is(&key, "name"))
                 name = read_kept(r);
             else if (json_in_is(&key, "what"))
                 what = read_kept(r);
+            else if (json_in_is(&key, "group"))
+                read_pid(j, &group);
             else
                 reading_skip(r, &key);
         if (run_add_target(&r->run, name, what) < 0)
             r->no_memory = true;
+        else
+            r->run.targets[r->run.target_count - 1].group = group;
         if (r->run.target_count > 64) /* as many as there are bits */
             json_in_fail(j);
     }
@@ -97,11 +102,37 @@ static void read_schema(struct reading *r)
     json_in_fail(&r->json);
 }
 
+static void read_count(struct json_in *j, unsigned *ret)
+{
+    uint64_t count = *ret;
+    read_u64(j, &count);
+    *ret = (unsigned)min_u64(count, UINT32_MAX);
+}
+
+/* What only some formats need; records of before have none of it. */
+static bool read_detail(struct reading *r, const struct scan *key)
+{
+    struct json_in *j = &r->json;
+    struct run *run = &r->run;
+    if (json_in_is(key, "unix_seconds"))
+        read_seconds(j, &r->exact_start_ns);
+    else if (json_in_is(key, "toll_pid"))
+        read_pid(j, &run->own_pid);
+    else if (json_in_is(key, "group"))
+        read_pid(j, &run->group);
+    else if (json_in_is(key, "online_cpus"))
+        read_count(j, &run->online_cpus);
+    else if (json_in_is(key, "reads_gpus"))
+        run->gpus_untold = !json_in_bool(j, &run->gpus);
+    else
+        return false;
+    return true;
+}
+
 static void read_member(struct reading *r, const struct scan *key)
 {
     struct json_in *j = &r->json;
     struct run *run = &r->run;
-    uint64_t cpus = 0;
     bool children;
     if (json_in_is(key, "schema"))
         read_schema(r);
@@ -122,8 +153,8 @@ static void read_member(struct reading *r, const struct scan *key)
         read_name(j, run->host, sizeof run->host);
     else if (json_in_is(key, "kernel"))
         read_name(j, run->kernel, sizeof run->kernel);
-    else if (json_in_is(key, "cpus") && read_u64(j, &cpus))
-        run->cpus = (unsigned)min_u64(cpus, UINT32_MAX);
+    else if (json_in_is(key, "cpus"))
+        read_count(j, &run->cpus);
     else if (json_in_is(key, "pid"))
         read_pid(j, &run->pid);
     else if (json_in_is(key, "start"))
@@ -138,7 +169,7 @@ static void read_member(struct reading *r, const struct scan *key)
         read_targets(r);
     else if (json_in_is(key, "type"))
         json_in_skip(j);
-    else
+    else if (!read_detail(r, key))
         reading_skip(r, key);
 }
 
@@ -171,11 +202,15 @@ bool read_run(struct reading *r)
 {
     struct json_in *j = &r->json;
     struct scan key;
+    r->run.gpus_untold = true;
+    r->exact_start_ns = 0;
     json_in_object(j);
     while (json_in_key(j, &key))
         read_member(r, &key);
     if (!json_in_end(j) || !r->has_schema)
         return false;
+    if (r->exact_start_ns)
+        r->run.start_real_ns = r->exact_start_ns;
     choose_metrics(r);
     r->no_memory |= summary_init(&r->summary, &r->run) < 0;
     if (r->run.target_count > 1)

@@ -150,17 +150,22 @@ static void read_member(struct reading *r, const struct scan *key)
 {
     struct json_in *j = &r->json;
     struct frame *f = &r->frame;
+    uint64_t gpus = 0;
     int kind;
     if (json_in_is(key, "tick"))
         read_u64(j, &f->tick);
     else if (json_in_is(key, "time"))
         read_utc(j, &f->real_ns);
+    else if (json_in_is(key, "unix_seconds"))
+        read_seconds(j, &r->exact_ns);
     else if (json_in_is(key, "elapsed_seconds"))
         read_seconds(j, &f->elapsed_ns);
     else if (json_in_is(key, "interval_seconds"))
         read_seconds(j, &f->interval_ns);
     else if (json_in_is(key, "last"))
         json_in_bool(j, &f->last);
+    else if (json_in_is(key, "gpu_count") && read_u64(j, &gpus))
+        r->run.gpu_count = (unsigned)min_u64(gpus, UINT32_MAX);
     else if (json_in_is(key, "target"))
         read_whole(r);
     else if (json_in_is(key, "targets"))
@@ -185,6 +190,7 @@ bool read_sample(struct reading *r)
     struct arena arena = f->arena;
     arena_empty(&arena);
     *f = (struct frame){.arena = arena};
+    r->exact_ns = 0;
     r->machine.count = 0;
     r->things.expected = 0;
     row_init(&r->self, ENTITY_SELF);
@@ -194,6 +200,8 @@ bool read_sample(struct reading *r)
         read_member(r, &key);
     if (!json_in_end(j))
         return false;
+    if (r->exact_ns)
+        f->real_ns = r->exact_ns;
     f->machine = r->machine.items;
     f->machine_count = r->machine.count;
     f->mono_ns = sum_u64(NS_PER_SECOND, f->elapsed_ns); /* never 0, which is no time */

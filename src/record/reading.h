@@ -30,7 +30,9 @@ struct reading {
 
     struct run run;
     struct selection selection; /* what the record has, as far as it was read */
-    const char *left_out; /* metrics of the machine, in kept; NULL: none */
+    const char *left_out;       /* metrics of the machine, in kept; NULL: none */
+    uint64_t exact_start_ns;    /* of the day, in full; 0: not told … */
+    uint64_t exact_ns;          /* … nor of the sample */
     struct things things;
 
     struct frame frame;

@@ -41,6 +41,9 @@ struct courier {
     struct node *spare;
     unsigned spare_count;
 
+    uint64_t no_progress_ns; /* whoever puts waits for room, but no longer; 0: it never waits */
+    bool is_awaited;         /* … and does: nothing is gathered */
+
     bool is_ending, has_ended;
     _Atomic uint64_t until_ns; /* when time is up */
     struct courier_counts counts;
@@ -139,12 +142,35 @@ static void append(struct courier *c, struct node *n, const struct piece *p)
         pthread_cond_broadcast(&c->changed);
 }
 
+/* Until so much may be added, whatever it is to an empty queue. */
+static bool wait_for_room(struct courier *c, size_t size)
+{
+    while (c->is_started && !c->is_ending && c->first &&
+           c->waiting_bytes + size > c->plan.queue_bytes) {
+        size_t before = c->waiting_bytes;
+        c->is_awaited = true;
+        pthread_cond_broadcast(&c->changed);
+        uint64_t until = sum_u64(clock_mono(NULL), c->no_progress_ns);
+        while (c->waiting_bytes == before && wait_for(&c->changed, &c->lock, until))
+            ;
+        c->is_awaited = false;
+        if (c->waiting_bytes == before)
+            return false;
+    }
+    return true;
+}
+
 int courier_put(struct courier *c, const struct piece *p)
 {
     bool has_dropped = false;
     pthread_mutex_lock(&c->lock);
+    if (c->no_progress_ns && !wait_for_room(c, sizeof(struct node) + p->length)) {
+        pthread_mutex_unlock(&c->lock);
+        return -ETIMEDOUT;
+    }
     c->counts.taken += p->samples;
-    bool fits = !c->is_ending && make_room(c, p, &has_dropped);
+    bool fits = !c->is_ending &&
+                ((c->no_progress_ns && !c->first) || make_room(c, p, &has_dropped));
     struct node *n = fits ? make_node(c, p->length) : NULL;
     if (n) {
         append(c, n, p);
@@ -172,7 +198,7 @@ static bool wait_for_pieces(struct courier *c)
             continue;
         }
         uint64_t at = sum_u64(c->first->put_ns, c->plan.gather_ns);
-        if (c->waiting_bytes >= c->plan.batch_bytes || clock_mono(NULL) >= at)
+        if (c->is_awaited || c->waiting_bytes >= c->plan.batch_bytes || clock_mono(NULL) >= at)
             return true;
         wait_for(&c->changed, &c->lock, at);
     }
@@ -198,6 +224,8 @@ static struct batch take_batch(struct courier *c)
     *link = NULL;
     if (!c->first)
         c->behind_last = &c->first;
+    if (c->is_awaited)
+        pthread_cond_broadcast(&c->changed);
     return b;
 }
 
@@ -388,6 +416,19 @@ int courier_start(struct courier *c)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return r;
+}
+
+void courier_wait_for_room(struct courier *c, uint64_t no_progress_ns)
+{
+    c->no_progress_ns = no_progress_ns;
+}
+
+void courier_flush(struct courier *c)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->no_progress_ns)
+        wait_for_room(c, c->plan.queue_bytes);
+    pthread_mutex_unlock(&c->lock);
 }
 
 void courier_end(struct courier *c, uint64_t grace_ns)

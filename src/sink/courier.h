@@ -86,8 +86,16 @@ struct courier_counts {
 int courier_new(struct courier **ret, const struct courier_plan *plan);
 int courier_start(struct courier *c);
 
-/* Copies the piece. 0, -ENOBUFS when this or an older one had to be dropped, -ENOMEM. */
+/* Before the start: putting waits for room from now on, instead of dropping what is old, unless
+ * nothing was taken off the queue in that time. Not for whoever measures. */
+void courier_wait_for_room(struct courier *c, uint64_t no_progress_ns);
+
+/* Copies the piece. 0, -ENOBUFS when this or an older one had to be dropped, -ENOMEM; -ETIMEDOUT
+ * when it was waited for room in vain. */
 int courier_put(struct courier *c, const struct piece *p);
+
+/* Waits in the same way until the queue is empty. */
+void courier_flush(struct courier *c);
 
 /* No more pieces come: what is there has so much time left. Does not wait. */
 void courier_end(struct courier *c, uint64_t grace_ns);

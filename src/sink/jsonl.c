@@ -45,6 +45,7 @@ static void jsonl_begin(struct sink *s, const struct run *run)
     line_begin(&j, s, "run");
     json_put_string(&j, "schema", RECORD_SCHEMA);
     record_json_run(&j, run);
+    record_json_run_details(&j, run);
     add_left_out(&j, s, run);
     line_end(&j, s);
 }
@@ -131,10 +132,13 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
     line_begin(&j, s, "sample");
     json_put_u64(&j, "tick", f->tick);
     json_put_utc(&j, "time", f->real_ns);
+    json_put_seconds(&j, "unix_seconds", f->real_ns);
     json_put_seconds(&j, "elapsed_seconds", f->elapsed_ns);
     json_put_seconds(&j, "interval_seconds", f->interval_ns);
     if (f->last)
         json_put_bool(&j, "last", true);
+    if (s->run && s->run->gpu_count)
+        json_put_u64(&j, "gpu_count", s->run->gpu_count);
     if (f->target[PART_COMBINED].row) {
         json_key(&j, "target");
         json_object(&j);

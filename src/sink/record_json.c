@@ -57,9 +57,24 @@ void record_json_run(struct json_out *j, const struct run *run)
         json_object(j);
         json_put_string(j, "name", run->targets[i].name);
         json_put_string(j, "what", run->targets[i].what);
+        if (run->targets[i].group)
+            json_put_i64(j, "group", run->targets[i].group);
         json_object_end(j);
     }
     json_array_end(j);
+}
+
+void record_json_run_details(struct json_out *j, const struct run *run)
+{
+    json_put_seconds(j, "unix_seconds", run->start_real_ns);
+    if (run->own_pid)
+        json_put_i64(j, "toll_pid", run->own_pid);
+    if (run->group)
+        json_put_i64(j, "group", run->group);
+    if (run->online_cpus)
+        json_put_u64(j, "online_cpus", run->online_cpus);
+    if (!run->gpus_untold)
+        json_put_bool(j, "reads_gpus", run->gpus);
 }
 
 void record_json_entity(struct json_out *j, const struct entity *e)

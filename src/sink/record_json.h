@@ -7,6 +7,9 @@
 /* "name":…, "command":…, … of a run, as members of the object that is open. */
 void record_json_run(struct json_out *j, const struct run *run);
 
+/* … and what only those need who write other formats of it later. */
+void record_json_run_details(struct json_out *j, const struct run *run);
+
 /* "name" and the labels of a thing, as members of the object that is open. */
 void record_json_entity(struct json_out *j, const struct entity *e);
 

@@ -487,6 +487,18 @@ int sink_summary(struct sink *s, const struct summary *summary)
 
 /* ---- Couriers -------------------------------------------------------------------------------- */
 
+void sink_wait_for_room(struct sink *s, uint64_t no_progress_ns)
+{
+    if (s->courier)
+        courier_wait_for_room(s->courier, no_progress_ns);
+}
+
+void sink_flush(struct sink *s)
+{
+    if (s->courier)
+        courier_flush(s->courier);
+}
+
 void sink_end(struct sink *s)
 {
     if (s->courier)

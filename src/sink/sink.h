@@ -131,6 +131,13 @@ int sink_open_file(struct sink *s, const char *path, struct toll_error *e);
 /* Whether the path is the file it writes to. */
 bool sink_writes_to(const struct sink *s, const char *path);
 
+/* For those who have time, before the beginning: what is sent waits for room instead of being
+ * dropped, as long as something is taken in that time; -ETIMEDOUT then. */
+void sink_wait_for_room(struct sink *s, uint64_t no_progress_ns);
+
+/* … until all is taken. */
+void sink_flush(struct sink *s);
+
 /* Accepts NULL. discard: remove a file that was made for nothing. */
 void sink_close(struct sink *s, bool discard);
 

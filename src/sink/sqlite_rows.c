@@ -21,6 +21,7 @@ void sqlite_rows_run(struct buf *b, const struct run *run)
     size_t began = sqlite_tape_json(b, &j);
     json_object(&j);
     record_json_run(&j, run);
+    record_json_run_details(&j, run);
     json_object_end(&j);
     sqlite_tape_json_end(b, began);
 }

@@ -21,6 +21,7 @@ struct run {
     char kernel[65];
     unsigned cpus;              /* that may be used … */
     unsigned online_cpus;       /* … and that the machine has; 0: not known */
+    pid_t own_pid;              /* of the toll that measured; 0: not known */
     pid_t pid;                  /* of the main process, 0: there is none … */
     pid_t group;                /* … and its process group; of a group: that; 0: not known */
     struct run_target *targets; /* owned; what was attached to, none for a command */
@@ -30,6 +31,7 @@ struct run {
     bool network;       /* … and the network of the target */
     bool gpus;          /* GPUs are read, whether or not they have answered yet … */
     unsigned gpu_count; /* … and how many the machine has, as far as they have; chosen or not */
+    bool gpus_untold;   /* of a record that does not tell whether they were */
     uint64_t start_real_ns;
     uint64_t interval_ns; /* 0 = auto */
     bool no_children;

@@ -129,6 +129,8 @@ def compare_sample(run, row, line):
     [day] = run.db.execute("SELECT time FROM timeline WHERE run = ? AND elapsed_seconds = ?",
                            (run.number, row["elapsed_ns"] / 1e9)).fetchall()
     assert day["time"] == line.pop("time")
+    assert Decimal(row["time_ns"]) / NANO == line.pop("unix_seconds")
+    line.pop("gpu_count", None)
     rows = run.of_tick("target_samples", tick)
     compare_parts(run, rows, line.pop("target", {}), "", tick)
     for target in line.pop("targets", []):

@@ -71,6 +71,7 @@ static void test_jsonl(void **state)
     char expected[2048];
     sample_make(&s, NULL);
     s.run.group = 77;
+    s.run.own_pid = 4242;
     struct sink *sink = open_sink(&s, "x.jsonl", "spdl");
     at(&s, 500);
     put(&s, process_cpu_seconds, NS_PER_SECOND);
@@ -87,7 +88,7 @@ static void test_jsonl(void **state)
     snprintf(expected, sizeof expected,
              "{\"timestamp\":1731000000.623,\"pid\":%d,\"pgid\":77,\"cpu_percent\":null,%s"
              "{\"timestamp\":1731000001.623,\"pid\":%d,\"pgid\":77,\"cpu_percent\":200.0,%s",
-             (int)getpid(), rest, (int)getpid(), rest);
+             4242, rest, 4242, rest);
     sample_expect(&s, sink, "x.jsonl", expected);
     sample_remove(&s);
 }

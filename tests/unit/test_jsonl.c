@@ -15,7 +15,8 @@ static void test_a_sample(void **state)
     s.frame.process_count = 1;
     assert_int_equal(sink_frame(sink, &s.frame), 0);
     sample_expect(&s, sink, "x.jsonl",
-                  "{\"type\":\"sample\",\"tick\":7,\"time\":\"2024-11-07T17:20:00.123Z\",\"elapsed_"
+                  "{\"type\":\"sample\",\"tick\":7,\"time\":\"2024-11-07T17:20:00.123Z\","
+                  "\"unix_seconds\":1731000000.123,\"elapsed_"
                   "seconds\":1.5,"
                   "\"interval_seconds\":0.01,\"target\":{"
                   "\"combined\":{\"cpu_seconds\":2.5,\"memory_rss_bytes\":null},"

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""toll export --dialect: from a record the same bytes as were written while the run was measured."""
+
+import json
+import re
+
+import pytest
+
+import recorded
+from test_export import toll
+
+# A name, and what is replayed; a name of a file where the dialect gives it one.
+WRITTEN = {
+    "resource-tracker.csv": ("this-machine", "resource-tracker"),
+    "resource-tracker-2.csv": ("this-machine", "resource-tracker,columns=v2"),
+    "resource-tracker-vm.csv": ("machine-vm", "resource-tracker"),
+    "resource-tracker-server.csv": ("machine-server", "resource-tracker,columns=v2"),
+    "resource-tracker-combined.csv": ("limits-cgroup2", "resource-tracker,columns=combined"),
+    "gpu-tracker.json": ("this-machine", "gpu-tracker"),
+    "gpu-tracker-limits.json": ("limits-cgroup2", "gpu-tracker,ram_unit=bytes"),
+    "gpu-tracker.txt": ("this-machine", "gpu-tracker,ram_unit=megabytes,time_unit=seconds"),
+    "gpu-tracker.csv": ("this-machine", "gpu-tracker"),
+    "marks.csv": ("marks", "gpu-tracker"),
+    "marks.sub-tracking.csv": ("marks", None),
+    "spdl.jsonl": ("attach-groups", "spdl"),
+    "spdl-one.jsonl": ("this-machine", "spdl"),
+    "process-metrics.jsonl": ("this-machine", "process-metrics,max_memory_megabytes=512"),
+    "process-metrics-3.jsonl": ("this-machine", "process-metrics,samples=3"),
+    "run_log.jsonl": ("marks", "sweep"),
+    "cpu_metrics.csv": ("machine-vm", "sweep"),
+    "hw_metrics.csv": ("machine-server", "sweep"),
+}
+
+
+def spoken(dialect):
+    return ["--dialect", dialect] if dialect else []
+
+
+def live(tmp_path, run, dialect, file):
+    """What is written while the run goes, and its record. Where both are .jsonl it goes twice."""
+    record, source = tmp_path / "record.jsonl", recorded.fixture_of(run)
+    words = ["replay", "-q", *spoken(dialect), "-o", file]
+    both = file.suffix != ".jsonl" and dialect != "sweep"
+    done = toll(*words, *(["-o", record] if both else []), source)
+    assert (done.returncode, done.stderr) == (0, b"")
+    if not both:
+        assert toll("replay", "-q", "-o", record, source).returncode == 0
+    return record
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_every_dialect_again(name, tmp_path):
+    run, dialect = WRITTEN[name]
+    (tmp_path / "again").mkdir()
+    record = live(tmp_path, run, dialect, tmp_path / name)
+    done = toll("export", record, *spoken(dialect), "-o", tmp_path / "again" / name)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "again" / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+@pytest.mark.parametrize("run", ["marks", "machine-vm"])
+def test_a_directory_of_a_sweep(run, tmp_path):
+    source, record = recorded.fixture_of(run), tmp_path / "record.jsonl"
+    assert toll("replay", "-q", "-o", record, source).returncode == 0
+    for words in (["replay", "-q", source], ["export", record]):
+        into = tmp_path / words[0]
+        done = toll(*words, "--dialect", "sweep", "-o", f"{into}/")
+        assert (done.returncode, done.stderr) == (0, b""), words
+    found, again = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+                    for name in ("replay", "export"))
+    assert found and again == found
+
+
+def test_what_a_record_does_not_tell_is_unknown(tmp_path):
+    """Records of before have nothing of toll's pid, groups, CPUs and GPUs."""
+    record = live(tmp_path, "attach-groups", "spdl", tmp_path / "live.jsonl")
+    bare = []
+    for line in map(json.loads, record.read_text().splitlines()):
+        for key in ("unix_seconds", "toll_pid", "group", "online_cpus", "reads_gpus"):
+            line.pop(key, None)
+        for target in line.get("attached_to", []):
+            target.pop("group", None)
+        bare.append(json.dumps(line))
+    text = "\n".join(bare).encode() + b"\n"
+    whole, rows = ([json.loads(line) for line in lines.splitlines()] for lines in (
+        (tmp_path / "live.jsonl").read_bytes(),
+        toll("export", "-", "--dialect", "spdl", "-f", "jsonl", stdin=text).stdout))
+    assert len(rows) == len(whole) and {row["pgid"] for row in whole} != {None}
+    for row, told in zip(rows, whole):
+        assert row["pid"] is None and row["pgid"] is None
+        assert abs(row.pop("timestamp") - told.pop("timestamp")) <= 0.001
+        assert {**row, "pid": 0, "pgid": 0} == {**told, "pid": 0, "pgid": 0}
+    text = toll("export", "-", "--dialect", "gpu-tracker", "-f", "json", stdin=text).stdout
+    assert json.loads(text)["gpu_utilization"]["system_gpu_count"] is None
+
+
+def test_the_pid_is_that_of_the_toll_that_measured(tmp_path):
+    """… which a replay is told by its script, not that of the one that exports."""
+    record = live(tmp_path, "marks", "spdl", tmp_path / "live.jsonl")
+    script = (recorded.fixture_of("marks") / "script").read_text()
+    [pid] = re.findall(r"^tracker (\d+)$", script, re.M)
+    assert json.loads(record.read_text().splitlines()[0])["toll_pid"] == int(pid)
+    rows = toll("export", record, "--dialect", "spdl", "-f", "jsonl").stdout.splitlines()
+    assert {json.loads(row)["pid"] for row in rows} == {int(pid)}
