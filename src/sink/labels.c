@@ -84,7 +84,7 @@ void labels_add_run(struct labels *l, const struct run *run)
     labels_add(l, "instance", run->host);
     if (rank_find(rank, sizeof rank))
         labels_add(l, "rank", rank);
-    for (char **label = run->labels; label && *label; label++) {
+    for (char **label = run->labels; label && *label && l->count < LABELS_OF_RUN_AT_MOST; label++) {
         const char *equals = strchr(*label, '=');
         char *name = equals ? strndup(*label, (size_t)(equals - *label)) : NULL;
         if (name)

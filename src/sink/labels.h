@@ -6,7 +6,8 @@
 #include "base/buf.h"
 #include "summary/run_facts.h"
 
-enum { LABELS_AT_MOST = 32 };
+/* Room for what a thing is stays: a series without it would be another one's. */
+enum { LABELS_AT_MOST = 128, LABELS_OF_RUN_AT_MOST = LABELS_AT_MOST - 16 };
 
 struct labels {
     struct {

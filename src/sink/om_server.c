@@ -5,9 +5,11 @@
 #include "base/err.h"
 #include "base/scan.h"
 #include "base/wait.h"
+#include "sink/om_request.h"
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -22,6 +24,7 @@
 #define ANSWER_NS  (10 * NS_PER_SECOND)
 
 enum { CLIENTS = 8, REQUEST_BYTES = 4096, BACKLOG = 16, STACK_BYTES = 256 * 1024 };
+enum { PAUSE_US = 100 * 1000 };
 
 struct client {
     int fd; /* -1: nobody */
@@ -34,6 +37,7 @@ struct client {
 
 struct om_server {
     int fd, stop;
+    bool is_local; /* it listens on loopback */
     om_server_text *text;
     void *arg;
     pthread_t thread;
@@ -106,15 +110,6 @@ static void leave(struct client *c)
     c->asked = c->sent = 0;
 }
 
-/* The value of Accept names it, as Prometheus writes it. */
-static bool wants_openmetrics(const char *request)
-{
-    const char *accept = strcasestr(request, "\naccept:");
-    const char *end = accept ? strchr(accept + 1, '\n') : NULL;
-    const char *name = accept ? strcasestr(accept, "application/openmetrics-text") : NULL;
-    return name && (!end || name < end);
-}
-
 static void answer(struct client *c, const char *status, const char *type, const char *more,
                    const struct buf *body, bool with_body)
 {
@@ -135,35 +130,29 @@ static void refuse(struct client *c, const char *status, const char *more)
     buf_done(&body);
 }
 
-/* "GET /metrics HTTP/1.1", a query may follow the path. */
-static void respond(struct om_server *s, struct client *c)
+static void serve_text(struct om_server *s, struct client *c, const struct om_request *q)
 {
-    bool is_head = strncmp(c->request, "HEAD ", 5) == 0;
-    const char *path = c->request + (is_head ? 5 : 4);
-    if (!is_head && strncmp(c->request, "GET ", 4) != 0) {
-        refuse(c, "405 Method Not Allowed", "Allow: GET, HEAD\r\n");
-        return;
-    }
-    size_t length = strcspn(path, " \r\n");
-    if (strncmp(path + length, " HTTP/1.", 8) != 0) {
-        refuse(c, "400 Bad Request", "");
-        return;
-    }
-    size_t name = strcspn(path, "? ");
-    if (name != 8 || strncmp(path, "/metrics", name) != 0) {
-        refuse(c, "404 Not Found", "");
-        return;
-    }
-    bool open = wants_openmetrics(c->request);
     struct buf body = {0};
-    s->text(s->arg, open, &body);
+    s->text(s->arg, q->wants_openmetrics, &body);
     answer(c, "200 OK",
-           open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                : "text/plain; version=0.0.4; charset=utf-8",
-           "", &body, !is_head);
+           q->wants_openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                : "text/plain; version=0.0.4; charset=utf-8",
+           "", &body, !q->is_head);
     c->answer.failed |= buf_failed(&body);
     buf_done(&body);
     atomic_fetch_add(&s->scrapes, 1);
+}
+
+static void respond(struct om_server *s, struct client *c)
+{
+    struct om_request q;
+    switch (om_request_read(c->request, s->is_local, &q)) {
+    case OM_SERVE: serve_text(s, c, &q); break;
+    case OM_BAD: refuse(c, "400 Bad Request", ""); break;
+    case OM_METHOD: refuse(c, "405 Method Not Allowed", "Allow: GET, HEAD\r\n"); break;
+    case OM_PATH: refuse(c, "404 Not Found", ""); break;
+    case OM_HOST: refuse(c, "421 Misdirected Request", ""); break;
+    }
 }
 
 static void receive(struct om_server *s, struct client *c)
@@ -178,7 +167,7 @@ static void receive(struct om_server *s, struct client *c)
     c->request[c->asked] = '\0';
     if (strlen(c->request) < c->asked)
         refuse(c, "400 Bad Request", "");
-    else if (strstr(c->request, "\r\n\r\n") || strstr(c->request, "\n\n"))
+    else if (om_request_is_whole(c->request))
         respond(s, c);
     else if (c->asked == sizeof c->request - 1)
         refuse(c, "431 Request Header Fields Too Large", "");
@@ -209,8 +198,11 @@ static void meet(struct om_server *s)
         if (c->fd >= 0)
             continue;
         c->fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (c->fd < 0)
+        if (c->fd < 0) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+                usleep(PAUSE_US); /* they stay at the door: not as fast as we can */
             return;
+        }
         c->until_ns = clock_mono(NULL) + REQUEST_NS;
     }
 }
@@ -262,12 +254,28 @@ static void *serve(void *arg)
     return NULL;
 }
 
+static bool is_loopback(int fd)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } a;
+    socklen_t size = sizeof a;
+    if (getsockname(fd, &a.any, &size) < 0)
+        return false;
+    return a.any.sa_family == AF_INET
+               ? ntohl(a.four.sin_addr.s_addr) >> 24 == 127
+               : a.any.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a.six.sin6_addr);
+}
+
 int om_server_start(struct om_server **ret, int fd, om_server_text *text, void *arg)
 {
     struct om_server *s = calloc(1, sizeof *s);
     if (!s)
         return -ENOMEM;
     s->fd = fd;
+    s->is_local = is_loopback(fd);
     s->text = text;
     s->arg = arg;
     for (size_t i = 0; i < CLIENTS; i++)

@@ -209,7 +209,7 @@ int sqlite_file_prepare(const char *path, bool *ret_made, struct toll_error *e)
         r = make(db, is_new, e);
     sqlite_close(db);
     if (r < 0) {
-        if (is_new)
+        if (is_new && r != -EBUSY) /* then somebody else is making it */
             remove_all(path);
         if (r == -ENOSPC)
             return err_set(e, r, "cannot write to '%s': the disk is full, its tables do not fit",

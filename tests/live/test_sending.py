@@ -395,7 +395,7 @@ def endpoint(here):
 
 def test_endpoint_answers(endpoint):
     _, port = endpoint
-    ask = b"GET /metrics HTTP/1.1\r\nHost: x\r\n"
+    ask = b"GET /metrics HTTP/1.1\r\nHost: localhost:%d\r\n" % port
     head, body = raw(port, ask + b"\r\n").split(b"\r\n\r\n", 1)
     assert head.startswith(b"HTTP/1.1 200 OK") and b"text/plain; version=0.0.4" in head
     assert int(head.split(b"Content-Length: ")[1].split()[0]) == len(body)
@@ -414,6 +414,7 @@ def test_endpoint_answers(endpoint):
     (b"GET /metricsx HTTP/1.1\r\n\r\n", b"404"), (b"GET /metrics\r\n\r\n", b"400"),
     (b"\0\0\0\0", b"400"), (b"\x16\x03\x01\x02\x00\x01\x00\xff\r\n\r\n", b"400"),
     (b"GET /metrics HTTP/1.1\r\nX: " + b"y" * 5000, b"431"),
+    (b"GET /metrics HTTP/1.1\r\nHost: rebound.example.org:9464\r\n\r\n", b"421"),
     (b"\r\n\r\n", b"405"), (b"GET ", b"")])
 def test_endpoint_refuses_nonsense(endpoint, request_, status):
     p, port = endpoint

@@ -3,6 +3,8 @@
 
 #include "unit.h"
 
+#include <stdio.h>
+
 static void test_names_and_values(void **state)
 {
     struct labels l = {0};
@@ -24,8 +26,11 @@ static void test_names_and_values(void **state)
         assert_string_equal(l.items[i].value, expected[i][1]);
     }
     assert_false(l.failed);
-    for (unsigned i = 0; i < 2 * LABELS_AT_MOST; i++)
-        labels_add(&l, (char[]){'k', (char)('A' + i), 0}, "x");
+    for (unsigned i = 0; i < 2 * LABELS_AT_MOST; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "k%u", i);
+        labels_add(&l, key, "x");
+    }
     assert_int_equal(l.count, LABELS_AT_MOST);
     assert_true(l.failed);
     labels_done(&l);
@@ -52,11 +57,32 @@ static void test_of_a_run(void **state)
     labels_done(&l);
 }
 
+/* Those of the user are cut short, so that what a series is of still fits. */
+static void test_too_many(void **state)
+{
+    enum { MANY = 2 * LABELS_AT_MOST };
+    static char texts[MANY][16];
+    char *labels[MANY + 1] = {0};
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(texts[i], sizeof texts[i], "a%u=x", i);
+        labels[i] = texts[i];
+    }
+    struct labels l = {0};
+    struct run run = {.host = "box", .labels = labels};
+    labels_add_run(&l, &run);
+    assert_int_equal(l.count, LABELS_OF_RUN_AT_MOST);
+    labels_add(&l, "scope", "disk");
+    assert_false(l.failed);
+    assert_string_equal(l.items[l.count - 1].name, "scope");
+    labels_done(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_and_values),
         cmocka_unit_test(test_of_a_run),
+        cmocka_unit_test(test_too_many),
     };
     return RUN("labels", tests);
 }
