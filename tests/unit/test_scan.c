@@ -343,15 +343,43 @@ static void test_number(void **state)
     assert_true(scan_number(&s, &value) && value == 2 && *s.at == 'e');
 }
 
+static void test_utc(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_one;
+        uint64_t ns;
+    } cases[] = {
+        {"1970-01-01T00:00:00.000Z", true, 0},
+        {"1970-01-02T00:00:00.001Z", true, 86400 * NS_PER_SECOND + NS_PER_MS},
+        {"2024-02-29T12:00:00.000Z", true, 1709208000 * NS_PER_SECOND},
+        {"2024-11-07T17:20:00.123Z", true, 1731000000 * NS_PER_SECOND + 123 * NS_PER_MS},
+        {"2026-13-01T00:00:00.000Z", false, 0},
+        {"2026-01-01T24:00:00.000Z", false, 0},
+        {"2026-01-01 00:00:00.000Z", false, 0},
+        {"2026-01-01T00:00:00.000", false, 0},
+        {"2026-01-01T00:00:00Z", false, 0},
+        {"1969-12-31T23:59:59.999Z", false, 0},
+        {"", false, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t ns = 7;
+        struct scan s = scan_string(cases[i].text);
+        assert_int_equal(scan_utc(&s, &ns), cases[i].is_one);
+        assert_int_equal(scan_done(&s), cases[i].is_one || !*cases[i].text);
+        assert_int_equal(ns, cases[i].is_one ? cases[i].ns : 7);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_u64),         cmocka_unit_test(test_i64),
-        cmocka_unit_test(test_hex),         cmocka_unit_test(test_decimal),
-        cmocka_unit_test(test_cut_short),   cmocka_unit_test(test_blanks),
-        cmocka_unit_test(test_skip_fields), cmocka_unit_test(test_word),
-        cmocka_unit_test(test_line),        cmocka_unit_test(test_duration),
-        cmocka_unit_test(test_number),
+        cmocka_unit_test(test_utc),      cmocka_unit_test(test_u64),
+        cmocka_unit_test(test_i64),      cmocka_unit_test(test_hex),
+        cmocka_unit_test(test_decimal),  cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_blanks),   cmocka_unit_test(test_skip_fields),
+        cmocka_unit_test(test_word),     cmocka_unit_test(test_line),
+        cmocka_unit_test(test_duration), cmocka_unit_test(test_number),
     };
     return RUN("scan", tests);
 }
