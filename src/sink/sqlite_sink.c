@@ -13,6 +13,7 @@
 struct state {
     char *path; /* owned, absolute: the program may go elsewhere */
     bool is_ours_to_remove;
+    bool has_begun;
     struct sqlite_rows rows;  /* of the side that samples */
     struct sqlite_file *file; /* owned, of the courier's thread; NULL: not open */
 };
@@ -40,7 +41,7 @@ static void sqlite_close_place(struct sink *s)
     if (!x)
         return;
     sqlite_file_close(x->file);
-    if (x->is_ours_to_remove && !s->run && x->path)
+    if (x->is_ours_to_remove && !x->has_begun && x->path)
         sqlite_file_discard(x->path);
     sqlite_entities_done(&x->rows.entities);
     free(x->path);
@@ -68,6 +69,7 @@ static struct sqlite_rows *rows_of(struct sink *s)
 
 static void begin(struct sink *s, const struct run *run)
 {
+    ((struct state *)s->state)->has_begun = true;
     sqlite_rows_run(&s->text, run);
 }
 

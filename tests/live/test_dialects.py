@@ -180,7 +180,8 @@ def test_list(place):
     status, out, _ = place.call([place.toll, "dialects", "--json"])
     assert status == 0
     found = {dialect["name"]: dialect for dialect in json.loads(out)}
-    assert list(found) == ["resource-tracker", "gpu-tracker", "spdl", "process-metrics", "sweep"]
+    assert list(found) == ["resource-tracker", "gpu-tracker", "spdl", "process-metrics", "sweep",
+                           "mlflow-system"]
     assert [c["name"] for c in found["spdl"]["columns"]][:3] == ["timestamp", "pid", "pgid"]
     status, out, _ = place.call([place.toll, "dialects", "gpu-tracker"])
     assert status == 0 and b"ram_unit=bytes|kilobytes" in out
