@@ -53,25 +53,27 @@ static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
     return !slow->pass || now_ns >= slow->next_ns || has_doubled(t, now_ns);
 }
 
-/* The next members until the slice is used up. True when none is left. */
+/* The next members until the slice is used up, one at least. True when none is left. */
 static bool go_on(struct toll_tracker *t, uint64_t began_ns)
 {
     /* Long enough to see most jobs at one moment: shared pages that are counted while they change
      * hands do not add up. */
     uint64_t fixed = t->schedule.fixed_ns;
     uint64_t slice = fixed ? max_u64(fixed / 4, SHORTEST_SLICE_NS) : AUTO_SLICE_NS;
+    bool has_read = false;
     for (size_t i = 0; i < t->members.count; i++) {
         struct member *m = t->members.order[i];
         if (m->slow_pass == t->slow.pass || !m->was_seen || !m->targets || m->process.has_ended)
             continue;
+        if (has_read && clock_mono(t->scripted) - began_ns > slice)
+            return false;
+        has_read = true;
         m->slow_pass = t->slow.pass;
         t->members_changed = true;
         if (process_visit_slow(&t->reader, source_of(m), &m->process) == -ENOENT) {
             t->slow.unavailable = true;
             return true;
         }
-        if (clock_mono(t->scripted) - began_ns > slice)
-            return false;
     }
     return true;
 }

@@ -21,6 +21,15 @@ from .._snapshot import snapshot
 from .._toll import Frame
 from .._track import track, track_machine
 from .._tracker import Track
+from ._looks import (
+    get_pid_children,
+    get_pid_proc_io,
+    get_pid_pss_rollup,
+    get_pid_rss,
+    get_pid_stats,
+    get_system_stats,
+    is_partition,
+)
 from ._resources import ResourceTracker
 from ._table import StatSpec, TinyDataFrame
 
@@ -31,6 +40,13 @@ __all__ = [
     "StatSpec",
     "SystemTracker",
     "TinyDataFrame",
+    "get_pid_children",
+    "get_pid_proc_io",
+    "get_pid_pss_rollup",
+    "get_pid_rss",
+    "get_pid_stats",
+    "get_system_stats",
+    "is_partition",
 ]
 
 Row = Dict[str, Cell]

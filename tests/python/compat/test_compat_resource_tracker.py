@@ -240,7 +240,8 @@ def test_the_specs_name_columns_that_there_are(tracked):
 def test_statistics(tracked):
     stats = tracked.stats()
     wall = tracked.stop_time - tracked.start_time
-    assert stats["timestamp"]["duration"] == pytest.approx(wall, abs=0.1)
+    # stop() takes its time, too.
+    assert stats["timestamp"]["duration"] == pytest.approx(wall, rel=0.1, abs=0.1)
     used = sum(tracked.process_metrics["utime"]) + sum(tracked.process_metrics["stime"])
     # A mean is the total over the time, whatever lengths the rows have.
     assert stats["process_cpu_usage"]["mean"] == pytest.approx(used / wall, rel=0.15)
@@ -360,6 +361,64 @@ def test_values_agree_with_the_native_ones():
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
+
+
+# ---- Looks ---------------------------------------------------------------------------------------
+
+
+def test_a_look_at_a_process():
+    script = "import time; b = bytearray(50 << 20); c = sum(range(3_000_000)); print(flush=True)"
+    process = job(f"{script}; time.sleep(60)", stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        theirs = psutil.Process(process.pid)
+        memory, times = theirs.memory_full_info(), theirs.cpu_times()
+        stats = resource_tracker.get_pid_stats(process.pid)
+        names = PROCESS_HEADING.strip().replace('"', "").split(",")
+        assert [*stats] == [name for name in names if name != "cpu_usage"]
+        assert (stats["pid"], stats["children"]) == (process.pid, 0)
+        assert stats["timestamp"] == pytest.approx(time.time(), abs=10)
+        assert stats["utime"] == pytest.approx(times.user * TICKS, abs=2)
+        assert stats["stime"] == pytest.approx(times.system * TICKS, abs=2)
+        assert resource_tracker.get_pid_rss(process.pid) * 1024 == pytest.approx(memory.rss, rel=0.01)
+        pss = resource_tracker.get_pid_pss_rollup(process.pid)
+        assert pss * 1024 == pytest.approx(memory.pss, rel=0.1)
+        assert stats["pss"] == pytest.approx(pss, rel=0.1)
+        io = theirs.io_counters()
+        assert resource_tracker.get_pid_proc_io(process.pid) == {
+            "read_bytes": io.read_bytes,
+            "write_bytes": io.write_bytes,
+        }
+        assert process.pid in resource_tracker.get_pid_children(os.getpid())
+        assert resource_tracker.get_pid_stats(os.getpid(), children=False)["children"] is None
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_look_at_a_process_that_is_not_there():
+    process = job("")
+    process.wait()
+    stats = resource_tracker.get_pid_stats(process.pid)
+    assert (stats.pop("pid"), stats.pop("timestamp") > 0) == (process.pid, True)
+    assert set(stats.values()) == {0}
+    assert resource_tracker.get_pid_children(process.pid) == set()
+    assert resource_tracker.get_pid_rss(process.pid) == 0
+    assert resource_tracker.get_pid_pss_rollup(process.pid) == 0
+    assert resource_tracker.get_pid_proc_io(process.pid) == {"read_bytes": 0, "write_bytes": 0}
+
+
+def test_a_look_at_the_machine():
+    stats = resource_tracker.get_system_stats()
+    times = psutil.cpu_times()
+    assert stats["utime"] == pytest.approx((times.user + times.nice) * TICKS, abs=5 * TICKS)
+    disks = psutil.disk_io_counters(perdisk=True)
+    for name, disk in stats["disk_stats"].items():
+        assert not resource_tracker.is_partition(name)
+        assert disk["read_sectors"] * 512 <= disks[name].read_bytes + (64 << 20)
+    for space in stats["disk_spaces"].values():
+        assert space["total"] == space["used"] + space["free"]
+    assert not any(name.startswith(("/proc", "/sys", "/dev")) for name in stats["disk_spaces"])
 
 
 # ---- The small table -----------------------------------------------------------------------------
