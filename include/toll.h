@@ -160,6 +160,12 @@ struct toll_options {
      * CUDA_VISIBLE_DEVICES and the like say), or numbers and UUIDs with commas between, each of
      * which has to be there. NULL: those that are visible; without a word when there are none. */
     const char *gpus;
+
+    /* Called in the place of note with what becomes of outputs at the end, not in the background:
+     * once for each that is not complete, with its name, what is missing and why (has_failed), and
+     * for each that makes toll_tracker_finish wait. The same rules as of note. */
+    void (*ending)(void *arg, bool has_failed, const char *sentence);
+    void *ending_arg;
 };
 
 /* ---- Outputs ------------------------------------------------------------------------------- */

@@ -273,7 +273,7 @@ const struct option options[] = {
      "metrics'",
      set_metrics},
     {"quiet", 'q', NULL, NULL, 0, false, ANY | FOR_EXPORT,
-     "no summary and no notes on the terminal", set_quiet},
+     "no summary and no notes on the terminal, only of outputs that fail", set_quiet},
     {"verbose", 'v', NULL, NULL, 0, false, ANY | FOR_EXPORT,
      "every figure in the summary, also those that are zero or unknown", set_verbose},
     {"summary", 0, "FORMAT", "text json none", 0, false, ANY, "what to print at the end",

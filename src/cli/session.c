@@ -16,12 +16,27 @@ bool session_reader_is_gone(const struct session *s)
     return s->writes_stdout && poll(&fd, 1, 0) > 0 && (fd.revents & POLLERR);
 }
 
+static bool has_summary_here(const struct session *s)
+{
+    return s->settings.summary != SUMMARY_NONE && !s->settings.summary_to && !s->settings.quiet;
+}
+
 /* Said at once, but not twice on the same screen. */
 static void say(void *arg, const char *sentence)
 {
     const struct session *s = arg;
-    bool summary_says_it = s->settings.summary != SUMMARY_NONE && !s->settings.summary_to;
-    if (!s->settings.quiet && !(s->finishing && summary_says_it) && !session_reader_is_gone(s))
+    if (!s->settings.quiet && !(s->finishing && has_summary_here(s)) && !session_reader_is_gone(s))
+        complain("%s", sentence);
+}
+
+/* An output that is not complete is told of however quiet it shall be. */
+static void say_ending(void *arg, bool has_failed, const char *sentence)
+{
+    struct session *s = arg;
+    s->told_failure |= has_failed;
+    bool is_wanted = has_failed ? !has_summary_here(s)
+                                : !s->settings.quiet && isatty(STDERR_FILENO);
+    if (is_wanted && !session_reader_is_gone(s))
         complain("%s", sentence);
 }
 
@@ -130,6 +145,8 @@ int session_open(struct session *s, int argc, char **argv, int *ret_status)
     s->settings.tracker.system |= s->settings.mode == FOR_SYSTEM;
     s->settings.tracker.note = say;
     s->settings.tracker.note_arg = s;
+    s->settings.tracker.ending = say_ending;
+    s->settings.tracker.ending_arg = s;
     dialect_set_interval(&s->settings);
     if (r == 0)
         r = toll_tracker_new(&s->tracker, &s->settings.tracker, &e);
@@ -165,7 +182,7 @@ bool session_finish(struct session *s, struct toll_end *ret_end)
     int r = toll_tracker_finish(s->tracker, ret_end);
     if (r == -ENOMEM)
         complain("no memory for what should be written at the end"); /* the summary included */
-    else if (r < 0 && s->settings.quiet)
-        complain("an output is not complete: %s", strerror(-r)); /* no summary will say it */
+    else if (r < 0 && !s->told_failure && !has_summary_here(s))
+        complain("an output is not complete: %s", strerror(-r));
     return r == 0 || gone;
 }

@@ -13,6 +13,7 @@ struct session {
     bool carries_dialect; /* some output is written in the dialect that was asked for */
     bool interrupted;     /* somebody asked for the end, and wants to see the summary */
     bool finishing;       /* the summary will repeat what is noted from now on */
+    bool told_failure;    /* of an output, at the end */
 };
 
 /* Reads the options and opens the outputs. 0 to go on; otherwise the exit status is in

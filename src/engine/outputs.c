@@ -5,30 +5,70 @@
 #include <stdio.h>
 #include <string.h>
 
-/* To the caller and into the record. */
-static void tell(struct toll_tracker *t, const char *sentence)
+#define SHORT_WAIT_NS (300 * NS_PER_MS) /* nobody needs to be told of */
+
+static void tell_caller(struct toll_tracker *t, const char *sentence)
 {
     if (t->options.note && t->background.is_on)
         frame_queue_put_note(&t->background.frames, sentence); /* for a thread of the program's */
     else if (t->options.note)
         t->options.note(t->options.note_arg, sentence);
+}
+
+static void tell_record(struct toll_tracker *t, const char *sentence)
+{
     uint64_t elapsed = left_u64(clock_mono(t->scripted), t->start_ns);
     for (size_t i = 0; i < t->sink_count; i++)
         sink_note(t->sinks[i], elapsed, sentence);
 }
 
-void outputs_note(struct toll_tracker *t, const char *format, ...)
+static void tell(struct toll_tracker *t, const char *sentence)
 {
-    char sentence[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
-    va_end(args);
+    tell_caller(t, sentence);
+    tell_record(t, sentence);
+}
+
+enum { SENTENCE_BYTES = 768 };
+
+static void compose(char *sentence, const char *format, va_list args)
+{
+    vsnprintf(sentence, SENTENCE_BYTES, format, args);
     for (char *c = sentence; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7F)
             *c = '?'; /* a process may call itself anything, and this goes to a terminal */
+}
+
+void outputs_note(struct toll_tracker *t, const char *format, ...)
+{
+    char sentence[SENTENCE_BYTES];
+    va_list args;
+    va_start(args, format);
+    compose(sentence, format, args);
+    va_end(args);
     if (summary_note(&t->summary, sentence))
         tell(t, sentence);
+}
+
+/* The caller may want to know these apart from all else. */
+static void tell_ending(struct toll_tracker *t, bool has_failed, const char *sentence)
+{
+    if (t->options.ending && !t->background.is_on)
+        t->options.ending(t->options.ending_arg, has_failed, sentence);
+    else if (has_failed)
+        tell_caller(t, sentence);
+}
+
+PRINTF_LIKE(2, 3) static void note_failed(struct toll_tracker *t, const char *format, ...)
+{
+    char sentence[SENTENCE_BYTES];
+    va_list args;
+    va_start(args, format);
+    compose(sentence, format, args);
+    va_end(args);
+    if (!summary_note(&t->summary, sentence))
+        return;
+    tell_ending(t, true, sentence);
+    tell_record(t, sentence);
 }
 
 /* A failure is told at once; the summary tells at the end what was dropped. */
@@ -92,6 +132,33 @@ void outputs_mark(struct toll_tracker *t, const struct told_mark *m)
         check(t, t->sinks[i], sink_mark(t->sinks[i], m));
 }
 
+static void tell_of_waits(struct toll_tracker *t)
+{
+    char sentence[SENTENCE_BYTES];
+    uint64_t soon = clock_mono(NULL) + SHORT_WAIT_NS;
+    for (size_t i = 0; i < t->sink_count; i++) {
+        struct sink *s = t->sinks[i];
+        if (!s->courier || s->grace_ns <= SHORT_WAIT_NS || courier_wait_until(s->courier, soon))
+            continue;
+        snprintf(sentence, sizeof sentence, "%s: waiting for what is left, %.3g s at most", s->name,
+                 (double)s->grace_ns / NS_PER_SECOND);
+        tell_ending(t, false, sentence);
+    }
+}
+
+/* The summary has a line for it anyway. */
+static void tell_what_was_lost(struct toll_tracker *t, const struct output_summary *o)
+{
+    char sentence[SENTENCE_BYTES], lost[64] = "not everything arrived";
+    if (o->is_whole)
+        return;
+    if (o->dropped)
+        snprintf(lost, sizeof lost, "%llu of %llu samples are lost", (unsigned long long)o->dropped,
+                 (unsigned long long)o->samples);
+    snprintf(sentence, sizeof sentence, "%s: %s%s%s", o->name, lost, *o->why ? ": " : "", o->why);
+    tell_ending(t, true, sentence);
+}
+
 /* Those with couriers first, all at once: what comes of it is in the summary of the others. */
 static void end_couriers(struct toll_tracker *t)
 {
@@ -105,11 +172,15 @@ static void end_couriers(struct toll_tracker *t)
         sink_end(sink);
         count++;
     }
+    if (count)
+        tell_of_waits(t);
     struct output_summary *outputs = count ? calloc(count, sizeof *outputs) : NULL;
     for (size_t i = 0; i < t->sink_count && outputs; i++)
         if (t->sinks[i]->courier)
             sink_wait(t->sinks[i], &outputs[s->output_count++]);
     s->outputs = outputs;
+    for (size_t i = 0; i < s->output_count; i++)
+        tell_what_was_lost(t, &outputs[i]);
 }
 
 int outputs_summary(struct toll_tracker *t)
@@ -119,16 +190,16 @@ int outputs_summary(struct toll_tracker *t)
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *s = t->sinks[i];
         if (s->dropped)
-            outputs_note(t, "%llu of %llu pieces for '%s' could not be written: %s",
-                         (unsigned long long)s->dropped,
-                         (unsigned long long)(s->dropped + s->pieces), s->name,
-                         strerror(-s->failure));
+            note_failed(t, "%llu of %llu pieces for '%s' could not be written: %s",
+                        (unsigned long long)s->dropped,
+                        (unsigned long long)(s->dropped + s->pieces), s->name,
+                        strerror(-s->failure));
     }
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *s = t->sinks[i];
         int r = s->courier ? 0 : sink_summary(s, &t->summary);
         if (r < 0 && s->dropped == 1) /* for those that come after it to tell */
-            outputs_note(t, "cannot write to '%s': %s", s->name, strerror(-r));
+            note_failed(t, "cannot write to '%s': %s", s->name, strerror(-r));
         if (!first)
             first = s->failure;
     }

@@ -442,6 +442,16 @@ void courier_end(struct courier *c, uint64_t grace_ns)
     pthread_mutex_unlock(&c->lock);
 }
 
+bool courier_wait_until(struct courier *c, uint64_t until_ns)
+{
+    pthread_mutex_lock(&c->lock);
+    while (c->is_started && !c->has_ended && wait_for(&c->changed, &c->lock, until_ns))
+        ;
+    bool is_done = !c->is_started || c->has_ended;
+    pthread_mutex_unlock(&c->lock);
+    return is_done;
+}
+
 bool courier_wait(struct courier *c)
 {
     pthread_mutex_lock(&c->lock);

@@ -103,6 +103,9 @@ void courier_end(struct courier *c, uint64_t grace_ns);
 /* Until all is delivered or the time is over. False: the thread is stuck in deliver(). */
 bool courier_wait(struct courier *c);
 
+/* … but not beyond that moment. False: it is not done yet. */
+bool courier_wait_until(struct courier *c, uint64_t until_ns);
+
 /* Ends at once what is left. False when the thread is stuck: then it frees the courier when it
  * comes back, and plan->arg has to stay for good. Accepts NULL. */
 bool courier_free(struct courier *c);

@@ -159,6 +159,25 @@ def test_what_is_not_tried_again(here, status):
     assert len({r["body"] for r in server.requests}) == len(server.requests), "nothing twice"
 
 
+@pytest.mark.parametrize("quiet", [["-q"], ["--summary", "none"], ["--summary-to", "s.txt"]])
+def test_what_failed_is_told_without_a_summary(here, quiet):
+    """Each output once, with its name, what is missing and why."""
+    place = "http://user:secret@127.0.0.1:1/api/v1/write"
+    status, _, err = here.call([here.toll, "run", *quiet, "-o", f"prometheus:{place},grace=50ms",
+                                "-o", "csv:/dev/full", "--", "true"])
+    ends = [line for line in err.decode().splitlines() if "the job goes on" not in line]
+    assert status == 0 and len(ends) == 2, err
+    assert ends[0].startswith("toll: prometheus http://127.0.0.1:1/api/v1/write: ")
+    assert "samples are lost: " in ends[0] and "connect" in ends[0] and "secret" not in err.decode()
+    assert ends[1].startswith("toll: ") and "'/dev/full' could not be written: No space" in ends[1]
+
+
+def test_two_runs_with_the_same_labels(here):
+    with sinklib.Server((400, b"out of order sample", {})) as server:
+        _, _, err = here.call([here.toll, "run", "-q", "-o", remote_write(server), "--", "true"])
+    assert b"400: out of order sample; another run with the same labels? --name or --label" in err
+
+
 def test_a_server_that_never_answers(here):
     """The job and its samples are as without it, and toll ends within the grace."""
     job = ["sleep", "0.4"]

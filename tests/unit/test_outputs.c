@@ -110,6 +110,33 @@ static void test_a_failing_output(void **state)
     end(&f);
 }
 
+static void keep_ending(void *arg, bool has_failed, const char *sentence)
+{
+    struct toll_error *e = arg;
+    assert_true(has_failed);
+    e->code++;
+    snprintf(e->message, sizeof e->message, "%s", sentence);
+}
+
+/* Who asks for it is told the end apart from all other notes. */
+static void test_an_ending(void **state)
+{
+    struct fixture f;
+    struct toll_error told = {0};
+    begin(&f);
+    f.t->options.ending = keep_ending;
+    f.t->options.ending_arg = &told;
+    add_full(&f, "csv");
+    add_frame(&f);
+    outputs_begin(f.t);
+    outputs_frame(f.t);
+    assert_int_equal(outputs_summary(f.t), -ENOSPC);
+    assert_int_equal(told.code, 1);
+    assert_non_null(strstr(told.message, "1 of 1 pieces"));
+    assert_int_equal(f.told_count, 1);
+    end(&f);
+}
+
 /* An output whose first failure is a note is told of all the same. */
 static void test_a_note_that_cannot_be_written(void **state)
 {
@@ -145,6 +172,7 @@ int main(void)
         cmocka_unit_test(test_a_note_is_told_once),
         cmocka_unit_test(test_a_note_cannot_drive_the_terminal),
         cmocka_unit_test(test_a_failing_output),
+        cmocka_unit_test(test_an_ending),
         cmocka_unit_test(test_a_note_that_cannot_be_written),
         cmocka_unit_test(test_closing),
     };
