@@ -178,7 +178,7 @@ static int begin_run(struct place *p, const struct selection *selection, const s
     return sink_check_subject(p->sink, run->command || run->target_count || run->pid, e);
 }
 
-static int end_run(struct place *p, struct toll_error *e)
+static int end_run(const struct export *x, struct place *p, struct toll_error *e)
 {
     struct output_summary came_of_it = {0};
     int r = 0;
@@ -192,6 +192,8 @@ static int end_run(struct place *p, struct toll_error *e)
         err_set(e, r, "%llu of %llu samples went to '%s'%s%s",
                 (unsigned long long)came_of_it.delivered, (unsigned long long)came_of_it.samples,
                 p->sink->name, *came_of_it.why ? ": " : "", came_of_it.why);
+    else if (came_of_it.has_kept)
+        note(x, came_of_it.why);
     sink_close(p->sink, false);
     p->sink = NULL;
     return r;
@@ -221,7 +223,7 @@ static int hand_to_all(struct export *x, const struct record_item *item, struct 
         r = hand(p, item);
         if (r < 0)
             return cannot_write(p, r, e);
-        if (item->kind == RECORD_SUMMARY && (r = end_run(p, e)) < 0)
+        if (item->kind == RECORD_SUMMARY && (r = end_run(x, p, e)) < 0)
             return r;
     }
     return 0;

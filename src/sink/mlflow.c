@@ -86,7 +86,7 @@ static int copy_id(char to[MLFLOW_ID_BYTES], const char *id, const char *what, s
         return err_set(e, -EINVAL,
                        "mlflow: %s takes an ID of MLflow: letters, digits, - and _, at most %d",
                        what, MLFLOW_ID_BYTES - 1);
-    strcpy(to, id);
+    snprintf(to, MLFLOW_ID_BYTES, "%s", id);
     return 0;
 }
 

@@ -1,57 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/mlflow_answer.h"
 
-#include "base/scan.h"
+#include "base/json_in.h"
 
 #include <string.h>
 
-static void skip_white(struct scan *s)
+/* In the value that comes next. What is behind it is not looked at: a long answer may be cut. */
+static bool find(struct json_in *j, const char *name, struct scan *ret)
 {
-    while (s->at < s->end && strchr(" \t\r\n", *s->at) && *s->at)
-        s->at++;
+    struct scan key;
+    switch (json_in_next(j)) {
+    case JSON_OBJECT:
+        json_in_object(j);
+        while (json_in_key(j, &key)) {
+            if (json_in_is(&key, name) && json_in_next(j) == JSON_STRING)
+                return json_in_string(j, ret);
+            if (find(j, name, ret))
+                return true;
+        }
+        return false;
+    case JSON_ARRAY:
+        json_in_array(j);
+        while (json_in_item(j))
+            if (find(j, name, ret))
+                return true;
+        return false;
+    default: json_in_skip(j); return false;
+    }
 }
 
-/* Behind the colon of the next member of that name. A quote inside of a text has a backslash before
- * it, so that a name in quotes with a colon behind it is a member's. */
-static bool find_member(struct scan *s, const char *name)
+static bool is_plain(struct scan text)
 {
-    size_t length = strlen(name);
-    while (s->at < s->end) {
-        const char *quote = memchr(s->at, '"', (size_t)(s->end - s->at));
-        if (!quote || (size_t)(s->end - quote) < length + 2)
+    for (const char *c = text.at; c < text.end; c++)
+        if (*c < 0x20 || *c == 0x7F)
             return false;
-        s->at = quote + 1;
-        if (memcmp(s->at, name, length) != 0 || s->at[length] != '"')
-            continue;
-        struct scan rest = {s->at + length + 1, s->end};
-        skip_white(&rest);
-        if (rest.at < rest.end && *rest.at == ':') {
-            s->at = rest.at + 1;
-            skip_white(s);
-            return true;
-        }
-    }
-    return false;
+    return text.at < text.end;
 }
 
 bool mlflow_answer_text(const char *body, size_t length, const char *name, char *ret,
                         size_t capacity)
 {
-    struct scan s = scan_text(body, length);
-    size_t n = 0;
-    if (!find_member(&s, name) || s.at == s.end || *s.at++ != '"')
-        return false;
-    for (; s.at < s.end && *s.at != '"'; s.at++) {
-        if (*s.at == '\\' && (++s.at == s.end || !strchr("\"\\/", *s.at)))
-            return false;
-        if (n + 1 >= capacity || (unsigned char)*s.at < 0x20)
-            return false;
-        ret[n++] = *s.at;
+    struct json_in j = {0};
+    struct scan text;
+    json_in_begin(&j, body, length);
+    bool found = find(&j, name, &text) && is_plain(text) && (size_t)(text.end - text.at) < capacity;
+    if (found) {
+        memcpy(ret, text.at, (size_t)(text.end - text.at));
+        ret[text.end - text.at] = '\0';
     }
-    if (s.at == s.end || !n)
-        return false;
-    ret[n] = '\0';
-    return true;
+    json_in_done(&j);
+    return found;
 }
 
 bool mlflow_answer_is(const char *body, size_t length, const char *error_code)

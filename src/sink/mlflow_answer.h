@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The text of the first member of that name, at whatever depth: {"run":{"info":{"run_id":"ab"}}}.
- * False when there is none, it is no text, has letters that need \u, or does not fit. */
+/* The text of the first member of that name that is one, at whatever depth:
+ * {"run":{"info":{"run_id":"ab"}}}. False when there is none, it has other letters than those of
+ * ASCII, or does not fit. */
 bool mlflow_answer_text(const char *body, size_t length, const char *name, char *ret,
                         size_t capacity);
 

@@ -41,10 +41,11 @@ static enum delivery send(struct mlflow_client *c, const char *method, const cha
                           struct attempt *a)
 {
     const char *headers[] = {type, NULL};
+    *ret = (struct http_response){.body = ""};
     if (buf_failed(&c->url) || buf_failed(&c->body)) {
         buf_done(&c->url);
         buf_done(&c->body);
-        strcpy(a->why, "no memory for a request");
+        snprintf(a->why, sizeof a->why, "no memory for a request");
         return DELIVERY_AGAIN;
     }
     struct http_request request = {

@@ -200,7 +200,7 @@ enum delivery mlflow_desk_deliver(struct mlflow_desk *d, const struct batch *b, 
 {
     bool is_end = has_end(b);
     if (!b->attempt && !encode(d, b)) {
-        strcpy(a->why, "no memory for a request");
+        snprintf(a->why, sizeof a->why, "no memory for a request");
         return DELIVERY_REFUSED;
     }
     bool is_spooling = mlflow_spool_has_some(&d->spool);

@@ -71,12 +71,12 @@ int mlflow_early_create(struct mlflow_client *c, uint64_t timeout_ns, struct att
 {
     struct finding f;
     if (!timeout_ns) {
-        strcpy(a->why, "nobody waited for it");
+        snprintf(a->why, sizeof a->why, "nobody waited for it");
         return -ETIMEDOUT;
     }
     if (!ask(c, timeout_ns, NULL, &f)) {
         c->run.may_exist = true;
-        strcpy(a->why, "it did not answer in time");
+        snprintf(a->why, sizeof a->why, "it did not answer in time");
         return -ETIMEDOUT;
     }
     c->run = f.run;

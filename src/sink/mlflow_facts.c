@@ -18,6 +18,18 @@ static int64_t now_ms(void)
     return (int64_t)(clock_real(NULL) / NS_PER_MS);
 }
 
+/* Now, or when a record says that it was; before the command is there the run has not begun. */
+static int64_t start_ms(const struct run *run)
+{
+    return run->start_real_ns ? (int64_t)(run->start_real_ns / NS_PER_MS) : now_ms();
+}
+
+static int64_t end_ms(const struct summary *s)
+{
+    uint64_t start_ns = s->run->start_real_ns;
+    return start_ns ? (int64_t)((start_ns + s->elapsed_ns) / NS_PER_MS) : now_ms();
+}
+
 static void add_tag(struct json_out *j, const char *key, const char *value)
 {
     json_object(j);
@@ -49,7 +61,7 @@ void mlflow_facts_create(struct buf *body, const struct mlflow_facts *f, const s
     json_begin(&j, body, 0);
     json_object(&j);
     json_put_string(&j, "run_name", name);
-    json_put_i64(&j, "start_time", now_ms());
+    json_put_i64(&j, "start_time", start_ms(run));
     json_key(&j, "tags");
     json_array(&j);
     add_tag(&j, "mlflow.runName", name);
@@ -249,7 +261,7 @@ void mlflow_facts_end(struct buf *ops, const struct mlflow_facts *f, const struc
                       const struct selection *selection)
 {
     struct tags t = {.ops = ops, .node = f->node};
-    int64_t time_ms = now_ms();
+    int64_t time_ms = end_ms(summary);
     put_end(&t, &summary->whole.end);
     end_tags(&t);
     put_figures(ops, f, summary, selection->parts[PART_COMBINED], time_ms);

@@ -25,12 +25,14 @@ struct gauge_head {
 
 /* Parts are three times the figures, and those of the cgroup are others' too: only when asked for,
  * or named. */
-static void select_parts(struct selection *s)
+static struct selection select_figures(const struct mlflow_frames *f, const struct sink *s)
 {
-    if (s->by_name)
-        return;
-    s->parts[PART_MAIN] = s->parts[PART_DESCENDANTS] = 0;
-    s->of[ENTITY_CGROUP] = s->of[ENTITY_SELF] = 0;
+    struct selection selection = s->selection;
+    if (!selection.by_name && !f->all_parts) {
+        selection.parts[PART_MAIN] = selection.parts[PART_DESCENDANTS] = 0;
+        selection.of[ENTITY_CGROUP] = selection.of[ENTITY_SELF] = 0;
+    }
+    return selection;
 }
 
 int mlflow_frames_init(struct mlflow_frames *f, struct sink *s, bool all_parts, const char *prefix,
@@ -38,10 +40,8 @@ int mlflow_frames_init(struct mlflow_frames *f, struct sink *s, bool all_parts, 
 {
     int r = 0;
     points_init(&f->points);
-    f->selection = s->selection;
     f->has_points = !s->dialect;
-    if (!all_parts)
-        select_parts(&f->selection);
+    f->all_parts = all_parts;
     f->prefix = strdup(prefix);
     struct buf b = {0};
     if (*node) {
@@ -116,7 +116,8 @@ void mlflow_frames_put(struct mlflow_frames *f, struct sink *s, const struct fra
     uint64_t step = frame->tick;
     buf_add(&s->text, (const char *)&step, sizeof step);
     if (f->has_points) {
-        points_add(&f->points, s->run, &f->selection, frame, &s->text);
+        struct selection selection = select_figures(f, s);
+        points_add(&f->points, s->run, &selection, frame, &s->text);
     } else {
         struct points_head head = {.time_ms = (int64_t)(frame->real_ns / NS_PER_MS)};
         buf_add(&s->text, (const char *)&head, sizeof head);

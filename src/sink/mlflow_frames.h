@@ -14,8 +14,8 @@ enum { MLFLOW_TABLES = 2 };
 
 struct mlflow_frames {
     struct points points;
-    struct selection selection;
-    bool has_points;               /* our own figures too, not those of a dialect alone */
+    bool has_points; /* our own figures too, not those of a dialect alone */
+    bool all_parts;
     struct dialect_choice *choice; /* borrowed or own; NULL: no tables */
     struct dialect_choice own;
     struct translation tables[MLFLOW_TABLES];

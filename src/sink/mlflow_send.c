@@ -36,7 +36,7 @@ static void copy_id(char to[MLFLOW_ID_BYTES], struct scan text)
 {
     char *id = copy(text);
     if (id && mlflow_client_is_id(id))
-        strcpy(to, id);
+        snprintf(to, MLFLOW_ID_BYTES, "%s", id);
     free(id);
 }
 
@@ -99,7 +99,7 @@ static int open_sink(struct sink **ret, const struct content *c, const char *des
 static void set_run(struct mlflow_client *client, struct content *c, bool is_elsewhere)
 {
     if (c->id && strlen(c->id) == sizeof client->id - 1 && mlflow_client_is_id(c->id))
-        strcpy(client->id, c->id);
+        memcpy(client->id, c->id, sizeof client->id);
     if (!is_elsewhere || !c->create) {
         client->run = (struct mlflow_run){0};
         memcpy(client->run.run_id, c->run_id, sizeof c->run_id);
@@ -163,7 +163,7 @@ int mlflow_send(const char *path, const char *destination, struct toll_sent *ret
     r = read_content(&spool, &content, e);
     if (r == 0)
         r = open_sink(&s, &content, destination, e);
-    if (r == 0)
+    if (r == 0 && s)
         r = send_to(s, &spool, &content, destination != NULL, ret, e);
     sink_close(s, false);
     content_done(&content);

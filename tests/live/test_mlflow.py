@@ -280,6 +280,34 @@ def test_dialects(here):
     assert not any("target_" in k for k in found)
 
 
+def test_a_record_sent_afterwards(here):
+    """toll export: with the times of the record, not those of now."""
+    store, record = Store(), here.path("run.jsonl")
+    r = here.run(["sh", "-c", "sleep 0.2; exit 4"], ["-i", "20ms", "-o", record])
+    with sinklib.Server(store) as server:
+        status, out, err = here.call([here.toll, "export", record, "-o", to(server)])
+    assert status == 0 and out == b"", err
+    check_all_arrived(store, record)
+    assert store.run["status"] == "FAILED" and store.run["tags"]["toll.exit_code"] == "4"
+    assert store.run["end_time"] - store.run["start_time"] == pytest.approx(
+        1000 * r.summary["wall_seconds"], abs=2)
+    status, out, err = here.call([here.toll, "export", record, "-o",
+                                  f"mlflow:http://127.0.0.1:9,grace=0s,spool={here.path('spool')}"])
+    assert status == 0 and b"for 'toll send'" in err and here.path("spool").exists()
+
+
+def test_what_it_takes_is_not_the_jobs(here):
+    """Neither the helper that makes the run nor the thread that sends counts for the job: what cat
+    reads and writes is the same with and without them, to the byte."""
+    store, job = Store(), ["cat", "/etc/passwd"]
+    with sinklib.Server(store) as server:
+        alone, r = here.run(job), here.run(job, ["-o", to(server)])
+    assert r.out == alone.out and len(store.runs) == 1
+    for name in ("io_read_bytes", "io_written_bytes", "io_read_calls", "processes_started"):
+        assert r.total(name) == alone.total(name), name
+        assert r.quality(name) == alone.quality(name), name
+
+
 # ---- Servers that are away, slow or broken -----------------------------------------------------------
 
 def test_stopped_and_started_again_in_the_middle(here):

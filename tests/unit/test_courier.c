@@ -22,6 +22,8 @@ struct place {
     uint64_t wait_ns;
     bool signals_blocked;
     unsigned left;
+    unsigned returned, rejected; /* of the second call */
+    bool is_partly;
 };
 
 static enum delivery deliver(void *arg, const struct batch *b, struct attempt *a)
@@ -45,6 +47,11 @@ static enum delivery deliver(void *arg, const struct batch *b, struct attempt *a
     else
         snprintf(a->why, sizeof a->why, "no");
     a->wait_ns = p->wait_ns;
+    if (p->calls == 2) {
+        a->returned = p->returned;
+        a->rejected = p->rejected;
+        a->is_partly = p->is_partly;
+    }
     pthread_mutex_unlock(&p->lock);
     return d;
 }
@@ -248,6 +255,45 @@ static void test_a_call_that_never_returns(void **state)
     usleep(50000);
 }
 
+static void test_what_was_kept_comes_back(void **state)
+{
+    struct place p = {.answers = {DELIVERY_KEPT, DELIVERY_DONE}, .returned = 2, .rejected = 1};
+    struct courier_counts n;
+    for (unsigned round = 0; round < 2; round++) {
+        p.calls = 0;
+        struct courier *c = make(&p, 1 << 20, false);
+        for (unsigned i = 0; i < 3; i++)
+            put(c, PIECE_FRAME, "a");
+        courier_start(c);
+        for (unsigned ms = 0; p.calls < 1 && ms < 10000; ms++)
+            usleep(1000);
+        put(c, PIECE_FRAME, "b");
+        courier_end(c, 10 * NS_PER_SECOND);
+        assert_true(courier_wait(c));
+        courier_count(c, &n);
+        assert_int_equal(n.kept, round ? 3 : 0);
+        assert_int_equal(n.delivered, round ? 1 : 3);
+        assert_int_equal(n.refused, round ? 0 : 1);
+        assert_false(n.is_whole); /* something was rejected, or is_partly */
+        assert_false(n.has_kept); /* the last was not */
+        courier_free(c);
+        p.returned = p.rejected = 0;
+        p.is_partly = true;
+    }
+}
+
+static void test_what_is_told_before_it_begins(void **state)
+{
+    struct place p = {0};
+    char said[64];
+    struct courier *c = make(&p, 1 << 20, false);
+    courier_tell(c, "listen");
+    assert_true(courier_says(c, said, sizeof said));
+    assert_string_equal(said, "listen");
+    assert_false(courier_says(c, said, sizeof said));
+    courier_free(c);
+}
+
 static void test_the_other_side_says_when(void **state)
 {
     struct place p = {.answers = {DELIVERY_AGAIN, DELIVERY_DONE}, .wait_ns = 10 * NS_PER_MS};
@@ -274,6 +320,8 @@ int main(void)
         cmocka_unit_test(test_the_grace_ends_it),
         cmocka_unit_test(test_a_call_that_hangs_and_obeys),
         cmocka_unit_test(test_a_call_that_never_returns),
+        cmocka_unit_test(test_what_was_kept_comes_back),
+        cmocka_unit_test(test_what_is_told_before_it_begins),
         cmocka_unit_test(test_the_other_side_says_when),
     };
     return RUN("courier", tests);

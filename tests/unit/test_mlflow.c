@@ -12,7 +12,7 @@
 #define ANSWER(status, length, body)                                                               \
     "HTTP/1.1 " status "\r\nContent-Length: " length "\r\n\r\n" body
 
-static const char fine[] = ANSWER("200 OK", "79",
+static const char fine[] = ANSWER("200 OK", "81",
                                   "{\"experiment_id\":\"4\",\"run_id\":\"ab-1\",\"artifact_uri\":"
                                   "\"mlflow-artifacts:/4/ab-1/x\"}");
 

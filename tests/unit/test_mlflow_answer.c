@@ -36,7 +36,10 @@ static void test_errors(void **state)
     assert_false(mlflow_answer_is("<html>", 6, "RESOURCE_DOES_NOT_EXIST"));
     assert_false(mlflow_answer_is("", 0, ""));
     char text[16];
-    assert_false(mlflow_answer_text("{\"a\":\"\\u0041\"}", 14, "a", text, sizeof text));
+    assert_true(mlflow_answer_text("{\"a\":\"\\u0041\"}", 14, "a", text, sizeof text));
+    assert_string_equal(text, "A");
+    assert_false(mlflow_answer_text("{\"a\":\"\\u00e4\"}", 14, "a", text, sizeof text));
+    assert_true(mlflow_answer_text("[{\"a\":1},{\"a\":\"x\",", 19, "a", text, sizeof text));
     assert_false(mlflow_answer_text("{\"a\":\"\"}", 8, "a", text, sizeof text));
     assert_false(mlflow_answer_text("{\"a\":\"x\\", 8, "a", text, sizeof text));
 }

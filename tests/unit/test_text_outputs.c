@@ -24,6 +24,10 @@ static void test_lines(void **state)
            "sent to x: 0 samples, 3 lost, 1 attempt repeated: it was away\n");
     expect((struct output_summary){.name = "x", .kept = 3, .is_whole = true, .why = "in run.spool"},
            "sent to x: 0 samples, 3 put aside: in run.spool\n");
+    expect(
+        (struct output_summary){
+            .name = "x", .delivered = 3, .has_kept = true, .is_whole = true, .why = "in run.spool"},
+        "sent to x: 3 samples, the end put aside: in run.spool\n");
     expect((struct output_summary){.name = "x", .delivered = 3, .why = "no"},
            "sent to x: 3 samples, not everything arrived: no\n");
 }
