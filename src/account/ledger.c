@@ -124,13 +124,25 @@ static void add_member(struct ledger *l, const struct member *m)
 }
 
 /* What is private to the processes, added up, and what is shared, once: no less than the largest
- * share of one of them, nor than what PSS says they have of it. */
+ * share of one of them, nor than what PSS says they have of it. Page tables are read seldom: all
+ * together is no less than the largest process is now. */
 static uint64_t count_once(const struct row *sums, enum metric_id id)
 {
     uint64_t private = row_u64(sums, process_memory_uss_bytes);
     uint64_t shared = max_u64(row_u64(sums, process_memory_distinct_shared_bytes),
                               left_u64(row_u64(sums, process_memory_pss_bytes), private));
-    return id == process_memory_distinct_bytes ? private + shared : shared;
+    if (id == process_memory_distinct_shared_bytes)
+        return shared;
+    return max_u64(private + shared, row_u64(sums, process_memory_distinct_bytes));
+}
+
+/* Of one process that is its RSS; of several the page tables must have been read. */
+static bool is_known_once(const struct row *sums, uint64_t unread, uint64_t live, enum metric_id id)
+{
+    enum metric_id needed = id == process_memory_distinct_bytes && live > 1
+                                ? process_memory_uss_bytes
+                                : id;
+    return row_has(sums, id) && row_has(sums, needed) && !((unread >> id | unread >> needed) & 1);
 }
 
 /* What the target has of one metric, in words of the fold (see the head of ledger.h). */
@@ -158,8 +170,8 @@ static bool combine(const struct ledger *l, const struct ledger_sums *s, enum me
         return alive || row_has(&l->departed, id) || (!l->own_only && row_has(&l->reaped, id));
     case FOLD_SUM: *ret = value; return s->live && alive && !(s->unread >> id & 1);
     case FOLD_ONCE:
-        *ret = count_once(&s->all, id);
-        return s->live && alive && !(s->unread >> id & 1);
+        *ret = s->live > 1 ? count_once(&s->all, id) : value;
+        return s->live && is_known_once(&s->all, s->unread, s->live, id);
     case FOLD_WHOLE:
     case FOLD_RATE:
     case FOLD_NONE: break;
@@ -223,12 +235,16 @@ static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
             }
             break;
         case FOLD_SUM:
-        case FOLD_ONCE:
             if (s->live_others ? row_has(&s->others, id) && !(s->unread_others >> id & 1)
                                : row_has(combined, id))
+                row_put_u64(out, id, row_u64(&s->others, id));
+            break;
+        case FOLD_ONCE:
+            if (s->live_others ? is_known_once(&s->others, s->unread_others, s->live_others, id)
+                               : row_has(combined, id))
                 row_put_u64(out, id,
-                            metric_of(id)->fold == FOLD_ONCE ? count_once(&s->others, id)
-                                                             : row_u64(&s->others, id));
+                            s->live_others > 1 ? count_once(&s->others, id)
+                                               : row_u64(&s->others, id));
             break;
         case FOLD_MAX:
             if (row_has(&s->others, id))

@@ -17,8 +17,11 @@ static void put(struct rate *rate, struct row *row, enum metric_id id, uint64_t 
         double seconds = (double)(now_ns - rate->at_ns) / 1e9;
         double per_second = metric_number(metric_of(id - 1), grown) / seconds;
         /* The kernel counts in ticks: over a short time a share may seem to be more than all. */
-        bool is_share = metric_of(id)->unit == UNIT_ratio;
-        row_put_double(row, id, is_share && per_second > 1 ? 1 : per_second);
+        double most = metric_of(id)->unit == UNIT_ratio ? 1
+                      : id == system_cpu_cores && row_has(row, system_cpus_online_count)
+                          ? (double)row_u64(row, system_cpus_online_count)
+                          : per_second;
+        row_put_double(row, id, per_second > most ? most : per_second);
     }
     *rate = (struct rate){.value = value, .at_ns = now_ns, .known = true};
 }

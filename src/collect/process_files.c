@@ -6,7 +6,8 @@
 const struct process_file process_files[] = {
     {"stat",
      M(cpu_seconds) | M(cpu_user_seconds) | M(cpu_system_seconds) | M(memory_rss_bytes) |
-         M(memory_virtual_bytes) | M(faults_minor_count) | M(faults_major_count) | M(threads_count),
+         M(memory_distinct_bytes) | M(memory_virtual_bytes) | M(faults_minor_count) |
+         M(faults_major_count) | M(threads_count),
      COST_CHEAP, true, process_read_stat},
     {"io",
      M(storage_read_bytes) | M(storage_written_bytes) | M(storage_cancelled_bytes) |
@@ -18,7 +19,6 @@ const struct process_file process_files[] = {
      COST_REFRESH, true, process_read_status},
     {"task/TID/schedstat", M(cpu_wait_seconds), COST_REFRESH, true, process_read_waits},
     {"fd", M(open_files_count), COST_REFRESH, false, process_read_open_files},
-    {"smaps_rollup", PROCESS_ROLLUP_BITS, COST_SLOW, false,
-     process_read_rollup},
+    {"smaps_rollup", PROCESS_ROLLUP_BITS, COST_SLOW, false, process_read_rollup},
     {0},
 };

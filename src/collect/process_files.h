@@ -41,5 +41,8 @@ int process_read_open_files(struct process_reader *r, struct process_source *s, 
                             enum process_depth depth);
 
 /* Walks page tables: milliseconds per gigabyte, and holds a lock of the process meanwhile. */
+/* RSS, which is also what one process has with each page counted once. */
+void process_put_rss(struct process *p, uint64_t bytes);
+
 int process_read_rollup(struct process_reader *r, struct process_source *s, struct process *p,
                         enum process_depth depth);

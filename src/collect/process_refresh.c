@@ -28,7 +28,7 @@ int process_read_status(struct process_reader *r, struct process_source *s, stru
     row_put_u64(&p->own, process_switches_involuntary_count, st.switches_involuntary);
     if (st.has_memory) {
         row_put_u64(&p->own, process_memory_peak_bytes, st.high_water_bytes);
-        row_put_u64(&p->own, process_memory_rss_bytes, st.rss_bytes);
+        process_put_rss(p, st.rss_bytes);
     }
     if (st.has_shared)
         row_put_u64(&p->own, process_memory_shared_bytes, st.shared_bytes);
@@ -129,7 +129,6 @@ int process_read_rollup(struct process_reader *r, struct process_source *s, stru
         return e;
     row_put_u64(&p->own, process_memory_pss_bytes, rollup.pss_bytes);
     row_put_u64(&p->own, process_memory_uss_bytes, rollup.uss_bytes);
-    row_put_u64(&p->own, process_memory_distinct_bytes, rollup.rss_bytes);
     row_put_u64(&p->own, process_memory_distinct_shared_bytes,
                 left_u64(rollup.rss_bytes, rollup.uss_bytes));
     return 0;

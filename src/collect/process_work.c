@@ -66,6 +66,12 @@ static void put_no_memory(struct process *p)
         row_put_u64(&p->own, none[i], 0);
 }
 
+void process_put_rss(struct process *p, uint64_t bytes)
+{
+    row_put_u64(&p->own, process_memory_rss_bytes, bytes);
+    row_put_u64(&p->own, process_memory_distinct_bytes, bytes);
+}
+
 int process_read_stat(struct process_reader *r, struct process_source *s, struct process *p,
                       enum process_depth depth)
 {
@@ -103,7 +109,7 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     if (shows_no_memory)
         return 0;
     uint64_t rss = st.rss_pages * r->page_bytes;
-    row_put_u64(&p->own, process_memory_rss_bytes, rss);
+    process_put_rss(p, rss);
     row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_bytes);
     /* The high-water mark is read less often. */
     if (rss > row_u64(&p->own, process_memory_peak_bytes) &&

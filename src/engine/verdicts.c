@@ -60,6 +60,11 @@ static void judge_slow(struct target_summary *s, const struct target *g, enum pa
         else if (most > seen * 1.1 || (of_several && metric_of(id)->fold == FOLD_ONCE))
             v->quality = QUALITY_LOWER_BOUND;
     }
+    struct verdict *once = &s->verdicts[part][process_memory_distinct_bytes];
+    if (of_several && most > 0 && seen == 0)
+        *once = (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
+    else if (of_several && once->quality != QUALITY_UNKNOWN)
+        once->quality = QUALITY_LOWER_BOUND;
 }
 
 static void judge(struct toll_tracker *t, struct target *g)
@@ -100,6 +105,12 @@ static void raise_peak(struct target_summary *s)
     if (verdicts[process_memory_rss_bytes].quality == QUALITY_UNKNOWN)
         verdicts[process_memory_rss_bytes] = (struct verdict){
             QUALITY_LOWER_BOUND, verdicts[process_memory_peak_bytes].rung};
+    for (unsigned part = 0; part < PARTS; part++) {
+        struct series *of = s->series[part];
+        if (of[process_memory_distinct_bytes].observed_ns &&
+            of[process_memory_peak_bytes].observed_ns)
+            series_at_least(&of[process_memory_distinct_bytes], of[process_memory_peak_bytes].max);
+    }
 }
 
 /* The kernel hands times on in steps: what comes in one moment was not all used in it. What toll

@@ -34,10 +34,10 @@ enum {
     (BIT(process_gpu_memory_bytes) | BIT(process_gpu_utilization_ratio) |                          \
      BIT(process_gpu_seconds) | BIT(process_gpus_count))
 
-/* What walking the page tables of a process gives. */
+/* What walking the page tables of a process gives, and nothing else. */
 #define PROCESS_ROLLUP_BITS                                                                        \
     (BIT(process_memory_pss_bytes) | BIT(process_memory_uss_bytes) |                               \
-     BIT(process_memory_distinct_bytes) | BIT(process_memory_distinct_shared_bytes))
+     BIT(process_memory_distinct_shared_bytes))
 
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 enum metric_unit {

@@ -52,5 +52,7 @@ uint64_t selection_wanted(const struct selection *s)
     uint64_t wanted = s->of[ENTITY_PROCESS];
     for (unsigned part = 0; part < PARTS; part++)
         wanted |= s->parts[part];
+    if (wanted & BIT(process_memory_distinct_bytes))
+        wanted |= PROCESS_ROLLUP_BITS; /* of several processes it is made of these */
     return wanted;
 }

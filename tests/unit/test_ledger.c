@@ -243,6 +243,32 @@ static void test_once(void **state)
     assert_value(fold(&b), process_memory_distinct_bytes, 35 + 155);
     assert_value(&b.parts[PART_COMBINED], process_memory_distinct_shared_bytes, 155);
     assert_value(&b.parts[PART_DESCENDANTS], process_memory_distinct_bytes, 15 + 115);
+
+    /* One grows before its page tables are read again. */
+    put(child, process_memory_distinct_bytes, 1000, 0);
+    assert_value(fold(&b), process_memory_distinct_bytes, 1000);
+    assert_value(&b.parts[PART_MAIN], process_memory_distinct_bytes, 100);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_distinct_bytes, 1000);
+    end(&b);
+}
+
+/* Of one process it is its RSS, whether or not page tables were read. */
+static void test_once_alone(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true);
+    put(main, process_memory_distinct_bytes, 300, 0);
+    assert_value(fold(&b), process_memory_distinct_bytes, 300);
+    assert_value(&b.parts[PART_MAIN], process_memory_distinct_bytes, 300);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_distinct_bytes, 0);
+    assert_unknown(&b.parts[PART_COMBINED], process_memory_distinct_shared_bytes);
+
+    struct member *child = join(&b, 2, false);
+    put(child, process_memory_distinct_bytes, 200, 0);
+    assert_unknown(fold(&b), process_memory_distinct_bytes);
+    assert_value(&b.parts[PART_MAIN], process_memory_distinct_bytes, 300);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_distinct_bytes, 200);
     end(&b);
 }
 
@@ -827,6 +853,7 @@ int main(void)
         cmocka_unit_test(test_kept_and_max),
         cmocka_unit_test(test_sum_of_gauges),
         cmocka_unit_test(test_once),
+        cmocka_unit_test(test_once_alone),
         cmocka_unit_test(test_all_denied),
         cmocka_unit_test(test_gauges_end_with_the_last_process),
         cmocka_unit_test(test_what_was_read_at_the_end),

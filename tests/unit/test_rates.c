@@ -54,10 +54,24 @@ static void test_two_rates_of_one_row(void **state)
     assert_true(row_value(&row, system_power_watts).d == 15);
 }
 
+/* Ticks of the kernel that come in one moment were not all used in it. */
+static void test_no_more_cores_than_cpus(void **state)
+{
+    struct rate rates[RATES_PER_ENTITY];
+    struct row row;
+    rates_begin(rates, 0);
+    row_init(&row, ENTITY_SYSTEM);
+    row_put_u64(&row, system_cpu_seconds, 100 * NS_PER_MS);
+    row_put_u64(&row, system_cpus_online_count, 2);
+    rates_put(rates, &row, ENTITY_SYSTEM, 40 * NS_PER_MS);
+    assert_true(row_value(&row, system_cpu_cores).d == 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_from_zero),
+        cmocka_unit_test(test_no_more_cores_than_cpus),
         cmocka_unit_test(test_first_value_has_no_rate),
         cmocka_unit_test(test_unknown_is_bridged),
         cmocka_unit_test(test_two_rates_of_one_row),
