@@ -15,6 +15,8 @@ enum completion_value completion_value(const struct option *o)
         return VALUE_METRICS;
     if (strcmp(o->value, "FORMAT") == 0)
         return VALUE_FORMAT;
+    if (strcmp(o->name, "dialect") == 0)
+        return VALUE_DIALECT;
     if (strcmp(o->value, "PATH") == 0)
         return VALUE_DIRECTORY;
     if (strstr(o->value, "UID"))
@@ -54,7 +56,8 @@ void completion_add_words(struct buf *b, const struct subcommand *s, const char 
         length = strcspn(word, marks);
         bool subcommand = strncmp(word, "SUBCOMMAND", length) == 0;
         bool format = strncmp(word, "FORMAT", length) == 0;
-        if (!subcommand && !format && isupper((unsigned char)*word))
+        bool dialect = strncmp(word, "NAME", length) == 0 && strcmp(s->name, "dialects") == 0;
+        if (!subcommand && !format && !dialect && isupper((unsigned char)*word))
             continue;
         buf_puts(b, first ? "" : between);
         first = false;
@@ -62,6 +65,8 @@ void completion_add_words(struct buf *b, const struct subcommand *s, const char 
             completion_add_subcommands(b, between);
         else if (format)
             completion_add_formats(b, between);
+        else if (dialect)
+            completion_add_dialects(b, between);
         else
             buf_add(b, word, length);
     }
@@ -84,6 +89,13 @@ void completion_add_formats(struct buf *b, const char *between)
     const struct toll_format *f;
     for (size_t i = 0; (f = toll_format_at(i)); i++)
         buf_printf(b, "%s%s", i ? between : "", f->name);
+}
+
+void completion_add_dialects(struct buf *b, const char *between)
+{
+    const struct toll_dialect *d;
+    for (size_t i = 0; (d = toll_dialect_at(i)); i++)
+        buf_printf(b, "%s%s", i ? between : "", d->name);
 }
 
 void completion_add_long(struct buf *b, unsigned modes, bool with_value, const char *between)

@@ -115,6 +115,11 @@ static void add_value(struct buf *b, const struct option *o)
         completion_add_formats(b, " ");
         buf_putc(b, '\'');
         break;
+    case VALUE_DIALECT:
+        buf_puts(b, "_toll_offer '");
+        completion_add_dialects(b, " ");
+        buf_putc(b, '\'');
+        break;
     case VALUE_METRICS:
         buf_puts(b, "_toll_offer_list '");
         add_metrics(b);

@@ -134,6 +134,11 @@ static void add_option(struct buf *b, const struct option *o)
     case VALUE_NONE: break;
     case VALUE_CHOICE: add_choices(b, o->choices); break;
     case VALUE_FORMAT: add_formats(b); break;
+    case VALUE_DIALECT:
+        buf_puts(b, " -x -a '");
+        completion_add_dialects(b, " ");
+        buf_putc(b, '\'');
+        break;
     case VALUE_DIRECTORY: buf_puts(b, " -x -a '(__toll_directories)'"); break;
     case VALUE_USER: buf_puts(b, " -x -a '(__fish_complete_users)'"); break;
     case VALUE_METRICS: buf_puts(b, " -x -a '(__toll_metric_list)'"); break;

@@ -53,6 +53,11 @@ static void add_spelling(struct buf *b, const struct option *o, bool letter)
         completion_add_formats(b, " ");
         buf_putc(b, ')');
         break;
+    case VALUE_DIALECT:
+        buf_puts(b, ":dialect:(");
+        completion_add_dialects(b, " ");
+        buf_putc(b, ')');
+        break;
     case VALUE_METRICS: buf_puts(b, ":metric:_toll_metrics"); break;
     case VALUE_FILE: buf_puts(b, ":file:_files"); break;
     case VALUE_DIRECTORY: buf_puts(b, ":directory:_directories"); break;

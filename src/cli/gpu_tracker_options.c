@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json_in.h"
 #include "cli/gpu_tracker_command.h"
+#include "cli/help.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -96,31 +97,34 @@ void gpu_tracker_usage(struct buf *b)
     };
     buf_puts(b, "Usage:\n    gpu-tracker -h | --help\n    gpu-tracker -v | --version\n");
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        buf_printf(b, "    gpu-tracker %s", lines[i].words);
+        struct buf words = {0};
+        buf_puts(&words, lines[i].words);
         for (const struct tracker_option *o = table; o < table + ARRAY_LEN(table); o++) {
             if (!(o->tasks & lines[i].task) || strstr(lines[i].words, o->value ? o->value : "\n"))
                 continue;
             if (!o->name)
-                buf_printf(b, " [-%c %s...]", o->letter, o->value);
+                buf_printf(&words, " [-%c %s...]", o->letter, o->value);
             else
-                buf_printf(b, o->value ? " [--%s=%s]" : " [--%s]", o->name, o->value);
+                buf_printf(&words, o->value ? " [--%s=%s]" : " [--%s]", o->name, o->value);
         }
-        buf_putc(b, '\n');
+        buf_puts(b, "    gpu-tracker ");
+        help_wrap(b, words.data ? words.data : "", 16);
+        buf_done(&words);
     }
 }
 
 static void add_line(struct buf *b, const char *left, const char *help)
 {
-    size_t start = b->length;
-    buf_printf(b, "    %s ", left);
-    buf_pad(b, start, 28);
-    buf_printf(b, "%s\n", help);
+    struct buf text = {0};
+    buf_printf(&text, "    %s ", left);
+    help_line(b, text.data ? text.data : "", help, 28);
+    buf_done(&text);
 }
 
 void gpu_tracker_help(struct buf *b)
 {
-    buf_puts(b, "What a command uses while it runs: RAM, GPU RAM, CPU, GPUs and time. This is toll "
-                "under\nthe name of gpu-tracker; toll(1) tells more.\n\n");
+    buf_puts(b, "What a command uses while it runs: RAM, GPU RAM, CPU, GPUs and time. This is "
+                "toll\nunder the name of gpu-tracker; toll(1) tells more.\n\n");
     gpu_tracker_usage(b);
     buf_puts(b, "\nOptions:\n");
     add_line(b, "-h --help", "this text");

@@ -10,19 +10,17 @@
 
 enum { COLUMN = 30, WIDTH = 79 };
 
-/* Words from the column on, broken before the width. */
-static void add_wrapped(struct buf *b, const char *text)
+void help_wrap(struct buf *b, const char *text, size_t column)
 {
-    size_t at = COLUMN;
+    size_t at = column;
     while (*text) {
         size_t word = strcspn(text, " ");
-        if (at + word > WIDTH) {
+        if (at + word > WIDTH && at > column) {
             buf_putc(b, '\n');
-            size_t start = b->length;
-            buf_pad(b, start, COLUMN);
-            at = COLUMN;
+            buf_pad(b, b->length, column);
+            at = column;
         }
-        if (at > COLUMN)
+        if (at > column)
             buf_putc(b, ' ');
         buf_add(b, text, word);
         at += word + 1;
@@ -30,6 +28,18 @@ static void add_wrapped(struct buf *b, const char *text)
         text += strspn(text, " ");
     }
     buf_putc(b, '\n');
+}
+
+void help_line(struct buf *b, const char *left, const char *text, size_t column)
+{
+    size_t start = b->length;
+    buf_puts(b, left);
+    if (b->length - start >= column) {
+        buf_putc(b, '\n');
+        start = b->length;
+    }
+    buf_pad(b, start, column);
+    help_wrap(b, text, column);
 }
 
 static void add_accepted(struct buf *b, const struct option *o)
@@ -61,7 +71,7 @@ static void add_option(struct buf *b, const struct option *o)
     struct buf text = {0};
     add_accepted(&text, o);
     if (text.data)
-        add_wrapped(b, text.data);
+        help_wrap(b, text.data, COLUMN);
     buf_done(&text);
 }
 

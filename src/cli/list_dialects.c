@@ -3,11 +3,12 @@
 #include "base/json_out.h"
 #include "cli/cli.h"
 #include "cli/dialect_option.h"
+#include "cli/help.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMN = 28 };
+enum { FORMATS = 18, HELP = 35, COLUMN = 28, INDENT = 6 };
 
 static void add_names(struct buf *b)
 {
@@ -15,11 +16,10 @@ static void add_names(struct buf *b)
     for (size_t i = 0; (d = toll_dialect_at(i)); i++) {
         size_t start = b->length;
         buf_puts(b, d->name);
-        buf_pad(b, start, 18);
-        start = b->length;
+        buf_pad(b, start, FORMATS);
         buf_puts(b, d->formats);
-        buf_pad(b, start, 10);
-        buf_printf(b, " %s\n", d->help);
+        buf_pad(b, start, HELP);
+        help_wrap(b, d->help, HELP);
     }
     buf_puts(b, "\n'toll dialects NAME' lists the options and columns of one, 'toll run --dialect "
                 "NAME\n-o FILE' writes in it.\n");
@@ -32,7 +32,12 @@ static void add_options(struct buf *b, const char *name)
         buf_printf(b, "%s  %s=", i ? "" : "\noptions\n", o->name);
         for (const char *c = o->accepted; *c; c++)
             buf_putc(b, *c == ' ' ? '|' : *c);
-        buf_printf(b, "%s%s\n      %s\n", *o->value ? ", otherwise " : "", o->value, o->help);
+        buf_putc(b, '\n');
+        struct buf text = {0};
+        buf_printf(&text, "%s%s%s", o->help, *o->value ? "; otherwise " : "", o->value);
+        buf_pad(b, b->length, INDENT);
+        help_wrap(b, text.data ? text.data : "", INDENT);
+        buf_done(&text);
     }
 }
 
@@ -55,6 +60,35 @@ static bool is_same_table(const struct toll_dialect_column *a, const struct toll
            strcmp(a->subject, b->subject) == 0 && strcmp(a->file, b->file) == 0;
 }
 
+/* A sum that is scaled stands in parentheses. */
+static void add_column(struct buf *b, const struct toll_dialect_column *c)
+{
+    struct buf left = {0}, text = {0};
+    bool is_sum = c->factor != 1 && strpbrk(c->terms, "+-");
+    buf_printf(&left, "  %s ", c->name);
+    buf_puts(&text, c->take);
+    buf_pad(&text, 0, 6);
+    size_t taken = text.length;
+    buf_printf(&text, is_sum ? "(%s)" : "%s", c->terms);
+    if (c->factor != 1) {
+        buf_puts(&text, c->factor < 1 ? " / " : " * ");
+        buf_number_short(&text, c->factor < 1 ? 1 / c->factor : c->factor, 12);
+    }
+    if (!buf_failed(&left) && !buf_failed(&text)) {
+        size_t start = b->length;
+        buf_puts(b, left.data);
+        if (left.length > COLUMN) {
+            buf_putc(b, '\n');
+            start = b->length;
+        }
+        buf_pad(b, start, COLUMN);
+        buf_add(b, text.data, taken);
+        help_wrap(b, text.data + taken, COLUMN + taken);
+    }
+    buf_done(&left);
+    buf_done(&text);
+}
+
 static void add_columns(struct buf *b, const char *name)
 {
     const struct toll_dialect_column *c, *before = NULL;
@@ -62,18 +96,7 @@ static void add_columns(struct buf *b, const char *name)
         if (!before || !is_same_table(before, c))
             add_heading(b, c);
         before = c;
-        size_t start = b->length;
-        buf_printf(b, "  %s ", c->name);
-        buf_pad(b, start, COLUMN);
-        start = b->length;
-        buf_puts(b, c->take);
-        buf_pad(b, start, 6);
-        buf_puts(b, c->terms);
-        if (c->factor != 1) {
-            buf_puts(b, c->factor < 1 ? " / " : " * ");
-            buf_number_short(b, c->factor < 1 ? 1 / c->factor : c->factor, 12);
-        }
-        buf_putc(b, '\n');
+        add_column(b, c);
     }
 }
 
@@ -82,7 +105,10 @@ static int show_one(const char *name, struct buf *b)
     const struct toll_dialect *d = strchr(name, ',') ? NULL : dialect_named(name);
     if (!d)
         return complain("'%s' is not a dialect; 'toll dialects' lists them", name);
-    buf_printf(b, "%s: %s\nformats: %s\n", d->name, d->help, d->formats);
+    size_t start = b->length;
+    buf_printf(b, "%s: ", d->name);
+    help_wrap(b, d->help, b->length - start);
+    buf_printf(b, "formats: %s\n", d->formats);
     add_options(b, d->name);
     add_columns(b, d->name);
     return 0;

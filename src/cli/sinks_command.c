@@ -2,28 +2,11 @@
  * toll sinks: where figures can go, and what can be said about how. */
 #include "base/json_out.h"
 #include "cli/cli.h"
+#include "cli/help.h"
 
 #include <string.h>
 
-enum { COLUMN = 26, WIDTH = 79 };
-
-static void add_wrapped(struct buf *b, const char *text, unsigned column)
-{
-    size_t at = column;
-    while (*text) {
-        size_t word = strcspn(text, " ");
-        if (at + word > WIDTH) {
-            buf_putc(b, '\n');
-            buf_pad(b, b->length, column);
-            at = column;
-        }
-        buf_puts(b, at > column ? " " : "");
-        buf_add(b, text, word);
-        at += word + 1;
-        text += word + strspn(text + word, " ");
-    }
-    buf_putc(b, '\n');
-}
+enum { COLUMN = 26 };
 
 static void add_format(struct buf *b, const struct toll_format *f)
 {
@@ -37,7 +20,7 @@ static void add_format(struct buf *b, const struct toll_format *f)
         start = b->length;
     }
     buf_pad(b, start, COLUMN);
-    add_wrapped(b, f->help, COLUMN);
+    help_wrap(b, f->help, COLUMN);
 }
 
 static void add_options(struct buf *b, const struct toll_format *f)
@@ -51,7 +34,7 @@ static void add_options(struct buf *b, const struct toll_format *f)
         buf_puts(&text, o->help);
         if (*o->fallback)
             buf_printf(&text, "; %s by default", o->fallback);
-        add_wrapped(b, text.data ? text.data : "", COLUMN);
+        help_wrap(b, text.data ? text.data : "", COLUMN);
         buf_done(&text);
     }
 }
@@ -66,8 +49,8 @@ static void as_text(struct buf *b, const char *name)
         add_options(b, f);
     }
     if (!name)
-        buf_puts(b, "\nOptions stand behind the place, each after a comma: -o "
-                    "'prometheus:http://host:9090/api/v1/write,every=10s'.\n"
+        buf_puts(b, "\nOptions stand behind the place, each after a comma:\n"
+                    "-o 'prometheus:http://host:9090/api/v1/write,every=10s'.\n"
                     "Where there are options, a comma that is meant is written twice.\n");
 }
 

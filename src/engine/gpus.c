@@ -105,7 +105,8 @@ void gpus_open(struct toll_tracker *t)
     int r = start(t);
     if (r < 0 && t->gpus.choice.is_asked)
         outputs_note(t, "GPUs cannot be read: %s", strerror(-r));
-    t->run.gpus = t->gpus.reader != NULL;
+    /* Where nothing looks like a GPU and no vendor's library finds one, there is none. */
+    t->run.gpus = t->gpus.reader && (gpu_reader_vendors(t->gpus.reader) != 0 || is_likely());
     gpus_ask(t, clock_mono(NULL));
 }
 

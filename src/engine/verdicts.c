@@ -61,9 +61,10 @@ static void judge_slow(struct target_summary *s, const struct target *g, enum pa
             v->quality = QUALITY_LOWER_BOUND;
     }
     struct verdict *once = &s->verdicts[part][process_memory_distinct_bytes];
-    if (of_several && most > 0 && seen == 0)
+    if (of_several && most > 0 && seen == 0) { /* what one had alone says nothing of all */
         *once = (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
-    else if (of_several && once->quality != QUALITY_UNKNOWN)
+        s->series[part][process_memory_distinct_bytes] = (struct series){0};
+    } else if (of_several && once->quality != QUALITY_UNKNOWN)
         once->quality = QUALITY_LOWER_BOUND;
 }
 

@@ -50,6 +50,34 @@ def test_beside_our_own(place):
     assert times == sorted(times)
 
 
+@pytest.mark.parametrize("words", [["dialects"], ["sinks"], ["help", "dialects"]] + [
+    ["dialects", name] for name in ("resource-tracker", "gpu-tracker", "spdl", "process-metrics",
+                                    "sweep", "mlflow-system")])
+def test_lists_fit_a_terminal(place, words):
+    status, out, err = place.call([place.toll, *words])
+    assert status == 0, err
+    assert max(map(len, out.decode().splitlines())) <= 80
+    assert b"(null)" not in out
+    assert not re.search(rb"\w \+ \w+ \* ", out)
+
+
+def test_gpu_tracker_help_fits_a_terminal(place):
+    link = place.path("gpu-tracker")
+    link.symlink_to(place.toll)
+    status, out, err = place.call([link, "-h"])
+    assert status == 0, err
+    assert max(map(len, out.decode().splitlines())) <= 80
+
+
+def test_most_memory_of_a_short_run(place):
+    """What one process had at most is there, however seldom its page tables were read."""
+    result = place.run([sys.executable, "-c", "bytearray(120_000_000)"],
+                       ["--dialect", "gpu-tracker,ram_unit=bytes", "-o", "r.json"])
+    assert result.status == 0
+    ram = json.loads(place.path("r.json").read_text())["max_ram"]
+    assert ram["combined"]["total_rss"] >= 120_000_000
+
+
 def test_another_tool_agrees(place, steady):
     status, out, err = place.call([place.toll, "attach", steady.pid, "--dialect",
                                    "resource-tracker", "-i", "100ms", "--for", "450ms", "-q"])

@@ -133,6 +133,7 @@ LINES = [
     ("toll attach --user nobod", ["attach", "--user", "nobody"]),
     ("toll attach --cgroup=grou", ["attach", "--cgroup=groups here"]),
     ("toll attach --cgroup grou", ["attach", "--cgroup", "groups here"]),
+    ("toll system --dialect resou", ["system", "--dialect", "resource-tracker"]),
     ("toll sys", ["system"]),
     ("toll system --form", ["system", "--format"]),
     ("toll system --summary json --sin", ["system", "--summary", "json", "--since-start"]),
