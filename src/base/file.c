@@ -9,6 +9,7 @@
 #include <stdalign.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 ssize_t file_reread(int fd, char *buf, size_t capacity)
@@ -172,4 +173,10 @@ int file_each_entry_sorted(int dir, void (*visit)(void *arg, const char *name), 
     }
     free(names.list);
     return names.failed ? -ENOMEM : r;
+}
+
+bool file_is_directory(const char *path)
+{
+    struct stat st;
+    return ends_with(path, "/") || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }

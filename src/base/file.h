@@ -30,6 +30,9 @@ int file_write_all(int fd, const char *data, size_t length, size_t *ret_written)
 /* The same in a program that a closed pipe or a limit of file sizes would end by a signal. */
 int file_write_quietly(int fd, const char *data, size_t length, size_t *ret_written);
 
+/* Whether there is a directory, or the name ends as one. */
+bool file_is_directory(const char *path);
+
 /* Whether fewer descriptors are allowed: then a command may need them more than we do. */
 bool file_limit_is_below(unsigned enough);
 

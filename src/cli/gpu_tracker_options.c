@@ -123,8 +123,8 @@ static void add_line(struct buf *b, const char *left, const char *help)
 
 void gpu_tracker_help(struct buf *b)
 {
-    buf_puts(b, "What a command uses while it runs: RAM, GPU RAM, CPU, GPUs and time. This is "
-                "toll\nunder the name of gpu-tracker; toll(1) tells more.\n\n");
+    buf_puts(b, "What a command uses while it runs: RAM, GPU RAM, CPU, GPUs and time. This\n"
+                "is toll under the name of gpu-tracker; toll(1) tells more.\n\n");
     gpu_tracker_usage(b);
     buf_puts(b, "\nOptions:\n");
     add_line(b, "-h --help", "this text");

@@ -21,8 +21,8 @@ static void add_names(struct buf *b)
         buf_pad(b, start, HELP);
         help_wrap(b, d->help, HELP);
     }
-    buf_puts(b, "\n'toll dialects NAME' lists the options and columns of one, 'toll run --dialect "
-                "NAME\n-o FILE' writes in it.\n");
+    buf_puts(b, "\n'toll dialects NAME' lists the options and columns of one,\n"
+                "'toll run --dialect NAME -o FILE' writes in it.\n");
 }
 
 static void add_options(struct buf *b, const char *name)
@@ -65,7 +65,7 @@ static void add_column(struct buf *b, const struct toll_dialect_column *c)
 {
     struct buf left = {0}, text = {0};
     bool is_sum = c->factor != 1 && strpbrk(c->terms, "+-");
-    buf_printf(&left, "  %s ", c->name);
+    buf_printf(&left, "  %s", c->name);
     buf_puts(&text, c->take);
     buf_pad(&text, 0, 6);
     size_t taken = text.length;
@@ -77,7 +77,7 @@ static void add_column(struct buf *b, const struct toll_dialect_column *c)
     if (!buf_failed(&left) && !buf_failed(&text)) {
         size_t start = b->length;
         buf_puts(b, left.data);
-        if (left.length > COLUMN) {
+        if (left.length >= COLUMN) {
             buf_putc(b, '\n');
             start = b->length;
         }

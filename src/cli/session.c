@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/session.h"
 
+#include "base/file.h"
 #include "base/scan.h"
 #include "cli/color.h"
 #include "cli/dialect_option.h"
@@ -51,7 +52,8 @@ static int descriptor(const char *text)
 /* In the dialect that was asked for, where it has the format. */
 static int add_output(struct session *s, struct toll_output *out, struct toll_error *e)
 {
-    bool is_directory = s->settings.dialect && out->destination && ends_with(out->destination, "/");
+    bool is_directory = s->settings.dialect && out->destination &&
+                        file_is_directory(out->destination);
     if (is_directory || dialect_has(&s->settings, out->format)) {
         out->dialect = s->settings.dialect;
         s->carries_dialect = true;

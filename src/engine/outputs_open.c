@@ -2,6 +2,7 @@
 #include "engine/outputs_open.h"
 
 #include "base/err.h"
+#include "base/file.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -36,7 +37,7 @@ static int add_file(void *tracker, const struct toll_output *one, struct toll_er
 
 bool outputs_is_directory(const struct toll_output *o)
 {
-    return o->dialect && o->destination && ends_with(o->destination, "/");
+    return o->dialect && o->destination && file_is_directory(o->destination);
 }
 
 int outputs_each_file(const struct toll_output *o,
@@ -59,7 +60,8 @@ int outputs_each_file(const struct toll_output *o,
     for (size_t i = 0; r == 0 && i < d->table_count; i++) {
         struct buf path = {0};
         struct toll_output one = *o;
-        buf_printf(&path, "%s%s", o->destination, d->tables[i].file);
+        buf_printf(&path, "%s%s%s", o->destination, ends_with(o->destination, "/") ? "" : "/",
+                   d->tables[i].file);
         one.destination = path.data;
         one.format = d->tables[i].format;
         r = buf_failed(&path) ? err_set(e, -ENOMEM, "no memory for an output") : add(arg, &one, e);

@@ -78,6 +78,15 @@ def test_most_memory_of_a_short_run(place):
     assert ram["combined"]["total_rss"] >= 120_000_000
 
 
+def test_a_directory_that_is_there(place):
+    place.path("monitors").mkdir()
+    place.path("monitors").chmod(0o777)
+    status, _, err = place.call([place.toll, "run", "-q", "-o", "monitors", "--dialect", "sweep",
+                                 "--gpus", "none", "--", "true"])
+    assert status == 0, err
+    assert place.path("monitors/summary.json").exists()
+
+
 def test_another_tool_agrees(place, steady):
     status, out, err = place.call([place.toll, "attach", steady.pid, "--dialect",
                                    "resource-tracker", "-i", "100ms", "--for", "450ms", "-q"])
