@@ -614,12 +614,13 @@ int toll_phases_compare(const struct toll_comparison *comparison, char **ret, st
 
 /* ---- Records: runs that were measured before ----------------------------------------------- */
 
-/* What to make of a record, a file in the format jsonl. Zero is the default of every field. */
+/* What to make of a record, a file in the format jsonl or sqlite. Zero is the default of every
+ * field. */
 struct toll_export {
     size_t size;
     const char *record;  /* its path; NULL: read from fd */
-    int fd;              /* borrowed, stays open; only without a path */
-    uint64_t run;        /* of several runs in it only this one, counted from 1; 0: all, in order */
+    int fd;              /* borrowed, stays open; only without a path, of jsonl */
+    uint64_t run;        /* of several runs in it only this one, by its number; 0: all, in order */
     const char *metrics; /* globs with commas between; NULL: all that the record has */
     const struct toll_output *const *outputs; /* where to write, NULL behind the last */
 
@@ -632,13 +633,13 @@ struct toll_export {
 /* Write what a record holds in other formats, as they would have been written while it was
  * measured. The record may still grow, or end in the middle: then its summary is made of the
  * samples that are there. A file is replaced once all of it is written; when anything fails, files
- * stay as they were. -EBADMSG and the number of the line: the record is damaged. -ENOENT: there is
- * no such file or no such run. */
+ * stay as they were. -EBADMSG and the number of the line, or of the run: the record is damaged.
+ * -ENOENT: there is no such file or no such run. -EINVAL: a SQLite file of somebody else. */
 int toll_record_export(const struct toll_export *x, struct toll_error *e);
 
 /* One run of a record. */
 struct toll_run {
-    uint64_t number;            /* from 1 in the order of the file */
+    uint64_t number;            /* from 1 in the order of the file; in SQLite the file's own */
     const char *name;           /* or "" */
     const char *const *command; /* NULL behind the last; none: it was attached, or of the machine */
     const char *const *labels;  /* "key=value", NULL behind the last */

@@ -101,7 +101,7 @@ int export_main(int argc, char **argv)
     else if (s.help)
         status = help_subcommand(argv[0]);
     else if (!s.words || s.words[1])
-        status = complain("toll export takes one record: a .jsonl file, or - for stdin");
+        status = complain("toll export takes one record: a .jsonl or .sqlite file, or - for stdin");
     else
         status = run_export(&s);
     settings_done(&s);

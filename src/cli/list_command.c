@@ -136,7 +136,6 @@ static void add_run(void *arg, const struct toll_run *r)
 
 /* ---- The files ------------------------------------------------------------------------------- */
 
-/* THE place where other kinds of files than records would be told apart. */
 static int list_file(struct list *l, const char *path, bool with_name, struct toll_error *e)
 {
     l->path = path;
@@ -180,7 +179,7 @@ int list_main(int argc, char **argv)
     else if (s.help)
         status = help_subcommand(argv[0]);
     else if (!s.words)
-        status = complain("toll list takes records: .jsonl files that toll has written");
+        status = complain("toll list takes records: .jsonl and .sqlite files that toll has written");
     else
         status = list_files(&s);
     settings_done(&s);

@@ -42,11 +42,11 @@ static const char about_phases[] =
     "the results go.\n";
 
 static const char about_export[] =
-    "RECORD is a .jsonl file that toll has written, or - for stdin; it may still grow, or\n"
-    "end in the middle. Each --output is written as it would have been while the run was\n"
-    "measured; without one it goes to stdout, as CSV unless --format says otherwise\n"
-    "(-f text is the summary). Of several runs in a file all are taken, one after the\n"
-    "other. Files are replaced once all is written; a damaged record changes none.\n";
+    "RECORD is a .jsonl or .sqlite file that toll has written, or - for stdin (.jsonl); it\n"
+    "may still grow, or end in the middle. Each --output is written as it would have been\n"
+    "while the run was measured; without one it goes to stdout, as CSV unless --format says\n"
+    "otherwise (-f text is the summary). Of several runs in a file all are taken, one after\n"
+    "the other. Files are replaced once all is written; a damaged record changes none.\n";
 
 static const char about_list[] =
     "The runs in each record: number, start, time, samples, how it ended, name and\n"

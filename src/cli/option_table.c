@@ -332,7 +332,7 @@ const struct option options[] = {
     {"wait", 0, "FOR", "main all", 0, false, FOR_RUN | FOR_ATTACH,
      "end with the command, or with the last process it left behind", set_wait},
     {"run", 0, "NUMBER", NULL, 0, true, FOR_EXPORT,
-     "of several runs in the record only this one, counted from 1", set_run},
+     "of several runs in the record only this one, by its number", set_run},
     {"json", 0, NULL, NULL, 0, true, FOR_LIST, "for programs", set_json},
     {"config", 0, "FILE", NULL, 0, true, ANY, "read options from FILE, lines of 'option = value'",
      set_config},

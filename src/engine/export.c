@@ -7,8 +7,8 @@
 #include "engine/outputs_open.h"
 #include "record/record_reader.h"
 
-#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* One place to write to. Each run has a sink of its own. */
 struct place {
@@ -25,18 +25,25 @@ struct export
 {
     struct toll_export asked;
     struct selection selection; /* of the metrics that are wanted */
-    int fd;                     /* the record; -1: the caller's */
     struct record_reader *reader;
     struct place *places; /* owned */
     size_t place_count, place_capacity;
-    uint64_t run; /* that is being read */
+    uint64_t runs; /* that were read */
+    bool found;    /* the one that was asked for */
 };
 
 /* ---- The outputs ----------------------------------------------------------------------------- */
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return a && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
 /* A path becomes a descriptor of a new file, whose format has to be named then. A kind that opens
  * its place by itself is left alone. */
-static int open_place(struct place *p, struct toll_error *e)
+static int open_place(struct place *p, const char *record, struct toll_error *e)
 {
     const struct sink_kind *kind;
     const char *path = p->output.fd == STDOUT_FILENO ? "stdout" : "a descriptor";
@@ -50,6 +57,9 @@ static int open_place(struct place *p, struct toll_error *e)
         return err_set(e, -ENOMEM, "no memory for the outputs");
     if (!p->output.destination)
         return 0;
+    if (kind->open && is_same_file(record, path)) /* it would grow while it is read */
+        return err_set(e, -EINVAL, "'%s' is the record itself: name another file to write to",
+                       path);
     if (kind->open) {
         p->output.destination = p->destination = strdup(p->output.destination);
         return p->destination ? 0 : err_set(e, -ENOMEM, "no memory for the outputs");
@@ -78,11 +88,12 @@ static struct place *add_place(struct export *x)
 
 static int add_output(void *export, const struct toll_output *o, struct toll_error *e)
 {
-    struct place *p = add_place(export);
+    struct export *x = export;
+    struct place *p = add_place(x);
     if (!p)
         return err_set(e, -ENOMEM, "no memory for the outputs");
     p->output = *o;
-    return open_place(p, e);
+    return open_place(p, x->asked.record, e);
 }
 
 static int add_file(void *export, const struct toll_output *o, struct toll_error *e)
@@ -248,18 +259,19 @@ static int go_through(struct export *x, struct toll_error *e)
     struct record_item item;
     int r;
     while ((r = record_reader_next(x->reader, &item, e)) > 0) {
-        x->run += item.kind == RECORD_RUN;
-        if (x->asked.run && x->run != x->asked.run)
+        x->runs += item.kind == RECORD_RUN;
+        if (x->asked.run && item.number != x->asked.run)
             continue;
+        x->found = true;
         r = hand_to_all(x, &item, e);
         if (r < 0)
             return r;
         if (item.kind == RECORD_SUMMARY)
             tell(x, &item);
     }
-    if (r == 0 && x->asked.run > x->run)
+    if (r == 0 && x->asked.run && !x->found)
         return err_set(e, -ENOENT, "there is no run %llu in the record: it has %llu",
-                       (unsigned long long)x->asked.run, (unsigned long long)x->run);
+                       (unsigned long long)x->asked.run, (unsigned long long)x->runs);
     return r;
 }
 
@@ -269,9 +281,8 @@ static int open_record(struct export *x, struct toll_error *e)
     char name[32];
     snprintf(name, sizeof name, x->asked.fd == STDIN_FILENO ? "stdin" : "descriptor %d",
              x->asked.fd);
-    if (path && (x->fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-        return err_set(e, -errno, "cannot read '%s': %s", path, strerror(errno));
-    int r = record_reader_new(&x->reader, path ? x->fd : x->asked.fd, path ? path : name, e);
+    int r = path ? record_reader_open(&x->reader, path, e)
+                 : record_reader_new(&x->reader, x->asked.fd, name, e);
     if (r == 0 && x->asked.metrics && record_reader_narrow(x->reader, x->asked.metrics) < 0)
         r = err_set(e, -ENOMEM, "no memory to read a record");
     return r;
@@ -279,7 +290,7 @@ static int open_record(struct export *x, struct toll_error *e)
 
 int toll_record_export(const struct toll_export *asked, struct toll_error *e)
 {
-    struct export x = {.fd = -1};
+    struct export x = {0};
     int r = sized_take(&x.asked, sizeof x.asked, asked, "export", e);
     if (r == 0)
         r = selection_parse(&x.selection, x.asked.metrics, e);
@@ -293,6 +304,5 @@ int toll_record_export(const struct toll_export *asked, struct toll_error *e)
         r = commit_places(&x, e);
     close_places(&x);
     record_reader_free(x.reader);
-    close_p(&x.fd);
     return r;
 }

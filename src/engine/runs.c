@@ -3,8 +3,6 @@
 #include "base/err.h"
 #include "record/record_reader.h"
 
-#include <fcntl.h>
-
 static void describe(struct toll_run *ret, const struct record_item *item)
 {
     static const char *const none[] = {NULL};
@@ -24,17 +22,14 @@ static void describe(struct toll_run *ret, const struct record_item *item)
 int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_run *run),
                      void *arg, struct toll_error *e)
 {
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct record_reader *reader = NULL;
     struct toll_run one = {0};
     struct record_item item;
-    if (fd < 0)
-        return err_set(e, -errno, "cannot read '%s': %s", path, strerror(errno));
-    int r = record_reader_new(&reader, fd, path, e);
+    int r = record_reader_open(&reader, path, e);
     while (r == 0 && (r = record_reader_next(reader, &item, e)) > 0) {
         r = 0;
         if (item.kind == RECORD_RUN) {
-            one.number++;
+            one.number = item.number;
             one.samples = 0;
         }
         one.samples += item.kind == RECORD_FRAME;

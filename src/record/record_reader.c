@@ -4,22 +4,27 @@
 #include "base/err.h"
 #include "base/line_reader.h"
 #include "record/reading.h"
+#include "record/sqlite_source.h"
 #include "sink/record_words.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
-enum { LONGEST_LINE = 256 << 20 };
+enum { LONGEST_LINE = 256 << 20, SQLITE_HEADER = 100 };
 
 struct record_reader {
     char *name;    /* owned */
+    int own_fd;    /* -1: the caller's, or none */
     char *metrics; /* owned: only these are wanted; NULL: all */
     struct line_reader lines;
-    const char *line; /* the last one */
+    struct sqlite_source *tables; /* owned: lines come from there; NULL: from a file of lines */
+    const char *line;             /* the last one */
     size_t length;
     bool is_waiting; /* it was not used yet */
     uint64_t runs;
+    uint64_t run; /* the number of the one that is read */
     bool in_run;
     struct reading reading;
 };
@@ -63,6 +68,42 @@ int record_reader_new(struct record_reader **ret, int fd, const char *name, stru
         return err_set(e, -ENOMEM, "no memory to read a record");
     }
     line_reader_init(&r->lines, fd, LONGEST_LINE);
+    r->own_fd = -1;
+    *ret = r;
+    return 0;
+}
+
+/* 1: it is, and open. SQLite is asked, and not the file read here: closing a descriptor of a
+ * database would end all locks that this process has on it, also those of others in it. */
+static int open_tables(struct record_reader *r, const char *path, struct toll_error *e)
+{
+    struct stat st;
+    struct toll_error why = {0};
+    if (ends_with(path, ".jsonl") || stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
+        (uint64_t)st.st_size < SQLITE_HEADER)
+        return 0;
+    int n = sqlite_source_open(&r->tables, path, &why);
+    if (n == -EOPNOTSUPP && !ends_with(path, ".sqlite"))
+        return 0; /* without SQLite it can be nothing else */
+    return n < 0 ? err_set(e, n, "%s", why.message) : n;
+}
+
+int record_reader_open(struct record_reader **ret, const char *path, struct toll_error *e)
+{
+    struct record_reader *r;
+    int n = record_reader_new(&r, -1, path, e);
+    if (n < 0)
+        return n;
+    n = open_tables(r, path, e);
+    if (n == 0) {
+        r->own_fd = r->lines.fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (r->own_fd < 0)
+            n = err_set(e, -errno, "cannot read '%s': %s", path, strerror(errno));
+    }
+    if (n < 0) {
+        record_reader_free(r);
+        return n;
+    }
     *ret = r;
     return 0;
 }
@@ -73,6 +114,8 @@ void record_reader_free(struct record_reader *r)
         return;
     reading_done(&r->reading);
     line_reader_done(&r->lines);
+    sqlite_source_close(r->tables);
+    close_p(&r->own_fd);
     free(r->name);
     free(r->metrics);
     free(r);
@@ -125,7 +168,7 @@ static void summarize(struct record_reader *rr, bool at_end, struct record_item 
 {
     struct reading *r = &rr->reading;
     struct summary *s = &r->summary;
-    bool goes_on = at_end && is_being_written(rr->lines.fd);
+    bool goes_on = !rr->tables && at_end && is_being_written(rr->lines.fd);
     summary_end(s, r->has_frame ? r->frame.elapsed_ns : 0);
     judge(&s->whole);
     s->has_target = s->whole.series[PART_COMBINED][process_wall_seconds].observed_ns ||
@@ -138,8 +181,11 @@ static void summarize(struct record_reader *rr, bool at_end, struct record_item 
     ret->kind = RECORD_SUMMARY;
     ret->summary = s;
     ret->cut_short = goes_on ? "the run still goes on: the figures are those of the samples so far"
-                             : "the record ends before the run did: the figures are those of its "
-                               "samples, up to the last whole line";
+                     : rr->tables
+                         ? "the file has no end of the run: it goes on, or was cut short; the "
+                           "figures are those of its samples so far"
+                         : "the record ends before the run did: the figures are those of its "
+                           "samples, up to the last whole line";
     summary_note(s, ret->cut_short);
     rr->in_run = false;
 }
@@ -221,6 +267,8 @@ static int next_line(struct record_reader *r, struct toll_error *e)
         r->is_waiting = false;
         return 1;
     }
+    if (r->tables)
+        return sqlite_source_next(r->tables, &r->reading.run, &r->line, &r->length, e);
     do {
         n = line_reader_next(&r->lines, &r->line, &r->length, &is_whole);
         if (n == -EMSGSIZE)
@@ -241,6 +289,9 @@ static int bad_line(struct record_reader *r, const char *word, struct toll_error
     if (r->reading.schema[0])
         return err_set(e, -EBADMSG, "line %llu of '%s' is of schema '%s'; this toll reads %s",
                        number, r->name, r->reading.schema, RECORD_SCHEMA);
+    if (r->tables)
+        return err_set(e, -EBADMSG, "run %llu of '%s' is not as expected in %s",
+                       (unsigned long long)sqlite_source_run(r->tables), r->name, RECORD_SCHEMA);
     if (!r->runs)
         return err_set(e, -EBADMSG,
                        "'%s' is not a record of toll: its first line does not begin a run",
@@ -312,7 +363,7 @@ int record_reader_next(struct record_reader *r, struct record_item *ret, struct 
     enum line_type type;
     enum mark_kind kind = MARK_KINDS;
     int n;
-    *ret = (struct record_item){.run = &r->reading.run};
+    *ret = (struct record_item){.run = &r->reading.run, .number = r->run};
     while ((n = next_line(r, e)) > 0) {
         if (!find_type(r, &type, &kind))
             return bad_line(r, "", e);
@@ -332,6 +383,7 @@ int record_reader_next(struct record_reader *r, struct record_item *ret, struct 
         if (type == LINE_RUN) {
             r->in_run = true;
             r->runs++;
+            ret->number = r->run = r->tables ? sqlite_source_run(r->tables) : r->runs;
         }
         return 1;
     }
@@ -342,5 +394,6 @@ int record_reader_next(struct record_reader *r, struct record_item *ret, struct 
         return 1;
     }
     return r->runs ? 0
-                   : err_set(e, -EBADMSG, "'%s' has no record in it: not one whole line", r->name);
+                   : err_set(e, -EBADMSG, "'%s' has no record in it: not one %s", r->name,
+                             r->tables ? "run" : "whole line");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads a record (docs/formats.md) as what it was made of: facts of a run, frames, marks, and so
- * on, one after the other, so that any sink can be handed them as if they happened now. However
- * long the record is, one line of it is in memory. */
+ * on, one after the other, so that any sink can be handed them as if they happened now. A record
+ * is a file of lines or one of SQLite's; however long it is, one line of it is in memory. */
 #pragma once
 
 #include "sink/sink.h"
@@ -19,6 +19,7 @@ enum record_item_kind {
 struct record_item {
     enum record_item_kind kind;
     const struct run *run; /* of all kinds; lives until the next run */
+    uint64_t number;       /* of the run in its record */
     const struct frame *frame;
     const struct process_end *process_end;
     const struct told_mark *mark;
@@ -30,7 +31,10 @@ struct record_item {
 
 struct record_reader;
 
-/* fd is borrowed; name is for sentences, and copied. */
+/* A file of lines, or of SQLite's. */
+int record_reader_open(struct record_reader **ret, const char *path, struct toll_error *e);
+
+/* A file of lines. fd is borrowed; name is for sentences, and copied. */
 int record_reader_new(struct record_reader **ret, int fd, const char *name, struct toll_error *e);
 
 /* Accepts NULL. */

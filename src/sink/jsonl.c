@@ -24,21 +24,6 @@ static void line_end(struct json_out *j, struct sink *s)
     buf_putc(&s->text, '\n');
 }
 
-/* What was selected of the machine and yet has no figures: there is nothing that could have them.
- * Of others it shows in the samples, where unknown is null. */
-static void add_left_out(struct json_out *j, const struct sink *s, const struct run *run)
-{
-    struct selection asked, left_out = {0};
-    struct buf names = {0};
-    if (!run->system || selection_parse(&asked, run->metrics, NULL) < 0)
-        return;
-    left_out.of[ENTITY_SYSTEM] = asked.of[ENTITY_SYSTEM] & ~s->selection.of[ENTITY_SYSTEM];
-    selection_write(&names, &left_out);
-    if (names.data && !buf_failed(&names))
-        json_put_string(j, "left_out", names.data);
-    buf_done(&names);
-}
-
 static void jsonl_begin(struct sink *s, const struct run *run)
 {
     struct json_out j;
@@ -46,7 +31,7 @@ static void jsonl_begin(struct sink *s, const struct run *run)
     json_put_string(&j, "schema", RECORD_SCHEMA);
     record_json_run(&j, run);
     record_json_run_details(&j, run);
-    add_left_out(&j, s, run);
+    record_json_left_out(&j, run, &s->selection);
     line_end(&j, s);
 }
 

@@ -77,6 +77,20 @@ void record_json_run_details(struct json_out *j, const struct run *run)
         json_put_bool(j, "reads_gpus", run->gpus);
 }
 
+void record_json_left_out(struct json_out *j, const struct run *run,
+                          const struct selection *selection)
+{
+    struct selection asked, left_out = {0};
+    struct buf names = {0};
+    if (!run->system || selection_parse(&asked, run->metrics, NULL) < 0)
+        return;
+    left_out.of[ENTITY_SYSTEM] = asked.of[ENTITY_SYSTEM] & ~selection->of[ENTITY_SYSTEM];
+    selection_write(&names, &left_out);
+    if (names.data && !buf_failed(&names))
+        json_put_string(j, "left_out", names.data);
+    buf_done(&names);
+}
+
 void record_json_entity(struct json_out *j, const struct entity *e)
 {
     json_put_string(j, "name", entity_name(e));

@@ -10,6 +10,11 @@ void record_json_run(struct json_out *j, const struct run *run);
 /* … and what only those need who write other formats of it later. */
 void record_json_run_details(struct json_out *j, const struct run *run);
 
+/* "left_out": what was selected of the machine and yet has no figures: there is nothing that could
+ * have them. Of others it shows in the samples, where unknown is null. */
+void record_json_left_out(struct json_out *j, const struct run *run,
+                          const struct selection *selection);
+
 /* "name" and the labels of a thing, as members of the object that is open. */
 void record_json_entity(struct json_out *j, const struct entity *e);
 

@@ -89,15 +89,7 @@ static int check_owner(const char *path, struct toll_error *e)
             break;
         sleep_ms(SHORT_MS);
     }
-    if (application != SQLITE_SCHEMA_APPLICATION)
-        return err_set(e, -EINVAL,
-                       "'%s' is a SQLite file that toll did not make, and is left as it is", path);
-    if (version > SQLITE_SCHEMA_VERSION)
-        return err_set(e, -EINVAL,
-                       "'%s' was made by a newer toll: it has version %lld of the tables, this one "
-                       "knows them up to %d",
-                       path, (long long)version, SQLITE_SCHEMA_VERSION);
-    return 0;
+    return sqlite_schema_is_ours(path, application, version, e);
 }
 
 /* SQLite opens for reading what it may not write to, and makes files beside its own only when it

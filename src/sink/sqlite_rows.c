@@ -7,7 +7,7 @@
 
 /* ---- The run --------------------------------------------------------------------------------- */
 
-void sqlite_rows_run(struct buf *b, const struct run *run)
+void sqlite_rows_run(struct buf *b, const struct run *run, const struct selection *selection)
 {
     struct json_out j;
     sqlite_tape_row(b, STATEMENT_RUN);
@@ -22,6 +22,7 @@ void sqlite_rows_run(struct buf *b, const struct run *run)
     json_object(&j);
     record_json_run(&j, run);
     record_json_run_details(&j, run);
+    record_json_left_out(&j, run, selection);
     json_object_end(&j);
     sqlite_tape_json_end(b, began);
 }
@@ -49,28 +50,45 @@ static void add_values(struct buf *b, enum entity_kind kind, const struct row *r
     }
 }
 
-/* A row of the samples of its kind. */
-static void add_row(struct buf *b, uint64_t tick, unsigned entity, enum entity_kind kind,
-                    const struct row *row, uint64_t selected)
+/* A row of the samples of its kind begins. */
+static void begin_row(struct buf *b, uint64_t tick, unsigned entity, enum entity_kind kind)
 {
     sqlite_tape_row(b, STATEMENT_ROW + kind);
     sqlite_tape_u64(b, tick);
     sqlite_tape_i64(b, entity);
+}
+
+static void add_row(struct buf *b, uint64_t tick, unsigned entity, enum entity_kind kind,
+                    const struct row *row, uint64_t selected)
+{
+    begin_row(b, tick, entity, kind);
     add_values(b, kind, row, selected);
+}
+
+/* index: as for sqlite_entities_part. */
+static void add_parts(struct buf *b, struct sqlite_entities *x, const struct frame *f,
+                      const struct run_target *target, size_t index,
+                      const struct selection *selection)
+{
+    const struct frame_row *parts = target ? f->targets[index].parts : f->target;
+    for (unsigned part = 0; part < PARTS; part++) {
+        if (!parts[part].row)
+            continue;
+        begin_row(b, f->tick, sqlite_entities_part(x, target, index, part), ENTITY_TARGET);
+        if (target && f->targets[index].has_ended)
+            sqlite_tape_i64(b, 1);
+        else
+            sqlite_tape_null(b);
+        add_values(b, ENTITY_TARGET, parts[part].row, selection->parts[part]);
+    }
 }
 
 static void add_targets(struct buf *b, struct sqlite_entities *x, const struct frame *f,
                         const struct run *run, const struct selection *selection)
 {
-    for (unsigned part = 0; part < PARTS; part++)
-        if (f->target[part].row)
-            add_row(b, f->tick, sqlite_entities_part(x, NULL, 0, part), ENTITY_TARGET,
-                    f->target[part].row, selection->parts[part]);
+    add_parts(b, x, f, NULL, 0, selection);
     for (size_t i = 0; i < f->target_count; i++)
-        for (unsigned part = 0; part < PARTS; part++)
-            if (f->targets[i].parts[part].row)
-                add_row(b, f->tick, sqlite_entities_part(x, &run->targets[i], i, part),
-                        ENTITY_TARGET, f->targets[i].parts[part].row, selection->parts[part]);
+        add_parts(b, x, f, &run->targets[i], i, selection);
 }
 
 void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct frame *f,

@@ -10,7 +10,7 @@ struct sqlite_rows {
     uint64_t seq; /* everything that was told is numbered, so that its order can be found again */
 };
 
-void sqlite_rows_run(struct buf *b, const struct run *run);
+void sqlite_rows_run(struct buf *b, const struct run *run, const struct selection *selection);
 
 /* New entities are described in rows->entities.met, which has to be written first. */
 void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct frame *f,

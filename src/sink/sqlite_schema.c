@@ -114,6 +114,24 @@ static const struct table tables[] = {
     [STATEMENT_ROW] = {"_samples", 2, {{"tick", WHOLE}, {"entity", WHOLE}}},
 };
 
+/* … of targets, which end one by one. */
+static const struct table target_rows = {
+    "_samples", 2, {{"tick", WHOLE}, {"entity", WHOLE}, {"ended", "INTEGER"}}};
+
+int sqlite_schema_is_ours(const char *path, int64_t application, int64_t version,
+                          struct toll_error *e)
+{
+    if (application != SQLITE_SCHEMA_APPLICATION)
+        return err_set(e, -EINVAL,
+                       "'%s' is a SQLite file that toll did not make, and is left as it is", path);
+    if (version > SQLITE_SCHEMA_VERSION)
+        return err_set(e, -EINVAL,
+                       "'%s' was made by a newer toll: it has version %lld of the tables, this one "
+                       "knows them up to %d",
+                       path, (long long)version, SQLITE_SCHEMA_VERSION);
+    return 0;
+}
+
 /* ---- What a table has ------------------------------------------------------------------------ */
 
 uint64_t sqlite_schema_metrics(enum entity_kind kind)
@@ -132,6 +150,8 @@ void sqlite_schema_column(struct buf *b, const struct metric *m)
 
 static const struct table *table_of(unsigned number)
 {
+    if (number == STATEMENT_ROW + ENTITY_TARGET)
+        return &target_rows;
     return &tables[number < STATEMENT_ROW ? number : STATEMENT_ROW];
 }
 
@@ -247,31 +267,43 @@ static int ask_columns(struct sqlite *db, unsigned number, int64_t *ret, struct 
     return ask(db, &sql, ret, e);
 }
 
-/* Metrics that were not there when the file was made. */
-static int add_metrics(struct sqlite *db, unsigned number, enum entity_kind kind,
+/* A column that was not there when the file was made. */
+static int add_column(struct sqlite *db, unsigned number, const char *name, const char *type,
+                      struct toll_error *e)
+{
+    struct buf question = {0}, sql = {0};
+    int64_t is_there = 0;
+    buf_puts(&question, "SELECT count(*) FROM pragma_table_info('");
+    add_name(&question, number);
+    buf_printf(&question, "') WHERE name = '%s'", name);
+    int r = ask(db, &question, &is_there, e);
+    if (r < 0 || is_there)
+        return r;
+    buf_puts(&sql, "ALTER TABLE ");
+    add_name(&sql, number);
+    buf_printf(&sql, " ADD COLUMN %s %s", name, type);
+    return run_text(db, &sql, e);
+}
+
+static int add_missing(struct sqlite *db, unsigned number, enum entity_kind kind,
                        struct toll_error *e)
 {
+    const struct table *t = table_of(number);
     int r = 0;
+    for (unsigned i = t->keys; i < COLUMNS_AT_MOST && t->columns[i].name && r == 0; i++)
+        if (!strstr(t->columns[i].type, "NOT NULL"))
+            r = add_column(db, number, t->columns[i].name, t->columns[i].type, e);
     FOR_EACH_BIT(i, sqlite_schema_metrics(kind))
     {
         const struct metric *m = metric_of(metric_first(kind) + i);
-        struct buf question = {0}, column = {0}, sql = {0};
-        int64_t is_there = 0;
+        struct buf column = {0};
         sqlite_schema_column(&column, m);
-        buf_puts(&question, "SELECT count(*) FROM pragma_table_info('");
-        add_name(&question, number);
-        buf_printf(&question, "') WHERE name = '%s'", column.data ? column.data : "");
-        r = ask(db, &question, &is_there, e);
-        if (r == 0 && !is_there) {
-            buf_puts(&sql, "ALTER TABLE ");
-            add_name(&sql, number);
-            buf_printf(&sql, " ADD COLUMN %s %s", column.data ? column.data : "",
-                       metric_is_double(m) ? "REAL" : "INTEGER");
-            r = run_text(db, &sql, e);
-        }
+        if (r == 0)
+            r = buf_failed(&column)
+                    ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
+                    : add_column(db, number, column.data, metric_is_double(m) ? "REAL" : "INTEGER",
+                                 e);
         buf_done(&column);
-        if (r < 0)
-            return r;
     }
     return r;
 }
@@ -287,7 +319,7 @@ static int complete(struct sqlite *db, unsigned number, struct toll_error *e)
         return r;
     enum entity_kind kind = number == STATEMENT_PROCESS ? ENTITY_PROCESS : number - STATEMENT_ROW;
     return number == STATEMENT_PROCESS || number >= STATEMENT_ROW
-               ? add_metrics(db, number, kind, e)
+               ? add_missing(db, number, kind, e)
                : err_set(e, -EBADMSG, "its table %s is not as toll makes it",
                          table_of(number)->name);
 }

@@ -40,6 +40,11 @@ enum sqlite_statement_number {
     STATEMENTS = STATEMENT_ROW + ENTITY_KINDS + 1,
 };
 
+/* Whether a file with that application_id and user_version is one that this toll reads and writes:
+ * 0, or -EINVAL and a sentence. */
+int sqlite_schema_is_ours(const char *path, int64_t application, int64_t version,
+                          struct toll_error *e);
+
 /* The metrics that have columns in the samples of a kind, as bits. */
 uint64_t sqlite_schema_metrics(enum entity_kind kind);
 

@@ -70,7 +70,7 @@ static struct sqlite_rows *rows_of(struct sink *s)
 static void begin(struct sink *s, const struct run *run)
 {
     ((struct state *)s->state)->has_begun = true;
-    sqlite_rows_run(&s->text, run);
+    sqlite_rows_run(&s->text, run, &s->selection);
 }
 
 static void frame(struct sink *s, const struct frame *f)

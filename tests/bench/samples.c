@@ -94,7 +94,7 @@ static void write_sqlite(uint64_t count, const char *directory)
     uint64_t wall = clock_mono(NULL), cpu = clock_own_cpu();
     if (sqlite_file_open(&f, path, false, &e) < 0)
         fail("opening a file", &e);
-    sqlite_rows_run(&text, &job.run);
+    sqlite_rows_run(&text, &job.run, &job.selection);
     for (uint64_t i = 0; i < count; i++) {
         make_sample(i);
         sqlite_rows_frame(&text, &rows, &job.frame, &job.run, &job.selection);

@@ -54,11 +54,15 @@ def sentences(err):
 def test_is_the_record(place, options):
     environment = {**os.environ, "TOLL": place.toll}
     status, _, err = place.call([place.toll, "run", "-q", "-i", "5ms", *options, "-o", "x.jsonl",
-                                 "-o", "x.sqlite,every=20ms", "--", "sh", "-c", MARKS],
-                                env=environment)
+                                 "-o", "x.sqlite,every=20ms", "-o", "x.csv", "--", "sh", "-c",
+                                 MARKS], env=environment)
     assert (status, err) == (0, b"")
     assert beside(place.path("x.sqlite")) == []
     sqlite_record.compare(place.path("x.jsonl"), place.path("x.sqlite"))
+    # … and is read again as such.
+    assert place.call([place.toll, "export", "x.sqlite", "-o", "y.csv", "-o", "y.jsonl"])[0] == 0
+    assert place.path("y.csv").read_bytes() == place.path("x.csv").read_bytes()
+    sqlite_record.compare(place.path("y.jsonl"), place.path("x.sqlite"))
 
 
 def test_several_targets(here):
@@ -107,6 +111,8 @@ def test_read_while_it_is_written(place):
             until(lambda: one(path, "SELECT count(*) FROM samples") >= seen[0] + 3, "more samples")
             assert db.execute("SELECT count(*) FROM timeline").fetchone() == seen
             assert db.execute("SELECT status, wall_ns FROM runs").fetchall() == [(None, None)]
+            status, out, err = place.call([place.toll, "export", "x.sqlite"])
+            assert status == 0 and out.count(b"\n") > seen[0] and b"no end of the run" in err
             db.close()
         finally:
             p.terminate()

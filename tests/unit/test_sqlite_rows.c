@@ -70,7 +70,7 @@ static void test_everything_else(void **state)
     struct process_end end = {.has_status = true, .end = {.ended = true, .status = 3}};
     sample_make(&s, NULL);
     end.process = &s.process;
-    sqlite_rows_run(&b, &s.run);
+    sqlite_rows_run(&b, &s.run, &s.selection);
     sqlite_rows_process_end(&b, &rows, &end, &s.run, &s.selection);
     end.has_status = false;
     sqlite_rows_process_end(&b, &rows, &end, &s.run, &s.selection);

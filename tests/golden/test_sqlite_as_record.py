@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""toll export and toll list of SQLite files: what was written in another format, written again from
+the tables; files that are cut short, damaged or somebody else's."""
+
+import json
+import os
+import shutil
+import sqlite3
+
+import pytest
+
+import recorded
+from test_export import FORMATS, outputs, same, toll
+
+FIGURES = "cpu_seconds,memory_rss_bytes,system_cpu_cores"
+
+
+@pytest.fixture(autouse=True)
+def built_in():
+    said = toll("export", "/nonexistent.jsonl", "-o", "/nonexistent/x.sqlite").stderr
+    if b"without SQLite" in said or b"cannot be loaded" in said:
+        pytest.skip("there is no SQLite here")
+
+
+def replayed(run, directory, *options):
+    """A run replayed into every format, and, so that no summary tells of it, again into SQLite."""
+    fixture = recorded.fixture_of(run)
+    for words in (outputs(directory / "live"), ["-o", directory / "live.sqlite"]):
+        done = toll("replay", "-q", *options, *words, fixture)
+        assert (done.returncode, done.stderr) == (0, b"")
+    return directory / "live.sqlite"
+
+
+def in_one_order(path):
+    """Lines of a record; the processes of a sample are told in any order."""
+    lines = [json.loads(line, object_pairs_hook=list) for line in path.read_text().splitlines()]
+    return [[(key, sorted(value) if key == "processes" else value) for key, value in line
+             if key != "gpu_count"] for line in lines]
+
+
+@pytest.mark.parametrize("run", recorded.RUNS)
+def test_every_format_again(run, tmp_path):
+    file = replayed(run, tmp_path, *recorded.RUNS[run])
+    before = file.read_bytes()
+    done = toll("export", file, *outputs(tmp_path / "again"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert file.read_bytes() == before
+    differ = same(tmp_path, "live", "again")
+    if "--metrics" in recorded.RUNS[run]:
+        differ = [suffix for suffix in differ if suffix != ".txt"]  # it has more than was recorded
+    if ".jsonl" in differ:
+        differ.remove(".jsonl")
+        assert in_one_order(tmp_path / "again.jsonl") == in_one_order(tmp_path / "live.jsonl")
+    assert differ == []
+
+
+def change(file, *statements):
+    """As somebody else would."""
+    db = sqlite3.connect(file, isolation_level=None)
+    for sql in statements:
+        db.execute(sql)
+    db.close()
+
+
+@pytest.mark.parametrize("run", ["machine-server", "attach-groups"])
+def test_fewer_metrics(run, tmp_path):
+    file = replayed(run, tmp_path)
+    for name in FORMATS.values():
+        words = ["-f", name, "-m", FIGURES]
+        assert toll("export", file, *words).stdout == toll("export", tmp_path / "live.jsonl", *words).stdout
+
+
+def test_there_and_back(tmp_path):
+    """A record into a SQLite file, and out of it."""
+    replayed("marks", tmp_path)
+    (tmp_path / "live.sqlite").unlink()
+    assert toll("export", tmp_path / "live.jsonl", "-o", tmp_path / "live.sqlite").returncode == 0
+    done = toll("export", tmp_path / "live.sqlite", *outputs(tmp_path / "again"))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [suffix for suffix in same(tmp_path, "live", "again") if suffix != ".jsonl"] == []
+    assert in_one_order(tmp_path / "again.jsonl") == in_one_order(tmp_path / "live.jsonl")
+
+
+def test_several_runs(tmp_path):
+    """The numbers of runs are those of the file, also when one was removed."""
+    (tmp_path / "b").mkdir()
+    replayed("marks", tmp_path / "b")
+    file = tmp_path / "all.sqlite"
+    for _ in range(2):
+        assert toll("replay", "-q", "-o", file, recorded.fixture_of("marks")).returncode == 0
+    assert toll("replay", "-q", "-o", file, recorded.fixture_of("pid-reuse")).returncode == 0
+    one = (tmp_path / "b/live.csv").read_bytes()
+    assert toll("export", file, "--run", "2").stdout == one
+    assert toll("export", file).stdout.startswith(one + one)
+    change(file, "PRAGMA foreign_keys = ON", "DELETE FROM runs WHERE run = 1")
+    assert toll("export", file, "--run", "2").stdout == one
+    listed = json.loads(toll("list", "--json", file).stdout)
+    assert [one["run"] for one in listed] == [2, 3]
+    assert [one["samples"] for one in listed][0] == one.count(b"\n") - 1
+    done = toll("export", file, "--run", "1")
+    assert done.returncode == 125 and b"no run 1" in done.stderr and b"has 2" in done.stderr
+
+
+def test_cut_short(tmp_path):
+    file = replayed("marks", tmp_path)
+    change(file, "UPDATE runs SET wall_ns = NULL, status = NULL, code = NULL, summary = NULL",
+           "DELETE FROM summary")
+    done = toll("export", file, "-o", tmp_path / "cut.json", "-o", tmp_path / "cut.jsonl")
+    assert done.returncode == 0 and b"no end of the run" in done.stderr
+    summary = json.loads((tmp_path / "cut.json").read_bytes())
+    assert summary["end"]["status"] == "unknown"
+    assert any("no end of the run" in note for note in summary["notes"])
+    lines = [json.loads(line) for line in (tmp_path / "cut.jsonl").read_text().splitlines()]
+    last = [line for line in lines if line["type"] == "sample"][-1]
+    assert "last" not in last
+    figure = summary["target"]["combined"]["cpu_seconds"]
+    assert (figure["total"], figure["quality"]) == (last["target"]["combined"]["cpu_seconds"], "sampled")
+    assert summary["wall_seconds"] == last["elapsed_seconds"]
+    whole = json.loads((tmp_path / "live.json").read_bytes())
+    for ours, theirs in zip(summary["phases"], whole["phases"], strict=True):
+        assert ours["figures"] | theirs["figures"] == ours["figures"]  # others are unknown
+        assert (ours | {"figures": 0}) == (theirs | {"figures": 0})
+    assert json.loads(toll("list", "--json", file).stdout)[0]["cut_short"] is True
+    # … and one that follows it is read.
+    assert toll("replay", "-q", "-o", file, recorded.fixture_of("marks")).returncode == 0
+    assert [one["cut_short"] for one in json.loads(toll("list", "--json", file).stdout)] == [True, False]
+
+
+def test_of_an_older_and_a_newer_toll(tmp_path):
+    """Columns and tables of one version come and go."""
+    file = replayed("marks", tmp_path)
+    csv = (tmp_path / "live.csv").read_bytes()
+    change(file, *(f"DROP VIEW {name}" for (name,) in sqlite3.connect(file).execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall()),
+        "ALTER TABLE target_samples DROP COLUMN ended", "DROP TABLE gpu_samples")
+    done = toll("export", file)
+    assert (done.stdout, done.stderr) == (csv, b"")
+    change(file, "ALTER TABLE self_samples ADD COLUMN dreams_ns INTEGER",
+           "UPDATE self_samples SET dreams_ns = 1")
+    done = toll("export", file)
+    assert done.stdout == csv and b"'dreams_ns', which toll" in done.stderr
+    # What is missing is made by whoever writes next.
+    assert toll("replay", "-q", "-o", file, recorded.fixture_of("marks")).returncode == 0
+    assert toll("export", file).stdout == csv + csv
+
+
+REFUSED = {
+    "somebody else's": (["PRAGMA application_id = 1"], b"that toll did not make"),
+    "a newer one": (["PRAGMA user_version = 2"], b"made by a newer toll"),
+    "no run": (["DELETE FROM runs"], b"no record in it: not one run"),
+    "no table": (["DROP TABLE events"], b"no such table"),
+    "no JSON": (["UPDATE runs SET facts = 'x'"], b"run 1 of '"),
+    "no summary": (["UPDATE runs SET summary = '{\"wall_seconds\":-1}'"], b"run 1 of '"),
+    "below zero": (["UPDATE target_samples SET cpu_ns = -1"], b"below zero"),
+    "of a process below zero": (["UPDATE processes SET cpu_ns = -1"], b"below zero"),
+    "no attributes": (["UPDATE events SET attributes = '}'"], b"run 1 of '"),
+}
+
+
+def test_what_is_refused(tmp_path):
+    whole = replayed("marks", tmp_path)
+    out = tmp_path / "out.csv"
+    out.write_text("as before")
+    for kind, (statements, sentence) in REFUSED.items():
+        file = tmp_path / "bad.sqlite"
+        shutil.copy(whole, file)
+        change(file, *statements)
+        for command in (["export", file, "-o", out], ["list", file]):
+            done = toll(*command)
+            assert (done.returncode, done.stdout) == (125, b""), (kind, done)
+            assert sentence in done.stderr and done.stderr.count(b"\n") == 1, (kind, done)
+    assert out.read_text() == "as before"
+    done = toll("export", whole, "-o", whole)
+    assert done.returncode == 125 and b"is the record itself" in done.stderr
+
+
+def test_damaged_anywhere(tmp_path):
+    """A sentence or the truth, and never a crash."""
+    whole = replayed("marks", tmp_path, "-m", "cpu_seconds").read_bytes()
+    csv = (tmp_path / "live.csv").read_bytes()
+    file = tmp_path / "bad.sqlite"
+    step = len(whole) // 20
+    for at in range(0, len(whole), step):
+        file.write_bytes(whole[:at])
+        done = toll("export", file)
+        assert done.stderr.count(b"\n") == 1 if done.returncode else done.stdout == csv, at
+        file.write_bytes(whole[:at] + os.urandom(64) + whole[at + 64:])
+        done = toll("export", file)
+        assert done.returncode in (0, 125), at
+
+
+def test_any_name_and_place(tmp_path):
+    """What it is shows in the file, which may lie where nothing can be written."""
+    file = replayed("marks", tmp_path)
+    csv = (tmp_path / "live.csv").read_bytes()
+    place = tmp_path / "place"
+    place.mkdir()
+    shutil.copy(file, place / "runs.db")
+    (place / "text.sqlite").write_bytes((tmp_path / "live.jsonl").read_bytes())
+    place.chmod(0o555)
+    user = 65534 if os.geteuid() == 0 else None
+    if user:
+        for directory in (tmp_path, *tmp_path.parents):
+            if directory.stat().st_uid == 0 and directory.name.startswith(("pytest", "test_")):
+                directory.chmod(0o755)
+    for name in ("runs.db", "text.sqlite"):
+        done = toll("export", place / name, user=user)
+        assert (done.stdout, done.stderr) == (csv, b""), name
+    assert sorted(os.listdir(place)) == ["runs.db", "text.sqlite"]
+    place.chmod(0o755)
