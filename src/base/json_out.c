@@ -27,7 +27,7 @@ static void lead(struct json_out *j)
         return;
     }
     if (!j->empty)
-        buf_putc(j->buf, ',');
+        buf_puts(j->buf, j->spaced ? ", " : ",");
     if (j->depth)
         new_line(j);
     j->empty = false;
@@ -118,7 +118,7 @@ void json_string(struct json_out *j, const char *text)
 void json_key(struct json_out *j, const char *key)
 {
     json_string(j, key);
-    buf_puts(j->buf, j->indent ? ": " : ":");
+    buf_puts(j->buf, j->indent || j->spaced ? ": " : ":");
     j->after_key = true;
 }
 

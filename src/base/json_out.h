@@ -9,7 +9,8 @@ struct json_out {
     struct buf *buf; /* borrowed */
     unsigned indent; /* spaces per level; 0 = everything on one line */
     unsigned depth;
-    bool empty; /* nothing in the innermost container yet */
+    bool spaced; /* blanks on that line, as Python writes it */
+    bool empty;  /* nothing in the innermost container yet */
     bool after_key;
 };
 

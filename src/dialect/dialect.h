@@ -69,8 +69,9 @@ struct dialect_table {
     enum dialect_subject subject;
     enum dialect_each each;
     bool averages;         /* a row is made of so many samples as the option "samples" says */
-    bool skips_first;      /* the first sample, which comes at once, is no row of its own; nor is
-                              one that comes too soon for a clock of hundredths of a second */
+    bool keeps_time;       /* samples that are taken for the sake of a mark are no rows */
+    bool skips_start;      /* the first sample, when it comes at once, is no row of its own */
+    bool skips_first;      /* … whenever it comes; nor is the last one, when it comes at once */
     bool is_log;           /* of marks, not of samples: phases and events as they end */
     bool no_heading;       /* of a csv */
     const char *heading;   /* of a csv, instead of the names of its columns */
@@ -98,6 +99,7 @@ struct dialect_option {
     const struct dialect_word
         *words;            /* all it takes, one without a word behind the last; or NULL */
     bool is_number;        /* a number above 0; otherwise any text */
+    bool is_whole;         /* … and a whole one */
     double factor;         /* of the number, to the unit of what it divides; 0 is 1 */
     const char *otherwise; /* terms that stand for a number that is not given, or NULL */
     const char *help;

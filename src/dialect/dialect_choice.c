@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST = 1000000 }; /* of what is counted */
+
 /* ---- Sentences ------------------------------------------------------------------------------- */
 
 static int no_dialect(const char *name, struct toll_error *e)
@@ -72,6 +74,10 @@ static int set_option(struct dialect_choice *c, size_t i, const char *value, str
         return err_set(e, -EINVAL,
                        "the option %s of the dialect is '%s'; it takes a number above 0", o->name,
                        value);
+    if (o->is_whole && (number > MOST || number != (double)(int)number))
+        return err_set(e, -EINVAL,
+                       "the option %s of the dialect is '%s'; it takes a whole number from 1 to %d",
+                       o->name, value, MOST);
     c->options[i].number = number * (o->factor != 0 ? o->factor : 1);
     return 0;
 }

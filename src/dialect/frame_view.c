@@ -48,17 +48,19 @@ static size_t frame_count(const void *of, enum entity_kind kind)
 /* What a run says of itself, whatever is looked at. */
 static double run_fact(const struct run *run, enum dialect_fact fact, size_t target)
 {
-    pid_t group = target && target <= run->target_count ? run->targets[target - 1].group
-                                                        : run->group;
+    const struct run_target *one = target && target <= run->target_count ? &run->targets[target - 1]
+                                                                         : NULL;
+    pid_t group = one ? one->group : run->group;
+    pid_t pid = one ? one->pid : run->pid;
     switch (fact) {
-    case FACT_PID: return run->pid ? (double)run->pid : (double)NAN;
+    case FACT_PID: return pid ? (double)pid : (double)NAN;
     case FACT_OWN_PID: return run->own_pid ? (double)run->own_pid : (double)NAN;
     case FACT_GROUP: return group ? (double)group : (double)NAN;
     case FACT_CPUS: return run->online_cpus ? (double)run->online_cpus : (double)NAN;
     case FACT_GPUS:
         return run->gpus_untold && !run->gpu_count ? (double)NAN : (double)run->gpu_count;
     case FACT_SINCE: return run->since_start;
-    case FACT_HAS_GPUS: return run->gpus || run->gpus_untold;
+    case FACT_HAS_GPUS: return run->gpus || run->gpus_untold || run->gpus_unread;
     default: return (double)NAN;
     }
 }
@@ -91,10 +93,18 @@ static double frame_own(const void *of, const char *name)
     return (double)NAN;
 }
 
+static enum space_kind frame_space(const void *of, size_t thing)
+{
+    const struct measured *m = find_thing(((const struct frame_view *)of)->frame, ENTITY_MOUNT,
+                                          thing);
+    return m ? entity_space(&m->entity) : SPACE_NONE;
+}
+
 struct dialect_source frame_view_source(const struct frame_view *view)
 {
-    return (struct dialect_source){view,       frame_figure, frame_count,
-                                   frame_fact, frame_name,   frame_own};
+    return (struct dialect_source){view,        frame_figure,         frame_count,
+                                   frame_fact,  frame_name,           frame_own,
+                                   frame_space, view->frame->between, true};
 }
 
 /* ---- A summary ------------------------------------------------------------------------------- */
@@ -165,7 +175,7 @@ static double summary_fact(const void *of, enum dialect_fact fact, size_t target
     case FACT_ELAPSED:
     case FACT_INTERVAL: return (double)s->elapsed_ns / 1e9;
     case FACT_HAS_GPUS: /* by now they would have shown */
-        return s->run->gpus_untold || s->run->gpu_count;
+        return s->run->gpus_untold || s->run->gpus_unread || s->run->gpu_count;
     default: return run_fact(s->run, fact, target);
     }
 }
@@ -188,8 +198,15 @@ static double summary_own(const void *of, const char *name)
     return (double)NAN;
 }
 
+static enum space_kind summary_space(const void *of, size_t thing)
+{
+    const struct thing_summary *t = find_summary(of, ENTITY_MOUNT, thing);
+    return t ? entity_space(&t->thing->entity) : SPACE_NONE;
+}
+
 struct dialect_source summary_view_source(const struct summary *summary)
 {
-    return (struct dialect_source){summary,      summary_figure, summary_count,
-                                   summary_fact, summary_name,   summary_own};
+    return (struct dialect_source){summary,       summary_figure, summary_count,
+                                   summary_fact,  summary_name,   summary_own,
+                                   summary_space, false,          false};
 }

@@ -163,6 +163,7 @@ static const struct dialect_option options[] = {
     {.name = "time_unit", .value = "hours", .words = time_units, .help = "of the time it took"},
     {.name = "n_expected_cores",
      .is_number = true,
+     .is_whole = true,
      .otherwise = "system_cpus_online",
      .help = "what the hardware percentages of processes are of; all CPUs by default"},
 };

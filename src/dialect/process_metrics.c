@@ -28,6 +28,7 @@ static const struct dialect_table tables[] = {
     {.format = "jsonl",
      .subject = SUBJECT_TARGET,
      .averages = true,
+     .keeps_time = true,
      .columns = columns,
      .count = ARRAY_LEN(columns)},
     {.format = "mlflow", /* which has the time and the step of each metric anyway */
@@ -39,7 +40,11 @@ static const struct dialect_table tables[] = {
 
 static const struct dialect_option options[] = {
     {.name = "prefix", .value = "process/", .help = "what stands in front of each figure's name"},
-    {.name = "samples", .value = "1", .is_number = true, .help = "samples that make one line"},
+    {.name = "samples",
+     .value = "1",
+     .is_number = true,
+     .is_whole = true,
+     .help = "samples that make one line"},
     {.name = "max_memory_megabytes",
      .is_number = true,
      .factor = MEGABYTE,

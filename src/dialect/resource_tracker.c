@@ -112,7 +112,8 @@ static const struct dialect_column combined[] = {TIME_V2, SYSTEM_V2("system_"), 
 #define TABLE(variant_, subject_, columns_)                                                        \
     {                                                                                              \
         .format = "csv", .variant = (variant_), .subject = (subject_), .quotes_text = true,        \
-        .newline = "\r\n", .columns = (columns_), .count = ARRAY_LEN(columns_),                    \
+        .each = EACH_TARGET, .keeps_time = true, .skips_start = true, .newline = "\r\n",           \
+        .columns = (columns_), .count = ARRAY_LEN(columns_),                                       \
     }
 
 static const struct dialect_table tables[] = {

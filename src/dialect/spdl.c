@@ -29,6 +29,7 @@ static const struct dialect_table tables[] = {
     {.format = "jsonl",
      .subject = SUBJECT_TARGET,
      .each = EACH_TARGET,
+     .keeps_time = true,
      .columns = columns,
      .count = ARRAY_LEN(columns)},
 };

@@ -3,11 +3,40 @@
 
 #include <math.h>
 
+/* The machine is read about once a second, its filesystems every ten seconds: what was not for so
+ * long cannot be read any more. */
+static bool is_too_old(const struct term *t, double age)
+{
+    return age > (t->kind == ENTITY_MOUNT ? 30 : 5);
+}
+
 static double ask(const struct row_of *r, const struct term *t, size_t thing,
                   enum dialect_take take)
 {
     struct dialect_place place = {t->kind, t->part, r->target, thing, t->id};
     return r->source->figure(r->source->of, &place, take);
+}
+
+/* Space on disks: each counts once, and what is behind the network when it answers. An overlay
+ * counts where nothing else is to be seen, as in a container. */
+static double disk_space(const struct row_of *r, const struct term *t, enum dialect_take take)
+{
+    const struct dialect_source *s = r->source;
+    size_t count = s->count(s->of, ENTITY_MOUNT), used = 0;
+    enum space_kind least = SPACE_OVERLAY;
+    for (size_t i = 0; i < count; i++)
+        if (s->space(s->of, i) == SPACE_LOCAL)
+            least = SPACE_NETWORK;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        enum space_kind space = s->space(s->of, i);
+        double value = space < least ? (double)NAN : ask(r, t, i, take);
+        if (space < least || (space == SPACE_NETWORK && isnan(value)))
+            continue;
+        sum += value;
+        used++;
+    }
+    return used ? sum : (double)NAN;
 }
 
 static double over_things(const struct row_of *r, const struct term *t, enum dialect_take take)
@@ -17,6 +46,8 @@ static double over_things(const struct row_of *r, const struct term *t, enum dia
         return ask(r, t, r->thing, take);
     if (t->of == TERM_COUNT)
         return (double)count;
+    if (t->of == TERM_SUM && t->kind == ENTITY_MOUNT)
+        return disk_space(r, t, take);
     double sum = count ? 0 : (double)NAN;
     for (size_t i = 0; i < count; i++) {
         double value = ask(r, t, i, take);
@@ -54,11 +85,13 @@ double terms_figure(const struct row_of *r, const struct terms *terms, enum dial
     return sum;
 }
 
-bool terms_may_hold(const struct row_of *r, const struct terms *terms)
+bool terms_may_hold(const struct row_of *r, const struct terms *terms, double age)
 {
     for (size_t i = 0; i < terms->count; i++) {
         const struct term *t = &terms->items[i];
         if (t->of >= TERM_FACT)
+            return false;
+        if (t->kind != ENTITY_TARGET && is_too_old(t, age))
             return false;
         if (t->kind != ENTITY_TARGET)
             continue;

@@ -17,5 +17,6 @@ struct row_of {
 double terms_figure(const struct row_of *r, const struct terms *terms, enum dialect_take take,
                     uint64_t step);
 
-/* What is read seldom is what it was when it was read last; but of a target only while it lives. */
-bool terms_may_hold(const struct row_of *r, const struct terms *terms);
+/* What is read seldom is what it was when it was read last, age seconds ago; but of a target only
+ * while it lives. */
+bool terms_may_hold(const struct row_of *r, const struct terms *terms, double age);

@@ -6,12 +6,17 @@
 #include <math.h>
 #include <string.h>
 
+/* Shorter than that nothing can be said of a CPU: the kernel counts in hundredths of a second. */
+#define SHORT_SECONDS 0.1
+
 struct translation_row {
     double *before;  /* owned: counters at the row before, in the dialect's unit */
     double *held;    /* owned: gauges as they were last known */
     double *means;   /* owned: of the samples so far, where a row is made of several … */
     double *weights; /* … and for how long they stood */
-    double elapsed;  /* at the row before */
+    double *since;   /* owned: when counters were as in before … */
+    double *held_at; /* … and gauges as in held */
+    bool is_based;   /* what counters had before the first row is known */
     bool has_begun;
 };
 
@@ -92,13 +97,15 @@ static int make_room(struct translation *t, size_t rows)
         return -ENOMEM;
     for (; t->row_count < rows; t->row_count++) {
         struct translation_row *r = &t->rows[t->row_count];
-        double *block = calloc(4 * columns, sizeof *block);
+        double *block = calloc(6 * columns, sizeof *block);
         if (!block)
             return -ENOMEM;
         *r = (struct translation_row){.before = block,
                                       .held = block + columns,
                                       .means = block + 2 * columns,
-                                      .weights = block + 3 * columns};
+                                      .weights = block + 3 * columns,
+                                      .since = block + 4 * columns,
+                                      .held_at = block + 5 * columns};
         for (size_t i = 0; i < columns; i++)
             r->held[i] = (double)NAN;
     }
@@ -140,6 +147,27 @@ static bool is_averaged(const struct translation *t, const struct dialect_column
            c->terms[0] != '@';
 }
 
+static double elapsed_at(const struct row_of *r)
+{
+    return r->source->fact(r->source->of, FACT_ELAPSED, 0);
+}
+
+/* What is read seldom stands until it is read again, unless what is always read says that not even
+ * half of it is there: a process that has ended since takes its memory along. */
+static double hold(const struct translation *t, const struct row_of *r, size_t column,
+                   struct translation_row *state, double value)
+{
+    if (isnan(value) &&
+        terms_may_hold(r, &t->terms[column], elapsed_at(r) - state->held_at[column])) {
+        const struct terms *bound = &t->otherwise[column];
+        double most = bound->count ? terms_figure(r, bound, TAKE_VALUE, t->step) : (double)NAN;
+        return state->held[column] > 2 * most ? most : state->held[column];
+    }
+    state->held[column] = value;
+    state->held_at[column] = elapsed_at(r);
+    return value;
+}
+
 /* The figure of a sample, before it becomes a cell. */
 static double look(const struct translation *t, const struct row_of *r, size_t column,
                    struct translation_row *state)
@@ -148,13 +176,10 @@ static double look(const struct translation *t, const struct row_of *r, size_t c
     double value = t->terms[column].items[0].of == TERM_OPTION
                        ? divisor_of(t, r, column)
                        : terms_figure(r, &t->terms[column], c->take, t->step);
+    if (c->take == TAKE_VALUE && r->each != EACH_GPU)
+        value = hold(t, r, column, state, value);
     if (isnan(value) && c->otherwise)
         value = terms_figure(r, &t->otherwise[column], c->take, t->step);
-    if (c->take == TAKE_VALUE && r->each != EACH_GPU) {
-        if (isnan(value) && terms_may_hold(r, &t->terms[column]))
-            value = state->held[column];
-        state->held[column] = value;
-    }
     if (isnan(value) && (c->flags & ABSENT_IS_ZERO) && !t->has_gpus)
         value = 0;
     value *= c->factor != 0 ? c->factor : 1;
@@ -166,21 +191,37 @@ static double look(const struct translation *t, const struct row_of *r, size_t c
 
 /* Of whole numbers the sum is kept, not each step: what is rounded off once comes with the next
  * row. */
-static double grown(const struct dialect_column *c, struct translation_row *state, size_t column,
-                    double value)
+static double counted(const struct dialect_column *c, double value)
 {
-    double now = c->type == DIALECT_INTEGER && fabs(value) < 0x1p62
-                     ? (double)(int64_t)(value + 1e-6)
-                     : value;
-    double before = state->before[column];
+    return c->type == DIALECT_INTEGER && fabs(value) < 0x1p62 ? (double)(int64_t)(value + 1e-6)
+                                                              : value;
+}
+
+/* What it grew by since it was last known, or that in a second. */
+static double grown(const struct dialect_column *c, struct translation_row *state, size_t column,
+                    double value, double elapsed)
+{
+    double now = counted(c, value);
+    double growth = now - state->before[column];
+    double seconds = elapsed - state->since[column];
     if (isnan(now))
         return now;
     state->before[column] = now;
-    return now - before;
+    state->since[column] = elapsed;
+    if (c->take == TAKE_DELTA)
+        return growth;
+    return seconds > 0 ? growth / seconds : (double)NAN;
+}
+
+/* What was used is known exactly at the end alone: within milliseconds it would be more than there
+ * is. NAN when it is not known how much that is. */
+static double most_of_cpus(const struct row_of *r, const struct dialect_column *c)
+{
+    return r->source->fact(r->source->of, FACT_CPUS, 0) * (c->factor != 0 ? c->factor : 1);
 }
 
 static struct dialect_cell make_cell(struct translation *t, const struct row_of *r, size_t column,
-                                     struct translation_row *state, double seconds, char room[64])
+                                     struct translation_row *state, char room[64])
 {
     const struct dialect_column *c = &t->table->columns[column];
     struct dialect_cell cell = {.number = (double)NAN};
@@ -192,9 +233,9 @@ static struct dialect_cell make_cell(struct translation *t, const struct row_of 
     if (is_averaged(t, c))
         value = state->weights[column] > 0 ? state->means[column] : (double)NAN;
     if (c->take == TAKE_DELTA || c->take == TAKE_RATE)
-        value = grown(c, state, column, value);
-    if (c->take == TAKE_RATE)
-        value = seconds > 0 ? value / seconds : (double)NAN;
+        value = grown(c, state, column, value, elapsed_at(r));
+    if (c->take == TAKE_RATE && t->is_cut && value > most_of_cpus(r, c))
+        value = (double)NAN;
     if ((c->flags & NOT_AT_FIRST) && !state->has_begun)
         value = (double)NAN;
     unsigned decimals = c->decimals ? c->decimals : t->table->decimals;
@@ -208,13 +249,19 @@ static void make_row(struct translation *t, const struct row_of *r, size_t numbe
 {
     struct translation_row *state = &t->rows[number];
     size_t at = number * t->table->count;
-    double elapsed = r->source->fact(r->source->of, FACT_ELAPSED, 0);
     for (size_t i = 0; i < t->table->count; i++) {
-        t->cells[at + i] = make_cell(t, r, i, state, elapsed - state->elapsed, t->texts[at + i]);
+        t->cells[at + i] = make_cell(t, r, i, state, t->texts[at + i]);
         state->means[i] = state->weights[i] = 0;
     }
-    state->elapsed = elapsed;
     state->has_begun = true;
+}
+
+/* What is read seldom may be in this one. */
+static void see_sample(const struct translation *t, const struct row_of *r, size_t number)
+{
+    for (size_t i = 0; i < t->table->count; i++)
+        if (t->table->columns[i].take == TAKE_VALUE && t->table->columns[i].type != DIALECT_TEXT)
+            look(t, r, i, &t->rows[number]);
 }
 
 static void add_sample(const struct translation *t, const struct row_of *r, size_t number)
@@ -237,30 +284,36 @@ static size_t samples_wanted(const struct translation *t)
     return i < 0 ? 1 : (size_t)t->choice->options[i].number;
 }
 
-/* What counters had before the run is not what it used. A row of several samples begins with the
- * first of them. */
+/* What counters had before the run is not what it used. A row that more samples come into begins
+ * with the first of them. */
 static void begin_row(const struct translation *t, const struct row_of *r,
-                      struct translation_row *state)
+                      struct translation_row *state, bool is_long)
 {
-    bool is_long = samples_wanted(t) > 1;
-    if (!(r->source->fact(r->source->of, FACT_SINCE, r->target) > 0))
+    if (state->is_based || !(r->source->fact(r->source->of, FACT_SINCE, r->target) > 0))
         return;
+    state->is_based = true;
     for (size_t i = 0; i < t->table->count; i++) {
-        enum dialect_take take = t->table->columns[i].take;
+        const struct dialect_column *c = &t->table->columns[i];
         state->before[i] = (double)NAN;
-        if (is_long && (take == TAKE_DELTA || take == TAKE_RATE))
-            state->before[i] = look(t, r, i, state);
+        if (is_long && (c->take == TAKE_DELTA || c->take == TAKE_RATE)) {
+            state->before[i] = counted(c, look(t, r, i, state));
+            state->since[i] = elapsed_at(r);
+        }
     }
-    if (is_long)
-        state->elapsed = r->source->fact(r->source->of, FACT_ELAPSED, 0);
 }
 
-/* What the kernel counts in hundredths of a second says nothing of a few milliseconds: they belong
- * to the next row. */
-static bool comes_too_soon(const struct translation *t, const struct dialect_source *s)
+/* Whether a sample makes no row of its own: figures of a moment are none, and what was asked for
+ * is one row an interval. What it has comes with the next one. */
+static bool is_no_row(const struct translation *t, const struct dialect_source *s, bool last)
 {
-    return t->row_count && t->rows[0].has_begun &&
-           s->fact(s->of, FACT_ELAPSED, 0) - t->rows[0].elapsed < 0.05;
+    double elapsed = s->fact(s->of, FACT_ELAPSED, 0);
+    bool is_short = elapsed - t->row_at < SHORT_SECONDS;
+    if (last)
+        return t->table->skips_first && t->step && is_short;
+    if (s->between && t->table->keeps_time)
+        return true;
+    return !t->was_fed &&
+           (t->table->skips_first || (t->table->skips_start && s->is_paced && is_short));
 }
 
 int translation_put(struct translation *t, const struct dialect_source *s, bool last)
@@ -274,29 +327,30 @@ int translation_put(struct translation *t, const struct dialect_source *s, bool 
     t->ready = 0;
     if (make_room(t, rows) < 0)
         return -ENOMEM;
-    if (t->table->skips_first && !t->was_fed && !last) {
-        t->was_fed = true;
-        return 0;
-    }
-    if (t->table->skips_first && comes_too_soon(t, s))
-        return 0;
-    t->was_fed = true;
-    bool is_full = ++t->samples >= samples_wanted(t) || last;
+    bool is_short = is_no_row(t, s, last);
+    t->was_fed |= !s->between;
+    t->samples += !is_short;
+    t->is_cut = s->is_paced && last && t->step && !t->table->averages &&
+                s->fact(s->of, FACT_ELAPSED, 0) - t->row_at < SHORT_SECONDS;
+    bool is_full = !is_short && (t->samples >= samples_wanted(t) || last);
     for (size_t i = 0; i < rows; i++) {
         struct row_of r = {.source = s, .each = each};
         if (each == EACH_GPU)
             r.thing = i;
         else if (things)
             r.target = i + 1;
-        if (!t->rows[i].has_begun && t->samples == 1)
-            begin_row(t, &r, &t->rows[i]);
-        add_sample(t, &r, i);
+        begin_row(t, &r, &t->rows[i], !is_full);
+        if (is_short)
+            see_sample(t, &r, i);
+        else
+            add_sample(t, &r, i);
         if (is_full)
             make_row(t, &r, i);
     }
     if (!is_full)
         return 0;
     t->samples = 0;
+    t->row_at = s->fact(s->of, FACT_ELAPSED, 0);
     t->step++;
     t->ready = rows;
     return (int)rows;

@@ -28,6 +28,10 @@ struct dialect_source {
     const char *(*name)(const void *of, enum entity_kind kind, size_t number);
     /* The most that a figure of the job's own came to, NAN when it told none. */
     double (*own)(const void *of, const char *name);
+    /* Of the mount with that number. */
+    enum space_kind (*space)(const void *of, size_t thing);
+    bool between;  /* this sample was taken for the sake of a mark */
+    bool is_paced; /* samples come by themselves; otherwise a program has asked for each row */
 };
 
 /* What stands in a column of a row. */
@@ -51,8 +55,10 @@ struct translation {
     char (*texts)[64];            /* owned: of texts that are made, one for each cell */
     size_t ready;                 /* rows in cells */
     size_t samples;               /* that came since the last rows */
-    uint64_t step;                /* how often there were rows */
+    uint64_t step;                /* how often there were rows … */
+    double row_at;                /* … and when the last ones were, in seconds since the start */
     bool has_gpus;
+    bool is_cut;  /* the end came too soon for a rate */
     bool was_fed; /* a sample was there before */
 };
 

@@ -68,6 +68,7 @@ static int describe(struct toll_tracker *t)
         if (r < 0)
             return r;
         t->run.targets[i].group = group_of(t, &t->targets[i]);
+        t->run.targets[i].pid = target_has_main(&t->targets[i]) ? t->targets[i].id : 0;
     }
     return 0;
 }

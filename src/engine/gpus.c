@@ -48,6 +48,8 @@ int gpus_take(struct toll_tracker *t, const char *choice, struct toll_error *e)
         c->is_asked = true;
     bool is_wanted = t->selection.of[ENTITY_GPU] ||
                      (selection_wanted(&t->selection) & PROCESS_GPU_BITS);
+    if ((c->kind == GPUS_NONE || !is_wanted) && is_likely())
+        t->run.gpus_unread = true;
     if (c->kind == GPUS_NONE || !is_wanted || (!c->is_asked && !is_likely())) {
         gpu_choice_done(c);
         leave_out(&t->selection);

@@ -328,7 +328,9 @@ static void look(struct toll_tracker *t)
 {
     struct marks *m = &t->marks;
     uint64_t before_ns = clock_thread_cpu();
+    t->frame.between = true;
     tick(t, false);
+    t->frame.between = false;
     m->look_cost_ns = left_u64(clock_thread_cpu(), before_ns);
     m->looks_cost_ns += m->look_cost_ns;
     t->cpu_ns = row_u64(&t->self_row, self_cpu_seconds); /* the schedule counts its own */

@@ -70,6 +70,7 @@ static void add_row(struct copy *c, const struct source *s)
                   .parent = e->kind == ENTITY_PROCESS ? e->parent : 0},
         .kind = e->kind,
         .part = e->part,
+        .space = entity_space(e),
         .target = s->target ? copied : NULL,
         .metrics = metric_of(metric_first(e->kind)),
         .count = count,

@@ -11,6 +11,7 @@ struct taken_row {
     struct toll_row facts;
     enum entity_kind kind;
     enum part part;
+    enum space_kind space;        /* of a mount */
     const char *target;           /* the name of one of several targets, or NULL */
     const struct metric *metrics; /* that such a row can have, */
     unsigned count;               /* so many */

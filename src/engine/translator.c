@@ -135,6 +135,13 @@ static double taken_own(const void *of, const char *name)
     return (double)NAN; /* a frame has none */
 }
 
+static enum space_kind taken_space(const void *of, size_t thing)
+{
+    struct dialect_place place = {.kind = ENTITY_MOUNT, .thing = thing};
+    const struct taken_row *r = find_row(((const struct toll_translator *)of)->frame, &place);
+    return r ? r->space : SPACE_NONE;
+}
+
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 static const struct dialect_table *find_table(const struct toll_translator *tr)
@@ -165,8 +172,8 @@ int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *f
 {
     tr->frame = (const struct taken *)frame;
     int r = tr->is_open ? 0 : open_table(tr);
-    struct dialect_source source = {tr,         taken_figure, taken_count,
-                                    taken_fact, taken_name,   taken_own};
+    struct dialect_source source = {tr,        taken_figure, taken_count, taken_fact, taken_name,
+                                    taken_own, taken_space,  false,       false};
     if (r == 0)
         r = translation_put(&tr->translation, &source, frame->last);
     tr->frame = NULL;

@@ -37,5 +37,11 @@ struct entity {
     struct label labels[ENTITY_LABELS]; /* those with a key */
 };
 
+/* Whether the space of a filesystem is space on disks: what is on this machine's or behind the
+ * network is, memory is not, and an overlay shows the space of another one once more. */
+enum space_kind { SPACE_NONE, SPACE_OVERLAY, SPACE_NETWORK, SPACE_LOCAL };
+
+enum space_kind entity_space(const struct entity *e);
+
 /* path or name */
 const char *entity_name(const struct entity *e);

@@ -105,6 +105,7 @@ struct frame {
     uint64_t elapsed_ns;  /* since the start of the run */
     uint64_t interval_ns; /* since the frame before, really */
     bool last;
+    bool between; /* taken for the sake of a mark, not because it was time */
     struct frame_row target[PARTS]; /* all targets together; row NULL: this part does not exist */
     const struct frame_target *targets; /* each of several, borrowed until the next tick */
     size_t target_count;                /* 0 when there is but one */

@@ -62,21 +62,25 @@ static void read_targets(struct reading *r)
     json_in_array(j);
     while (json_in_item(j)) {
         const char *name = "", *what = "";
-        pid_t group = 0;
+        pid_t pid = 0, group = 0;
         json_in_object(j);
         while (json_in_key(j, &key))
             if (json_in_is(&key, "name"))
                 name = read_kept(r);
             else if (json_in_is(&key, "what"))
                 what = read_kept(r);
+            else if (json_in_is(&key, "pid"))
+                read_pid(j, &pid);
             else if (json_in_is(&key, "group"))
                 read_pid(j, &group);
             else
                 reading_skip(r, &key);
-        if (run_add_target(&r->run, name, what) < 0)
+        if (run_add_target(&r->run, name, what) < 0) {
             r->no_memory = true;
-        else
+        } else {
+            r->run.targets[r->run.target_count - 1].pid = pid;
             r->run.targets[r->run.target_count - 1].group = group;
+        }
         if (r->run.target_count > 64) /* as many as there are bits */
             json_in_fail(j);
     }

@@ -164,6 +164,8 @@ static void read_member(struct reading *r, const struct scan *key)
         read_seconds(j, &f->interval_ns);
     else if (json_in_is(key, "last"))
         json_in_bool(j, &f->last);
+    else if (json_in_is(key, "between"))
+        json_in_bool(j, &f->between);
     else if (json_in_is(key, "gpu_count") && read_u64(j, &gpus))
         r->run.gpu_count = (unsigned)min_u64(gpus, UINT32_MAX);
     else if (json_in_is(key, "target"))

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "dialect/cell_text.h"
 #include "dialect/frame_view.h"
+#include "dialect/python_number.h"
 
 #include <math.h>
 #include <string.h>
@@ -187,13 +188,30 @@ static void add_attributes(struct json_out *j, struct scan attributes)
         json_put_string(j, text, value);
 }
 
+static void add_seconds(struct json_out *j, uint64_t ns)
+{
+    struct buf text = {0};
+    python_float(&text, python_round((double)ns / 1e9, 3));
+    json_key(j, "seconds");
+    json_raw(j, text.data ? text.data : "null", text.data ? text.length : 4);
+    buf_done(&text);
+}
+
+/* Behind the name there may be other words too: whose mark it is. */
+static bool has_attributes(struct scan attributes)
+{
+    char text[MARK_TEXT_BYTES];
+    const char *value;
+    return mark_text_attribute(&attributes, text, sizeof text, &value);
+}
+
 static void add_mark(struct json_out *j, const struct told_mark *m)
 {
     if (m->phase) {
         uint64_t ns = left_u64(m->phase->end_ns, m->phase->begin_ns);
         json_put_string(j, "type", "phase");
         json_put_string(j, "name", m->name);
-        json_put_double(j, "seconds", (double)ns / 1e9, 3);
+        add_seconds(j, ns);
         add_attributes(j, m->attributes);
     } else if (m->kind == MARK_GAUGE) {
         json_put_string(j, "type", "gauge");
@@ -202,7 +220,7 @@ static void add_mark(struct json_out *j, const struct told_mark *m)
     } else {
         json_put_string(j, "type", "event");
         json_put_string(j, "event", m->name);
-        if (m->attributes.at < m->attributes.end) {
+        if (has_attributes(m->attributes)) {
             json_key(j, "data");
             json_object(j);
             add_attributes(j, m->attributes);
@@ -225,6 +243,7 @@ static void jsonl_mark(struct sink *s, const struct told_mark *m)
     s->text.failed |= buf_failed(&time);
     struct json_out j;
     json_begin(&j, &s->text, 0);
+    j.spaced = true;
     json_object(&j);
     json_put_string(&j, table->columns[0].name, time.data ? time.data : "");
     add_mark(&j, m);

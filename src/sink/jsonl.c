@@ -122,6 +122,8 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
     json_put_seconds(&j, "interval_seconds", f->interval_ns);
     if (f->last)
         json_put_bool(&j, "last", true);
+    if (f->between)
+        json_put_bool(&j, "between", true);
     if (s->run && s->run->gpu_count)
         json_put_u64(&j, "gpu_count", s->run->gpu_count);
     if (f->target[PART_COMBINED].row) {

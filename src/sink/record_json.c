@@ -57,6 +57,8 @@ void record_json_run(struct json_out *j, const struct run *run)
         json_object(j);
         json_put_string(j, "name", run->targets[i].name);
         json_put_string(j, "what", run->targets[i].what);
+        if (run->targets[i].pid)
+            json_put_i64(j, "pid", run->targets[i].pid);
         if (run->targets[i].group)
             json_put_i64(j, "group", run->targets[i].group);
         json_object_end(j);
@@ -73,7 +75,7 @@ void record_json_run_details(struct json_out *j, const struct run *run)
         json_put_i64(j, "group", run->group);
     if (run->online_cpus)
         json_put_u64(j, "online_cpus", run->online_cpus);
-    if (!run->gpus_untold)
+    if (!run->gpus_untold && !run->gpus_unread)
         json_put_bool(j, "reads_gpus", run->gpus);
 }
 

@@ -8,6 +8,7 @@
 struct run_target {
     char *name;  /* owned */
     char *what;  /* owned: "process 1234 (make) and its descendants" */
+    pid_t pid;   /* of its main process, 0: there is none */
     pid_t group; /* the process group that it is, or its main process is in; 0: not known */
 };
 
@@ -30,6 +31,7 @@ struct run {
     bool system;        /* the machine is measured too */
     bool network;       /* … and the network of the target */
     bool gpus;          /* GPUs are read, whether or not they have answered yet … */
+    bool gpus_unread;   /* … they are there, but were not asked for */
     unsigned gpu_count; /* … and how many the machine has, as far as they have; chosen or not */
     bool gpus_untold;   /* of a record that does not tell whether they were */
     uint64_t start_real_ns;

@@ -41,7 +41,7 @@ def test_beside_our_own(place):
     assert result.status == 0
     theirs = rows(place.path("a.csv").read_bytes().decode())
     ours = [sample["target"]["combined"] for sample in records(place.path("b.jsonl"), "sample")]
-    assert len(theirs) == len(ours)
+    assert len(ours) - len(theirs) in (0, 1)  # the first sample, when it comes at once, is no row
     for ticks, metric in (("utime", "cpu_user_seconds"), ("stime", "cpu_system_seconds")):
         assert sum(row[ticks] for row in theirs) == int(ours[-1][metric] * 100 + 1e-6)
     assert sum(row["write_bytes"] for row in theirs) == result.total("storage_written_bytes")
@@ -121,7 +121,7 @@ def test_a_group(place):
     lines = [json.loads(line) for line in out.decode().splitlines()]
     assert {line["pgid"] for line in lines} == {child.pid}
     assert {line["num_procs"] for line in lines} == {1}
-    assert lines[0]["cpu_percent"] is None and lines[-1]["cpu_percent"] is not None
+    assert lines[0]["cpu_percent"] is None and lines[1]["cpu_percent"] is not None
     assert all(line["net_rx_bytes"] >= 0 for line in lines)
     assert sum(line["net_rx_bytes_delta"] for line in lines) == lines[-1]["net_rx_bytes"]
 
@@ -130,11 +130,11 @@ def test_the_machine(place):
     status, out, err = place.call([place.toll, "system", "--dialect", "resource-tracker", "-i",
                                    "100ms", "--for", "250ms", "-q"])
     assert status == 0, err
-    last = rows(out.decode())[-1]
+    *_, whole, last = rows(out.decode())  # the last may be too short for a rate
     total = psutil.virtual_memory().total / 1024
     parts = (last[f"memory_{name}"] for name in ("free", "used", "buffers", "cached"))
     assert sum(parts) == pytest.approx(total, abs=1)
-    assert 0 <= last["cpu_usage"] <= os.cpu_count() * 1.5
+    assert 0 <= whole["cpu_usage"] <= os.cpu_count() * 1.5
 
 
 def test_result_of_a_run(place):

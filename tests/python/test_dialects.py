@@ -89,7 +89,7 @@ def test_an_output(tmp_path):
         burn(0.05)
     with open(path, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file, quoting=csv.QUOTE_NONNUMERIC))
-    assert len(rows) == t.frame.number + 1
+    assert t.frame.number <= len(rows) <= t.frame.number + 1  # a sample at once is no row
     assert rows[0]["pid"] == os.getpid()
 
 

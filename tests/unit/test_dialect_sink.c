@@ -145,6 +145,98 @@ static void test_since_start(void **state)
     sample_remove(&s);
 }
 
+static void frame_at(struct sample *s, struct sink *sink, uint64_t ms, uint64_t cpu_ms)
+{
+    at(s, ms);
+    put(s, process_cpu_seconds, cpu_ms * NS_PER_MS);
+    sink_frame(sink, &s->frame);
+}
+
+/* A sample at once, and one for the sake of a mark, come with the row behind them; what a counter
+ * grew by while it was not known is of all that time. */
+static void test_whole_rows(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    s.run.online_cpus = 4;
+    struct sink *sink = open_sink(&s, "x.csv", "resource-tracker");
+    frame_at(&s, sink, 1, 1);
+    frame_at(&s, sink, 1000, 500);
+    s.frame.between = true;
+    frame_at(&s, sink, 1500, 1000);
+    s.frame.between = false;
+    frame_at(&s, sink, 2000, 1300);
+    at(&s, 3000);
+    row_unknown(&s.parts[PART_COMBINED], process_cpu_seconds);
+    sink_frame(sink, &s.frame);
+    frame_at(&s, sink, 4000, 1900);
+    s.frame.last = true;
+    frame_at(&s, sink, 4010, 2000);
+    sink_close(sink, false);
+    char *text = tree_read(&s.tree, "x.csv");
+    const char *at = strchr(text, '\n') + 1;
+    static const char *const rows[] = {
+        "1731000001.123,100,\"\",\"\",\"\",0.5,", "1731000002.123,100,\"\",\"\",\"\",0.8,",
+        "1731000003.123,100,\"\",\"\",\"\",\"\",", "1731000004.123,100,\"\",\"\",\"\",0.3,",
+        "1731000004.133,100,\"\",\"\",\"\",\"\","};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++, at = strchr(at, '\n') + 1)
+        assert_memory_equal(at, rows[i], strlen(rows[i]));
+    assert_string_equal(at, "");
+    free(text);
+    sample_remove(&s);
+}
+
+/* With counters from before the run, the sample at once is what the first row counts from. */
+static void test_since_a_sample(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    s.run.since_start = true;
+    struct sink *sink = open_sink(&s, "x.csv", "resource-tracker");
+    put(&s, process_cpu_user_seconds, 5005 * NS_PER_MS);
+    frame_at(&s, sink, 1, 9000);
+    put(&s, process_cpu_user_seconds, 5012 * NS_PER_MS);
+    frame_at(&s, sink, 2001, 10000);
+    sink_close(sink, false);
+    char *text = tree_read(&s.tree, "x.csv");
+    assert_non_null(strstr(text, "1731000002.124,100,\"\",1,\"\",0.5,"));
+    free(text);
+    sample_remove(&s);
+}
+
+/* Memory that is read seldom stands until it is read again, and does not turn into RSS between; but
+ * what has gone is not there. */
+static void test_held_memory(void **state)
+{
+    static const struct {
+        uint64_t distinct, rss, processes;
+        const char *row;
+    } all[] = {
+        {0, 1000, 1, ",,1000.0,"}, {900, 1000, 1, ",,900.0,"}, {0, 1100, 1, ",,900.0,"},
+        {0, 400, 1, ",,400.0,"},   {0, 1000, 0, ",,1000.0,"},
+    };
+    struct sample s;
+    sample_make(&s, NULL);
+    struct sink *sink = open_sink(&s, "x.csv", "gpu-tracker,ram_unit=bytes");
+    for (unsigned i = 0; i < ARRAY_LEN(all); i++) {
+        put(&s, process_memory_distinct_bytes, all[i].distinct);
+        if (!all[i].distinct)
+            row_unknown(&s.parts[PART_COMBINED], process_memory_distinct_bytes);
+        put(&s, process_memory_rss_bytes, all[i].rss);
+        put(&s, process_processes_count, all[i].processes);
+        frame_at(&s, sink, (i + 1) * 1000, 0);
+    }
+    sink_close(sink, false);
+    char *text = tree_read(&s.tree, "x.csv");
+    const char *at = text;
+    for (unsigned i = 0; i < 3; i++) /* the facts and the names */
+        at = strchr(at, '\n') + 1;
+    for (size_t i = 0; i < ARRAY_LEN(all); i++, at = strchr(at, '\n') + 1)
+        assert_memory_equal(at, all[i].row, strlen(all[i].row));
+    free(text);
+    sample_remove(&s);
+}
+
 static void gauge(struct sample *s, enum part part, enum metric_id id, uint64_t most)
 {
     struct series *series = &s->summary.whole.series[part][id];
@@ -232,9 +324,11 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_csv),       cmocka_unit_test(test_jsonl),
-        cmocka_unit_test(test_averages),  cmocka_unit_test(test_since_start),
-        cmocka_unit_test(test_documents), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_csv),         cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_averages),    cmocka_unit_test(test_since_start),
+        cmocka_unit_test(test_whole_rows),  cmocka_unit_test(test_since_a_sample),
+        cmocka_unit_test(test_held_memory), cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_mistakes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
