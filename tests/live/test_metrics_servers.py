@@ -44,7 +44,8 @@ def wait_for(question, seconds=60):
     """The first answer that is something."""
     until = time.monotonic() + seconds
     while True:
-        with contextlib.suppress(urllib.error.URLError, ConnectionError, socket.timeout):
+        with contextlib.suppress(urllib.error.URLError, ConnectionError, FileNotFoundError,
+                                 socket.timeout):
             answer = question()
             if answer:
                 return answer
