@@ -89,7 +89,7 @@ def test_pipe_that_is_not_read_holds_up_nothing(here):
             toll.terminate()
             _, err = toll.communicate(timeout=GUARD)
         assert toll.returncode == 128 + 15
-        assert b"not complete" in err
+        assert b"pieces for 'f.jsonl' could not be written" in err
     finally:
         os.close(reader)
 
