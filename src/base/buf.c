@@ -59,7 +59,8 @@ void buf_add(struct buf *b, const char *text, size_t length)
 {
     if (!reserve(b, length))
         return;
-    memcpy(b->data + b->length, text, length);
+    if (length) /* nothing may be nowhere */
+        memcpy(b->data + b->length, text, length);
     b->length += length;
     b->data[b->length] = '\0';
 }

@@ -11,7 +11,7 @@ import time
 
 import pytest
 from conftest import make_place
-from livelib import IS_ROOT, records
+from livelib import IS_ROOT, SANITIZED, records
 
 FAKES = pathlib.Path(os.environ["TOLL_BUILD"]) / "tests/fakes"
 VISIBLE = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
@@ -333,6 +333,7 @@ def test_a_library_that_cannot_be_loaded_in_time(root_or_user, options):
     assert result.status == 4
 
 
+@pytest.mark.skipif(SANITIZED, reason="sanitizers have a hand in these signals")
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGUSR1])
 def test_signals_reach_the_job(root_or_user, number):
     """Also those that a fault in the thread that reads GPUs would raise; not those of the job."""
