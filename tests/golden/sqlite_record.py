@@ -131,6 +131,7 @@ def compare_sample(run, row, line):
     assert day["time"] == line.pop("time")
     assert Decimal(row["time_ns"]) / NANO == line.pop("unix_seconds")
     line.pop("gpu_count", None)
+    line.pop("between", None)
     rows = run.of_tick("target_samples", tick)
     compare_parts(run, rows, line.pop("target", {}), "", tick)
     for target in line.pop("targets", []):
