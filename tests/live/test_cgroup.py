@@ -94,7 +94,8 @@ def test_throttling_seen_from_outside(here, group):
     assert throttled > 0
     assert found["cpu_throttled_periods"]["total"] == throttled
     assert found["cpu_throttled_seconds"]["total"] == pytest.approx(seconds, abs=1e-9)
-    assert found["cpu_periods"]["total"] == periods
+    # The last period may end after toll has looked.
+    assert periods - 1 <= found["cpu_periods"]["total"] <= periods
     assert found["cpu_throttled_seconds"]["quality"] == "exact"
 
 
