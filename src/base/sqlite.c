@@ -302,3 +302,15 @@ const char *sqlite_column_text(const struct sqlite_statement *st, int at, size_t
     *ret_length = text ? (size_t)st->db->call.column_bytes(st->handle, at) : 0;
     return text ? (const char *)text : "";
 }
+
+int sqlite_ask(struct sqlite *db, const char *sql, int64_t *ret, struct toll_error *e)
+{
+    struct sqlite_statement *st;
+    int r = sqlite_prepare(&st, db, sql, e);
+    if (r < 0)
+        return r;
+    r = sqlite_step(st, e);
+    *ret = r > 0 ? sqlite_column_i64(st, 0) : 0;
+    sqlite_end(st);
+    return r < 0 ? r : 0;
+}

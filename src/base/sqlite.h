@@ -73,3 +73,6 @@ static inline void sqlite_quote(struct buf *b, const char *name)
     }
     buf_putc(b, '"');
 }
+
+/* The first column of the first row that a query gives, 0 when there is none. */
+int sqlite_ask(struct sqlite *db, const char *sql, int64_t *ret, struct toll_error *e);

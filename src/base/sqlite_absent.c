@@ -84,3 +84,8 @@ const char *sqlite_column_text(const struct sqlite_statement *st, int at, size_t
     *ret_length = 0;
     return "";
 }
+
+int sqlite_ask(struct sqlite *db, const char *sql, int64_t *ret, struct toll_error *e)
+{
+    return -EOPNOTSUPP;
+}

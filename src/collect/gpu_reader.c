@@ -164,14 +164,6 @@ static void accept_request(struct gpu_reader *r)
     r->busy_since_ns = clock_mono(NULL);
 }
 
-static uint64_t own_cpu_ns(void)
-{
-    struct timespec used;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) < 0)
-        return 0;
-    return (uint64_t)used.tv_sec * NS_PER_SECOND + (uint64_t)used.tv_nsec;
-}
-
 static void read_vendor(struct gpu_reader *r, const struct opened *o, struct gpu_trouble *trouble)
 {
     size_t first = r->frame.device_count;
@@ -185,7 +177,7 @@ static void read_vendor(struct gpu_reader *r, const struct opened *o, struct gpu
 
 static void read_all(struct gpu_reader *r, struct gpu_trouble troubles[VENDORS])
 {
-    uint64_t cpu_ns = own_cpu_ns();
+    uint64_t cpu_ns = clock_thread_cpu();
     gpu_frame_clear(&r->frame);
     r->frame.began_ns = clock_mono(NULL);
     for (size_t i = 0; i < r->opened_count; i++) {
@@ -195,7 +187,7 @@ static void read_all(struct gpu_reader *r, struct gpu_trouble troubles[VENDORS])
     r->frame.ended_ns = clock_mono(NULL);
     r->began_ns = r->frame.began_ns;
     r->cost_ns = r->frame.ended_ns - r->frame.began_ns;
-    uint64_t rest_ns = min_u64(REST * left_u64(own_cpu_ns(), cpu_ns), LONGEST_NS);
+    uint64_t rest_ns = min_u64(REST * left_u64(clock_thread_cpu(), cpu_ns), LONGEST_NS);
     r->frame.rest_ns = r->rest_ns = max_u64(rest_ns, SPACING_NS);
 }
 

@@ -10,6 +10,17 @@
 /* The locale of the host program decides on the point, here and in what reads it again. */
 enum { NEARLY_ALL = 15, ALL = 17, TEXT_BYTES = 40 };
 
+/* "e-05", "e+17", or the end. */
+static int exponent_of(const char *text)
+{
+    int64_t exponent = 0;
+    struct scan s = scan_string(*text ? text + 1 : text);
+    if (!scan_done(&s) && *s.at == '+')
+        s.at++;
+    scan_i64(&s, &exponent);
+    return (int)exponent;
+}
+
 /* The fewest digits that give it again, without point and sign; the place of the point behind the
  * first digit moves by *ret_exponent. */
 static size_t shortest(double value, char digits[TEXT_BYTES], int *ret_exponent)
@@ -25,7 +36,7 @@ static size_t shortest(double value, char digits[TEXT_BYTES], int *ret_exponent)
     for (; *at && *at != 'e'; at++)
         if (*at >= '0' && *at <= '9')
             digits[n++] = *at;
-    *ret_exponent = *at ? atoi(at + 1) : 0;
+    *ret_exponent = exponent_of(at);
     while (n > 1 && digits[n - 1] == '0')
         n--;
     return n;

@@ -30,18 +30,6 @@ struct sqlite_source {
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static int ask(struct sqlite *db, const char *sql, int64_t *ret, struct toll_error *e)
-{
-    struct sqlite_statement *st;
-    int r = sqlite_prepare(&st, db, sql, e);
-    if (r < 0)
-        return r;
-    r = sqlite_step(st, e);
-    *ret = r > 0 ? sqlite_column_i64(st, 0) : 0;
-    sqlite_end(st);
-    return r < 0 ? r : 0;
-}
-
 /* Looks without locks, and makes nothing beside it: it may be anybody's. */
 static int check_owner(const char *path, struct toll_error *e)
 {
@@ -50,9 +38,9 @@ static int check_owner(const char *path, struct toll_error *e)
     int r = sqlite_open(&db, path, SQLITE_MODE_PEEK, 0, e);
     if (r < 0)
         return r;
-    r = ask(db, "PRAGMA application_id", &application, e);
+    r = sqlite_ask(db, "PRAGMA application_id", &application, e);
     if (r == 0)
-        r = ask(db, "PRAGMA user_version", &version, e);
+        r = sqlite_ask(db, "PRAGMA user_version", &version, e);
     sqlite_close(db);
     return r == 0 ? sqlite_schema_is_ours(path, application, version, e) : r;
 }

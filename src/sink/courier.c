@@ -84,10 +84,10 @@ static struct node *make_node(struct courier *c, size_t length)
 static void put_back(struct courier *c, struct node *n)
 {
     if (c->spare_count >= SPARE_NODES) {
-        struct node *oldest = c->spare; /* likely the smallest: sizes grow, if anything */
-        c->spare = oldest->next;
+        struct node *one = c->spare;
+        c->spare = one->next;
         c->spare_count--;
-        free(oldest);
+        free(one);
     }
     n->next = c->spare;
     c->spare = n;
@@ -454,15 +454,12 @@ bool courier_wait_until(struct courier *c, uint64_t until_ns)
 
 bool courier_wait(struct courier *c)
 {
+    if (courier_wait_until(c, sum_u64(atomic_load(&c->until_ns), STUCK_NS)))
+        return true;
     pthread_mutex_lock(&c->lock);
-    uint64_t until = sum_u64(atomic_load(&c->until_ns), STUCK_NS);
-    while (c->is_started && !c->has_ended && wait_for(&c->changed, &c->lock, until))
-        ;
-    bool is_stuck = c->is_started && !c->has_ended;
-    if (is_stuck) /* whatever it has in its hands is lost to us */
-        c->counts.is_whole = false;
+    c->counts.is_whole = false; /* whatever it has in its hands is lost to us */
     pthread_mutex_unlock(&c->lock);
-    return !is_stuck;
+    return false;
 }
 
 bool courier_free(struct courier *c)
@@ -508,6 +505,12 @@ void courier_count(struct courier *c, struct courier_counts *ret)
     pthread_mutex_unlock(&c->lock);
     if (is_over) /* with a thread that is stuck, some are neither here nor there */
         ret->dropped = ret->taken - ret->delivered - ret->kept - ret->refused;
+}
+
+enum delivery courier_lacks_memory(struct attempt *a)
+{
+    snprintf(a->why, sizeof a->why, "no memory for a request");
+    return DELIVERY_REFUSED;
 }
 
 void courier_tell(struct courier *c, const char *why)

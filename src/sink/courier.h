@@ -113,6 +113,9 @@ bool courier_free(struct courier *c);
 /* For deliver(): whether time is up, and it had better return. From any thread. */
 bool courier_is_over(void *courier);
 
+/* … what it returns when there is no memory for what is to be sent. */
+enum delivery courier_lacks_memory(struct attempt *a);
+
 /* … and whether nothing more comes, so that it is not worth waiting for what will not change. */
 bool courier_is_ending(void *courier);
 

@@ -199,10 +199,8 @@ static void wait_longer(struct mlflow_desk *d, const struct attempt *a)
 enum delivery mlflow_desk_deliver(struct mlflow_desk *d, const struct batch *b, struct attempt *a)
 {
     bool is_end = has_end(b);
-    if (!b->attempt && !encode(d, b)) {
-        snprintf(a->why, sizeof a->why, "no memory for a request");
-        return DELIVERY_REFUSED;
-    }
+    if (!b->attempt && !encode(d, b))
+        return courier_lacks_memory(a);
     bool is_spooling = mlflow_spool_has_some(&d->spool);
     if (is_spooling && !is_end && clock_mono(NULL) < d->next_ns) {
         memcpy(a->why, d->why, sizeof a->why);

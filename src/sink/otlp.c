@@ -185,10 +185,8 @@ static enum delivery otlp_deliver(struct sink *s, const struct batch *b, struct 
 {
     static const char *const headers[] = {"Content-Type: application/x-protobuf", NULL};
     struct otlp *o = s->state;
-    if (!b->attempt && encode(o, b) < 0) {
-        strcpy(a->why, "no memory for a request");
-        return DELIVERY_REFUSED;
-    }
+    if (!b->attempt && encode(o, b) < 0)
+        return courier_lacks_memory(a);
     struct http_request request = {
         .url = o->url.data,
         .headers = headers,

@@ -130,10 +130,8 @@ static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, s
     struct prometheus *p = s->state;
     if (!b->attempt) {
         p->may_be_there = false;
-        if (encode(p, b) < 0) {
-            strcpy(a->why, "no memory for a request");
-            return DELIVERY_REFUSED;
-        }
+        if (encode(p, b) < 0)
+            return courier_lacks_memory(a);
     }
     struct http_request request = {
         .url = s->place,

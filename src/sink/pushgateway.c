@@ -91,18 +91,22 @@ static void pushgateway_begin(struct sink *s, const struct run *run)
 
 /* ---- In the courier's thread ----------------------------------------------------------------- */
 
+static void make_body(struct pushgateway *p, const struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        exposition_take(&p->exposition, b->pieces[i].data, b->pieces[i].length);
+    buf_clear(&p->body);
+    exposition_write(&p->exposition, &p->body, EXPOSITION_TEXT);
+}
+
 static enum delivery pushgateway_deliver(struct sink *s, const struct batch *b, struct attempt *a)
 {
     static const char *const headers[] = {"Content-Type: text/plain; version=0.0.4", NULL};
     struct pushgateway *p = s->state;
-    for (size_t i = 0; i < b->count && !b->attempt; i++)
-        exposition_take(&p->exposition, b->pieces[i].data, b->pieces[i].length);
-    buf_clear(&p->body);
-    exposition_write(&p->exposition, &p->body, EXPOSITION_TEXT);
-    if (buf_failed(&p->body) || buf_failed(&p->url)) {
-        strcpy(a->why, "no memory for a request");
-        return DELIVERY_REFUSED;
-    }
+    if (!b->attempt)
+        make_body(p, b);
+    if (buf_failed(&p->body) || buf_failed(&p->url))
+        return courier_lacks_memory(a);
     struct http_request request = {
         .method = "PUT",
         .url = p->url.data,

@@ -125,6 +125,10 @@ int sink_choose(const char *format, const char *destination, const struct sink_k
 int sink_open(struct sink **ret, const struct toll_output *output,
               const struct selection *selection, struct toll_error *e);
 
+/* A file to add to: a descriptor or -errno. Not blocking: a pipe that nobody reads must not hold up
+ * the job. */
+int sink_open_path(const char *path);
+
 /* For open() of a kind: the file, opened as those of other kinds are. */
 int sink_open_file(struct sink *s, const char *path, struct toll_error *e);
 

@@ -22,18 +22,6 @@ static void sleep_ms(long ms)
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-static int ask(struct sqlite *db, const char *sql, int64_t *ret, struct toll_error *e)
-{
-    struct sqlite_statement *st;
-    int r = sqlite_prepare(&st, db, sql, e);
-    if (r < 0)
-        return r;
-    r = sqlite_step(st, e);
-    *ret = r > 0 ? sqlite_column_i64(st, 0) : 0;
-    sqlite_end(st);
-    return r < 0 ? r : 0;
-}
-
 /* The sentence without the path that SQLite's begin with: whoever tells it names the file. */
 static const char *without_path(const char *path, const struct toll_error *e)
 {
@@ -58,9 +46,9 @@ static int peek(const char *path, int64_t *ret_application, int64_t *ret_version
     int r = sqlite_open(&db, path, SQLITE_MODE_PEEK, 0, e);
     if (r < 0)
         return r;
-    r = ask(db, "PRAGMA application_id", ret_application, e);
+    r = sqlite_ask(db, "PRAGMA application_id", ret_application, e);
     if (r == 0)
-        r = ask(db, "PRAGMA user_version", ret_version, e);
+        r = sqlite_ask(db, "PRAGMA user_version", ret_version, e);
     sqlite_close(db);
     return r;
 }
@@ -114,10 +102,10 @@ static int check_permissions(const char *path, struct toll_error *e)
 static int check_version(struct sqlite *db, struct toll_error *e)
 {
     int64_t is_new = 0;
-    int r = ask(db,
-                "SELECT (substr(sqlite_version(), 1, 2) + 0) * 100 + "
-                "substr(sqlite_version(), 3) >= 338",
-                &is_new, e);
+    int r = sqlite_ask(db,
+                       "SELECT (substr(sqlite_version(), 1, 2) + 0) * 100 + "
+                       "substr(sqlite_version(), 3) >= 338",
+                       &is_new, e);
     if (r == 0 && !is_new)
         return err_set(e, -EOPNOTSUPP, "the SQLite of this machine is older than 3.38");
     return r;
@@ -217,7 +205,7 @@ void sqlite_file_discard(const char *path)
     struct sqlite *db = NULL;
     int64_t count = 1;
     if (sqlite_open(&db, path, SQLITE_MODE_WRITE, SHORT_MS, NULL) < 0 ||
-        ask(db, "SELECT count(*) FROM runs", &count, NULL) < 0)
+        sqlite_ask(db, "SELECT count(*) FROM runs", &count, NULL) < 0)
         count = 1;
     sqlite_close(db);
     if (!count)
@@ -252,7 +240,7 @@ void sqlite_file_close(struct sqlite_file *f)
         sqlite_end(f->statements[i]);
     int64_t is_busy = 1;
     if (f->db && f->run && check_place(f, NULL) == 0)
-        ask(f->db, "PRAGMA wal_checkpoint(TRUNCATE)", &is_busy, NULL);
+        sqlite_ask(f->db, "PRAGMA wal_checkpoint(TRUNCATE)", &is_busy, NULL);
     if (!is_busy)
         sqlite_run(f->db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = DELETE", NULL);
     sqlite_close(f->db);

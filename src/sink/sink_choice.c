@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/sink_choice.h"
+
+#include "base/err.h"
+
+#include <string.h>
+
+static void list_formats(struct buf *b)
+{
+    for (size_t i = 0; sink_kinds[i]; i++) {
+        const struct toll_format *f = &sink_kinds[i]->format;
+        buf_printf(b, "%s%s (%s%s%s)", i ? ", " : "", f->name, f->suffix, *f->suffix ? "" : f->name,
+                   *f->suffix ? "" : ":");
+    }
+}
+
+/* "csv:run.txt" */
+static const struct sink_kind *kind_by_prefix(const char *destination, const char **ret_rest)
+{
+    for (size_t i = 0; sink_kinds[i]; i++) {
+        size_t length = strlen(sink_kinds[i]->format.name);
+        if (strncmp(destination, sink_kinds[i]->format.name, length) == 0 &&
+            destination[length] == ':') {
+            *ret_rest = destination + length + 1;
+            return sink_kinds[i];
+        }
+    }
+    return NULL;
+}
+
+static bool ends_like(const struct sink_kind *kind, const char *path, size_t length)
+{
+    size_t tail = strlen(kind->format.suffix);
+    return tail && length > tail && strncmp(path + length - tail, kind->format.suffix, tail) == 0;
+}
+
+/* What is behind a comma should be an option; when none is, it was meant to be. */
+const char *sink_options_behind(const struct sink_kind *kind, const char *path)
+{
+    size_t length = strlen(path);
+    for (unsigned sure = 2; sure--;) {
+        for (const char *c = kind->options ? strchr(path, ',') : NULL; c; c = strchr(c + 1, ','))
+            if (ends_like(kind, path, (size_t)(c - path)) &&
+                (!sure || sink_options_begin_at(kind->options, c + 1)))
+                return c;
+        if (ends_like(kind, path, length))
+            return path + length;
+    }
+    return NULL;
+}
+
+/* Options that are sure come before the end of all: "run.om,ca=x.csv". */
+static const struct sink_kind *kind_by_path(const char *path)
+{
+    const struct sink_kind *found = NULL;
+    for (size_t i = 0; sink_kinds[i]; i++) {
+        const char *behind = sink_options_behind(sink_kinds[i], path);
+        bool is_sure = behind && *behind &&
+                       sink_options_begin_at(sink_kinds[i]->options, behind + 1);
+        if (is_sure || (behind && (!found || !*behind)))
+            found = sink_kinds[i];
+        if (is_sure)
+            break;
+    }
+    return found;
+}
+
+/* As far as it may be said: behind the scheme of a URL there may be a password. */
+static size_t harmless_length(const char *destination)
+{
+    const char *url = strstr(destination, "://");
+    return url ? (size_t)(url - destination) + 3 : strlen(destination);
+}
+
+int sink_choose(const char *format, const char *destination, const struct sink_kind **ret,
+                const char **ret_rest, struct toll_error *e)
+{
+    const char *rest = destination ? destination : "";
+    const struct sink_kind *kind = format ? NULL : kind_by_prefix(rest, &rest);
+    if (!format && !kind)
+        kind = kind_by_path(rest);
+    for (size_t i = 0; format && sink_kinds[i]; i++)
+        if (strcmp(format, sink_kinds[i]->format.name) == 0)
+            kind = sink_kinds[i];
+    if (kind) {
+        *ret = kind;
+        *ret_rest = rest;
+        return 0;
+    }
+    struct buf formats = {0};
+    list_formats(&formats);
+    if (format)
+        err_set(e, -EINVAL, "'%s' is not a format; there are %s", format,
+                formats.data ? formats.data : "none");
+    else
+        err_set(e, -EINVAL, "the name of '%.*s%s' does not tell a format; there are %s",
+                (int)harmless_length(rest), rest, rest[harmless_length(rest)] ? "…" : "",
+                formats.data ? formats.data : "none");
+    buf_done(&formats);
+    return -EINVAL;
+}
