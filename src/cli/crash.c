@@ -29,6 +29,13 @@ static bool is_fault(const siginfo_t *info)
     return info->si_code > 0 || (info->si_code == SI_TKILL && info->si_pid == getpid());
 }
 
+/* A thread may not pass a signal on as sent by kill; as queued it may, and the sender stays. */
+static void hand_on(siginfo_t *info, pid_t thread)
+{
+    info->si_code = SI_QUEUE;
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, info->si_signo, info);
+}
+
 static void handle(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -38,7 +45,7 @@ static void handle(int number, siginfo_t *info, void *context)
         return;
     }
     if (!is_fault(info)) { /* it is for the first thread, which looks whom it is from */
-        syscall(SYS_rt_tgsigqueueinfo, first, first, number, info);
+        hand_on(info, first);
         return;
     }
     for (;;)

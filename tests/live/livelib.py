@@ -52,6 +52,15 @@ class Result:
         return self.summary["notes"]
 
 
+class Process(subprocess.Popen):
+    """A started command that ends with its `with`: a test that failed does not wait for it."""
+
+    def __exit__(self, kind, value, traceback):
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, value, traceback)
+
+
 class Place:
     """A user, a directory that is his, and the programs he may run."""
 
@@ -76,7 +85,7 @@ class Place:
     def popen(self, command, **kw):
         """Start a command as this user; setpriv becomes it, so the pid is the command's."""
         kw.setdefault("cwd", self.directory)
-        return subprocess.Popen(self.prefix + [str(c) for c in command], **kw)
+        return Process(self.prefix + [str(c) for c in command], **kw)
 
     def call(self, command, **kw):
         """Run to the end; streams are bytes."""

@@ -82,7 +82,7 @@ def prometheus(tmp_path_factory):
     directory = tmp_path_factory.mktemp("prometheus")
     port, scraped = free_port(), free_port()
     (directory / "prometheus.yml").write_text(
-        "global: {scrape_interval: 100ms, scrape_timeout: 100ms}\n"
+        "global: {scrape_interval: 500ms, scrape_timeout: 500ms}\n"
         "scrape_configs:\n"
         "- job_name: toll\n"
         "  honor_labels: true\n"
@@ -222,13 +222,14 @@ def test_scraped_by_prometheus(here, prometheus):
     url, port, _ = prometheus
     with here.popen([here.toll, "run", "-q", "-i", "50ms", "--name", "scraped",
                      "-o", f"openmetrics::{port}", "-o", here.path("scraped.jsonl"),
-                     "--", "sleep", "1.5"]) as p:
+                     "--", "sh", "-c", "until [ -e scraped ]; do sleep 0.1; done"]) as p:
         query = urllib.parse.urlencode({"query": 'toll_target_cpu_seconds_total{run="scraped"}[1m]'})
 
         def got():
             found = json.loads(fetch(f"{url}/api/v1/query?{query}"))["data"]["result"]
             return {s["metric"]["scope"]: {float(v) for _, v in s["values"]} for s in found}
         found = wait_for(got)
+        here.path("scraped").touch()
         assert p.wait(livelib.GUARD) == 0
     assert set(found) == {"combined", "main", "descendants"}
     for part, values in found.items():

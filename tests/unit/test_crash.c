@@ -80,6 +80,36 @@ static void test_the_first_one_ends_the_program(void **state)
     }
 }
 
+/* Sent by somebody else it is the program's, whichever thread it came to. */
+static void test_signals_from_outside_are_handed_on(void **state)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        sigset_t mask;
+        pthread_t thread;
+        signal(SIGSEGV, SIG_DFL);
+        crash_contain();
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGSEGV);
+        if (pthread_create(&thread, NULL, hang, NULL))
+            _exit(99);
+        pthread_sigmask(SIG_BLOCK, &mask, NULL);
+        pid_t sender = fork();
+        if (sender == 0) {
+            kill(getppid(), SIGSEGV);
+            _exit(0);
+        }
+        sleep_ms(100); /* time for the thread, which has not blocked it */
+        siginfo_t info = {0};
+        bool got = sigtimedwait(&mask, &info, &(struct timespec){20, 0}) == SIGSEGV;
+        _exit(got && info.si_pid == sender && info.si_code <= 0 ? 7 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+}
+
 /* A thread that hangs is left behind, and nobody who would wait for it is asked. */
 static void wait_for_ever(void)
 {
@@ -107,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_thread_alone_stops),
         cmocka_unit_test(test_the_first_one_ends_the_program),
+        cmocka_unit_test(test_signals_from_outside_are_handed_on),
         cmocka_unit_test(test_end_with_a_thread_left),
     };
     return RUN("crash", tests);
