@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/wait.h"
+#include "base/worker.h"
 #include "engine/begin.h"
 #include "engine/lifetime.h"
 #include "engine/step.h"
@@ -10,7 +11,6 @@
 #include "engine/wakeup.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -137,17 +137,6 @@ static void *tell(void *arg)
 
 /* ---- For the program's threads --------------------------------------------------------------- */
 
-/* Signals are the program's affair. */
-static int start_thread(pthread_t *ret, void *(*run)(void *), struct toll_tracker *t)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = -pthread_create(ret, NULL, run, t);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return r;
-}
-
 static int open_pipe(struct background *b)
 {
     int ends[2];
@@ -219,9 +208,9 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
     t->own_cpu = clock_thread_cpu;
     t->cpu_base_ns = 0;
     bool tells = t->options.frame || t->options.note;
-    b->has_teller = tells && (r = start_thread(&b->teller, tell, t)) == 0;
+    b->has_teller = tells && (r = thread_start(&b->teller, 0, tell, t)) == 0;
     if (r == 0)
-        r = start_thread(&b->sampler, sample, t);
+        r = thread_start(&b->sampler, 0, sample, t);
     if (r < 0) {
         end_teller(b);
         close_p(&b->woken);

@@ -8,34 +8,7 @@
  * end it has a stated grace, after which what is left is put aside by the kind, or dropped. */
 #pragma once
 
-#include "base/util.h"
-
-#include <sys/types.h>
-
-/* What a piece is of: which function of the sink made it. */
-enum piece_of {
-    PIECE_BEGIN,
-    PIECE_HEADING,
-    PIECE_FRAME,
-    PIECE_PROCESS_END,
-    PIECE_MARK,
-    PIECE_NOTE,
-    PIECE_SUMMARY,
-};
-
-struct piece {
-    enum piece_of of;
-    unsigned samples; /* 1 for a frame, otherwise 0 */
-    const char *data; /* borrowed for the call */
-    size_t length;
-};
-
-struct batch {
-    const struct piece *pieces; /* in the order they were put in; samples may be missing */
-    size_t count;
-    uint64_t samples;
-    unsigned attempt; /* 0 at first, then how often it was tried before */
-};
+#include "sink/piece_queue.h"
 
 /* What came of a batch. */
 enum delivery {

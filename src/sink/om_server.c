@@ -4,14 +4,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/scan.h"
-#include "base/wait.h"
+#include "base/worker.h"
 #include "sink/om_request.h"
 
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +22,7 @@
 #define REQUEST_NS (5 * NS_PER_SECOND)
 #define ANSWER_NS  (10 * NS_PER_SECOND)
 
-enum { CLIENTS = 8, REQUEST_BYTES = 4096, BACKLOG = 16, STACK_BYTES = 256 * 1024 };
+enum { CLIENTS = 8, REQUEST_BYTES = 4096, BACKLOG = 16 };
 enum { PAUSE_US = 100 * 1000 };
 
 struct client {
@@ -281,15 +280,7 @@ int om_server_start(struct om_server **ret, int fd, om_server_text *text, void *
     for (size_t i = 0; i < CLIENTS; i++)
         s->clients[i].fd = -1;
     s->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int r = s->stop < 0 ? -errno : -pthread_create(&s->thread, &attributes, serve, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    int r = s->stop < 0 ? -errno : thread_start(&s->thread, THREAD_STACK_BYTES, serve, s);
     if (r < 0) {
         close_p(&s->stop);
         free(s);

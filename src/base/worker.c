@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/worker.h"
+
+#include "base/util.h"
+#include "base/wait.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int start(pthread_t *ret, const sigset_t *blocked, size_t stack_bytes, void *(*run)(void *),
+                 void *arg)
+{
+    sigset_t before;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (stack_bytes)
+        pthread_attr_setstacksize(&attributes, stack_bytes);
+    pthread_sigmask(SIG_SETMASK, blocked, &before);
+    int r = -pthread_create(ret, &attributes, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return r;
+}
+
+int thread_start(pthread_t *ret, size_t stack_bytes, void *(*run)(void *), void *arg)
+{
+    sigset_t all;
+    sigfillset(&all);
+    return start(ret, &all, stack_bytes, run, arg);
+}
+
+void worker_init(struct worker *w, const struct worker_plan *plan, void *owner)
+{
+    *w = (struct worker){.plan = *plan, .owner = owner};
+    pthread_mutex_init(&w->lock, NULL);
+    wait_init(&w->changed);
+}
+
+/* Whether the other side has left already; then it is ours to dispose of. With the lock held. */
+static bool let_go(struct worker *w)
+{
+    bool is_last = !w->is_shared;
+    w->is_shared = false;
+    pthread_mutex_unlock(&w->lock);
+    return is_last;
+}
+
+static void *run(void *arg)
+{
+    struct worker *w = arg;
+    if (w->plan.name)
+        prctl(PR_SET_NAME, w->plan.name);
+    pthread_mutex_lock(&w->lock);
+    w->id = (pid_t)syscall(SYS_gettid);
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    w->plan.work(w->owner);
+    pthread_mutex_lock(&w->lock);
+    w->has_ended = true;
+    pthread_cond_broadcast(&w->changed);
+    if (let_go(w))
+        w->plan.dispose(w->owner);
+    return NULL;
+}
+
+/* A program that would rather lose a worker than end can catch its faults (cli/crash.c). */
+static void allow_faults(sigset_t *blocked)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+        sigdelset(blocked, faults[i]);
+}
+
+int worker_start(struct worker *w)
+{
+    sigset_t blocked;
+    sigfillset(&blocked);
+    if (w->plan.takes_faults)
+        allow_faults(&blocked);
+    pthread_mutex_lock(&w->lock);
+    int r = start(&w->thread, &blocked, THREAD_STACK_BYTES, run, w);
+    w->is_shared = r == 0;
+    while (r == 0 && !w->id)
+        pthread_cond_wait(&w->changed, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+    return r;
+}
+
+/* With the lock held. */
+static bool wait_for_end(struct worker *w, uint64_t until_ns)
+{
+    while (w->id && !w->has_ended && wait_for(&w->changed, &w->lock, until_ns))
+        ;
+    return !w->id || w->has_ended;
+}
+
+bool worker_wait(struct worker *w, uint64_t until_ns)
+{
+    pthread_mutex_lock(&w->lock);
+    bool has_ended = wait_for_end(w, until_ns);
+    pthread_mutex_unlock(&w->lock);
+    return has_ended;
+}
+
+bool worker_leave(struct worker *w, uint64_t until_ns)
+{
+    void (*dispose)(void *) = w->plan.dispose;
+    void *owner = w->owner;
+    pthread_t thread = w->thread;
+    bool was_started = w->id;
+    pthread_mutex_lock(&w->lock);
+    bool has_ended = wait_for_end(w, until_ns);
+    bool is_last = let_go(w);
+    if (was_started && has_ended)
+        pthread_join(thread, NULL); /* it is about to return */
+    else if (was_started)
+        pthread_detach(thread);
+    if (is_last)
+        dispose(owner);
+    return has_ended;
+}
+
+void worker_done(struct worker *w)
+{
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->changed);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ * Threads of our own in a program that is not ours. Signals are the program's affair: all are
+ * blocked in them.
+ *
+ * A worker is one that may hang in what it calls (a driver, a server). Its owner never waits for it
+ * for good: whichever of the two leaves last disposes of what they share. */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { THREAD_STACK_BYTES = 1024 * 1024 };
+
+/* stack_bytes: 0 for the program's own measure. 0 or a negative errno. */
+int thread_start(pthread_t *ret, size_t stack_bytes, void *(*run)(void *arg), void *arg);
+
+struct worker_plan {
+    const char *name;             /* of the thread, or NULL */
+    bool takes_faults;            /* signals that its own faults raise are not blocked */
+    void (*work)(void *owner);    /* in the thread, without the lock */
+    void (*dispose)(void *owner); /* of everything, the worker too */
+};
+
+/* Part of what its owner is; read with the lock held. */
+struct worker {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* something of what both share */
+    pid_t id;               /* of the thread; 0 before it was started. Stays, needs no lock. */
+    bool has_ended;
+    bool is_shared; /* both are there */
+    pthread_t thread;
+    struct worker_plan plan;
+    void *owner;
+};
+
+void worker_init(struct worker *w, const struct worker_plan *plan, void *owner);
+
+/* Returns when the thread runs. 0 or a negative errno; then there is none, and the owner has to
+ * dispose of itself. */
+int worker_start(struct worker *w);
+
+/* … until then at most. Whether the thread has ended, or never began. */
+bool worker_wait(struct worker *w, uint64_t until_ns);
+
+/* The owner leaves, after it has waited until then at most for a thread that knows it should end.
+ * Nothing of the owner may be used afterwards. What worker_wait says. */
+bool worker_leave(struct worker *w, uint64_t until_ns);
+
+/* For dispose(). */
+void worker_done(struct worker *w);
