@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Scarce resources: few descriptors, little memory, no room in files, no more processes."""
 import json
+import os
 
 import pytest
 from livelib import IS_ROOT, SANITIZED, not_sanitized, records
+
+LONELY = 64321  # a user whom nobody knows
 
 
 def status_of(place, script, **kw):
@@ -88,13 +91,20 @@ def test_room_for_some_lines(place):
     assert place.path("x.csv").read_text().endswith("\n")
 
 
-def test_no_more_processes(nobody):
-    """`ulimit -u`: the fork fails; 125, one sentence, no file left."""
+def limit_processes(place, count):
+    """As a user who has no other process: the limit counts them all."""
     if not IS_ROOT:
         pytest.skip("other processes of this user would be limited too")
+    os.chown(place.directory, LONELY, LONELY)
+    place.prefix = ["setpriv", f"--reuid={LONELY}", f"--regid={LONELY}", "--clear-groups", "--",
+                    "prlimit", f"--nproc={count}:{count}", "--"]
+
+
+def test_no_more_processes(nobody):
+    """`ulimit -u`: the fork fails; 125, one sentence, no file left."""
     if SANITIZED:
         pytest.skip("sanitizers start a thread")
-    nobody.prefix = [*nobody.prefix, "prlimit", "--nproc=1:1", "--"]
+    limit_processes(nobody, 1)
     status, _, err = nobody.call([nobody.toll, "run", "-o", "x.jsonl", "--", "true"])
     if status == 0:
         pytest.skip("the limit of processes does not bind this user")
@@ -105,9 +115,7 @@ def test_no_more_processes(nobody):
 
 @not_sanitized  # the leak checker wants a thread at the end, and dies without
 def test_command_that_cannot_fork_keeps_its_status(nobody):
-    if not IS_ROOT:
-        pytest.skip("other processes of this user would be limited too")
-    nobody.prefix = [*nobody.prefix, "prlimit", "--nproc=3:3", "--"]
+    limit_processes(nobody, 3)
     result = nobody.run([nobody.helper("tree"), "5", "5", "10"])
     assert result.status in (0, 3)
 

@@ -158,7 +158,8 @@ def test_beside_a_target(place, way):
     switches = figure(summary, ("system", "context_switches"))["total"]
     last = records(place.path("x.jsonl"), "sample")[-1]
     assert last["system"]["context_switches"] == switches
-    assert {d["name"] for d in last["netifs"]} == {d["name"] for d in summary["netifs"]}
+    # Others may come and go meanwhile; the summary tells of all.
+    assert {d["name"] for d in last["netifs"]} <= {d["name"] for d in summary["netifs"]}
     with open(place.path("x.csv"), newline="") as f:
         rows = list(csv.DictReader(f))
     column = [c for c in rows[-1] if c.endswith("context_switches") and c.startswith("system")]
