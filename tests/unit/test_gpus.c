@@ -73,10 +73,11 @@ static const struct measured *read_gpu(struct toll_tracker *t)
     return NULL;
 }
 
-/* Steps until a frame has a GPU in it. */
+/* Steps until a new frame has a GPU in it; a step that comes too soon takes none. */
 static const struct measured *step_to_gpu(struct toll_tracker *t)
 {
     for (unsigned i = 0; i < 2000; i++) {
+        t->gpus.is_new = false;
         assert_true(toll_tracker_step(t) > 0);
         if (t->gpus.is_new && read_gpu(t))
             return read_gpu(t);
