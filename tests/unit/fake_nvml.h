@@ -17,12 +17,14 @@ struct fake_nvml {
     struct gpu_frame frame;
 };
 
-/* From now on it is a machine of which that is true. */
+/* From now on it is a machine of which that is true; a thread that reads it sees no half of it. */
 static inline void fake_nvml_say(struct fake_nvml *f, const char *facts)
 {
-    char path[512];
-    tree_write(&f->tree, "nvml", facts);
-    setenv("FAKE_NVML", tree_path(&f->tree, path, "nvml"), 1);
+    char path[512], new[512];
+    tree_write(&f->tree, "nvml.new", facts);
+    tree_path(&f->tree, path, "nvml");
+    assert_int_equal(rename(tree_path(&f->tree, new, "nvml.new"), path), 0);
+    setenv("FAKE_NVML", path, 1);
 }
 
 /* variant: nvml, nvml-old or nvml-stub. It is loaded by its path here: the loader then finds it by
