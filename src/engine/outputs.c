@@ -162,31 +162,41 @@ static void tell_what_was_lost(struct toll_tracker *t, const struct output_summa
 /* Those with couriers first, all at once: what comes of it is in the summary of the others. */
 static void end_couriers(struct toll_tracker *t)
 {
-    struct summary *s = &t->summary;
-    size_t count = 0;
+    bool has_any = false;
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *sink = t->sinks[i];
         if (!sink->courier)
             continue;
-        sink_summary(sink, s);
+        sink_summary(sink, &t->summary);
         sink_end(sink);
-        count++;
+        has_any = true;
     }
-    if (count)
+    if (has_any)
         tell_of_waits(t);
-    struct output_summary *outputs = count ? calloc(count, sizeof *outputs) : NULL;
-    for (size_t i = 0; i < t->sink_count && outputs; i++)
+}
+
+static void tell_outcomes(struct toll_tracker *t)
+{
+    struct summary *s = &t->summary;
+    struct output_summary *o = t->sink_count ? calloc(t->sink_count, sizeof *o) : NULL;
+    if (!o)
+        return;
+    s->outputs = o;
+    for (size_t i = 0; i < t->sink_count; i++)
         if (t->sinks[i]->courier)
-            sink_wait(t->sinks[i], &outputs[s->output_count++]);
-    s->outputs = outputs;
+            sink_wait(t->sinks[i], &o[s->output_count++]);
     for (size_t i = 0; i < s->output_count; i++)
-        tell_what_was_lost(t, &outputs[i]);
+        tell_what_was_lost(t, &o[i]);
+    for (size_t i = 0; i < t->sink_count; i++)
+        if (!t->sinks[i]->courier && sink_outcome(t->sinks[i], &o[s->output_count]))
+            s->output_count++;
 }
 
 int outputs_summary(struct toll_tracker *t)
 {
     int first = 0;
     end_couriers(t);
+    tell_outcomes(t);
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *s = t->sinks[i];
         if (s->dropped)

@@ -2,6 +2,8 @@
  * What became of the outputs that the run had. */
 #include "record/reading.h"
 
+#include "sink/record_words.h"
+
 static struct output_summary *add(struct reading *r)
 {
     struct summary *s = &r->summary;
@@ -11,8 +13,15 @@ static struct output_summary *add(struct reading *r)
         return NULL;
     }
     s->outputs = longer;
-    longer[s->output_count] = (struct output_summary){.format = ""};
+    longer[s->output_count] = (struct output_summary){.format = "", .way = OUTPUT_SENT};
     return &longer[s->output_count++];
+}
+
+static void read_way(struct json_in *j, struct output_summary *o)
+{
+    int way = read_word(j, record_words_way, OUTPUT_WAYS);
+    if (way >= 0)
+        o->way = (enum output_way)way;
 }
 
 static void read_member(struct reading *r, const struct scan *key, struct output_summary *o)
@@ -22,6 +31,12 @@ static void read_member(struct reading *r, const struct scan *key, struct output
         read_name(j, o->name, sizeof o->name);
     else if (json_in_is(key, "format"))
         o->format = read_kept(r);
+    else if (json_in_is(key, "way"))
+        read_way(j, o);
+    else if (json_in_is(key, "bytes"))
+        o->has_bytes = !json_in_null(j) && read_u64(j, &o->bytes);
+    else if (json_in_is(key, "scrapes"))
+        read_u64(j, &o->scrapes);
     else if (json_in_is(key, "samples"))
         read_u64(j, &o->samples);
     else if (json_in_is(key, "delivered"))

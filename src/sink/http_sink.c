@@ -116,6 +116,7 @@ int http_sink_open_with(struct sink *s, const struct http_settings *otherwise, s
                        s->kind->format.name);
     if (name_sink(s) < 0)
         return err_set(e, -ENOMEM, "no memory for an output");
+    s->way = OUTPUT_SENT;
     int r = check_headers(s, e);
     if (r == 0)
         r = read_secret(s, "password_file", &password, e);
@@ -148,8 +149,10 @@ enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request
         snprintf(a->why, sizeof a->why, "%s", answer->why);
         return DELIVERY_AGAIN;
     }
-    if (answer->status >= 200 && answer->status < 300)
+    if (answer->status >= 200 && answer->status < 300) {
+        s->bytes += request->length;
         return DELIVERY_DONE;
+    }
     http_describe(answer, a->why, sizeof a->why);
     a->wait_ns = answer->retry_after_ns;
     return http_is_worth_a_retry(answer->status) ? DELIVERY_AGAIN : DELIVERY_REFUSED;

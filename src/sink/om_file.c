@@ -92,6 +92,7 @@ static int write_text(struct om_file *f)
     if (r < 0 && half && f->path && fstat(f->fd, &st) == 0 &&
         ftruncate(f->fd, st.st_size - (off_t)half) < 0)
         return -errno;
+    f->bytes += r == 0 ? f->text.length : 0;
     return r;
 }
 
@@ -269,6 +270,8 @@ static int replace(struct ordering *o, const char *beside)
         r = -errno;
     if (r < 0)
         unlink(beside);
+    else if (fstat(o->fd, &st) == 0)
+        f->bytes = (uint64_t)st.st_size;
     close(o->fd);
     return r;
 }

@@ -20,6 +20,7 @@ struct om_file {
     size_t series_count;
     uint64_t families[ENTITY_TARGET + 1]; /* bits of metrics that were described, by kind */
     struct buf text;
+    uint64_t bytes;        /* that stand in the file */
     size_t points_at_once; /* while they are put in order, in memory; 0: 4 million */
 };
 

@@ -41,7 +41,7 @@ struct om_server {
     void *arg;
     pthread_t thread;
     _Atomic pid_t thread_id;
-    _Atomic uint64_t scrapes;
+    _Atomic uint64_t scrapes, bytes;
     struct client clients[CLIENTS];
 };
 
@@ -138,8 +138,9 @@ static void serve_text(struct om_server *s, struct client *c, const struct om_re
                                 : "text/plain; version=0.0.4; charset=utf-8",
            "", &body, !q->is_head);
     c->answer.failed |= buf_failed(&body);
-    buf_done(&body);
     atomic_fetch_add(&s->scrapes, 1);
+    atomic_fetch_add(&s->bytes, q->is_head ? 0 : body.length);
+    buf_done(&body);
 }
 
 static void respond(struct om_server *s, struct client *c)
@@ -297,9 +298,10 @@ pid_t om_server_thread(const struct om_server *s)
     return atomic_load(&s->thread_id);
 }
 
-uint64_t om_server_scrapes(struct om_server *s)
+void om_server_count(struct om_server *s, uint64_t *ret_scrapes, uint64_t *ret_bytes)
 {
-    return atomic_load(&s->scrapes);
+    *ret_scrapes = atomic_load(&s->scrapes);
+    *ret_bytes = atomic_load(&s->bytes);
 }
 
 void om_server_stop(struct om_server *s)

@@ -22,7 +22,9 @@ int om_server_listen(const char *address, int *ret_fd, struct toll_error *e);
 /* Begins to answer. 0 or -errno. */
 int om_server_start(struct om_server **ret, int fd, om_server_text *text, void *arg);
 pid_t om_server_thread(const struct om_server *s);
-uint64_t om_server_scrapes(struct om_server *s);
+
+/* How often it was asked for the text, and how much it gave. */
+void om_server_count(struct om_server *s, uint64_t *ret_scrapes, uint64_t *ret_bytes);
 
 /* Ends at once. Accepts NULL. */
 void om_server_stop(struct om_server *s);

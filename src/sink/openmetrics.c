@@ -26,7 +26,9 @@ struct openmetrics {
     struct points points;
     struct om_file file;
     struct exposition newest;
-    pthread_mutex_t lock; /* of newest, when there is a server */
+    pthread_mutex_t lock; /* of newest and of the next two, when there is a server */
+    bool is_fresh;        /* nobody was served the newest sample yet */
+    uint64_t served;      /* samples that somebody was served */
     struct om_server *server;
     struct buf text;
 };
@@ -38,6 +40,8 @@ static void serve(void *arg, bool open, struct buf *b)
     struct openmetrics *o = arg;
     pthread_mutex_lock(&o->lock);
     exposition_write(&o->newest, b, open ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT);
+    o->served += o->is_fresh;
+    o->is_fresh = false;
     pthread_mutex_unlock(&o->lock);
 }
 
@@ -68,8 +72,20 @@ static void openmetrics_frame(struct sink *s, const struct frame *f)
         return;
     pthread_mutex_lock(&o->lock);
     exposition_take(&o->newest, s->text.data, s->text.length);
+    o->is_fresh = true;
     pthread_mutex_unlock(&o->lock);
     buf_clear(&s->text);
+}
+
+/* Samples that came and went between two scrapes are not lost: that is how scraping is. */
+static void openmetrics_outcome(struct sink *s, struct output_summary *ret)
+{
+    struct openmetrics *o = s->state;
+    pthread_mutex_lock(&o->lock);
+    ret->delivered = o->served;
+    pthread_mutex_unlock(&o->lock);
+    if (o->server)
+        om_server_count(o->server, &ret->scrapes, &ret->bytes);
 }
 
 static void openmetrics_summary(struct sink *s, const struct summary *summary)
@@ -88,12 +104,14 @@ static enum delivery failed(struct attempt *a, int r)
 }
 
 /* What is not written to a file now will not be better later. */
-static enum delivery write_samples(struct openmetrics *o, const struct batch *b, struct attempt *a)
+static enum delivery write_samples(struct sink *s, const struct batch *b, struct attempt *a)
 {
+    struct openmetrics *o = s->state;
     for (size_t i = 0; i < b->count; i++) {
         int r = b->pieces[i].of == PIECE_SUMMARY
                     ? om_file_finish(&o->file)
                     : om_file_add(&o->file, b->pieces[i].data, b->pieces[i].length);
+        s->bytes = o->file.bytes;
         if (r < 0)
             return failed(a, r);
     }
@@ -134,13 +152,14 @@ static enum delivery write_newest(struct sink *s, const struct batch *b, struct 
     buf_clear(&o->text);
     exposition_write(&o->newest, &o->text, EXPOSITION_TEXT);
     int r = buf_failed(&o->text) ? -ENOMEM : replace(s->place, &o->text);
+    s->bytes += r == 0 ? o->text.length : 0;
     return r < 0 ? failed(a, r) : DELIVERY_DONE;
 }
 
 static enum delivery openmetrics_deliver(struct sink *s, const struct batch *b, struct attempt *a)
 {
     struct openmetrics *o = s->state;
-    return o->way == WAY_FILE ? write_samples(o, b, a) : write_newest(s, b, a);
+    return o->way == WAY_FILE ? write_samples(s, b, a) : write_newest(s, b, a);
 }
 
 /* ---- Its life -------------------------------------------------------------------------------- */
@@ -174,6 +193,7 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
         return err_set(e, -EINVAL, "openmetrics takes a file, or an address such as :9464");
     if (o->way == WAY_SERVER) {
         s->plan.deliver = NULL;
+        s->way = OUTPUT_SCRAPED;
         s->owns_fd = true;
         return om_server_listen(s->place, &s->fd, e);
     }
@@ -221,6 +241,7 @@ const struct sink_kind sink_openmetrics = {
     .begin = openmetrics_begin,
     .frame = openmetrics_frame,
     .summary = openmetrics_summary,
+    .outcome = openmetrics_outcome,
     .deliver = openmetrics_deliver,
     .close = openmetrics_close,
 };

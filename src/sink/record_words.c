@@ -14,6 +14,13 @@ const char *const record_words_left[DEPARTURES] = {
     [LEFT_LOST] = "reaped by nobody",
 };
 
+const char *const record_words_way[OUTPUT_WAYS] = {
+    [OUTPUT_FILE] = "file",
+    [OUTPUT_STREAM] = "stream",
+    [OUTPUT_SENT] = "sent",
+    [OUTPUT_SCRAPED] = "scraped",
+};
+
 const char *const record_words_mark[MARK_KINDS] = {
     [MARK_PHASE_END] = "phase",
     [MARK_EVENT] = "event",

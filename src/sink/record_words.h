@@ -15,6 +15,9 @@ extern const char *const record_words_end[END_STATUSES];
 /* "left" of a process. */
 extern const char *const record_words_left[DEPARTURES];
 
+/* "way" of an output. */
+extern const char *const record_words_way[OUTPUT_WAYS];
+
 /* "type" of a mark's line; NULL: it has none. */
 extern const char *const record_words_mark[MARK_KINDS];
 

@@ -68,13 +68,14 @@ static int write_piece(struct sink *s, enum piece_of of)
     if (!s->text.length && !buf_failed(&s->text))
         return 0;
     int r = buf_failed(&s->text) ? -ENOMEM : s->courier ? hand_over(s, of) : write_whole(s);
-    buf_clear(&s->text);
     if (r < 0) {
         s->failure = r;
         s->dropped++;
     } else {
         s->pieces++;
+        s->bytes += s->courier ? 0 : s->text.length;
     }
+    buf_clear(&s->text);
     return r;
 }
 
@@ -105,10 +106,8 @@ int sink_begin(struct sink *s, const struct run *run)
     return write_piece(s, PIECE_BEGIN);
 }
 
-int sink_frame(struct sink *s, const struct frame *f)
+static int write_frame(struct sink *s, const struct frame *f)
 {
-    if (!s->kind->frame)
-        return 0;
     if (s->kind->heading && !s->has_heading) {
         s->kind->heading(s, f);
         int r = write_piece(s, PIECE_HEADING);
@@ -118,6 +117,16 @@ int sink_frame(struct sink *s, const struct frame *f)
     }
     s->kind->frame(s, f);
     return write_piece(s, PIECE_FRAME);
+}
+
+int sink_frame(struct sink *s, const struct frame *f)
+{
+    if (!s->kind->frame)
+        return 0;
+    int r = write_frame(s, f);
+    s->samples++;
+    s->missing += r < 0;
+    return r;
 }
 
 int sink_process_end(struct sink *s, const struct process_end *e)
@@ -206,28 +215,6 @@ void sink_end(struct sink *s)
 {
     if (s->courier)
         courier_end(s->courier, s->grace_ns);
-}
-
-int sink_wait(struct sink *s, struct output_summary *ret)
-{
-    struct courier_counts c;
-    bool came_back = courier_wait(s->courier);
-    courier_count(s->courier, &c);
-    *ret = (struct output_summary){
-        .format = s->kind->format.name,
-        .samples = c.taken,
-        .delivered = c.delivered,
-        .kept = c.kept,
-        .dropped = c.dropped + c.refused,
-        .retries = c.retries,
-        .is_whole = c.is_whole && came_back,
-        .has_kept = c.has_kept,
-    };
-    snprintf(ret->name, sizeof ret->name, "%s", s->name);
-    snprintf(ret->why, sizeof ret->why, "%s", c.why);
-    if (!ret->is_whole)
-        s->failure = -EIO;
-    return s->failure;
 }
 
 bool sink_says(struct sink *s, char *ret, size_t capacity)

@@ -56,10 +56,13 @@ struct sink_kind {
     void (*mark)(struct sink *s, const struct told_mark *m);
     void (*note)(struct sink *s, uint64_t elapsed_ns, const char *sentence);
     void (*summary)(struct sink *s, const struct summary *summary);
+    /* What only the kind knows of what became of it: changes ret. Without a courier. */
+    void (*outcome)(struct sink *s, struct output_summary *ret);
     void (*close)(struct sink *s); /* free sink->state */
 
     const struct sink_option *options; /* name NULL behind the last; NULL: it has none */
     bool has_dialects;                 /* it reads sink->dialect itself */
+    bool has_no_bytes;                 /* nobody can say how many a sample takes */
 
     /* In the place of opening a file: checks sink->place and makes sink->state, before anything
      * runs. It may set sink->fd and owns_fd, sink->name, and sink->plan; without plan.deliver there
@@ -99,6 +102,7 @@ struct sink {
     bool made_file;      /* the file was not there before */
     bool may_stay_empty; /* then there is no file: what it is of may not exist here */
     bool stays_open;     /* a summary alone does not wait for its file to be opened again */
+    enum output_way way; /* a file, unless the kind says something else */
     unsigned flags;      /* TOLL_OUTPUT_… */
     struct selection selection;
     struct dialect_choice *dialect; /* owned, NULL: our own */
@@ -106,10 +110,13 @@ struct sink {
     void *state;                    /* of the kind, NULL at first */
     bool has_heading;
     struct buf text;
-    struct buf rest;  /* of a piece that a slow reader took only in part */
-    uint64_t pieces;  /* written */
-    uint64_t dropped; /* pieces that could not be written */
-    int failure;      /* the last one, negative errno, or 0 */
+    struct buf rest;        /* of a piece that a slow reader took only in part */
+    uint64_t pieces;        /* written */
+    uint64_t dropped;       /* pieces that could not be written */
+    int failure;            /* the last one, negative errno, or 0 */
+    uint64_t samples;       /* frames that were handed to it … */
+    uint64_t missing;       /* … and those that could not be written */
+    _Atomic uint64_t bytes; /* written or sent; a courier's thread adds to it too */
 };
 
 /* THE list of formats, NULL behind the last. */
@@ -157,6 +164,9 @@ int sink_summary(struct sink *s, const struct summary *summary);
  * it is in ret; 0, or -EIO when something was lost. */
 void sink_end(struct sink *s);
 int sink_wait(struct sink *s, struct output_summary *ret);
+
+/* Of one without: what came of it so far. False: it has no samples, only a summary. */
+bool sink_outcome(struct sink *s, struct output_summary *ret);
 
 /* A failure of the courier that nobody was told of yet. */
 bool sink_says(struct sink *s, char *ret, size_t capacity);

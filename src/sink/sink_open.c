@@ -170,8 +170,10 @@ int sink_open(struct sink **ret, const struct toll_output *output,
         r = read_destination(s, rest, e);
         if (r == 0)
             r = open_place(s, e);
-    } else if (!(s->name = name_descriptor(output->fd))) {
-        r = err_set(e, -ENOMEM, "no memory for an output");
+    } else {
+        s->way = OUTPUT_STREAM;
+        s->name = name_descriptor(output->fd);
+        r = s->name ? 0 : err_set(e, -ENOMEM, "no memory for an output");
     }
     if (r < 0) {
         sink_close(s, false);

@@ -133,6 +133,7 @@ static const struct sink_option options[] = {SINK_COURIER_OPTIONS("1s"), {.facts
 const struct sink_kind sink_sqlite = {
     .format = {"sqlite", ".sqlite", "a SQLite file: the record for queries, as it happens", "FILE"},
     .options = options,
+    .has_no_bytes = true, /* others may write to the file */
     .open = sqlite_open_place,
     .begin = begin,
     .frame = frame,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/text_outputs.h"
 
+#include "sink/human.h"
 #include "sink/text_table.h"
 
 static void add_count(struct buf *b, uint64_t count, const char *noun)
@@ -13,6 +14,10 @@ static void describe(struct buf *b, const struct output_summary *o)
 {
     buf_printf(b, "%s: ", o->name);
     add_count(b, o->delivered, "sample");
+    if (o->way == OUTPUT_FILE && o->has_bytes && o->bytes) {
+        buf_puts(b, ", ");
+        human_bytes(b, (double)o->bytes);
+    }
     if (o->kept)
         buf_printf(b, ", %llu put aside", (unsigned long long)o->kept);
     else if (o->has_kept)
@@ -30,13 +35,50 @@ static void describe(struct buf *b, const struct output_summary *o)
         buf_printf(b, ": %s", o->why);
 }
 
+static void describe_scrapes(struct buf *b, const struct output_summary *o)
+{
+    buf_printf(b, "%s: ", o->name);
+    if (o->scrapes)
+        add_count(b, o->scrapes, "time");
+    else
+        buf_puts(b, "never");
+    if (*o->why)
+        buf_printf(b, ": %s", o->why);
+}
+
+static void add_line(struct sink *s, const char *lead, struct buf *b)
+{
+    if (b->length && !buf_failed(b))
+        text_paragraph(s, lead, b->data);
+    buf_done(b);
+}
+
+/* Files that have everything share a line. */
+static void add_files(struct sink *s, const struct summary *summary)
+{
+    struct buf b = {0};
+    for (size_t i = 0; i < summary->output_count; i++) {
+        const struct output_summary *o = &summary->outputs[i];
+        if (o->way != OUTPUT_FILE || !o->is_whole)
+            continue;
+        buf_puts(&b, b.length ? "; " : "");
+        describe(&b, o);
+    }
+    add_line(s, "written to ", &b);
+}
+
 void text_outputs(struct sink *s, const struct summary *summary)
 {
+    add_files(s, summary);
     for (size_t i = 0; i < summary->output_count; i++) {
+        const struct output_summary *o = &summary->outputs[i];
         struct buf b = {0};
-        describe(&b, &summary->outputs[i]);
-        if (b.length && !buf_failed(&b))
-            text_paragraph(s, "sent to ", b.data);
-        buf_done(&b);
+        if (o->way == OUTPUT_SCRAPED) {
+            describe_scrapes(&b, o);
+            add_line(s, "scraped at ", &b);
+        } else if (o->way == OUTPUT_SENT || !o->is_whole) {
+            describe(&b, o);
+            add_line(s, o->way == OUTPUT_SENT ? "sent to " : "written to ", &b);
+        }
     }
 }

@@ -37,14 +37,27 @@ struct thing_summary {
 };
 
 /* What came of an output that was sent somewhere by a thread of its own; in samples. */
+/* How samples get there. */
+enum output_way {
+    OUTPUT_FILE,
+    OUTPUT_STREAM, /* a descriptor of the program's */
+    OUTPUT_SENT,
+    OUTPUT_SCRAPED, /* others come for the newest */
+    OUTPUT_WAYS,
+};
+
 struct output_summary {
     char name[200];     /* where it went */
     const char *format; /* … and as what; lives as long as the program */
-    uint64_t samples;   /* that were to be sent */
+    enum output_way way;
+    uint64_t samples; /* that were to go there */
     uint64_t delivered;
     uint64_t kept;    /* put aside, to be sent by somebody else */
     uint64_t dropped; /* refused by the other side, or there was no room or no time left */
     uint64_t retries; /* attempts that were repeated */
+    uint64_t bytes;   /* of what was delivered, when has_bytes */
+    uint64_t scrapes; /* how often somebody came */
+    bool has_bytes;
     bool is_whole;    /* nothing was lost, samples or anything else */
     bool has_kept;    /* … but the last of it was put aside */
     char why[256];    /* the last failure, or "" */

@@ -39,13 +39,14 @@ def limit_memory():
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
 
-def replay(directory, *options, user=None):
+def replay(directory, *options, user=None, cwd=None):
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
     env |= {key: os.environ[key] for key in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if key in os.environ}
     as_user = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
     return subprocess.run(
         [TOLL, "replay", *options, directory],
         env=env,
+        cwd=cwd,  # names of outputs are in the summary
         capture_output=True,
         timeout=60,
         check=False,
@@ -78,11 +79,12 @@ def outputs(run, tmp_path):
     if user is not None:
         os.chown(into, user, user)
     files = [into / f"run{suffix}" for suffix in (".csv", ".jsonl", ".json", ".txt")]
-    options = [word for file in files for word in ("-o", file)]
-    plain = replay(source, *options, "--summary", "none", *RUNS[run], user=user)
+    options = [word for file in files for word in ("-o", file.name)]
+    plain = replay(source, *options, "--summary", "none", *RUNS[run], user=user, cwd=into)
     assert plain.returncode == 0, plain.stderr.decode()
     verbose = into / "run.verbose.txt"
-    again = replay(source, "-v", "-o", verbose, "--summary", "none", *RUNS[run], user=user)
+    options = ["-v", "-o", verbose.name, "--summary", "none", *RUNS[run]]
+    again = replay(source, *options, user=user, cwd=into)
     assert again.returncode == 0, again.stderr.decode()
     found = {file.name.removeprefix("run"): file.read_bytes() for file in [*files, verbose]}
     return found | {"stderr": plain.stderr}

@@ -153,7 +153,7 @@ def run_to(here, destination, name, interval="100ms"):
     record = here.path(name.replace("/", "-") + ".jsonl")
     r = here.run(JOB, ["-i", interval, "-o", destination, "-o", record, "--name", name])
     assert r.status == 3, r.err
-    (output,) = r.summary["outputs"]
+    (output, *_) = r.summary["outputs"]
     assert output["complete"], output
     assert output["delivered"] == output["samples"]
     return record
@@ -221,6 +221,7 @@ def test_remote_write_to_victoria_metrics(here, has_http, tmp_path):
 def test_scraped_by_prometheus(here, prometheus):
     url, port, _ = prometheus
     with here.popen([here.toll, "run", "-q", "-i", "50ms", "--name", "scraped",
+                     "--summary-to", here.path("s.json"),
                      "-o", f"openmetrics::{port}", "-o", here.path("scraped.jsonl"),
                      "--", "sh", "-c", "until [ -e scraped ]; do sleep 0.1; done"]) as p:
         query = urllib.parse.urlencode({"query": 'toll_target_cpu_seconds_total{run="scraped"}[1m]'})
@@ -234,6 +235,10 @@ def test_scraped_by_prometheus(here, prometheus):
     assert set(found) == {"combined", "main", "descendants"}
     for part, values in found.items():
         assert values <= {v for _, v in record_of(here.path("scraped.jsonl"), "cpu_seconds", part)}
+    endpoint, file = json.loads(here.path("s.json").read_text())["outputs"]
+    assert (endpoint["way"], file["way"]) == ("scraped", "file")
+    assert 1 <= endpoint["delivered"] <= endpoint["scrapes"]
+    assert endpoint["samples"] == file["samples"] == file["delivered"]
 
 
 @needs("promtool", "prometheus")

