@@ -162,8 +162,9 @@ struct toll_options {
     const char *gpus;
 
     /* Called in the place of note with what becomes of outputs at the end, not in the background:
-     * once for each that is not complete, with its name, what is missing and why (has_failed), and
-     * for each that makes toll_tracker_finish wait. The same rules as of note. */
+     * once for each that is not complete, or has put something aside, with its name, what is missing
+     * and why (has_failed), and for each that makes toll_tracker_finish wait. The same rules as of
+     * note. */
     void (*ending)(void *arg, bool has_failed, const char *sentence);
     void *ending_arg;
 };

@@ -49,7 +49,7 @@ void http_close(struct http *h); /* accepts NULL */
 
 /* 0: there is a response, whatever it says. -ETIMEDOUT, -ECANCELED (is_over), -ECONNREFUSED,
  * -EHOSTUNREACH (the name means nothing), -EPROTO (no HTTP or TLS that we understand), -EIO,
- * -ENOMEM: there is none, ret->why tells more. */
+ * -EINVAL (that is no URL), -ENOMEM: there is none, ret->why tells more. */
 int http_send(struct http *h, const struct http_request *request, struct http_response *ret);
 
 /* Whether such a status is worth another attempt: 408, 429 and 5xx but 501. */

@@ -120,7 +120,7 @@ int http_curl_resolve(struct http_curl *c, const char *url, struct curl_slist **
     struct url u;
     if (!url_split(url, &u)) {
         snprintf(why, capacity, "that is no URL");
-        return -EHOSTUNREACH;
+        return -EINVAL;
     }
     bool has_proxy = false;
     for (size_t i = 0; i < ARRAY_LEN(variables); i++) {

@@ -36,6 +36,6 @@ void http_curl_unload(struct http_curl *c);
 
 /* The addresses of the host of a URL, and of the proxies that are named in the environment, as
  * lines for libcurl. Left to itself it would start a thread for that, whose reads would be taken
- * for those of a child. -EHOSTUNREACH and a sentence. */
+ * for those of a child. -EHOSTUNREACH, or -EINVAL when it is no URL, and a sentence. */
 int http_curl_resolve(struct http_curl *c, const char *url, struct curl_slist **ret, char *why,
                       size_t capacity);

@@ -19,6 +19,8 @@ pid_t quiet_fork(void)
 
 void quiet_fork_end(pid_t pid)
 {
+    if (waitpid(pid, NULL, WNOHANG | __WALL) != 0)
+        return; /* it is gone, and its number may be another's */
     kill(pid, SIGKILL);
     for (unsigned ms = 0; ms < MOST_MS_TO_DIE && waitpid(pid, NULL, WNOHANG | __WALL) == 0; ms++)
         usleep(1000);

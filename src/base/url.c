@@ -97,6 +97,19 @@ static void add(struct buf *b, struct scan s)
     buf_add(b, s.at, (size_t)(s.end - s.at));
 }
 
+void url_encode(struct buf *b, const char *text, size_t length, const char *kept)
+{
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || (c && (strchr("-._~", c) || strchr(kept, c)));
+        if (is_plain)
+            buf_putc(b, (char)c);
+        else
+            buf_printf(b, "%%%02X", c);
+    }
+}
+
 void url_show(struct buf *b, const char *text)
 {
     struct url u;

@@ -23,5 +23,9 @@ bool url_split(const char *text, struct url *ret);
 /* 80, 443, or the one it has. */
 unsigned url_port(const struct url *u);
 
+/* Adds text as a part of a URL: what is neither a letter of ASCII, a digit, one of -._~ nor one of
+ * kept is written %XX. */
+void url_encode(struct buf *b, const char *text, size_t length, const char *kept);
+
 /* As it may be said and recorded: neither user nor password, nor what stands behind ?. */
 void url_show(struct buf *b, const char *text);

@@ -146,16 +146,29 @@ static void tell_of_waits(struct toll_tracker *t)
     }
 }
 
-/* The summary has a line for it anyway. */
+static void add_samples(struct buf *b, uint64_t count, uint64_t of, const char *what)
+{
+    buf_printf(b, "%s%llu of %llu samples are %s", b->length ? ", " : "", (unsigned long long)count,
+               (unsigned long long)of, what);
+}
+
+/* Or was put aside, for somebody to send. The summary has a line for it anyway. */
 static void tell_what_was_lost(struct toll_tracker *t, const struct output_summary *o)
 {
-    char sentence[SENTENCE_BYTES], lost[64] = "not everything arrived";
-    if (o->is_whole)
+    char sentence[SENTENCE_BYTES];
+    struct buf what = {0};
+    if (o->is_whole && !o->kept && !o->has_kept)
         return;
     if (o->dropped)
-        snprintf(lost, sizeof lost, "%llu of %llu samples are lost", (unsigned long long)o->dropped,
-                 (unsigned long long)o->samples);
-    snprintf(sentence, sizeof sentence, "%s: %s%s%s", o->name, lost, *o->why ? ": " : "", o->why);
+        add_samples(&what, o->dropped, o->samples, "lost");
+    if (o->kept)
+        add_samples(&what, o->kept, o->samples, "put aside");
+    else if (o->has_kept)
+        buf_printf(&what, "%sthe end is put aside", what.length ? ", " : "");
+    snprintf(sentence, sizeof sentence, "%s: %s%s%s", o->name,
+             what.length && !buf_failed(&what) ? what.data : "not everything arrived",
+             *o->why ? ": " : "", o->why);
+    buf_done(&what);
     tell_ending(t, true, sentence);
 }
 

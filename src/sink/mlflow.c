@@ -2,11 +2,11 @@
  * An MLflow tracking server: samples as metrics of a run, the summary at its end. The run is made
  * before the command starts, which is told of it, or is one that is there already. */
 #include "base/err.h"
-#include "base/rank.h"
 #include "base/url.h"
 #include "sink/mlflow_desk.h"
 #include "sink/mlflow_early.h"
 #include "sink/mlflow_facts.h"
+#include "sink/mlflow_setup.h"
 #include "sink/mlflow_sink.h"
 #include "sink/sinks.h"
 
@@ -22,112 +22,11 @@ struct mlflow {
     struct mlflow_facts facts;
     bool has_begun;
     char node[MLFLOW_ID_BYTES];
-    char variables[2][MLFLOW_URI_BYTES]; /* for the command */
+    struct buf variables[2]; /* for the command */
     const char *environment[3];
 };
 
-static const char *variable(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : NULL;
-}
-
 /* ---- Opening --------------------------------------------------------------------------------- */
-
-/* The URL of the option or of the variable, without slashes at its end. */
-static int find_server(struct sink *s, struct toll_error *e)
-{
-    struct url u;
-    const char *uri = *s->place ? s->place : variable("MLFLOW_TRACKING_URI");
-    if (!uri)
-        return err_set(
-            e, -EINVAL,
-            "mlflow: there is no server; name one, as in 'mlflow:http://localhost:5000', "
-            "or set MLFLOW_TRACKING_URI");
-    if (!url_split(uri, &u)) /* which may have a password in it */
-        return err_set(e, -EINVAL,
-                       "mlflow takes the URL of a tracking server, http://… or https://…: %s is "
-                       "none; directories and databases are for a server, 'mlflow server'",
-                       *s->place ? "what stands behind 'mlflow:'" : "MLFLOW_TRACKING_URI");
-    size_t length = strcspn(uri, "?#");
-    while (length && uri[length - 1] == '/')
-        length--;
-    char *copy = strndup(uri, length);
-    if (!copy)
-        return err_set(e, -ENOMEM, "no memory for an output");
-    free(s->place);
-    s->place = copy;
-    return 0;
-}
-
-static bool is_true(const char *word)
-{
-    return word && (strcasecmp(word, "true") == 0 || strcmp(word, "1") == 0);
-}
-
-/* The variables that MLflow's own clients know. A name with a password wins over a token. */
-static int open_http(struct sink *s, struct http **ret, struct toll_error *e)
-{
-    struct http_settings from_variables = {
-        .user = variable("MLFLOW_TRACKING_USERNAME"),
-        .password = variable("MLFLOW_TRACKING_PASSWORD"),
-        .token = variable("MLFLOW_TRACKING_TOKEN"),
-        .ca_file = variable("MLFLOW_TRACKING_SERVER_CERT_PATH"),
-        .any_certificate = is_true(variable("MLFLOW_TRACKING_INSECURE_TLS")),
-    };
-    if (!from_variables.user || !from_variables.password)
-        from_variables.user = from_variables.password = NULL;
-    return http_sink_open_with(s, &from_variables, ret, e);
-}
-
-static int copy_id(char to[MLFLOW_ID_BYTES], const char *id, const char *what, struct toll_error *e)
-{
-    if (!mlflow_client_is_id(id))
-        return err_set(e, -EINVAL,
-                       "mlflow: %s takes an ID of MLflow: letters, digits, - and _, at most %d",
-                       what, MLFLOW_ID_BYTES - 1);
-    snprintf(to, MLFLOW_ID_BYTES, "%s", id);
-    return 0;
-}
-
-/* What is said wins over variables; of those the name does. */
-static int choose_experiment(struct sink *s, struct mlflow_client *c, struct toll_error *e)
-{
-    const char *name = sink_options_text(&s->settings, "experiment");
-    const char *id = variable("MLFLOW_EXPERIMENT_ID");
-    if (!name)
-        name = variable("MLFLOW_EXPERIMENT_NAME");
-    if (!name)
-        return copy_id(c->run.experiment_id, id ? id : "0", "MLFLOW_EXPERIMENT_ID", e);
-    c->experiment = strdup(name);
-    return c->experiment ? 0 : err_set(e, -ENOMEM, "no memory for an output");
-}
-
-/* Several in one run would write over each other's figures: each has its place. */
-static void choose_node(struct sink *s, struct mlflow *m)
-{
-    char rank[16];
-    const char *node = sink_options_text(&s->settings, "node");
-    struct buf b = {0};
-    if (!node)
-        node = variable("MLFLOW_SYSTEM_METRICS_NODE_ID");
-    if (node)
-        buf_puts(&b, node);
-    else if (m->desk.client.run.run_id[0] && rank_find(rank, sizeof rank))
-        buf_printf(&b, "rank_%s", rank);
-    if (b.data && !buf_failed(&b))
-        snprintf(m->node, sizeof m->node, "%s", b.data);
-    buf_done(&b);
-}
-
-static int choose_run(struct sink *s, struct mlflow_client *c, struct toll_error *e)
-{
-    const char *option = sink_options_text(&s->settings, "run_id");
-    const char *id = option ? option : variable("MLFLOW_RUN_ID");
-    if (id)
-        return copy_id(c->run.run_id, id, option ? "the option run_id" : "MLFLOW_RUN_ID", e);
-    return choose_experiment(s, c, e);
-}
 
 static void make_id(char ret[33])
 {
@@ -150,18 +49,18 @@ static int mlflow_open(struct sink *s, struct toll_error *e)
     d->spool.fd = -1;
     s->plan.batch_bytes = BATCH_BYTES;
     make_id(d->client.id);
-    int r = find_server(s, e);
+    int r = mlflow_setup_server(s, &d->client.http, e);
     if (r == 0)
-        r = open_http(s, &d->client.http, e);
-    if (r == 0)
-        r = choose_run(s, &d->client, e);
+        r = mlflow_setup_run(s, &d->client, true, e);
     if (r < 0)
         return r;
-    choose_node(s, m);
+    mlflow_setup_node(s, d->client.is_joined, m->node);
     r = mlflow_frames_init(&d->frames, s, sink_options_u64(o, "parts"),
                            sink_options_text(o, "prefix"), m->node, e);
     if (r == 0)
-        r = mlflow_spool_init(&d->spool, sink_options_text(o, "spool"), d->client.id);
+        r = mlflow_spool_init(&d->spool, sink_options_text(o, "spool"), d->client.id, e);
+    d->client.has_spool = d->spool.path;
+    d->spool.most_bytes = sink_options_u64(o, "spool_size");
     if (r == 0 && !(d->client.base = strdup(s->place)))
         r = -ENOMEM;
     m->facts = (struct mlflow_facts){
@@ -170,7 +69,7 @@ static int mlflow_open(struct sink *s, struct toll_error *e)
         .run_name = sink_options_text(o, "run"),
         .with_command = sink_options_u64(o, "command"),
         .with_artifact = sink_options_u64(o, "artifact"),
-        .ends_run = !*d->client.run.run_id,
+        .ends_run = !d->client.is_joined,
     };
     return r == -ENOMEM ? err_set(e, r, "no memory for an output") : r;
 }
@@ -189,6 +88,8 @@ static void mlflow_close(struct sink *s)
         buf_done(&ops);
     }
     mlflow_desk_done(&m->desk);
+    buf_done(&m->variables[0]);
+    buf_done(&m->variables[1]);
     free(m);
     s->state = NULL;
 }
@@ -212,17 +113,18 @@ static void describe_run(struct sink *s, struct mlflow *m)
 static void tell_command(struct sink *s, struct mlflow *m)
 {
     const char **to = m->environment;
-    struct buf url = {0};
-    snprintf(m->variables[0], sizeof m->variables[0], "MLFLOW_RUN_ID=%s",
-             m->desk.client.run.run_id);
-    *to++ = m->variables[0];
-    const char *known = variable("MLFLOW_TRACKING_URI");
-    url_show(&url, s->place);
-    if (!buf_failed(&url) && (!known || strncmp(known, s->place, strlen(s->place)) != 0)) {
-        snprintf(m->variables[1], sizeof m->variables[1], "MLFLOW_TRACKING_URI=%s", url.data);
-        *to++ = m->variables[1];
-    }
-    buf_done(&url);
+    struct buf *run = &m->variables[0], *server = &m->variables[1];
+    buf_clear(run);
+    buf_clear(server);
+    buf_printf(run, "MLFLOW_RUN_ID=%s", m->desk.client.run.run_id);
+    buf_puts(server, "MLFLOW_TRACKING_URI=");
+    url_show(server, s->place);
+    bool has_both = !buf_failed(run) && !buf_failed(server);
+    if (has_both)
+        *to++ = run->data;
+    if (has_both && !mlflow_setup_is_known(s))
+        *to++ = server->data;
+    *to = NULL;
 }
 
 static const char *const *mlflow_environment(struct sink *s)
@@ -325,6 +227,9 @@ static const struct sink_option options[] = {
       "where to keep what cannot be sent, or 'none'; otherwise a file below "
       "~/.local/state/toll"},
      OPTION_TEXT,
+     false},
+    {{"spool_size", "SIZE", "1GiB", "how large it may become; then samples are lost, and counted"},
+     OPTION_SIZE,
      false},
     SINK_COURIER_OPTIONS("5s"),
     SINK_HTTP_OPTIONS,

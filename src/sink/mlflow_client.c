@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/mlflow_client.h"
 
+#include "base/url.h"
 #include "sink/mlflow_answer.h"
 
 #include <ctype.h>
@@ -8,8 +9,9 @@
 #include <string.h>
 
 /* A 500 with a page of HTML is what a bug in the server looks like, and what it says to a body that
- * it cannot read; the same comes back for the same question. After so many in a row every further
- * one is the last of its question. */
+ * it cannot read, but also what a database looks like that is away for a minute. What can be put
+ * aside is tried again, as after any 500; where it cannot, it must not hold up what comes behind
+ * it: after so many in a row every further one is the last of its question. */
 enum { HTML_ERRORS = 3 };
 
 bool mlflow_client_is_id(const char *text)
@@ -28,7 +30,7 @@ static enum delivery judge(struct mlflow_client *c, enum delivery d,
 {
     bool is_html = answer->status == 500 && answer->length && *answer->body == '<';
     c->html_errors = is_html ? c->html_errors + 1 : 0;
-    if (c->html_errors >= HTML_ERRORS)
+    if (c->html_errors >= HTML_ERRORS && !c->has_spool)
         return DELIVERY_REFUSED;
     if (answer->status == 401 || answer->status == 403 || answer->status == 407)
         return DELIVERY_KEPT;
@@ -77,11 +79,7 @@ static enum delivery get(struct mlflow_client *c, const char *path, const char *
 {
     begin_url(c, path);
     buf_printf(&c->url, "?%s=", name);
-    for (const unsigned char *v = (const unsigned char *)value; *v; v++)
-        if (isalnum(*v) && *v < 0x80)
-            buf_putc(&c->url, (char)*v);
-        else
-            buf_printf(&c->url, "%%%02X", *v);
+    url_encode(&c->url, value, strlen(value), "");
     return send(c, NULL, NULL, NULL, 0, ret, a);
 }
 
@@ -249,10 +247,15 @@ static enum delivery put_artifact(struct mlflow_client *c, const struct mlflow_o
     if (strncmp(path, "//", 2) == 0)
         path += 2 + strcspn(path + 2, "/");
     buf_clear(&c->url);
-    buf_printf(&c->url, "%s/api/2.0/mlflow-artifacts/artifacts%s%s/%.*s", c->base,
-               *path == '/' ? "" : "/", path, (int)(op->name.end - op->name.at), op->name.at);
-    return send(c, "PUT", type_of(op->name), op->body.at, (size_t)(op->body.end - op->body.at),
-                &answer, a);
+    buf_printf(&c->url, "%s/api/2.0/mlflow-artifacts/artifacts%s", c->base,
+               *path == '/' ? "" : "/");
+    url_encode(&c->url, path, strlen(path), "/%:@=+,;");
+    buf_printf(&c->url, "/%.*s", (int)(op->name.end - op->name.at), op->name.at);
+    enum delivery d = send(c, "PUT", type_of(op->name), op->body.at,
+                           (size_t)(op->body.end - op->body.at), &answer, a);
+    if (answer.status == 503 && memmem(answer.body, answer.length, "serve-artifacts", 15))
+        return DELIVERY_REFUSED; /* it is not told to take any */
+    return d;
 }
 
 enum delivery mlflow_client_do(struct mlflow_client *c, const struct mlflow_op *op,
@@ -262,12 +265,13 @@ enum delivery mlflow_client_do(struct mlflow_client *c, const struct mlflow_op *
     bool is_request = op->kind == MLFLOW_BATCH || op->kind == MLFLOW_UPDATE ||
                       op->kind == MLFLOW_ARTIFACT;
     enum delivery d = is_request ? mlflow_client_prepare(c, a) : DELIVERY_DONE;
-    if (d != DELIVERY_DONE || !is_request)
+    if (d != DELIVERY_DONE || !is_request || (op->kind == MLFLOW_UPDATE && c->is_joined))
         return d;
     if (op->kind == MLFLOW_ARTIFACT)
         return put_artifact(c, op, a);
     begin_body(c, "run_id", c->run.run_id, op->body);
-    return post(c, op->kind == MLFLOW_BATCH ? "runs/log-batch" : "runs/update", &answer, a);
+    d = post(c, op->kind == MLFLOW_BATCH ? "runs/log-batch" : "runs/update", &answer, a);
+    return answer.status == 404 ? DELIVERY_KEPT : d; /* no such run: it may belong into another */
 }
 
 void mlflow_client_done(struct mlflow_client *c)

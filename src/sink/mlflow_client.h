@@ -25,6 +25,8 @@ struct mlflow_client {
     char id[33];  /* a tag of the run, to find it by when no answer came */
     struct mlflow_run run;
     uint64_t timeout_ns; /* of a request, 0: as the sink says */
+    bool is_joined;      /* the run is somebody else's: it is never ended */
+    bool has_spool;      /* what is not taken now can wait */
     bool is_refused;     /* the run cannot be made or logged into … */
     char refusal[256];   /* … because of this */
     unsigned html_errors;

@@ -32,12 +32,17 @@ static enum delivery send_batch(struct mlflow_desk *d, struct attempt *a)
 {
     struct scan text = scan_text(d->ops.data + d->at, d->ops.length - d->at);
     struct mlflow_op op;
-    while (mlflow_ops_next(&text, &op) > 0) {
+    int r;
+    while ((r = mlflow_ops_next(&text, &op)) > 0) {
         enum delivery done = pass_over(&op, mlflow_client_do(&d->client, &op, a), &d->is_refused,
                                        a);
         if (done != DELIVERY_DONE)
             return done;
         d->at = (size_t)(text.at - d->ops.data);
+    }
+    if (r < 0) {
+        snprintf(a->why, sizeof a->why, "a mistake in toll: what was to be sent makes no sense");
+        return DELIVERY_REFUSED;
     }
     return d->is_refused ? DELIVERY_REFUSED : DELIVERY_DONE;
 }
@@ -46,7 +51,6 @@ struct sending {
     struct mlflow_desk *desk;
     struct attempt *attempt;
     enum delivery delivery;
-    bool is_refused; /* something since the last count of samples */
 };
 
 static int send_one(void *arg, const struct mlflow_op *op)
@@ -54,13 +58,14 @@ static int send_one(void *arg, const struct mlflow_op *op)
     struct sending *s = arg;
     uint64_t samples;
     struct scan name = op->name;
-    s->delivery = pass_over(op, mlflow_client_do(&s->desk->client, op, s->attempt), &s->is_refused,
+    bool *is_refused = &s->desk->spool_is_refused;
+    s->delivery = pass_over(op, mlflow_client_do(&s->desk->client, op, s->attempt), is_refused,
                             s->attempt);
     if (s->delivery != DELIVERY_DONE)
         return 1;
     if (op->kind == MLFLOW_SAMPLES && scan_u64(&name, &samples)) {
-        *(s->is_refused ? &s->attempt->rejected : &s->attempt->returned) += samples;
-        s->is_refused = false;
+        *(*is_refused ? &s->attempt->rejected : &s->attempt->returned) += samples;
+        *is_refused = false;
     }
     return 0;
 }
@@ -133,11 +138,27 @@ void mlflow_desk_tell_run(struct mlflow_desk *d)
     if (d->run_is_told || d->spool.fd < 0 || !*d->client.run.run_id)
         return;
     mlflow_ops_add(&op, MLFLOW_RUN, d->client.run.run_id, "", 0);
-    d->run_is_told = !buf_failed(&op) && mlflow_spool_add(&d->spool, op.data, op.length, 0) == 0;
+    d->run_is_told = !buf_failed(&op) && mlflow_spool_add(&d->spool, op.data, op.length, true) == 0;
     buf_done(&op);
 }
 
-/* The rest of the batch; otherwise when it cannot be. */
+static bool has_end(const struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (b->pieces[i].of == PIECE_SUMMARY)
+            return true;
+    return false;
+}
+
+static const char *in_words(int r)
+{
+    return r == -EFBIG   ? "it is as large as the option spool_size lets it be"
+           : r == -EPERM ? "its directory is not ours alone"
+                         : strerror(-r);
+}
+
+/* The rest of the batch; otherwise when it cannot be. Samples of which something was refused are
+ * counted as that now, not once more when the rest of them arrives. */
 static enum delivery put_aside(struct mlflow_desk *d, const struct batch *b, struct attempt *a,
                                enum delivery otherwise)
 {
@@ -147,18 +168,19 @@ static enum delivery put_aside(struct mlflow_desk *d, const struct batch *b, str
         return otherwise;
     if (d->spool.fd < 0)
         make_head(d);
-    int r = buf_failed(&d->spool.head) ? -ENOMEM
-                                       : mlflow_spool_add(&d->spool, d->ops.data + d->at,
-                                                          d->ops.length - d->at, b->samples);
+    size_t end = d->is_refused ? max_u64(d->count_at, d->at) : d->ops.length;
+    int r = buf_failed(&d->spool.head)
+                ? -ENOMEM
+                : mlflow_spool_add(&d->spool, d->ops.data + d->at, end - d->at, has_end(b));
     if (r < 0) {
-        snprintf(a->why, sizeof a->why, "%.100s; and it cannot be kept in '%.80s': %s", why,
-                 d->spool.path, strerror(-r));
+        snprintf(a->why, sizeof a->why, "%.80s; and it cannot be kept in '%.90s': %s", why,
+                 d->spool.path, in_words(r));
         return otherwise;
     }
     mlflow_desk_tell_run(d);
     snprintf(a->why, sizeof a->why, "kept in '%s' for 'toll send'%s%.100s", d->spool.path,
              *why ? ": " : "", why);
-    return DELIVERY_KEPT;
+    return d->is_refused ? DELIVERY_REFUSED : DELIVERY_KEPT;
 }
 
 /* ---- The courier's ----------------------------------------------------------------------------
@@ -171,20 +193,13 @@ static bool encode(struct mlflow_desk *d, const struct batch *b)
     d->at = 0;
     d->is_refused = false;
     mlflow_frames_encode(&d->frames, b, &d->ops);
+    d->count_at = d->ops.length;
     snprintf(samples, sizeof samples, "%llu", (unsigned long long)b->samples);
     if (b->samples)
         mlflow_ops_add(&d->ops, MLFLOW_SAMPLES, samples, "", 0);
     if (!buf_failed(&d->ops))
         return true;
     buf_done(&d->ops);
-    return false;
-}
-
-static bool has_end(const struct batch *b)
-{
-    for (size_t i = 0; i < b->count; i++)
-        if (b->pieces[i].of == PIECE_SUMMARY)
-            return true;
     return false;
 }
 

@@ -11,11 +11,13 @@ struct mlflow_desk {
     struct mlflow_client client;
     struct mlflow_frames frames;
     struct mlflow_spool spool;
-    struct buf ops;   /* of the batch */
-    size_t at;        /* … of which so much is done */
-    bool is_refused;  /* … and some of it was refused */
-    bool run_is_told; /* the spool says which run it is */
-    uint64_t next_ns; /* when the server is asked again for what is put aside */
+    struct buf ops;        /* of the batch */
+    size_t at;             /* … of which so much is done */
+    size_t count_at;       /* … where it says how many samples are in it */
+    bool is_refused;       /* … and some of it was refused */
+    bool spool_is_refused; /* … and of the spool, since its last count of samples */
+    bool run_is_told;      /* the spool says which run it is */
+    uint64_t next_ns;      /* when the server is asked again for what is put aside */
     uint64_t wait_ns;
     char why[256]; /* the last failure, or "" */
 };

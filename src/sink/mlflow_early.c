@@ -6,8 +6,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 /* What the helper found out; smaller than what a pipe takes at once. */
 struct finding {
@@ -22,6 +26,7 @@ static _Noreturn void help(struct mlflow_client *c, const struct buf *ops, int p
     struct attempt a = {0};
     struct mlflow_op op;
     struct scan text = scan_text(ops ? ops->data : "", ops ? ops->length : 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (ops)
         while (mlflow_ops_next(&text, &op) > 0)
             mlflow_client_do(c, &op, &a);
@@ -47,6 +52,28 @@ static bool listen_to(int pipe, uint64_t until_ns, struct finding *ret)
     return false;
 }
 
+/* Whether nobody but us can hold a lock. */
+static bool is_alone(void)
+{
+    struct stat st;
+    return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3; /* ., .. and one thread */
+}
+
+/* The helper allocates, looks up names and speaks TLS: where other threads may be in the middle of
+ * that, the C library has to know of the fork, and the program may notice the helper's end. Signals
+ * are for us, who have handlers for them. */
+static pid_t start_helper(struct mlflow_client *c, const struct buf *ops, int pipe)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t helper = is_alone() ? quiet_fork() : fork();
+    if (helper == 0)
+        help(c, ops, pipe);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return helper;
+}
+
 static bool ask(struct mlflow_client *c, uint64_t timeout_ns, const struct buf *ops,
                 struct finding *ret)
 {
@@ -55,9 +82,7 @@ static bool ask(struct mlflow_client *c, uint64_t timeout_ns, const struct buf *
     if (pipe2(ends, O_CLOEXEC) < 0)
         return false;
     c->timeout_ns = timeout_ns;
-    pid_t helper = quiet_fork();
-    if (helper == 0)
-        help(c, ops, ends[1]);
+    pid_t helper = start_helper(c, ops, ends[1]);
     c->timeout_ns = 0;
     close(ends[1]);
     bool has_told = helper > 0 && listen_to(ends[0], until_ns, ret);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/signal_name.h"
+#include "base/url.h"
 #include "sink/mlflow_frames.h"
 #include "sink/mlflow_key.h"
 #include "sink/mlflow_ops.h"
@@ -11,7 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TAG_BYTES = 5000 }; /* what older servers take as a value */
+/* What older servers take as a value; what databases have room for as a name of a run. */
+enum { TAG_BYTES = 5000, NAME_BYTES = 250 };
+
+/* A request may have a million bytes: a tag is at most some 30000, should each of its letters have
+ * to be escaped. */
+enum { TAGS_BYTES = 900000 };
 
 static int64_t now_ms(void)
 {
@@ -51,13 +57,20 @@ static const char *own_user(char room[32])
     return room;
 }
 
+/* Without its directories, which may tell who somebody is. */
+static const char *program_of(const struct run *run)
+{
+    const char *program = run->command && run->command[0] ? run->command[0] : "toll";
+    const char *slash = strrchr(program, '/');
+    return slash && slash[1] ? slash + 1 : program;
+}
+
 void mlflow_facts_create(struct buf *body, const struct mlflow_facts *f, const struct run *run)
 {
     struct json_out j;
-    char room[32];
-    const char *program = run->command && run->command[0] ? run->command[0] : "toll";
-    const char *slash = strrchr(program, '/');
-    const char *name = f->run_name ? f->run_name : run->name ? run->name : program;
+    char room[32], name[NAME_BYTES + 1];
+    const char *program = program_of(run);
+    snprintf(name, sizeof name, "%s", f->run_name ? f->run_name : run->name ? run->name : program);
     json_begin(&j, body, 0);
     json_object(&j);
     json_put_string(&j, "run_name", name);
@@ -66,7 +79,7 @@ void mlflow_facts_create(struct buf *body, const struct mlflow_facts *f, const s
     json_array(&j);
     add_tag(&j, "mlflow.runName", name);
     add_tag(&j, "mlflow.user", own_user(room));
-    add_tag(&j, "mlflow.source.name", slash && slash[1] ? slash + 1 : program);
+    add_tag(&j, "mlflow.source.name", program);
     add_tag(&j, "mlflow.source.type", "LOCAL");
     add_tag(&j, "toll.id", f->id);
     json_array_end(&j);
@@ -112,7 +125,7 @@ static void put_tag(struct tags *t, const char *before, const char *name, const 
     mlflow_key(&t->key, buf_failed(&raw) ? "" : raw.data);
     buf_done(&raw);
     add_tag(&t->json, t->key.data ? t->key.data : "", value);
-    if (++t->count == MLFLOW_TAGS_AT_MOST)
+    if (++t->count == MLFLOW_TAGS_AT_MOST || t->body.length > TAGS_BYTES)
         end_tags(t);
 }
 
@@ -227,7 +240,9 @@ static void put_document(struct buf *ops, const struct mlflow_facts *f,
     record_json_summary(&j, copy, selection);
     json_object_end(&j);
     buf_putc(&text, '\n');
-    buf_printf(&name, "toll/%ssummary.json", f->node);
+    buf_puts(&name, "toll/");
+    url_encode(&name, f->node, strlen(f->node), "/");
+    buf_puts(&name, "summary.json");
     if (buf_failed(&text) || buf_failed(&name))
         ops->failed = true;
     else
@@ -265,10 +280,10 @@ void mlflow_facts_end(struct buf *ops, const struct mlflow_facts *f, const struc
     put_end(&t, &summary->whole.end);
     end_tags(&t);
     put_figures(ops, f, summary, selection->parts[PART_COMBINED], time_ms);
-    if (f->with_artifact)
-        put_document(ops, f, summary, selection);
     if (f->ends_run)
         put_status(ops, status_of(&summary->whole.end), time_ms);
+    if (f->with_artifact) /* last: a server that has trouble with files holds up nothing else */
+        put_document(ops, f, summary, selection);
 }
 
 void mlflow_facts_nothing_ran(struct buf *ops)

@@ -11,7 +11,7 @@
  *     run ID 0               … which has this ID by now
  *     batch - 53             metrics and tags
  *     {"metrics":[{"key":"system/target_threads",…}]}
- *     artifact toll/summary.json 2150
+ *     artifact toll/summary.json 2150    its path, as it stands in a URL
  *     update - 46            how the run ended
  *     samples 12 0           so many samples were in what stands before it
  *

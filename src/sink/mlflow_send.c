@@ -2,6 +2,7 @@
 #include "sink/mlflow_send.h"
 
 #include "base/err.h"
+#include "sink/mlflow_setup.h"
 #include "sink/mlflow_sink.h"
 
 #include <stdio.h>
@@ -96,8 +97,16 @@ static int open_sink(struct sink **ret, const struct content *c, const char *des
     return r < 0 ? r : sink_open(ret, &o, &everything, e);
 }
 
-static void set_run(struct mlflow_client *client, struct content *c, bool is_elsewhere)
+/* The one it was for, or one like it elsewhere; or one that is named now, which is not ended. The
+ * run of MLFLOW_RUN_ID is that of the job we are in, not of what is sent. */
+static int set_run(struct sink *s, struct mlflow_client *client, struct content *c,
+                   bool is_elsewhere, struct toll_error *e)
 {
+    if (sink_options_has(&s->settings, "run_id"))
+        return 0;
+    int r = mlflow_setup_run(s, client, false, e);
+    if (r < 0)
+        return r;
     if (c->id && strlen(c->id) == sizeof client->id - 1 && mlflow_client_is_id(c->id))
         memcpy(client->id, c->id, sizeof client->id);
     if (!is_elsewhere || !c->create) {
@@ -111,6 +120,7 @@ static void set_run(struct mlflow_client *client, struct content *c, bool is_els
     client->run.may_exist = true; /* an attempt before this one may have made it */
     client->create = c->create;
     c->create = NULL;
+    return 0;
 }
 
 static int send_all(struct mlflow_desk *d, struct attempt *a)
@@ -129,7 +139,10 @@ static int send_to(struct sink *s, struct mlflow_spool *spool, struct content *c
 {
     struct mlflow_desk *d = mlflow_sink_desk(s);
     struct attempt a = {0};
-    set_run(&d->client, c, is_elsewhere);
+    int r = set_run(s, &d->client, c, is_elsewhere, e);
+    if (r < 0)
+        return r;
+    d->client.has_spool = true;
     mlflow_spool_done(&d->spool);
     d->spool = *spool;
     *spool = (struct mlflow_spool){.fd = -1};
@@ -137,7 +150,7 @@ static int send_to(struct sink *s, struct mlflow_spool *spool, struct content *c
     if (!*d->client.run.run_id && !d->client.create)
         return err_set(e, -EINVAL, "'%s' does not say which run it is for", d->spool.path);
     char *path = strdup(d->spool.path);
-    int r = send_all(d, &a);
+    r = send_all(d, &a);
     ret->samples = a.returned;
     ret->refused = a.rejected;
     snprintf(ret->run, sizeof ret->run, "%s", d->client.run.run_id);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/mlflow_spool.h"
 
+#include "base/err.h"
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
-enum { FIRST_BYTES = 1 << 20, LARGEST_BYTES = 256 << 20 };
+enum { FIRST_BYTES = 1 << 20, LARGEST_BYTES = 256 << 20, NUMBERS = 1000 };
+
+/* ---- Where it is ----------------------------------------------------------------------------- */
 
 /* $XDG_STATE_HOME/toll, ~/.local/state/toll; where there is no home, the directory for what may be
  * lost. */
@@ -23,13 +27,39 @@ static void add_directory(struct buf *b)
         buf_printf(b, "/tmp/toll-%u", (unsigned)geteuid());
 }
 
-int mlflow_spool_init(struct mlflow_spool *s, const char *file, const char *run)
+/* What a user named has to be possible before anything runs: a mistyped directory is not made. */
+static int check_place(const char *file, struct toll_error *e)
+{
+    struct stat st;
+    const char *slash = strrchr(file, '/');
+    char *directory = !slash          ? strdup(".")
+                      : slash == file ? strdup("/")
+                                      : strndup(file, (size_t)(slash - file));
+    if (!directory)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    int r = 0;
+    if ((slash && !slash[1]) || (stat(file, &st) == 0 && S_ISDIR(st.st_mode)))
+        r = err_set(e, -EINVAL, "the option spool of mlflow takes a file: '%s' is a directory",
+                    file);
+    else if (faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) < 0)
+        r = err_set(e, -EINVAL,
+                    "the option spool of mlflow takes a file that can be made: '%s': %s", directory,
+                    strerror(errno));
+    free(directory);
+    return r;
+}
+
+int mlflow_spool_init(struct mlflow_spool *s, const char *file, const char *run,
+                      struct toll_error *e)
 {
     struct buf b = {0};
-    *s = (struct mlflow_spool){.fd = -1};
+    *s = (struct mlflow_spool){.fd = -1, .is_ours = !file};
     if (file && strcmp(file, "none") == 0)
         return 0;
     if (file) {
+        int r = check_place(file, e);
+        if (r < 0)
+            return r;
         buf_puts(&b, file);
     } else {
         add_directory(&b);
@@ -37,39 +67,80 @@ int mlflow_spool_init(struct mlflow_spool *s, const char *file, const char *run)
     }
     if (buf_failed(&b)) {
         buf_done(&b);
-        return -ENOMEM;
+        return err_set(e, -ENOMEM, "no memory for an output");
     }
     s->path = b.data;
     return 0;
 }
+
+/* The directories above it, as far as they are missing, for their owner alone. The last one has to
+ * be ours: in /tmp anybody can have made it before. */
+static int make_directories(const char *path)
+{
+    struct stat st;
+    char *copy = strdup(path);
+    if (!copy)
+        return -ENOMEM;
+    for (char *c = copy; (c = strchr(c + 1, '/'));) {
+        *c = '\0';
+        mkdir(copy, 0700);
+        *c = '/';
+    }
+    *strrchr(copy, '/') = '\0';
+    int r = lstat(copy, &st) < 0 ? -errno : 0;
+    bool is_shared = strncmp(copy, "/tmp/", 5) == 0;
+    if (r == 0 && is_shared &&
+        (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH))))
+        r = -EPERM;
+    free(copy);
+    return r;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 bool mlflow_spool_has_some(const struct mlflow_spool *s)
 {
     return s->fd >= 0 && s->sent < s->length;
 }
 
-/* The directories above it, as far as they are missing, for their owner alone. */
-static void make_directories(const char *path)
+/* A file that is there already is somebody's, and so is a link. Nor is one ours that somebody has
+ * found before we had locked it. */
+static int make_file(const char *path)
 {
-    char *copy = strdup(path);
-    for (char *c = copy; c && (c = strchr(c + 1, '/'));) {
-        *c = '\0';
-        mkdir(copy, 0700);
-        *c = '/';
-    }
-    free(copy);
-}
-
-/* A file that is there already is somebody's: one with the same name that is not ours to write, or
- * a link, is left alone. */
-static int make(struct mlflow_spool *s)
-{
-    make_directories(s->path);
-    int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return -errno;
-    flock(fd, LOCK_EX | LOCK_NB);
-    int r = file_write_quietly(fd, s->head.data, s->head.length, NULL);
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return fd;
+    unlink(path);
+    close(fd);
+    return -EEXIST;
+}
+
+static int make_numbered_file(struct mlflow_spool *s)
+{
+    int fd = make_file(s->path);
+    for (unsigned i = 1; fd == -EEXIST && i <= NUMBERS; i++) {
+        struct buf b = {0};
+        buf_printf(&b, "%s.%u", s->path, i);
+        fd = buf_failed(&b) ? -ENOMEM : make_file(b.data);
+        if (fd < 0) {
+            buf_done(&b);
+            continue;
+        }
+        free(s->path);
+        s->path = b.data;
+    }
+    return fd;
+}
+
+static int make(struct mlflow_spool *s)
+{
+    int r = s->is_ours ? make_directories(s->path) : 0;
+    int fd = r < 0 ? r : make_numbered_file(s);
+    if (fd < 0)
+        return fd;
+    r = file_write_quietly(fd, s->head.data, s->head.length, NULL);
     if (r < 0) {
         unlink(s->path);
         close(fd);
@@ -80,9 +151,14 @@ static int make(struct mlflow_spool *s)
     return 0;
 }
 
-int mlflow_spool_add(struct mlflow_spool *s, const char *data, size_t length, uint64_t samples)
+int mlflow_spool_add(struct mlflow_spool *s, const char *data, size_t length, bool is_last)
 {
-    int r = !s->path ? -ENOENT : s->fd < 0 ? make(s) : 0;
+    if (!s->path)
+        return -ENOENT;
+    uint64_t before = s->fd < 0 ? s->head.length : s->length;
+    if (s->most_bytes && !is_last && before + length > s->most_bytes)
+        return -EFBIG;
+    int r = s->fd < 0 ? make(s) : 0;
     if (r < 0)
         return r;
     r = file_write_quietly(s->fd, data, length, NULL);
@@ -92,9 +168,10 @@ int mlflow_spool_add(struct mlflow_spool *s, const char *data, size_t length, ui
         return r;
     }
     s->length += length;
-    s->samples += samples;
     return 0;
 }
+
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 int mlflow_spool_open(struct mlflow_spool *s, const char *path)
 {
@@ -102,7 +179,9 @@ int mlflow_spool_open(struct mlflow_spool *s, const char *path)
     *s = (struct mlflow_spool){.fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK)};
     if (s->fd < 0)
         return -errno;
-    int r = flock(s->fd, LOCK_EX | LOCK_NB) < 0 ? -EBUSY : fstat(s->fd, &st) < 0 ? -errno : 0;
+    int r = flock(s->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK ? -EBUSY
+            : fstat(s->fd, &st) < 0                                     ? -errno
+                                                                        : 0;
     if (r == 0 && !S_ISREG(st.st_mode))
         r = -EBADMSG;
     if (r == 0 && !(s->path = strdup(path)))
@@ -162,7 +241,7 @@ void mlflow_spool_remove(struct mlflow_spool *s)
     unlink(s->path);
     close(s->fd);
     s->fd = -1;
-    s->length = s->sent = s->samples = 0;
+    s->length = s->sent = 0;
 }
 
 void mlflow_spool_done(struct mlflow_spool *s)

@@ -7,23 +7,27 @@
 #include "toll.h"
 
 struct mlflow_spool {
-    char *path;       /* owned; NULL: nothing is put aside */
-    struct buf head;  /* what a file begins with */
-    int fd;           /* -1: there is none */
-    uint64_t length;  /* of the file */
-    uint64_t sent;    /* … of which so much has been sent */
-    uint64_t samples; /* that are in it */
+    char *path;          /* owned; NULL: nothing is put aside */
+    struct buf head;     /* what a file begins with */
+    int fd;              /* -1: there is none */
+    uint64_t length;     /* of the file */
+    uint64_t sent;       /* … of which so much has been sent */
+    uint64_t most_bytes; /* that it may have, 0: any number */
+    bool is_ours;        /* its place is, and is made when it is needed */
 };
 
 /* file: its path, "none", or NULL for one in the state directory of the user; run: part of its name
- * then. 0 or -ENOMEM; nothing is made yet. */
-int mlflow_spool_init(struct mlflow_spool *s, const char *file, const char *run);
+ * then. Nothing is made yet, but -EINVAL and a sentence when it could not be where it was named. */
+int mlflow_spool_init(struct mlflow_spool *s, const char *file, const char *run,
+                      struct toll_error *e);
 
 /* Whether there is anything in it that has not been sent. */
 bool mlflow_spool_has_some(const struct mlflow_spool *s);
 
-/* All of it or nothing. 0 or -errno. */
-int mlflow_spool_add(struct mlflow_spool *s, const char *data, size_t length, uint64_t samples);
+/* All of it or nothing. A file of that name that is there already is somebody's: then it is another
+ * one, with a number behind its name. is_last: what must not be missing, however large the file is.
+ * 0 or -errno; -EFBIG: it has become as large as it may. */
+int mlflow_spool_add(struct mlflow_spool *s, const char *data, size_t length, bool is_last);
 
 /* Opens a file that is there, to be sent: nobody else writes to it meanwhile. -EBUSY: somebody
  * does; -EBADMSG: it is no spool. */

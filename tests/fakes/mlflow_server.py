@@ -9,7 +9,8 @@ import re
 import threading
 import urllib.parse
 
-KEY = re.compile(r"[/\w.\- :]+", re.ASCII)
+KEY = re.compile(r"[/\w.\- :]+", re.ASCII)  # other letters than those of ASCII: not every version
+MOST_BYTES = 1000000  # of a batch; some servers look, others trust their clients to
 HTML = b"<!doctype html>\n<html lang=en>\n<title>500 Internal Server Error</title>\n"
 STATUSES = {"RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"}
 
@@ -25,6 +26,13 @@ def invalid(message):
 
 def missing(message):
     return Refused(404, "RESOURCE_DOES_NOT_EXIST", message)
+
+
+def page():
+    """What a request gets that the server stumbles over."""
+    refused = Refused(500, "", "")
+    refused.answer = (500, HTML, {"Content-Type": "text/html; charset=utf-8"})
+    return refused
 
 
 def check_key(key):
@@ -110,8 +118,9 @@ class Store:
                     raise ValueError
                 arguments = json.loads(request["body"].decode(), parse_constant=Bare)
             except ValueError:
-                raise type("Page", (Refused,), {"__init__": lambda self: None, "answer":
-                                                (500, HTML, {"Content-Type": "text/html"})})()
+                raise page()
+            if what == "runs/log-batch" and len(request["body"]) > MOST_BYTES:
+                raise invalid(f"Batched logging API requests must be at most {MOST_BYTES} bytes")
         handlers = {
             ("GET", "experiments/get-by-name"): self.get_experiment,
             ("POST", "experiments/create"): self.create_experiment,
@@ -134,6 +143,8 @@ class Store:
                                "lifecycle_stage": "active"}}
 
     def create_experiment(self, a):
+        if not a.get("name") or len(a["name"]) > 500:
+            raise invalid("Invalid experiment name")
         if a["name"] in self.experiments:
             raise Refused(400, "RESOURCE_ALREADY_EXISTS", "Experiment already exists")
         self.experiments[a["name"]] = str(len(self.experiments))
@@ -143,7 +154,7 @@ class Store:
         return {"info": {"run_uuid": run["run_id"], "experiment_id": run["experiment_id"],
                          "run_name": run["name"], "status": run["status"],
                          "artifact_uri": run["artifact_uri"], "run_id": run["run_id"],
-                         "lifecycle_stage": "active"},
+                         "lifecycle_stage": run["stage"]},
                 "data": {"tags": [{"key": k, "value": v} for k, v in run["tags"].items()]}}
 
     def create_run(self, a):
@@ -153,8 +164,14 @@ class Store:
         run = {"run_id": run_id, "experiment_id": a["experiment_id"], "name": a.get("run_name", ""),
                "status": "RUNNING", "start_time": a.get("start_time"), "end_time": None,
                "artifact_uri": f"{self.artifacts}/{a['experiment_id']}/{run_id}/artifacts",
-               "metrics": set(), "tags": {}}
+               "metrics": set(), "tags": {}, "params": {}, "stage": "active"}
         self.integer(a.get("start_time"), "start_time")
+        tags = {tag["key"]: tag["value"] for tag in a.get("tags", [])}
+        if tags.get("mlflow.runName", run["name"]) != run["name"]:
+            raise invalid("Both 'run_name' argument and 'mlflow.runName' tag are specified, but with "
+                          "different values")
+        if len(run["name"]) > 250:
+            raise page()  # what the database says to it
         self.set_tags(run, a.get("tags", []))
         self.runs[run_id] = run
         return {"run": self.show(run)}
@@ -165,6 +182,14 @@ class Store:
         if a["run_id"] not in self.runs:
             raise missing(f"Run with id={a['run_id']} not found")
         return self.runs[a["run_id"]]
+
+    def find_active(self, a):
+        """One that has ended takes more all the same, one that was deleted does not."""
+        run = self.find(a)
+        if run["stage"] != "active":
+            raise invalid(f"The run {run['run_id']} must be in the 'active' state. "
+                          f"Current state is {run['stage']}.")
+        return run
 
     def search(self, a):
         match = re.fullmatch(r"tags\.`([\w.]+)` = '(\w+)'", a["filter"])
@@ -199,8 +224,21 @@ class Store:
             return 0.0
         return float(value)
 
+    def set_params(self, run, params):
+        """Each once and for all."""
+        given = {p["key"]: p["value"] for p in params}
+        if len(given) < len(params):
+            raise invalid("Duplicate parameter keys have been submitted")
+        for key, value in given.items():
+            check_key(key)
+            if len(value) > 6000:
+                raise invalid("Param value exceeds the limit")
+            if run["params"].get(key, value) != value:
+                raise invalid("Changing param values is not allowed.")
+        run["params"].update(given)
+
     def log_batch(self, a):
-        run = self.find(a)
+        run = self.find_active(a)
         metrics, params = a.get("metrics", []), a.get("params", [])
         if len(metrics) > 1000:
             raise invalid("A batch logging request can contain at most 1000 metrics.")
@@ -213,14 +251,17 @@ class Store:
             check_key(m.get("key"))
             if m.get("timestamp") is None:
                 raise invalid("Missing value for required parameter 'timestamp'.")
+            if isinstance(m["timestamp"], int) and m["timestamp"] < 0:
+                raise invalid("Timestamp must be a nonnegative long (64-bit integer)")
             rows.add((m["key"], self.integer(m["timestamp"], "timestamp"),
                       self.integer(m.get("step", 0), "step"), self.value(m.get("value"))))
+        self.set_params(run, params)
         self.set_tags(run, a.get("tags", []))
         run["metrics"] |= rows
         return {}
 
     def update(self, a):
-        run = self.find(a)
+        run = self.find_active(a)
         if a.get("status") not in STATUSES:
             raise invalid("Invalid status")
         run["status"] = a["status"]
@@ -233,7 +274,7 @@ class Store:
                             for t, s, v in points]}
 
     def put_file(self, path, body):
-        experiment, run_id, word, name = path.split("/", 3)
+        experiment, run_id, word, name = urllib.parse.unquote(path).split("/", 3)
         run = self.find({"run_id": run_id})
         if run["experiment_id"] != experiment or word != "artifacts" or ".." in name:
             raise invalid("Invalid path")

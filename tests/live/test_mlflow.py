@@ -1,78 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""-o mlflow: against a server that has the limits and the traps of the real one (which
-tests/fakes/mlflow_server.py knows): what is sampled arrives once, to the digit; whatever the server
-does, the job is as without it, and what cannot be sent is kept and can be sent later."""
-import base64
+"""-o mlflow: what is sampled arrives once, to the digit, as the server wants it."""
 import json
-import os
-import pathlib
 import re
-import ssl
-import stat
-import subprocess
-import sys
 import time
 
 import pytest
 
 import livelib
 import sinklib
+from mlflowlib import SECRET, Store, check_all_arrived, clean_environment, to  # noqa: F401
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fakes"))
-import mlflow_server  # noqa: E402
-from mlflow_server import Store  # noqa: E402
-
-SECRET = "hunter2-s3cr3t"
-
-
-@pytest.fixture(autouse=True)
-def clean_environment(monkeypatch, here):
-    for name in [n for n in os.environ if n.startswith("MLFLOW_")] + ["RANK", "WORLD_SIZE"]:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(here.directory / "state"))
-    status, _, err = here.call([here.toll, "run", "-q", "-o", "prometheus:http://127.0.0.1:9/,grace=0s",
-                                "--", "true"])
-    if b"libcurl" in err:
-        pytest.skip("this toll has no HTTP")
-
-
-def to(server, more=""):
-    return f"mlflow:{server.url},every=100ms{more}"
-
-
-def bodies(server, path):
-    return [json.loads(r["body"]) for r in server.taken() if r["path"].endswith(path)]
-
-
-def expected(path, prefix="system/"):
-    """{key: [(ms, value)]} of a record: what every sample has of the target as a whole."""
-    found = {}
-    for sample in livelib.records(path, "sample"):
-        for name, value in sample["target"]["combined"].items():
-            if value is not None:
-                found.setdefault(f"{prefix}target_{name}", []).append(value)
-    return found
-
-
-def check_all_arrived(store, record, prefix="system/"):
-    """Every sample once, each at a time and a step of its own. Rates have six decimals in the
-    record."""
-    metrics, wanted = store.metrics(), expected(record, prefix)
-    steps = len(livelib.records(record, "sample"))
-    found = {k: v for k, v in metrics.items() if k.startswith(prefix + "target_")}
-    assert set(found) == set(wanted)
-    for key, values in wanted.items():
-        points = found[key]
-        assert [v for _, _, v in points] == pytest.approx(values, abs=5.1e-7, rel=0), key
-        times = [t for t, _, _ in points]
-        assert times == sorted(set(times)), "timestamps rise"
-        assert len({s for _, s, _ in points}) == len(points)
-    assert store.corrupted == []
-    assert [s for _, s, _ in found[f"{prefix}target_wall_seconds"]] == list(range(steps))
-    return steps
-
-
-# ---- A run -----------------------------------------------------------------------------------------
 
 def test_a_run_from_its_beginning_to_its_end(place, tmp_path):
     store = Store()
@@ -141,8 +78,8 @@ def test_requests_byte_by_byte(here):
     assert max(sizes) == 1000, "as many as it takes, and no more"
     (put,) = [q for q in rest if q["method"] == "PUT"]
     assert put["path"] == f"/api/2.0/mlflow-artifacts/artifacts/0/{run_id}/artifacts/toll/summary.json"
-    assert put["headers"]["Content-Type"] == "application/json"
-    end = rest[-1]
+    assert put["headers"]["Content-Type"] == "application/json" and put is rest[-1]
+    end = rest[-2]
     assert end["path"] == "/api/2.0/mlflow/runs/update"
     assert re.fullmatch(rb'\{"run_id":"%s","status":"FINISHED","end_time":\d{13}\}' % run_id.encode(),
                         end["body"])
@@ -175,7 +112,28 @@ def test_the_fake_has_the_traps(here):
     assert log('{"key":"a","value":1,"timestamp":5.5}') == 200 and len(store.corrupted) == 1
     assert log('{"key":"a","value":NaN,"timestamp":5}') == 200 and len(store.corrupted) == 2
     assert log('{"key":"a","value":"NaN","timestamp":5}') == 200 and len(store.corrupted) == 2
+    assert log('{"key":"a","value":1,"timestamp":-5}') == 400
     assert ask("runs/log-batch", b"{")[0] == 500
+    padding = b" " * 1000000
+    assert ask("runs/log-batch", b'{"run_id":"%s"}%s' % (run.encode(), padding))[0] == 400
+
+    def send(path, **fields):
+        return ask(path, json.dumps(fields).encode())[0]
+
+    tag = {"key": "t", "value": "x"}
+    assert send("runs/log-batch", run_id="nowhere") == 404 and send("runs/log-batch") == 400
+    assert send("runs/log-batch", run_id=run, tags=[tag] * 101) == 400
+    assert send("runs/log-batch", run_id=run, params=[tag] * 101) == 400
+    assert send("runs/log-batch", run_id=run, params=[tag] * 2) == 400
+    assert send("runs/log-batch", run_id=run, params=[tag]) == 200
+    assert send("runs/log-batch", run_id=run, params=[{"key": "t", "value": "y"}]) == 400
+    assert send("runs/create", experiment_id="0", start_time=1, run_name="a", tags=[
+        {"key": "mlflow.runName", "value": "b"}]) == 400
+    assert send("runs/update", run_id=run, status="DONE", end_time=1) == 400
+    assert send("runs/update", run_id=run, status="FINISHED", end_time=1) == 200
+    assert log(good) == 200, "one that has ended takes more"
+    store.run["stage"] = "deleted"
+    assert log(good) == 400 and len(store.corrupted) == 2
     assert ask("runs/log-batch", b"{}", {"Content-Type": "application/json",
                                          "Content-Encoding": "gzip"})[0] == 500
 
@@ -260,24 +218,59 @@ def test_marks_of_the_job(here):
     assert value == 0.25 and abs(ms - store.run["start_time"]) < 60000
 
 
-def test_dialects(here):
+def test_the_dialect_of_process_metrics(here):
+    """Its nine keys with its prefix, each the same figure at the same step as in its own file: so
+    many samples make one, what is left at the end another."""
+    names = {"cpu_usage_percentage", "memory_rss_megabytes", "memory_vms_megabytes",
+             "memory_uss_megabytes", "memory_usage_percentage", "num_threads", "num_fds",
+             "io_read_megabytes", "io_write_megabytes"}
     store = Store()
     with sinklib.Server(store) as server:
-        r = here.run(["sleep", "0.3"], ["-i", "20ms", "-o", to(server), "--dialect",
-                                        "process-metrics,samples=3,prefix=p/"])
-        assert r.status == 0, r.err
-        run = store.runs["%032x" % 1]
-        found = {k: v for k, v in store.metrics(run).items() if not k.startswith("toll/")}
-        assert {"p/cpu_usage_percentage", "p/memory_rss_megabytes", "p/num_threads"} <= set(found)
-        assert all(k.startswith("p/") for k in found)
-        steps = [s for _, s, _ in found["p/memory_rss_megabytes"]]
-        assert steps == list(range(len(steps))) and 2 <= len(steps) <= 8
+        for number, (options, prefix) in enumerate((("", "process/"), (",samples=3,prefix=p/", "p/")),
+                                                   1):
+            lines = here.path(f"lines{number}.jsonl")
+            r = here.run(["sleep", "0.3"], ["-i", "20ms", "-o", to(server), "-o", lines, "--dialect",
+                                            f"process-metrics{options}"])
+            assert r.status == 0, r.err
+            run = store.runs["%032x" % number]
+            found = {k: v for k, v in store.metrics(run).items() if not k.startswith("toll/")}
+            assert set(found) <= {prefix + name for name in names}
+            assert {f"{prefix}memory_rss_megabytes", f"{prefix}num_threads"} <= set(found)
+            lines = [json.loads(line) for line in lines.read_text().splitlines()]
+            for key in {prefix + name for name in names}:
+                assert [(line["step"], line[key]) for line in lines if line[key] is not None] == \
+                    [(step, pytest.approx(value, rel=1e-9)) for _, step, value in found.get(key, [])]
+            assert len(lines) == r.summary["outputs"][0]["samples"]
+            of_each = 1 if number == 1 else 3
+            assert abs(len(lines) * of_each - r.summary["self"]["ticks"]["total"]) <= of_each
+    assert store.corrupted == []
+
+
+def test_the_dialect_of_mlflow_itself(here):
+    """Every name that its monitor has for what this machine has, and no other."""
+    store = Store()
+    with sinklib.Server(store) as server:
         r = here.run(["sleep", "0.1"], ["-i", "50ms", "-o", to(server), "--dialect", "mlflow-system"])
         assert r.status == 0, r.err
-    found = {k for k in store.metrics(store.runs["%032x" % 2]) if not k.startswith("toll/")}
-    assert {"system/system_memory_usage_megabytes", "system/process_cpu_percentage",
-            "system/process_memory_percentage", "system/cpu_utilization_percentage"} <= found
-    assert not any("target_" in k for k in found)
+    found = {k for k in store.metrics() if not k.startswith("toll/")}
+    assert {"system/" + name for name in (
+        "cpu_utilization_percentage", "system_memory_usage_megabytes",
+        "system_memory_usage_percentage", "network_receive_megabytes", "network_transmit_megabytes",
+        "process_cpu_percentage", "process_memory_rss_megabytes", "process_memory_vms_megabytes",
+        "process_memory_percentage", "process_threads", "process_open_files")} == {
+            k for k in found if not k.startswith("system/gpu_")}
+
+
+def test_a_node_with_a_blank_in_its_name(here):
+    store = Store()
+    with sinklib.Server(store) as server:
+        r = here.run(["true"], ["-o", to(server, ",node=my node: 1%/ä")])
+    (output, *_) = r.summary["outputs"]
+    assert r.status == 0 and output["complete"] and store.run["status"] == "FINISHED"
+    node = "my node: 1____"
+    assert f"system/{node}/target_wall_seconds" in store.metrics()
+    assert store.run["tags"][f"toll.{node}/exit_code"] == "0"
+    assert list(store.files) == [(store.run["run_id"], f"toll/{node}/summary.json")]
 
 
 def test_a_record_sent_afterwards(here):
@@ -308,288 +301,6 @@ def test_what_it_takes_is_not_the_jobs(here):
         assert r.quality(name) == alone.quality(name), name
 
 
-# ---- Servers that are away, slow or broken -----------------------------------------------------------
-
-def test_stopped_and_started_again_in_the_middle(here):
-    """At 10 Hz, as docs/mlflow.md describes it for a minute."""
-    store = Store()
-    with sinklib.Server(store) as first:
-        p = here.popen([here.toll, "run", "-q", "-i", "100ms", "--summary-to", here.path("s.json"),
-                        "-o", to(first, ",grace=30s"), "-o", here.path("run.jsonl"), "--",
-                        "sleep", "4"])
-        livelib.until(lambda: len(first.requests) > 3, "samples came")
-        first.stop()
-        time.sleep(0.8)
-        with sinklib.Server(store, port=first.port):
-            assert p.wait(livelib.GUARD) == 0
-    steps = check_all_arrived(store, here.path("run.jsonl"))
-    assert steps >= 20 and store.run["status"] == "FINISHED"
-    (output, *_) = json.loads(here.path("s.json").read_text())["outputs"]
-    assert output["delivered"] == steps and output["complete"] and output["kept"] == 0
-
-
-def test_away_for_longer_than_patience_and_back(here):
-    """What waits goes to disk, and from there to the server, in the same run."""
-    spool, until, was_kept = here.path("spool"), [None], []
-    store = Store()
-
-    def trouble(request):
-        if request["path"].endswith("log-batch") and until[0] is None:
-            until[0] = time.monotonic() + 60
-        if until[0] and spool.exists() and not was_kept:
-            was_kept.append(True)
-            until[0] = time.monotonic() + 0.3
-        return (503, b'{"error_code":"TEMPORARILY_UNAVAILABLE"}', {}) \
-            if until[0] and time.monotonic() < until[0] else None
-
-    store.trouble = trouble
-    with sinklib.Server(store) as server:
-        r = here.run(["sleep", "4"], ["-i", "100ms", "-o", to(server, f",grace=30s,spool={spool}"),
-                                      "-o", here.path("run.jsonl")])
-        assert r.status == 0
-        check_all_arrived(store, here.path("run.jsonl"))
-    (output, *_) = r.summary["outputs"]
-    assert was_kept and b"answered 503" in r.err
-    assert output["delivered"] == output["samples"] and output["kept"] == 0 and output["complete"]
-    assert not spool.exists()
-
-
-@pytest.mark.parametrize("where", ["refused", "silent"])
-def test_away_from_the_beginning_to_the_end(place, where, monkeypatch):
-    """Kept for its owner alone, and sent later: once, however often it is tried."""
-    store, spool = Store(), place.path("kept.spool")
-    job = ["sh", "-c", "echo -$MLFLOW_RUN_ID; sleep 0.3"]
-    with sinklib.silent() as silent:
-        url = "http://127.0.0.1:%d" % (silent.getsockname()[1] if where == "silent" else 9)
-        alone = place.run(job, ["-i", "20ms"])
-        began = time.monotonic()
-        r = place.run(job, ["-i", "20ms", "-o", place.path("run.jsonl"), "-o",
-                            f"mlflow:{url},every=50ms,wait=300ms,grace=500ms,spool={spool}"])
-        took = time.monotonic() - began
-    assert r.status == 0 and r.out == b"-\n", "no run, nothing to tell"
-    assert "the command is not told MLFLOW_RUN_ID" in r.err.decode()
-    wall = r.summary["wall_seconds"]
-    assert wall < alone.summary["wall_seconds"] + 0.3, "the job is not held up"
-    ticks = [x.summary["self"]["ticks"]["total"] + x.summary["self"]["ticks_missed"]["total"]
-             for x in (alone, r)]
-    assert ticks[1] / wall == pytest.approx(ticks[0] / alone.summary["wall_seconds"], rel=0.25)
-    assert took - wall < 0.3 + 0.5 + 4, "what it may wait, and no more than a slow machine"
-    (output, *_) = r.summary["outputs"]
-    assert output["kept"] == output["samples"] > 5 and output["delivered"] == output["dropped"] == 0
-    assert f"kept in '{spool}' for 'toll send'" in output["failure"]
-    assert stat.S_IMODE(spool.stat().st_mode) == 0o600
-    text = spool.read_bytes()
-    with sinklib.Server(store) as server:
-        status, out, err = place.call([place.toll, "send", spool])
-        assert status == 125 and b"stays as it is" in err
-        assert spool.read_bytes() == text
-        status, out, err = place.call([place.toll, "send", spool, f"mlflow:{server.url}"])
-        assert status == 0, err
-    assert out.decode() == f"{output['samples']} samples sent to run {store.run['run_id']}\n"
-    check_all_arrived(store, place.path("run.jsonl"))
-    assert store.run["status"] == "FINISHED" and store.run["tags"]["toll.exit_code"] == "0"
-    assert (store.run["run_id"], "toll/summary.json") in store.files
-    assert not spool.exists()
-
-
-def test_a_spool_where_nobody_named_one(here):
-    r = here.run(["true"], ["-o", "mlflow:http://127.0.0.1:9,wait=0s,grace=0s"])
-    (path,) = (here.directory / "state" / "toll").glob("mlflow-*.spool")
-    assert r.status == 0 and str(path) in r.summary["outputs"][0]["failure"]
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    r = here.run(["true"], ["-o", "mlflow:http://127.0.0.1:9,wait=0s,grace=0s,spool=none"])
-    assert r.status == 0 and r.summary["outputs"][0]["dropped"] == r.summary["outputs"][0]["samples"]
-    taken = here.path("taken")
-    taken.write_text("precious")
-    r = here.run(["true"], ["-o", f"mlflow:http://127.0.0.1:9,wait=0s,grace=0s,spool={taken}"])
-    assert r.status == 0 and taken.read_text() == "precious"
-    assert "cannot be kept" in r.summary["outputs"][0]["failure"]
-
-
-def some(trouble, count, path="log-batch"):
-    left = [count]
-
-    def answer(request):
-        if not request["path"].endswith(path):
-            return None
-        left[0] -= 1
-        return trouble if left[0] >= 0 else None
-    return answer
-
-
-@pytest.mark.parametrize("trouble", [
-    (429, b'{"error_code":"RESOURCE_EXHAUSTED"}', {"Retry-After": "0"}),
-    (500, b'{"error_code":"INTERNAL_ERROR"}', {}),
-    (500, mlflow_server.HTML, {}),
-    (502, b"<html>Bad Gateway</html>", {}),
-    "close", "taken",
-])
-def test_what_is_tried_again(here, trouble):
-    store = Store(some(trouble, 2))
-    with sinklib.Server(store) as server:
-        r = here.run(["sleep", "0.2"], ["-i", "50ms", "-o", to(server, ",grace=20s"), "-o",
-                                       here.path("run.jsonl")])
-        assert r.status == 0
-        check_all_arrived(store, here.path("run.jsonl"))
-    (output, *_) = r.summary["outputs"]
-    assert output["complete"] and output["retries"] >= 1, output
-
-
-def test_a_page_of_html_is_not_asked_for_forever(here):
-    store = Store(some((500, mlflow_server.HTML, {}), 1000))
-    with sinklib.Server(store) as server:
-        r = here.run(["true"], ["-o", to(server, ",grace=20s")])
-    asked = [q["body"] for q in server.requests if q["path"].endswith("log-batch")]
-    assert r.status == 0 and [asked.count(body) for body in dict.fromkeys(asked)] == \
-        [3] + [1] * (len(asked) - 3), "three times at first, then each once"
-    (output, *_) = r.summary["outputs"]
-    assert output["delivered"] == 0 and output["dropped"] == output["samples"]
-    assert "answered 500" in output["failure"] and not output["complete"]
-    assert store.run["status"] == "FINISHED", "the rest is done all the same"
-
-
-def test_no_second_run_when_the_answer_is_lost(here):
-    store = Store(some("taken", 1, "runs/create"))
-    with sinklib.Server(store) as server:
-        r = here.run(["true"], ["-o", to(server, ",grace=20s"), "-o", here.path("run.jsonl")])
-        assert r.status == 0 and r.summary["outputs"][0]["complete"]
-    assert any(p.endswith("runs/search") for _, p in store.seen)
-    check_all_arrived(store, here.path("run.jsonl"))
-
-
-def test_refused_for_good(here):
-    store = Store(some((400, b'{"error_code":"INVALID_PARAMETER_VALUE","message":"no"}', {}), 1000))
-    with sinklib.Server(store) as server:
-        r = here.run(["true"], ["-o", to(server)])
-    asked = [q["body"] for q in server.requests if q["path"].endswith("log-batch")]
-    assert r.status == 0 and len(set(asked)) == len(asked), "nothing twice"
-    (output, *_) = r.summary["outputs"]
-    assert output["dropped"] == output["samples"] and "answered 400" in output["failure"]
-
-
-def test_a_server_that_keeps_files_elsewhere(here):
-    store = Store(artifacts="s3://bucket")
-    with sinklib.Server(store) as server:
-        r = here.run(["true"], ["-o", to(server)])
-        (output, *_) = r.summary["outputs"]
-        assert r.status == 0 and output["delivered"] == output["samples"]
-        assert not output["complete"] and "s3" in output["failure"]
-        assert store.run["status"] == "FINISHED"
-        r = here.run(["true"], ["-o", to(server, ",artifact=no")])
-        assert r.summary["outputs"][0]["complete"]
-
-
-# ---- Who we are ------------------------------------------------------------------------------------
-
-def everything_written(here, *texts):
-    files = [p.read_bytes() for p in here.directory.rglob("*") if p.is_file()]
-    return b"".join([*files, *texts])
-
-
-def test_who_may_not_come_in_keeps_what_he_has(here, monkeypatch):
-    """401: it is not asked again and again, and can be sent with the right password."""
-    store, spool = Store(user="ann", password=SECRET), here.path("spool")
-    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ann")
-    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "wrong")
-    with sinklib.Server(store) as server:
-        r = here.run(["sleep", "0.3"], ["-i", "20ms", "-o", to(server, f",spool={spool}"),
-                                       "-o", here.path("run.jsonl")])
-        assert r.status == 0 and len(server.requests) <= 3
-        (output, *_) = r.summary["outputs"]
-        assert output["kept"] == output["samples"] and "answered 401" in output["failure"]
-        monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", SECRET)
-        status, out, err = here.call([here.toll, "send", spool])
-        assert status == 0, err
-    check_all_arrived(store, here.path("run.jsonl"))
-    assert SECRET.encode() not in everything_written(here, r.err, r.out, out, err)
-
-
-def test_a_host_that_it_does_not_go_by(here):
-    store = Store(hosts={"mlflow.example"})
-    with sinklib.Server(store) as server:
-        r = here.run(["true"], ["-o", to(server, f",spool={here.path('spool')}")])
-        assert r.status == 0 and "Invalid Host" in r.summary["outputs"][0]["failure"]
-        status, out, err = here.call([here.toll, "send", here.path("spool"),
-                                      to(server, ",header=Host: mlflow.example")])
-    assert status == 0 and store.run["status"] == "FINISHED", err
-
-
-@pytest.mark.parametrize("way", ["basic", "bearer", "url", "token_file"])
-def test_secrets_go_to_the_server_and_nowhere_else(here, way, monkeypatch):
-    store = Store(token=SECRET) if way in ("bearer", "token_file") else Store(user="ann",
-                                                                             password=SECRET)
-    secret_file = pathlib.Path(f"/tmp/toll-test-{os.getpid()}-token")
-    destination = ""
-    if way == "basic":
-        monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ann")
-        monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", SECRET)
-        monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "the name wins")
-    elif way == "bearer":
-        monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", SECRET)
-    elif way == "token_file":
-        secret_file.write_text(SECRET + "\n")
-        destination = f",token_file={secret_file}"
-    see = ("cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; "
-           "env | grep -v -e ^MLFLOW_TRACKING_PASSWORD -e ^MLFLOW_TRACKING_TOKEN; sleep 0.2")
-    try:
-        with sinklib.Server(store) as server:
-            url = server.url.replace("//", f"//ann:{SECRET}@") if way == "url" else server.url
-            if way == "url":  # what a user writes there, others can read: a variable is better
-                monkeypatch.setenv("MLFLOW_TRACKING_URI", url)
-                see = "env | grep -v ^MLFLOW_TRACKING_URI; true"
-            r = here.run(["sh", "-c", see],
-                         ["-v", "-o", f"mlflow:{'' if way == 'url' else url},every=100ms{destination}",
-                          "-o", here.path("run.jsonl"), "-o", here.path("run.csv")])
-            assert r.status == 0 and r.summary["outputs"][0]["complete"], r.err
-            store.user, store.token = "other", None
-            store.password = "x"
-            kept = here.run(["true"], ["-o", f"mlflow:{'' if way == 'url' else url},spool="
-                                       f"{here.path('spool')}{destination}"])
-        assert here.path("spool").exists()
-    finally:
-        secret_file.unlink(missing_ok=True)
-    written = everything_written(here, r.out, r.err, kept.err)
-    for form in (SECRET, base64.b64encode(f"ann:{SECRET}".encode()).decode()):
-        assert form.encode() not in written
-    assert store.corrupted == []
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("tls")
-    directory.chmod(0o755)
-    made = subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-         "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
-         "-keyout", "key.pem", "-out", "cert.pem"], cwd=directory, capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("no openssl to make a certificate")
-    return directory
-
-
-def test_tls_with_a_certificate_of_its_own(here, certificate, monkeypatch):
-    store = Store()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
-    ours = here.path("cert.pem")
-    ours.write_bytes((certificate / "cert.pem").read_bytes())
-    ours.chmod(0o644)
-    with sinklib.Server(store, context=context) as server:
-        r = here.run(["true"], ["-o", to(server, ",wait=30s,grace=0s,spool=none")])
-        assert r.status == 0 and "certificate" in r.err.decode().lower()
-        assert not store.runs
-        monkeypatch.setenv("MLFLOW_TRACKING_SERVER_CERT_PATH", str(ours))
-        r = here.run(["true"], ["-o", to(server)])
-        assert r.summary["outputs"][0]["complete"] and store.run["status"] == "FINISHED"
-        monkeypatch.delenv("MLFLOW_TRACKING_SERVER_CERT_PATH")
-        monkeypatch.setenv("MLFLOW_TRACKING_INSECURE_TLS", "true")
-        assert here.run(["true"], ["-o", to(server)]).summary["outputs"][0]["complete"]
-    assert len(store.runs) == 2
-
-
-# ---- Mistakes --------------------------------------------------------------------------------------
-
 @pytest.mark.parametrize("destination, uri, sentence", [
     ("mlflow:", None, "set MLFLOW_TRACKING_URI"),
     ("mlflow:", "file:///srv/mlruns", "MLFLOW_TRACKING_URI is none"),
@@ -598,6 +309,7 @@ def test_tls_with_a_certificate_of_its_own(here, certificate, monkeypatch):
     ("mlflow:http://h,every=soon", None, "takes a time"),
     ("mlflow:http://h,experimnt=x", None, "there are experiment, run,"),
     ("mlflow:http://h,parts=some", None, "combined|all"),
+    ("mlflow:http://h,spool_size=much", None, "takes a size"),
 ])
 def test_mistakes_are_told_before_anything_runs(here, destination, uri, sentence, monkeypatch):
     if uri:
@@ -606,27 +318,3 @@ def test_mistakes_are_told_before_anything_runs(here, destination, uri, sentence
                                   here.path("ran")])
     assert status == 125 and sentence in err.decode(), err
     assert not here.path("ran").exists()
-
-
-@pytest.mark.parametrize("words, sentence", [
-    ([], "a word is missing"),
-    (["nowhere"], "cannot open 'nowhere'"),
-    (["other"], "is not a spool of toll"),
-    (["-x"], "no option -x"),
-    (["a", "b", "c"], "'c' is too much"),
-])
-def test_send_says_what_is_wrong(here, words, sentence):
-    here.path("other").write_text("batch - 2\n{}\n")
-    status, out, err = here.call([here.toll, "send", *words], cwd=here.directory)
-    assert status == 125 and sentence in err.decode() and not out
-
-
-def test_a_spool_that_was_cut_short(here):
-    store, spool = Store(), here.path("spool")
-    here.run(["true"], ["-o", f"mlflow:http://127.0.0.1:9,wait=0s,grace=0s,spool={spool}"])
-    text = spool.read_bytes()
-    spool.write_bytes(text[:-20])
-    with sinklib.Server(store) as server:
-        status, out, err = here.call([here.toll, "send", spool, to(server)])
-    assert status == 0 and not spool.exists(), err
-    assert store.run["status"] == "RUNNING", "its last word is missing"

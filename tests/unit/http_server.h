@@ -19,7 +19,8 @@ struct http_server {
     pthread_t thread;
     atomic_bool stop;
     pthread_mutex_t lock;
-    const char *answer; /* whole; NULL: none, ever; "" closes at once */
+    const char *answer;       /* whole; NULL: none, ever; "" closes at once */
+    const char *const *first; /* answers before that one, each once; NULL behind the last */
     char request[65536];
     size_t length;
     unsigned requests;
@@ -68,7 +69,8 @@ static inline void *server_run(void *arg)
             memcpy(s->request, text, length + 1);
             s->length = length;
             s->requests++;
-            const char *answer = s->answer;
+            bool has_first = s->first && *s->first;
+            const char *answer = has_first ? *s->first++ : s->answer;
             pthread_mutex_unlock(&s->lock);
             if (!answer) {
                 while (!atomic_load(&s->stop) && server_wait(s, -1))

@@ -106,7 +106,9 @@ static void test_those_who_do_not_answer(void **state)
     assert_int_equal(http_send(h, &nowhere, &r), -EHOSTUNREACH);
     assert_non_null(strstr(r.why, "no.such.host.invalid"));
     nowhere.url = "file:///etc/passwd";
-    assert_true(http_send(h, &nowhere, &r) < 0);
+    assert_int_equal(http_send(h, &nowhere, &r), -EINVAL);
+    nowhere.url = "http://127.0.0.1/a b";
+    assert_int_equal(http_send(h, &nowhere, &r), -EINVAL);
     http_close(h);
 }
 

@@ -2,38 +2,11 @@
  * The sink, the client, the desk, what is asked early and what is sent later, against a server that
  * says the same to everything. What a real conversation looks like is in tests/live/test_mlflow.py.
  */
-#include "http_server.h"
-#include "sample.h"
+#include "mlflow_place.h"
 #include "sink/mlflow_client.h"
 #include "sink/mlflow_early.h"
 #include "sink/mlflow_send.h"
 #include "sink/mlflow_sink.h"
-
-#define ANSWER(status, length, body)                                                               \
-    "HTTP/1.1 " status "\r\nContent-Length: " length "\r\n\r\n" body
-
-static const char fine[] = ANSWER("200 OK", "81",
-                                  "{\"experiment_id\":\"4\",\"run_id\":\"ab-1\",\"artifact_uri\":"
-                                  "\"mlflow-artifacts:/4/ab-1/x\"}");
-
-static struct sink *open_or_skip(struct sample *s, const char *destination)
-{
-    struct sink *sink = NULL;
-    struct toll_error e = {0};
-    struct toll_output out = {.size = sizeof out, .destination = destination};
-    if (sink_open(&sink, &out, &s->selection, &e) == -EOPNOTSUPP)
-        skip();
-    assert_string_equal(e.message, "");
-    return sink;
-}
-
-static struct sink *open_at(struct sample *s, const struct http_server *server, const char *more)
-{
-    char destination[256];
-    snprintf(destination, sizeof destination, "mlflow:http://me:secret@127.0.0.1:%u/%s",
-             server->port, more);
-    return open_or_skip(s, destination);
-}
 
 static void test_a_run(void **state)
 {
@@ -43,7 +16,7 @@ static void test_a_run(void **state)
     sample_make(&s, "target_cpu_seconds");
     server_start(&server);
     server_answer(&server, fine);
-    struct sink *sink = open_at(&s, &server, ",experiment=x,grace=20s");
+    struct sink *sink = open_at(&s, &server, ",experiment=x,grace=20s,artifact=no");
     assert_null(strstr(sink->name, "secret"));
     sink->run = &s.run;
     const char *const *variables = sink->kind->environment(sink);
@@ -160,10 +133,7 @@ static void test_mistakes(void **state)
 
 int main(void)
 {
-    static const char *const variables[] = {"MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID",
-                                            "MLFLOW_EXPERIMENT_NAME", "MLFLOW_EXPERIMENT_ID"};
-    for (size_t i = 0; i < ARRAY_LEN(variables); i++)
-        unsetenv(variables[i]);
+    forget_variables();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_run),
         cmocka_unit_test(test_kept_and_sent_later),

@@ -18,7 +18,7 @@ static void add(struct mlflow_spool *s, size_t length)
     char *body = calloc(1, length + 1);
     memset(body, 'x', length);
     mlflow_ops_add(&op, MLFLOW_BATCH, "", body, length);
-    assert_int_equal(mlflow_spool_add(s, op.data, op.length, 1), 0);
+    assert_int_equal(mlflow_spool_add(s, op.data, op.length, false), 0);
     buf_done(&op);
     free(body);
 }
@@ -29,8 +29,10 @@ static void test_the_life_of_a_spool(void **state)
     struct mlflow_spool s, again;
     struct stat st;
     assert_non_null(mkdtemp(directory));
-    snprintf(path, sizeof path, "%s/a/b/spool", directory);
-    assert_int_equal(mlflow_spool_init(&s, path, "x"), 0);
+    setenv("XDG_STATE_HOME", directory, 1);
+    snprintf(path, sizeof path, "%s/toll/mlflow-x.spool", directory);
+    assert_int_equal(mlflow_spool_init(&s, NULL, "x", NULL), 0);
+    assert_string_equal(s.path, path);
     mlflow_ops_add(&s.head, MLFLOW_SPOOL, "mlflow", "", 0);
     assert_int_not_equal(stat(path, &st), 0); /* not before it is needed */
     assert_false(mlflow_spool_has_some(&s));
@@ -38,7 +40,6 @@ static void test_the_life_of_a_spool(void **state)
         add(&s, 10);
     add(&s, 3 << 20); /* larger than what is read at once */
     add(&s, 10);
-    assert_int_equal(s.samples, 5);
     assert_true(mlflow_spool_has_some(&s));
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
@@ -70,13 +71,10 @@ static void test_what_cannot_be(void **state)
     uint64_t at = 0;
     unsigned left = 100;
     char path[] = "/tmp/toll-unit-XXXXXX";
-    assert_int_equal(mlflow_spool_init(&s, "none", "x"), 0);
-    assert_int_equal(mlflow_spool_add(&s, "x", 1, 1), -ENOENT);
+    assert_int_equal(mlflow_spool_init(&s, "none", "x", NULL), 0);
+    assert_int_equal(mlflow_spool_add(&s, "x", 1, false), -ENOENT);
     mlflow_spool_done(&s);
     int fd = mkstemp(path);
-    assert_int_equal(mlflow_spool_init(&s, path, "x"), 0);
-    assert_int_equal(mlflow_spool_add(&s, "x", 1, 1), -EEXIST); /* somebody's file */
-    mlflow_spool_done(&s);
     assert_int_equal(write(fd, "batch - 5\nab", 12), 12);
     assert_int_equal(mlflow_spool_open(&s, path), 0);
     assert_int_equal(mlflow_spool_each(&s, &at, count_ops, &left), -EBADMSG);
@@ -89,20 +87,119 @@ static void test_what_cannot_be(void **state)
     assert_int_equal(mlflow_spool_open(&s, "/tmp"), -EISDIR);
 }
 
+/* Neither written to nor a reason to lose anything. */
+static void test_somebodys_file(void **state)
+{
+    struct mlflow_spool s, again;
+    struct stat st;
+    char directory[] = "/tmp/toll-unit-XXXXXX", path[64], next[64];
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/spool", directory);
+    snprintf(next, sizeof next, "%s/spool.2", directory);
+    assert_int_equal(symlink("/dev/null", path), 0);
+    assert_int_equal(mlflow_spool_init(&s, path, "x", NULL), 0);
+    assert_int_equal(mlflow_spool_init(&again, path, "x", NULL), 0);
+    assert_int_equal(mlflow_spool_add(&s, "x", 1, false), 0);
+    assert_int_equal(mlflow_spool_add(&again, "xy", 2, false), 0);
+    assert_string_equal(again.path, next);
+    assert_int_equal(stat(next, &st), 0);
+    assert_int_equal(st.st_size, 2);
+    mlflow_spool_remove(&s);
+    mlflow_spool_remove(&again);
+    mlflow_spool_done(&s);
+    mlflow_spool_done(&again);
+    unlink(path);
+    assert_int_equal(rmdir(directory), 0);
+}
+
+static void expect_refused(const char *file, const char *word)
+{
+    struct mlflow_spool s;
+    struct toll_error e = {0};
+    assert_int_equal(mlflow_spool_init(&s, file, "x", &e), -EINVAL);
+    assert_non_null(strstr(e.message, word));
+    mlflow_spool_done(&s);
+}
+
+/* Before anything runs, and nothing is made. */
+static void test_a_place_that_cannot_be(void **state)
+{
+    struct stat st;
+    char directory[] = "/tmp/toll-unit-XXXXXX", path[64];
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/typo/spool", directory);
+    expect_refused(path, "typo': No such file");
+    expect_refused(directory, "is a directory");
+    snprintf(path, sizeof path, "%s/typo/", directory);
+    expect_refused(path, "is a directory");
+    snprintf(path, sizeof path, "%s/typo", directory);
+    assert_int_not_equal(stat(path, &st), 0);
+    if (geteuid() != 0)
+        expect_refused("/x", "'/': ");
+    assert_int_equal(rmdir(directory), 0);
+}
+
+static void test_as_large_as_it_may_be(void **state)
+{
+    struct mlflow_spool s;
+    char path[] = "/tmp/toll-unit-XXXXXX";
+    close(mkstemp(path));
+    unlink(path);
+    assert_int_equal(mlflow_spool_init(&s, path, "x", NULL), 0);
+    s.most_bytes = 100;
+    char text[80] = {0};
+    assert_int_equal(mlflow_spool_add(&s, text, 80, false), 0);
+    assert_int_equal(mlflow_spool_add(&s, text, 20, false), 0);
+    assert_int_equal(mlflow_spool_add(&s, text, 1, false), -EFBIG);
+    assert_int_equal(s.length, 100);
+    assert_int_equal(mlflow_spool_add(&s, text, 40, true), 0); /* the end of a run */
+    assert_int_equal(s.length, 140);
+    mlflow_spool_remove(&s);
+    mlflow_spool_done(&s);
+}
+
+/* Where anybody can make a directory, one that somebody else can write to is none for us. */
+static void test_a_directory_that_is_not_ours(void **state)
+{
+    struct mlflow_spool s;
+    char home[] = "/tmp/toll-unit-XXXXXX", path[64];
+    assert_non_null(mkdtemp(home));
+    snprintf(path, sizeof path, "%s/toll", home);
+    setenv("XDG_STATE_HOME", home, 1);
+    assert_int_equal(mlflow_spool_init(&s, NULL, "x", NULL), 0);
+    assert_int_equal(symlink("/tmp", path), 0);
+    assert_int_equal(mlflow_spool_add(&s, "x", 1, true), -EPERM);
+    unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(chmod(path, 0777), 0);
+    assert_int_equal(mlflow_spool_add(&s, "x", 1, true), -EPERM);
+    assert_int_equal(chmod(path, 0700), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(path, 65534, 65534), 0);
+        assert_int_equal(mlflow_spool_add(&s, "x", 1, true), -EPERM);
+        assert_int_equal(chown(path, 0, 0), 0);
+    }
+    assert_int_equal(mlflow_spool_add(&s, "x", 1, true), 0);
+    mlflow_spool_remove(&s);
+    mlflow_spool_done(&s);
+    rmdir(path);
+    assert_int_equal(rmdir(home), 0);
+}
+
 static void test_where_it_is(void **state)
 {
     struct mlflow_spool s;
     setenv("XDG_STATE_HOME", "/state", 1);
-    mlflow_spool_init(&s, NULL, "ab");
+    mlflow_spool_init(&s, NULL, "ab", NULL);
     assert_string_equal(s.path, "/state/toll/mlflow-ab.spool");
     mlflow_spool_done(&s);
     unsetenv("XDG_STATE_HOME");
     setenv("HOME", "/home/me", 1);
-    mlflow_spool_init(&s, NULL, "ab");
+    mlflow_spool_init(&s, NULL, "ab", NULL);
     assert_string_equal(s.path, "/home/me/.local/state/toll/mlflow-ab.spool");
     mlflow_spool_done(&s);
     unsetenv("HOME");
-    mlflow_spool_init(&s, NULL, "ab");
+    mlflow_spool_init(&s, NULL, "ab", NULL);
     assert_int_equal(strncmp(s.path, "/tmp/toll-", 10), 0);
     mlflow_spool_done(&s);
 }
@@ -112,6 +209,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_life_of_a_spool),
         cmocka_unit_test(test_what_cannot_be),
+        cmocka_unit_test(test_somebodys_file),
+        cmocka_unit_test(test_a_place_that_cannot_be),
+        cmocka_unit_test(test_as_large_as_it_may_be),
+        cmocka_unit_test(test_a_directory_that_is_not_ours),
         cmocka_unit_test(test_where_it_is),
     };
     return RUN("mlflow_spool", tests);

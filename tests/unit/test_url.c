@@ -32,6 +32,17 @@ static void test_good(void **state)
     assert_memory_equal(u.query.at, "c=d", u.query.end - u.query.at);
 }
 
+static void test_parts(void **state)
+{
+    struct buf b = {0};
+    url_encode(&b, "a b/c%:\xc3\xa4?#&=~", 14, "");
+    assert_string_equal(b.data, "a%20b%2Fc%25%3A%C3%A4%3F%23%26%3D~");
+    buf_clear(&b);
+    url_encode(&b, "/a b%20/\0", 9, "/%");
+    assert_string_equal(b.data, "/a%20b%20/%00");
+    buf_done(&b);
+}
+
 static void test_bad(void **state)
 {
     static const char *const bad[] = {
@@ -71,6 +82,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_bad),
     };
     return RUN("url", tests);

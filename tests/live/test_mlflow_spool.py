@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""What -o mlflow: puts aside, and toll send."""
+import re
+import stat
+import time
+
+import pytest
+
+import sinklib
+from mlflowlib import Store, check_all_arrived, clean_environment, to  # noqa: F401
+
+
+@pytest.mark.parametrize("where", ["refused", "silent"])
+def test_away_from_the_beginning_to_the_end(place, where, monkeypatch):
+    """Kept for its owner alone, and sent later: once, however often it is tried."""
+    store, spool = Store(), place.path("kept.spool")
+    job = ["sh", "-c", "echo -$MLFLOW_RUN_ID; sleep 0.3"]
+    with sinklib.silent() as silent:
+        url = "http://127.0.0.1:%d" % (silent.getsockname()[1] if where == "silent" else 9)
+        alone = place.run(job, ["-i", "20ms"])
+        began = time.monotonic()
+        r = place.run(job, ["-i", "20ms", "-o", place.path("run.jsonl"), "-o",
+                            f"mlflow:{url},every=50ms,wait=300ms,grace=500ms,spool={spool}"])
+        took = time.monotonic() - began
+    assert r.status == 0 and r.out == b"-\n", "no run, nothing to tell"
+    assert "the command is not told MLFLOW_RUN_ID" in r.err.decode()
+    wall = r.summary["wall_seconds"]
+    assert wall < alone.summary["wall_seconds"] + 0.3, "the job is not held up"
+    ticks = [x.summary["self"]["ticks"]["total"] + x.summary["self"]["ticks_missed"]["total"]
+             for x in (alone, r)]
+    assert ticks[1] / wall == pytest.approx(ticks[0] / alone.summary["wall_seconds"], rel=0.25)
+    assert took - wall < 0.3 + 0.5 + 4, "what it may wait, and no more than a slow machine"
+    (output, *_) = r.summary["outputs"]
+    assert output["kept"] == output["samples"] > 5 and output["delivered"] == output["dropped"] == 0
+    assert f"kept in '{spool}' for 'toll send'" in output["failure"]
+    assert stat.S_IMODE(spool.stat().st_mode) == 0o600
+    text = spool.read_bytes()
+    with sinklib.Server(store) as server:
+        status, out, err = place.call([place.toll, "send", spool])
+        assert status == 125 and b"stays as it is" in err
+        assert spool.read_bytes() == text
+        status, out, err = place.call([place.toll, "send", spool, f"mlflow:{server.url}"])
+        assert status == 0, err
+    assert out.decode() == f"{output['samples']} samples sent to run {store.run['run_id']}\n"
+    check_all_arrived(store, place.path("run.jsonl"))
+    assert store.run["status"] == "FINISHED" and store.run["tags"]["toll.exit_code"] == "0"
+    assert (store.run["run_id"], "toll/summary.json") in store.files
+    assert not spool.exists()
+
+
+def test_a_spool_where_nobody_named_one(here):
+    r = here.run(["true"], ["-o", "mlflow:http://127.0.0.1:9,wait=0s,grace=0s"])
+    (path,) = (here.directory / "state" / "toll").glob("mlflow-*.spool")
+    assert r.status == 0 and str(path) in r.summary["outputs"][0]["failure"]
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    r = here.run(["true"], ["-o", "mlflow:http://127.0.0.1:9,wait=0s,grace=0s,spool=none"])
+    assert r.status == 0 and r.summary["outputs"][0]["dropped"] == r.summary["outputs"][0]["samples"]
+    taken = here.path("taken")
+    taken.write_text("precious")
+    r = here.run(["true"], ["-o", f"mlflow:http://127.0.0.1:9,wait=0s,grace=0s,spool={taken}"])
+    assert r.status == 0 and taken.read_text() == "precious"
+    assert f"kept in '{taken}.1' for" in r.summary["outputs"][0]["failure"]
+
+
+@pytest.mark.parametrize("words, sentence", [
+    ([], "a word is missing"),
+    (["nowhere"], "cannot open 'nowhere'"),
+    (["other"], "is not a spool of toll"),
+    (["-x"], "no option -x"),
+    (["a", "b", "c"], "'c' is too much"),
+])
+def test_send_says_what_is_wrong(here, words, sentence):
+    here.path("other").write_text("batch - 2\n{}\n")
+    status, out, err = here.call([here.toll, "send", *words], cwd=here.directory)
+    assert status == 125 and sentence in err.decode() and not out
+
+
+def test_a_spool_that_was_cut_short(here):
+    store, spool = Store(), here.path("spool")
+    here.run(["true"], ["-o", f"mlflow:http://127.0.0.1:9,wait=0s,grace=0s,spool={spool}"])
+    text = spool.read_bytes()
+    spool.write_bytes(text[:-20])
+    with sinklib.Server(store) as server:
+        status, out, err = here.call([here.toll, "send", spool, to(server)])
+    assert status == 0 and not spool.exists(), err
+    assert store.run["status"] == "FINISHED" and not store.files, "its last word is missing"
+
+
+@pytest.mark.parametrize("quiet", [["-q"], ["--summary", "none"], ["--summary-to", "s.txt"]])
+def test_what_is_put_aside_is_told_without_a_summary(here, quiet):
+    """With the sentence how to send it; nobody would find the file otherwise."""
+    spool = here.path("spool")
+    status, _, err = here.call([here.toll, "run", *quiet, "-o",
+                                f"mlflow:http://u:p@127.0.0.1:9,wait=0s,grace=0s,spool={spool}",
+                                "--", "true"])
+    (line,) = [x for x in err.decode().splitlines() if "the job goes on" not in x]
+    assert status == 0 and re.match(r"toll: mlflow http://127.0.0.1:9: (\d+) of \1 samples are put "
+                                    rf"aside: kept in '{spool}' for 'toll send'", line), err
+
+
+def test_a_spool_has_a_limit(here):
+    """What does not fit is lost, and counted; the end of the run is there all the same."""
+    store, spool = Store(), here.path("spool")
+    r = here.run(["sleep", "0.6"], ["-i", "5ms", "-o", "mlflow:http://127.0.0.1:9,every=50ms,wait=0s,"
+                                    f"grace=50ms,queue=64KiB,spool_size=100KiB,spool={spool}"])
+    (output, *_) = r.summary["outputs"]
+    assert r.status == 0 and output["kept"] and output["dropped"] and not output["complete"]
+    assert output["kept"] + output["dropped"] == output["samples"]
+    assert spool.stat().st_size < 100 * 1024 + 500000, "one batch more, with the end in it"
+    with sinklib.Server(store) as server:
+        status, out, err = here.call([here.toll, "send", spool, to(server)])
+    assert status == 0, err
+    assert out.decode().startswith(f"{output['kept']} sample")
+    assert store.run["status"] == "FINISHED" and store.run["tags"]["toll.exit_code"] == "0"
+    assert len(store.metrics()["system/target_wall_seconds"]) == output["kept"]
+
+
+def test_where_a_spool_cannot_be(here):
+    status, _, err = here.call([here.toll, "run", "-o", "mlflow:http://127.0.0.1:9,spool=typo/x.spool",
+                                "--", "touch", "ran"])
+    assert status == 125 and b"takes a file that can be made: 'typo': No such file" in err
+    assert not here.path("ran").exists() and not here.path("typo").exists()
+
+
+def test_send_from_within_another_run(here, monkeypatch):
+    """MLFLOW_RUN_ID is of the job around, not of what is sent; run_id= is said on purpose, and such a
+    run is not ended."""
+    store, spool = Store(), here.path("spool")
+    for _ in range(2):
+        here.run(["true"], ["-o", f"mlflow:http://127.0.0.1:9,wait=0s,grace=0s,spool={spool}"])
+    store.create_run({"experiment_id": "0", "start_time": 1})
+    around = store.run
+    monkeypatch.setenv("MLFLOW_RUN_ID", around["run_id"])
+    with sinklib.Server(store) as server:
+        status, out, err = here.call([here.toll, "send", spool, to(server, ",experiment=x")])
+        assert status == 0, err
+        assert not around["metrics"] and len(store.runs) == 2
+        made = store.runs["%032x" % 2]
+        assert made["experiment_id"] == "1" and made["status"] == "FINISHED"
+        status, out, err = here.call([here.toll, "send", f"{spool}.1",
+                                      to(server, f",run_id={around['run_id']}")])
+    assert status == 0 and len(store.runs) == 2, err
+    assert out.decode().endswith(f"sent to run {around['run_id']}\n")
+    assert around["metrics"] and around["status"] == "RUNNING"
+
+
+def test_a_run_that_is_not_there(here, monkeypatch):
+    """Nobody can log into it: it is kept, and goes into the one that was meant."""
+    store, spool = Store(), here.path("spool")
+    monkeypatch.setenv("MLFLOW_RUN_ID", "0123456789abcdef")
+    with sinklib.Server(store) as server:
+        r = here.run(["true"], ["-o", to(server, f",spool={spool}"), "-o", here.path("run.jsonl")])
+        (output, *_) = r.summary["outputs"]
+        assert r.status == 0 and output["kept"] == output["samples"]
+        assert "answered 404" in output["failure"]
+        store.create_run({"experiment_id": "0", "start_time": 1})
+        status, _, err = here.call([here.toll, "send", spool,
+                                    to(server, f",run_id={store.run['run_id']}")])
+        assert status == 0, err
+        check_all_arrived(store, here.path("run.jsonl"))
+        store.run["stage"] = "deleted"
+        monkeypatch.setenv("MLFLOW_RUN_ID", store.run["run_id"])
+        r = here.run(["true"], ["-o", to(server)])
+    assert r.status == 0 and "must be in the 'active' state" in r.summary["outputs"][0]["failure"]
