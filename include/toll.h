@@ -268,7 +268,7 @@ struct toll_dialect_column {
     const char *name;
     const char *label; /* in a text, or "" */
     const char *terms; /* our figures, with signs between; @… is a fact, =… an option */
-    const char *take;  /* value, delta, rate, total, max or mean */
+    const char *take;  /* value, delta, rate, total, max, mean or share */
     const char *type;  /* integer, float or text */
     double factor;     /* from our unit to theirs, before options */
     unsigned decimals; /* at most so many; 0: all that the number has */

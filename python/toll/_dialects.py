@@ -38,7 +38,7 @@ class DialectColumn(NamedTuple):
     terms: str
     """figures, with signs between; @… is a fact, =… an option"""
     take: str
-    """value, delta, rate, total, max or mean"""
+    """value, delta, rate, total, max, mean or share"""
     type: str
     """integer, float or text"""
     factor: float

@@ -15,6 +15,7 @@ enum dialect_take {
     TAKE_TOTAL, /* … since the start */
     TAKE_MAX,   /* of a summary */
     TAKE_MEAN,  /* of a summary; of a counter: what it grew by in a second */
+    TAKE_SHARE, /* of a counter: the share it has of what those of `per` grew by */
 };
 
 enum dialect_type { DIALECT_INTEGER, DIALECT_FLOAT, DIALECT_TEXT };
@@ -27,6 +28,8 @@ enum {
     WITH_PREFIX = 1 << 3,    /* the name has what the option "prefix" says in front */
     OMIT_ZERO = 1 << 4,      /* of a document: left out when it is 0 or unknown */
     FIXED_DECIMALS = 1 << 5, /* of a float: with all its decimals, 9.50 */
+    ENDED_IS_ZERO = 1 << 6,  /* 0 of processes that have ended */
+    NEEDED = 1 << 7, /* a row without it is none; of processes that live it may be missing */
 };
 
 /* The terms are figures by the names they have as columns, with signs between, for one sum:
@@ -71,7 +74,9 @@ struct dialect_table {
     bool averages;         /* a row is made of so many samples as the option "samples" says */
     bool keeps_time;       /* samples that are taken for the sake of a mark are no rows */
     bool skips_start;      /* the first sample, when it comes at once, is no row of its own */
-    bool skips_first;      /* … whenever it comes; nor is the last one, when it comes at once */
+    bool skips_first;      /* … whenever it comes */
+    bool skips_end;        /* the last sample, when it comes at once, is no row of its own */
+    bool keeps_ended;      /* the row of the end has what processes had when last looked at */
     bool is_log;           /* of marks, not of samples: phases and events as they end */
     bool no_heading;       /* of a csv */
     const char *heading;   /* of a csv, instead of the names of its columns */

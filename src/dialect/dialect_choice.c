@@ -158,13 +158,14 @@ const struct dialect_table *dialect_choice_table(const struct dialect_choice *c,
     return NULL;
 }
 
-void dialect_choice_take_file(struct dialect_choice *c, const char *path)
+bool dialect_choice_take_file(struct dialect_choice *c, const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < c->dialect->table_count; i++)
         if (c->dialect->tables[i].file && strcmp(c->dialect->tables[i].file, name) == 0)
             c->file = c->dialect->tables[i].file;
+    return c->file;
 }
 
 int dialect_choice_check_format(const struct dialect_choice *c, const char *format,

@@ -31,8 +31,8 @@ const char *dialect_choice_value(const struct dialect_choice *c, const char *nam
 const struct dialect_table *dialect_choice_table(const struct dialect_choice *c, const char *format,
                                                  enum dialect_subject subject);
 
-/* The path is that of one of the dialect's files, if its name is. */
-void dialect_choice_take_file(struct dialect_choice *c, const char *path);
+/* The path is that of one of the dialect's files, if its name is; whether it is. */
+bool dialect_choice_take_file(struct dialect_choice *c, const char *path);
 
 /* -EINVAL and a sentence with those it has, when the dialect has no table for the format. */
 int dialect_choice_check_format(const struct dialect_choice *c, const char *format,

@@ -102,9 +102,9 @@ static enum space_kind frame_space(const void *of, size_t thing)
 
 struct dialect_source frame_view_source(const struct frame_view *view)
 {
-    return (struct dialect_source){view,        frame_figure,         frame_count,
-                                   frame_fact,  frame_name,           frame_own,
-                                   frame_space, view->frame->between, true};
+    return (struct dialect_source){view,       frame_figure, frame_count, frame_fact,
+                                   frame_name, frame_own,    frame_space, view->frame->between,
+                                   true,       false};
 }
 
 /* ---- A summary ------------------------------------------------------------------------------- */
@@ -151,6 +151,7 @@ static double summary_figure(const void *of, const struct dialect_place *place,
     switch (take) {
     case TAKE_MAX: return s->count ? s->max : (double)NAN;
     case TAKE_MEAN:
+    case TAKE_SHARE:
     case TAKE_RATE: return series_mean(s, m);
     default: return metric_number(m, s->last);
     }
@@ -206,7 +207,7 @@ static enum space_kind summary_space(const void *of, size_t thing)
 
 struct dialect_source summary_view_source(const struct summary *summary)
 {
-    return (struct dialect_source){summary,       summary_figure, summary_count,
-                                   summary_fact,  summary_name,   summary_own,
-                                   summary_space, false,          false};
+    return (struct dialect_source){
+        summary,     summary_figure, summary_count, summary_fact, summary_name,
+        summary_own, summary_space,  false,         false,        true};
 }

@@ -7,10 +7,11 @@
 #include "base/util.h"
 
 #define MEGABYTES 1e-6
+#define ALL       "system_cpu_seconds + system_cpu_idle_seconds + system_cpu_iowait_seconds"
 
 /* clang-format off */
 static const struct dialect_column columns[] = {
-    {"cpu_utilization_percentage",    "system_cpu_seconds",            TAKE_RATE,  .type = DIALECT_FLOAT, 100,       1, NOT_AT_FIRST, .per = "system_cpus_online"},
+    {"cpu_utilization_percentage",    "system_cpu_seconds",            TAKE_SHARE, .type = DIALECT_FLOAT, 100,       1, NOT_AT_FIRST, .per = ALL},
     {"system_memory_usage_megabytes", "system_memory_used_bytes",      TAKE_VALUE, .type = DIALECT_FLOAT, MEGABYTES, 1},
     {"system_memory_usage_percentage", "system_memory_total_bytes - system_memory_available_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, 100, 1, .per = "system_memory_total_bytes"},
     {"network_receive_megabytes",     "system_network_received_bytes", TAKE_TOTAL, .type = DIALECT_FLOAT, MEGABYTES, 1},

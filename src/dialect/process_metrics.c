@@ -29,6 +29,7 @@ static const struct dialect_table tables[] = {
      .subject = SUBJECT_TARGET,
      .averages = true,
      .keeps_time = true,
+     .keeps_ended = true,
      .columns = columns,
      .count = ARRAY_LEN(columns)},
     {.format = "mlflow", /* which has the time and the step of each metric anyway */

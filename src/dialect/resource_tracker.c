@@ -34,7 +34,7 @@ static const struct dialect_column process_v1[] = {
     {"utime",        "target_cpu_user_seconds",              TAKE_DELTA, .type = DIALECT_INTEGER, TICKS_PER_SECOND},
     {"stime",        "target_cpu_system_seconds",            TAKE_DELTA, .type = DIALECT_INTEGER, TICKS_PER_SECOND},
     {"cpu_usage",    "target_cpu_seconds",                   TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},
-    {"pss",          "target_memory_pss_bytes",              TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
+    {"pss",          "target_memory_pss_bytes",              TAKE_VALUE, .type = DIALECT_INTEGER, KIB, 0, NEEDED},
     {"read_bytes",   "target_storage_read_bytes",            TAKE_DELTA, .type = DIALECT_INTEGER},
     {"write_bytes",  "target_storage_written_bytes",         TAKE_DELTA, .type = DIALECT_INTEGER},
     {"gpu_usage",    "target_gpu_utilization_ratio",         TAKE_VALUE, .type = DIALECT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO},
@@ -72,7 +72,7 @@ static const struct dialect_column system_v1[] = {
     {prefix "utime",            "target_cpu_user_seconds",           TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                 \
     {prefix "stime",            "target_cpu_system_seconds",         TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                 \
     {prefix "cpu_usage",        "target_cpu_seconds",                TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},                 \
-    {prefix "memory_mib",       "target_memory_pss_bytes",           TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
+    {prefix "memory_mib",       "target_memory_pss_bytes",           TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4, NEEDED},                    \
     {prefix "disk_read_bytes",  "target_storage_read_bytes",         TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
     {prefix "disk_write_bytes", "target_storage_written_bytes",      TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
     {prefix "gpu_usage",        "target_gpu_utilization_ratio",      TAKE_VALUE, .type = DIALECT_FLOAT,   1,   4, ABSENT_IS_ZERO | BARE_ZERO},\
@@ -112,8 +112,8 @@ static const struct dialect_column combined[] = {TIME_V2, SYSTEM_V2("system_"), 
 #define TABLE(variant_, subject_, columns_)                                                        \
     {                                                                                              \
         .format = "csv", .variant = (variant_), .subject = (subject_), .quotes_text = true,        \
-        .each = EACH_TARGET, .keeps_time = true, .skips_start = true, .newline = "\r\n",           \
-        .columns = (columns_), .count = ARRAY_LEN(columns_),                                       \
+        .each = EACH_TARGET, .keeps_time = true, .skips_start = true, .keeps_ended = true,         \
+        .newline = "\r\n", .columns = (columns_), .count = ARRAY_LEN(columns_),                    \
     }
 
 static const struct dialect_table tables[] = {

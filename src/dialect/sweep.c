@@ -9,15 +9,15 @@
 #define MIB     (1.0 / 1048576)
 #define MHZ     1e-6
 #define PERCENT 100
-#define CPUS    "system_cpus_online"
+#define ALL     "system_cpu_seconds + system_cpu_idle_seconds + system_cpu_iowait_seconds"
 #define USER    "system_cpu_user_seconds + system_cpu_nice_seconds"
 #define IDLE    "system_cpu_idle_seconds"
 
 /* clang-format off */
 static const struct dialect_column cpu[] = {
     {"timestamp", "@utc", TAKE_VALUE, .type = DIALECT_TEXT},
-    {"usr_pct",   USER,   TAKE_RATE,  .type = DIALECT_FLOAT, .factor = PERCENT, .decimals = 1, .per = CPUS},
-    {"idle_pct",  IDLE,   TAKE_RATE,  .type = DIALECT_FLOAT, .factor = PERCENT, .decimals = 1, .per = CPUS},
+    {"usr_pct",   USER,   TAKE_SHARE, .type = DIALECT_FLOAT, .factor = PERCENT, .decimals = 1, .flags = NEEDED, .per = ALL},
+    {"idle_pct",  IDLE,   TAKE_SHARE, .type = DIALECT_FLOAT, .factor = PERCENT, .decimals = 1, .flags = NEEDED, .per = ALL},
 };
 
 /* As nvidia-smi --query-gpu=… --format=csv,nounits,noheader has them. */
@@ -52,8 +52,8 @@ static const struct dialect_column summary[] = {
     {"gpu_util_max_pct",  "gpu.*.utilization_ratio^",       TAKE_MAX,  .type = DIALECT_FLOAT, .factor = PERCENT, .flags = ABSENT_IS_ZERO},
     {"power_watts_mean",  "gpu.*.power_watts",              TAKE_MEAN, .type = DIALECT_FLOAT, .flags = ABSENT_IS_ZERO, .per = "gpu.*"},
     {"power_watts_max",   "gpu.*.power_watts^",             TAKE_MAX,  .type = DIALECT_FLOAT, .flags = ABSENT_IS_ZERO},
-    {"cpu_usr_mean_pct",  USER,                             TAKE_MEAN, .type = DIALECT_FLOAT, .factor = PERCENT, .per = CPUS},
-    {"cpu_idle_mean_pct", IDLE,                             TAKE_MEAN, .type = DIALECT_FLOAT, .factor = PERCENT, .per = CPUS},
+    {"cpu_usr_mean_pct",  USER,                             TAKE_SHARE, .type = DIALECT_FLOAT, .factor = PERCENT, .per = ALL},
+    {"cpu_idle_mean_pct", IDLE,                             TAKE_SHARE, .type = DIALECT_FLOAT, .factor = PERCENT, .per = ALL},
     {"jax_peak_bytes_mb", "~jax_peak_bytes_mb",             TAKE_MAX,  .type = DIALECT_FLOAT, .flags = OMIT_ZERO},
     {"mem_util_mean_pct", "gpu.*.memory_controller_ratio",  TAKE_MEAN, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = OMIT_ZERO, .per = "gpu.*"},
     {"mem_util_max_pct",  "gpu.*.memory_controller_ratio^", TAKE_MAX,  .type = DIALECT_FLOAT, .factor = PERCENT, .flags = OMIT_ZERO},
@@ -65,12 +65,14 @@ static const struct dialect_table tables[] = {
      .file = "cpu_metrics.csv",
      .keeps_time = true,
      .skips_first = true,
+     .skips_end = true,
      .columns = cpu,
      .count = ARRAY_LEN(cpu)},
     {.format = "csv",
      .file = "hw_metrics.csv",
      .each = EACH_GPU,
      .keeps_time = true,
+     .skips_end = true,
      .no_heading = true,
      .separator = ", ",
      .unknown = "[N/A]",
@@ -80,6 +82,7 @@ static const struct dialect_table tables[] = {
      .file = "hw_dmon.csv",
      .each = EACH_GPU,
      .keeps_time = true,
+     .skips_end = true,
      .heading = "# gpu\tsm\tmem\tfb\n# Idx\t%\t%\tMB\n",
      .separator = "\t",
      .unknown = "-",

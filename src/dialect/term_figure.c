@@ -85,6 +85,12 @@ double terms_figure(const struct row_of *r, const struct terms *terms, enum dial
     return sum;
 }
 
+double row_living(const struct row_of *r, enum part part)
+{
+    struct term living = {.kind = ENTITY_TARGET, .part = part, .id = process_processes_count};
+    return ask(r, &living, 0, TAKE_VALUE);
+}
+
 bool terms_may_hold(const struct row_of *r, const struct terms *terms, double age)
 {
     for (size_t i = 0; i < terms->count; i++) {
@@ -95,8 +101,7 @@ bool terms_may_hold(const struct row_of *r, const struct terms *terms, double ag
             return false;
         if (t->kind != ENTITY_TARGET)
             continue;
-        struct term live = {.kind = ENTITY_TARGET, .part = t->part, .id = process_processes_count};
-        if (metric_of(t->id)->cost == COST_CHEAP || !(ask(r, &live, 0, TAKE_VALUE) > 0))
+        if (metric_of(t->id)->cost == COST_CHEAP || !(row_living(r, t->part) > 0))
             return false;
     }
     return true;

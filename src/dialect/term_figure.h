@@ -10,7 +10,11 @@ struct row_of {
     size_t target; /* as in a place */
     size_t thing;
     enum dialect_each each;
+    bool has_ended; /* the processes of the target */
 };
+
+/* How many processes of the target live, NAN when it is not known. */
+double row_living(const struct row_of *r, enum part part);
 
 /* A sum that leaves something out is none: one term that is not known makes it unknown. step: rows
  * that were before. */

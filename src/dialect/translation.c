@@ -1,49 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "dialect/cell_figure.h"
 #include "dialect/cell_text.h"
 
-#include "dialect/python_number.h"
-
 #include <math.h>
-#include <string.h>
-
-/* Shorter than that nothing can be said of a CPU: the kernel counts in hundredths of a second. */
-#define SHORT_SECONDS 0.1
-
-struct translation_row {
-    double *before;  /* owned: counters at the row before, in the dialect's unit */
-    double *held;    /* owned: gauges as they were last known */
-    double *means;   /* owned: of the samples so far, where a row is made of several … */
-    double *weights; /* … and for how long they stood */
-    double *since;   /* owned: when counters were as in before … */
-    double *held_at; /* … and gauges as in held */
-    bool is_based;   /* what counters had before the first row is known */
-    bool has_begun;
-};
 
 /* ---- Opening --------------------------------------------------------------------------------- */
-
-/* An option by its name, or -1. */
-static int find_option(const struct translation *t, const char *name)
-{
-    return name ? dialect_option_number(t->choice->dialect, name, strlen(name)) : -1;
-}
-
-/* The option whose number a column is, or is divided by. */
-static const char *numbered_option(const struct translation *t, const struct dialect_column *c)
-{
-    const char *name = c->terms[0] == '=' && c->type != DIALECT_TEXT ? c->terms + 1 : c->per;
-    return find_option(t, name) < 0 ? NULL : name;
-}
-
-/* What stands for the number of that option, or what is no option's. */
-static const char *divisor_terms(const struct translation *t, const struct dialect_column *c)
-{
-    const char *name = numbered_option(t, c);
-    if (!name)
-        return c->per;
-    int i = find_option(t, name);
-    return isnan(t->choice->options[i].number) ? t->choice->dialect->options[i].otherwise : NULL;
-}
 
 int translation_open(struct translation *t, const struct dialect_choice *choice,
                      const struct dialect_table *table)
@@ -56,7 +17,7 @@ int translation_open(struct translation *t, const struct dialect_choice *choice,
         return -ENOMEM;
     for (size_t i = 0; i < table->count; i++) {
         const struct dialect_column *c = &table->columns[i];
-        const char *divisor = divisor_terms(t, c);
+        const char *divisor = cell_divisor(choice, c);
         terms_parse(&t->terms[i], c->terms);
         if (divisor)
             terms_parse(&t->divisors[i], divisor);
@@ -95,165 +56,71 @@ static int make_room(struct translation *t, size_t rows)
         t->texts = texts;
     if (!more || !cells || !texts)
         return -ENOMEM;
-    for (; t->row_count < rows; t->row_count++) {
-        struct translation_row *r = &t->rows[t->row_count];
-        double *block = calloc(6 * columns, sizeof *block);
-        if (!block)
+    for (; t->row_count < rows; t->row_count++)
+        if (translation_row_init(&t->rows[t->row_count], columns) < 0)
             return -ENOMEM;
-        *r = (struct translation_row){.before = block,
-                                      .held = block + columns,
-                                      .means = block + 2 * columns,
-                                      .weights = block + 3 * columns,
-                                      .since = block + 4 * columns,
-                                      .held_at = block + 5 * columns};
-        for (size_t i = 0; i < columns; i++)
-            r->held[i] = (double)NAN;
-    }
     return 0;
-}
-
-/* ---- Figures --------------------------------------------------------------------------------- */
-
-static double scale_of(const struct translation *t, const struct dialect_column *c)
-{
-    int i = find_option(t, c->scale);
-    return i < 0 ? 1 : t->choice->options[i].factor;
-}
-
-/* The number of an option, or what stands for it; NAN when there is none. */
-static double divisor_of(const struct translation *t, const struct row_of *r, size_t column)
-{
-    const char *name = numbered_option(t, &t->table->columns[column]);
-    double number = name ? t->choice->options[find_option(t, name)].number : (double)NAN;
-    const struct terms *terms = &t->divisors[column];
-    return isnan(number) && terms->count ? terms_figure(r, terms, TAKE_VALUE, t->step) : number;
-}
-
-static double divide(const struct translation *t, const struct row_of *r, size_t column,
-                     double value)
-{
-    const char *name = numbered_option(t, &t->table->columns[column]);
-    if (!t->table->columns[column].per)
-        return value;
-    if (name && !t->divisors[column].count &&
-        isnan(t->choice->options[find_option(t, name)].number))
-        return value;                                             /* it was not asked for */
-    return value == 0 ? value : value / divisor_of(t, r, column); /* none of no GPUs is none */
-}
-
-static bool is_averaged(const struct translation *t, const struct dialect_column *c)
-{
-    return t->table->averages && c->take == TAKE_VALUE && c->type != DIALECT_TEXT &&
-           c->terms[0] != '@';
-}
-
-static double elapsed_at(const struct row_of *r)
-{
-    return r->source->fact(r->source->of, FACT_ELAPSED, 0);
-}
-
-/* What is read seldom stands until it is read again, unless what is always read says that not even
- * half of it is there: a process that has ended since takes its memory along. */
-static double hold(const struct translation *t, const struct row_of *r, size_t column,
-                   struct translation_row *state, double value)
-{
-    if (isnan(value) &&
-        terms_may_hold(r, &t->terms[column], elapsed_at(r) - state->held_at[column])) {
-        const struct terms *bound = &t->otherwise[column];
-        double most = bound->count ? terms_figure(r, bound, TAKE_VALUE, t->step) : (double)NAN;
-        return state->held[column] > 2 * most ? most : state->held[column];
-    }
-    state->held[column] = value;
-    state->held_at[column] = elapsed_at(r);
-    return value;
-}
-
-/* The figure of a sample, before it becomes a cell. */
-static double look(const struct translation *t, const struct row_of *r, size_t column,
-                   struct translation_row *state)
-{
-    const struct dialect_column *c = &t->table->columns[column];
-    double value = t->terms[column].items[0].of == TERM_OPTION
-                       ? divisor_of(t, r, column)
-                       : terms_figure(r, &t->terms[column], c->take, t->step);
-    if (c->take == TAKE_VALUE && r->each != EACH_GPU)
-        value = hold(t, r, column, state, value);
-    if (isnan(value) && c->otherwise)
-        value = terms_figure(r, &t->otherwise[column], c->take, t->step);
-    if (isnan(value) && (c->flags & ABSENT_IS_ZERO) && !t->has_gpus)
-        value = 0;
-    value *= c->factor != 0 ? c->factor : 1;
-    value *= scale_of(t, c);
-    return divide(t, r, column, value);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Of whole numbers the sum is kept, not each step: what is rounded off once comes with the next
- * row. */
-static double counted(const struct dialect_column *c, double value)
-{
-    return c->type == DIALECT_INTEGER && fabs(value) < 0x1p62 ? (double)(int64_t)(value + 1e-6)
-                                                              : value;
-}
-
-/* What it grew by since it was last known, or that in a second. */
-static double grown(const struct dialect_column *c, struct translation_row *state, size_t column,
-                    double value, double elapsed)
-{
-    double now = counted(c, value);
-    double growth = now - state->before[column];
-    double seconds = elapsed - state->since[column];
-    if (isnan(now))
-        return now;
-    state->before[column] = now;
-    state->since[column] = elapsed;
-    if (c->take == TAKE_DELTA)
-        return growth;
-    return seconds > 0 ? growth / seconds : (double)NAN;
-}
-
-/* What was used is known exactly at the end alone: within milliseconds it would be more than there
- * is. NAN when it is not known how much that is. */
-static double most_of_cpus(const struct row_of *r, const struct dialect_column *c)
-{
-    return r->source->fact(r->source->of, FACT_CPUS, 0) * (c->factor != 0 ? c->factor : 1);
-}
-
-static struct dialect_cell make_cell(struct translation *t, const struct row_of *r, size_t column,
-                                     struct translation_row *state, char room[64])
-{
-    const struct dialect_column *c = &t->table->columns[column];
-    struct dialect_cell cell = {.number = (double)NAN};
-    if (c->type == DIALECT_TEXT) {
-        cell.text = cell_text(t, r, column, room);
-        return cell;
-    }
-    double value = look(t, r, column, state);
-    if (is_averaged(t, c))
-        value = state->weights[column] > 0 ? state->means[column] : (double)NAN;
-    if (c->take == TAKE_DELTA || c->take == TAKE_RATE)
-        value = grown(c, state, column, value, elapsed_at(r));
-    if (c->take == TAKE_RATE && t->is_cut && value > most_of_cpus(r, c))
-        value = (double)NAN;
-    if ((c->flags & NOT_AT_FIRST) && !state->has_begun)
-        value = (double)NAN;
-    unsigned decimals = c->decimals ? c->decimals : t->table->decimals;
-    if (decimals && c->type == DIALECT_FLOAT && isfinite(value))
-        value = python_round(value, decimals);
-    cell.number = value == 0 ? 0 : value; /* never -0 */
-    return cell;
-}
-
+/* The next row that is ready: of the thing with this number. */
 static void make_row(struct translation *t, const struct row_of *r, size_t number)
 {
     struct translation_row *state = &t->rows[number];
-    size_t at = number * t->table->count;
+    size_t at = t->ready++ * t->table->count;
     for (size_t i = 0; i < t->table->count; i++) {
-        t->cells[at + i] = make_cell(t, r, i, state, t->texts[at + i]);
+        bool is_text = t->table->columns[i].type == DIALECT_TEXT;
+        t->cells[at + i] = (struct dialect_cell){
+            .number = is_text ? (double)NAN : cell_figure(t, r, i, state),
+            .text = is_text ? cell_text(t, r, i, t->texts[at + i]) : NULL,
+        };
         state->means[i] = state->weights[i] = 0;
     }
+}
+
+/* What can be read of processes that live may be denied; it is missing only when they have ended
+ * before anything of them was known. */
+static bool lacks_anything(const struct translation *t, const struct row_of *r, bool has_begun)
+{
+    bool is_too_late = r->has_ended && !has_begun && r->source->is_paced;
+    for (size_t i = 0; i < t->table->count; i++)
+        if ((t->table->columns[i].flags & NEEDED) &&
+            isnan(translation_cell(t, t->ready - 1, i)->number) &&
+            (is_too_late || !terms_have(&t->terms[i], ENTITY_TARGET)))
+            return true;
+    return false;
+}
+
+static bool has_grown(const struct translation *t)
+{
+    for (size_t i = 0; i < t->table->count; i++) {
+        enum dialect_take take = t->table->columns[i].take;
+        if ((take == TAKE_DELTA || take == TAKE_RATE) &&
+            translation_cell(t, t->ready - 1, i)->number > 0 &&
+            terms_have(&t->terms[i], ENTITY_TARGET))
+            return true;
+    }
+    return false;
+}
+
+/* Processes that have ended have one row more, that of their end, and further ones only for what
+ * becomes known later. */
+static bool says_nothing(const struct translation *t, const struct row_of *r,
+                         const struct translation_row *state)
+{
+    return t->table->subject == SUBJECT_TARGET && r->source->is_paced && r->has_ended &&
+           state->end_is_told && !has_grown(t);
+}
+
+static void tell_row(struct translation *t, const struct row_of *r, size_t number)
+{
+    struct translation_row *state = &t->rows[number];
+    make_row(t, r, number);
+    if (says_nothing(t, r, state) || lacks_anything(t, r, state->has_begun))
+        t->ready--;
     state->has_begun = true;
+    state->end_is_told = r->has_ended;
 }
 
 /* What is read seldom may be in this one. */
@@ -261,7 +128,7 @@ static void see_sample(const struct translation *t, const struct row_of *r, size
 {
     for (size_t i = 0; i < t->table->count; i++)
         if (t->table->columns[i].take == TAKE_VALUE && t->table->columns[i].type != DIALECT_TEXT)
-            look(t, r, i, &t->rows[number]);
+            cell_look(t, r, i, &t->rows[number]);
 }
 
 static void add_sample(const struct translation *t, const struct row_of *r, size_t number)
@@ -269,8 +136,8 @@ static void add_sample(const struct translation *t, const struct row_of *r, size
     struct translation_row *state = &t->rows[number];
     double weight = r->source->fact(r->source->of, FACT_INTERVAL, 0);
     for (size_t i = 0; i < t->table->count; i++) {
-        const struct dialect_column *c = &t->table->columns[i];
-        double value = is_averaged(t, c) ? look(t, r, i, state) : (double)NAN;
+        bool is_averaged = cell_is_averaged(t, &t->table->columns[i]);
+        double value = is_averaged ? cell_look(t, r, i, state) : (double)NAN;
         if (isnan(value) || !(weight > 0))
             continue;
         state->weights[i] += weight;
@@ -284,80 +151,92 @@ static size_t samples_wanted(const struct translation *t)
     return i < 0 ? 1 : (size_t)t->choice->options[i].number;
 }
 
-/* What counters had before the run is not what it used. A row that more samples come into begins
- * with the first of them. */
+/* A row that more samples come into begins with the first of them. */
 static void begin_row(const struct translation *t, const struct row_of *r,
-                      struct translation_row *state, bool is_long)
+                      struct translation_row *state, bool makes_row)
 {
     if (state->is_based || !(r->source->fact(r->source->of, FACT_SINCE, r->target) > 0))
         return;
     state->is_based = true;
-    for (size_t i = 0; i < t->table->count; i++) {
-        const struct dialect_column *c = &t->table->columns[i];
-        state->before[i] = (double)NAN;
-        if (is_long && (c->take == TAKE_DELTA || c->take == TAKE_RATE)) {
-            state->before[i] = counted(c, look(t, r, i, state));
-            state->since[i] = elapsed_at(r);
-        }
-    }
+    for (size_t i = 0; i < t->table->count; i++)
+        cell_base(t, r, i, state, makes_row);
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static bool is_short(const struct translation *t, const struct dialect_source *s)
+{
+    return s->fact(s->of, FACT_ELAPSED, 0) - t->row_at < SHORT_SECONDS;
 }
 
 /* Whether a sample makes no row of its own: figures of a moment are none, and what was asked for
  * is one row an interval. What it has comes with the next one. */
 static bool is_no_row(const struct translation *t, const struct dialect_source *s, bool last)
 {
-    double elapsed = s->fact(s->of, FACT_ELAPSED, 0);
-    bool is_short = elapsed - t->row_at < SHORT_SECONDS;
     if (last)
-        return t->table->skips_first && t->step && is_short;
+        return t->table->skips_end && t->step && is_short(t, s);
     if (s->between && t->table->keeps_time)
         return true;
-    return !t->was_fed &&
-           (t->table->skips_first || (t->table->skips_start && s->is_paced && is_short));
+    bool is_at_once = s->is_paced && is_short(t, s);
+    return !t->was_fed && (t->table->skips_first || (t->table->skips_start && is_at_once));
+}
+
+static size_t count_things(const struct translation *t, const struct dialect_source *s)
+{
+    switch (t->table->each) {
+    case EACH_GPU: return s->count(s->of, ENTITY_GPU);
+    case EACH_TARGET: return s->count(s->of, ENTITY_TARGET);
+    default: return 0;
+    }
+}
+
+/* Those that were seen alive and are no more; at the end of all, also those that were never seen.
+ */
+static bool have_ended(struct translation_row *state, const struct row_of *r, bool last)
+{
+    double living = r->each == EACH_GPU ? (double)NAN : row_living(r, PART_COMBINED);
+    state->has_lived |= living > 0;
+    return !(living > 0) && (state->has_lived || last);
 }
 
 int translation_put(struct translation *t, const struct dialect_source *s, bool last)
 {
-    enum dialect_each each = t->table->each;
-    size_t things = each == EACH_GPU      ? s->count(s->of, ENTITY_GPU)
-                    : each == EACH_TARGET ? s->count(s->of, ENTITY_TARGET)
-                                          : 0;
-    size_t rows = each == EACH_GPU ? things : things ? things : 1;
+    size_t things = count_things(t, s);
+    size_t rows = t->table->each == EACH_GPU ? things : things ? things : 1;
     t->has_gpus |= s->count(s->of, ENTITY_GPU) > 0 || s->fact(s->of, FACT_HAS_GPUS, 0) > 0;
     t->ready = 0;
     if (make_room(t, rows) < 0)
         return -ENOMEM;
-    bool is_short = is_no_row(t, s, last);
+    bool is_none = is_no_row(t, s, last);
     t->was_fed |= !s->between;
-    t->samples += !is_short;
-    t->is_cut = s->is_paced && last && t->step && !t->table->averages &&
-                s->fact(s->of, FACT_ELAPSED, 0) - t->row_at < SHORT_SECONDS;
-    bool is_full = !is_short && (t->samples >= samples_wanted(t) || last);
+    t->samples += !is_none;
+    t->is_cut = last && t->step && is_short(t, s);
+    bool is_full = !is_none && (t->samples >= samples_wanted(t) || last);
     for (size_t i = 0; i < rows; i++) {
-        struct row_of r = {.source = s, .each = each};
-        if (each == EACH_GPU)
+        struct row_of r = {.source = s, .each = t->table->each};
+        if (r.each == EACH_GPU)
             r.thing = i;
         else if (things)
             r.target = i + 1;
-        begin_row(t, &r, &t->rows[i], !is_full);
-        if (is_short)
+        r.has_ended = have_ended(&t->rows[i], &r, last);
+        begin_row(t, &r, &t->rows[i], is_full);
+        if (is_none)
             see_sample(t, &r, i);
         else
             add_sample(t, &r, i);
         if (is_full)
-            make_row(t, &r, i);
+            tell_row(t, &r, i);
     }
-    if (!is_full)
+    if (is_full)
+        t->samples = 0;
+    if (!t->ready)
         return 0;
-    t->samples = 0;
     t->row_at = s->fact(s->of, FACT_ELAPSED, 0);
     t->step++;
-    t->ready = rows;
-    return (int)rows;
+    return (int)t->ready;
 }
 
-/* ---- Names and needs --------------------------------------------------------------------------
- */
+/* ---- Names and needs ------------------------------------------------------------------------- */
 
 void translation_name(struct buf *b, const struct translation *t, size_t column)
 {
@@ -386,10 +265,9 @@ static bool any_of_machine(const char *text)
 
 bool dialect_table_needs_system(const struct dialect_choice *c, const struct dialect_table *table)
 {
-    struct translation t = {.choice = c, .table = table};
     for (size_t i = 0; i < table->count; i++)
         if (any_of_machine(table->columns[i].terms) ||
-            any_of_machine(divisor_terms(&t, &table->columns[i])))
+            any_of_machine(cell_divisor(c, &table->columns[i])))
             return true;
     return false;
 }

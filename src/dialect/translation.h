@@ -32,6 +32,7 @@ struct dialect_source {
     enum space_kind (*space)(const void *of, size_t thing);
     bool between;  /* this sample was taken for the sake of a mark */
     bool is_paced; /* samples come by themselves; otherwise a program has asked for each row */
+    bool is_summary;
 };
 
 /* What stands in a column of a row. */

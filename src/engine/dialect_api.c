@@ -67,7 +67,7 @@ static const char *accepted(const struct dialect_option *o, size_t *at)
 static struct toll_dialect_column show_column(const struct dialect_table *t,
                                               const struct dialect_column *c)
 {
-    static const char *const takes[] = {"value", "delta", "rate", "total", "max", "mean"};
+    static const char *const takes[] = {"value", "delta", "rate", "total", "max", "mean", "share"};
     static const char *const types[] = {"integer", "float", "text"};
     static const char *const subjects[] = {"", "target", "machine"};
     return (struct toll_dialect_column){

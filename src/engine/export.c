@@ -96,15 +96,6 @@ static int add_output(void *export, const struct toll_output *o, struct toll_err
     return open_place(p, x->asked.record, e);
 }
 
-static int add_file(void *export, const struct toll_output *o, struct toll_error *e)
-{
-    struct export *x = export;
-    int r = add_output(x, o, e);
-    if (r == 0)
-        x->places[x->place_count - 1].may_stay_empty = true;
-    return r;
-}
-
 static int open_places(struct export *x, struct toll_error *e)
 {
     const struct toll_output *const *asked = x->asked.outputs;
@@ -116,7 +107,7 @@ static int open_places(struct export *x, struct toll_error *e)
         r = sized_take(&o, sizeof o, *asked, "output", e);
         o.size = sizeof o;
         if (r == 0)
-            r = outputs_is_directory(&o) ? outputs_each_file(&o, add_file, x, e)
+            r = outputs_is_directory(&o) ? outputs_each_file(&o, add_output, x, e)
                                          : add_output(x, &o, e);
     }
     return r;
@@ -183,8 +174,8 @@ static int begin_run(struct place *p, const struct selection *selection, const s
     int r = sink_open(&p->sink, &p->output, selection, e);
     if (r < 0)
         return r;
-    if (p->sink->dialect)
-        dialect_choice_take_file(p->sink->dialect, p->name);
+    sink_take_file(p->sink, p->name);
+    p->may_stay_empty = p->sink->may_stay_empty;
     sink_wait_for_room(p->sink, NO_PROGRESS_NS);
     return sink_check_subject(p->sink, run->command || run->target_count || run->pid, e);
 }

@@ -7,9 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int add_one(struct toll_tracker *t, const struct toll_output *o, struct toll_error *e,
-                   struct sink **ret)
+static int add_one(void *tracker, const struct toll_output *o, struct toll_error *e)
 {
+    struct toll_tracker *t = tracker;
+    struct sink *s;
     for (size_t i = 0; o->destination && i < t->sink_count; i++)
         if (sink_writes_to(t->sinks[i], o->destination))
             return err_set(e, -EINVAL, "'%s' is given twice", o->destination);
@@ -17,22 +18,12 @@ static int add_one(struct toll_tracker *t, const struct toll_output *o, struct t
     if (!sinks)
         return err_set(e, -ENOMEM, "no memory for an output");
     t->sinks = sinks;
-    int r = sink_open(ret, o, &t->selection, e);
+    int r = sink_open(&s, o, &t->selection, e);
     if (r < 0)
         return r;
-    t->sinks[t->sink_count++] = *ret;
-    t->run.system |= sink_needs_system(*ret);
+    t->sinks[t->sink_count++] = s;
+    t->run.system |= sink_needs_system(s);
     return 0;
-}
-
-/* What the dialect has a file of its own for; a file that nothing comes into is not left there. */
-static int add_file(void *tracker, const struct toll_output *one, struct toll_error *e)
-{
-    struct sink *s;
-    int r = add_one(tracker, one, e, &s);
-    if (r == 0)
-        s->may_stay_empty = true;
-    return r;
 }
 
 bool outputs_is_directory(const struct toll_output *o)
@@ -73,8 +64,5 @@ int outputs_each_file(const struct toll_output *o,
 
 int outputs_add(struct toll_tracker *t, const struct toll_output *o, struct toll_error *e)
 {
-    struct sink *s;
-    if (outputs_is_directory(o))
-        return outputs_each_file(o, add_file, t, e);
-    return add_one(t, o, e, &s);
+    return outputs_is_directory(o) ? outputs_each_file(o, add_one, t, e) : add_one(t, o, e);
 }

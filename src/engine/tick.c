@@ -180,9 +180,10 @@ void tick(struct toll_tracker *t, bool last)
     struct frame *f = &t->frame;
     frame_begin(f);
     stamp(t, f, last);
+    if (t->whole)
+        walk(t, f->mono_ns); /* first, so that CPU times are of the time that was stamped */
     machine_tick(t);
     if (t->whole) {
-        walk(t, f->mono_ns);
         network_tick(t);
         gpus_members(t);
         fold(t, slow_tick(t, f->mono_ns));

@@ -173,7 +173,7 @@ int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *f
     tr->frame = (const struct taken *)frame;
     int r = tr->is_open ? 0 : open_table(tr);
     struct dialect_source source = {tr,        taken_figure, taken_count, taken_fact, taken_name,
-                                    taken_own, taken_space,  false,       false};
+                                    taken_own, taken_space,  false,       false,      false};
     if (r == 0)
         r = translation_put(&tr->translation, &source, frame->last);
     tr->frame = NULL;

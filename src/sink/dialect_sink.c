@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "dialect/cell_text.h"
 #include "dialect/frame_view.h"
-#include "dialect/python_number.h"
 
 #include <math.h>
 #include <string.h>
@@ -112,6 +111,15 @@ static void add_preface(struct sink *s, const struct dialect_table *table, const
     translation_done(&t);
 }
 
+static void add_heading(struct sink *s, const struct translation *t)
+{
+    if (t->table->heading)
+        buf_puts(&s->text, t->table->heading);
+    else if (!t->table->no_heading)
+        add_names(s, t);
+}
+
+/* A file that may stay empty has it with the first row. */
 static void csv_heading(struct sink *s, const struct frame *f)
 {
     const struct translation *t = dialect_sink_translation(s, f->target[PART_COMBINED].row != NULL);
@@ -119,15 +127,15 @@ static void csv_heading(struct sink *s, const struct frame *f)
         return;
     if (t->table->preface && s->run)
         add_preface(s, t->table->preface, f);
-    if (!t->table->no_heading && !t->table->heading)
-        add_names(s, t);
+    if (!s->may_stay_empty)
+        add_heading(s, t);
 }
 
 static void csv_frame(struct sink *s, const struct frame *f)
 {
     const struct translation *t = put_frame(s, f);
-    if (t && t->ready && !s->pieces && t->table->heading)
-        buf_puts(&s->text, t->table->heading);
+    if (t && t->ready && !s->pieces && s->may_stay_empty)
+        add_heading(s, t);
     if (t)
         add_rows(s, t);
 }
@@ -178,80 +186,6 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
     }
 }
 
-/* ---- A log of marks -------------------------------------------------------------------------- */
-
-static void add_attributes(struct json_out *j, struct scan attributes)
-{
-    char text[MARK_TEXT_BYTES];
-    const char *value;
-    while (mark_text_attribute(&attributes, text, sizeof text, &value))
-        json_put_string(j, text, value);
-}
-
-static void add_seconds(struct json_out *j, uint64_t ns)
-{
-    struct buf text = {0};
-    python_float(&text, python_round((double)ns / 1e9, 3));
-    json_key(j, "seconds");
-    json_raw(j, text.data ? text.data : "null", text.data ? text.length : 4);
-    buf_done(&text);
-}
-
-/* Behind the name there may be other words too: whose mark it is. */
-static bool has_attributes(struct scan attributes)
-{
-    char text[MARK_TEXT_BYTES];
-    const char *value;
-    return mark_text_attribute(&attributes, text, sizeof text, &value);
-}
-
-static void add_mark(struct json_out *j, const struct told_mark *m)
-{
-    if (m->phase) {
-        uint64_t ns = left_u64(m->phase->end_ns, m->phase->begin_ns);
-        json_put_string(j, "type", "phase");
-        json_put_string(j, "name", m->name);
-        add_seconds(j, ns);
-        add_attributes(j, m->attributes);
-    } else if (m->kind == MARK_GAUGE) {
-        json_put_string(j, "type", "gauge");
-        json_put_string(j, "name", m->name);
-        json_put_number(j, "value", m->value);
-    } else {
-        json_put_string(j, "type", "event");
-        json_put_string(j, "event", m->name);
-        if (has_attributes(m->attributes)) {
-            json_key(j, "data");
-            json_object(j);
-            add_attributes(j, m->attributes);
-            json_object_end(j);
-        }
-    }
-}
-
-/* A phase is written when it has ended; its beginning is no line of its own. */
-static void jsonl_mark(struct sink *s, const struct told_mark *m)
-{
-    const struct dialect_table *table = dialect_choice_table(s->dialect, "jsonl", SUBJECT_ANY);
-    if (!table || !table->is_log || !s->run || (m->kind == MARK_PHASE_BEGIN && !m->phase))
-        return;
-    struct buf time = {0};
-    buf_utc(&time, s->run->start_real_ns + m->elapsed_ns);
-    if (time.length)
-        time.data[--time.length] = '\0'; /* +00:00 instead of Z */
-    buf_puts(&time, "+00:00");
-    s->text.failed |= buf_failed(&time);
-    struct json_out j;
-    json_begin(&j, &s->text, 0);
-    j.spaced = true;
-    json_object(&j);
-    json_put_string(&j, table->columns[0].name, time.data ? time.data : "");
-    add_mark(&j, m);
-    json_object_end(&j);
-    buf_putc(&s->text, '\n');
-    buf_done(&time);
-}
-
 /* ---- The kinds ------------------------------------------------------------------------------- */
 
 static const struct sink_kind kinds[] = {
@@ -261,7 +195,7 @@ static const struct sink_kind kinds[] = {
      .close = dialect_close},
     {.format = {"jsonl", ".jsonl", "", "FILE"},
      .frame = jsonl_frame,
-     .mark = jsonl_mark,
+     .mark = dialect_log_mark,
      .close = dialect_close},
     {.format = {"json", ".json", "", "FILE"},
      .summary = dialect_document_json,

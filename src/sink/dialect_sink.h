@@ -22,6 +22,9 @@ static inline bool dialect_cell_is_known(const struct dialect_cell *cell)
 void dialect_sink_json_cell(struct sink *s, struct json_out *j, const struct dialect_column *c,
                             const struct dialect_cell *cell);
 
+/* A line of a log, where the table is one. */
+void dialect_log_mark(struct sink *s, const struct told_mark *m);
+
 /* The summary as a JSON document, and as text. */
 void dialect_document_json(struct sink *s, const struct summary *summary);
 void dialect_document_text(struct sink *s, const struct summary *summary);

@@ -152,6 +152,10 @@ void sink_flush(struct sink *s);
 /* Accepts NULL. discard: remove a file that was made for nothing. */
 void sink_close(struct sink *s, bool discard);
 
+/* Of a dialect with files of several names, one is known by its name. Such a file is not left there
+ * when nothing comes into it. */
+void sink_take_file(struct sink *s, const char *path);
+
 /* Each hands one thing to the sink: 0, or the -errno of writing it. */
 int sink_begin(struct sink *s, const struct run *run);
 int sink_frame(struct sink *s, const struct frame *f);

@@ -59,6 +59,12 @@ static int check_output(const struct toll_output *o, struct toll_error *e)
     return fcntl(o->fd, F_GETFD) < 0 ? err_set(e, -EBADF, "descriptor %d is not open", o->fd) : 0;
 }
 
+void sink_take_file(struct sink *s, const char *path)
+{
+    if (s->dialect)
+        s->may_stay_empty |= dialect_choice_take_file(s->dialect, path);
+}
+
 /* The format, in its dialect. *ret_rest as of sink_choose. */
 static int choose_kind(struct sink *s, const struct toll_output *o, const char **ret_rest,
                        struct toll_error *e)
@@ -71,7 +77,7 @@ static int choose_kind(struct sink *s, const struct toll_output *o, const char *
         return err_set(e, -ENOMEM, "no memory for a dialect");
     r = dialect_choice_parse(s->dialect, o->dialect, e);
     if (r == 0 && o->destination)
-        dialect_choice_take_file(s->dialect, o->destination);
+        sink_take_file(s, o->destination);
     return r < 0 ? r : sink_choose_dialect(s->kind, s->dialect, &s->kind, e);
 }
 

@@ -108,6 +108,52 @@ def test_another_tool_agrees(place, steady):
     assert last["process/memory_usage_percentage"] == pytest.approx(memory.rss / total * 100, rel=0.02)
 
 
+def test_the_last_row_is_whole(place):
+    """Scripts read numbers in every row, also in the one that has the end."""
+    for columns in ("v1", "v2", "combined"):
+        for command in (["sleep", "0.3"], ["true"]):
+            result = place.run(command, ["-i", "100ms", "-o", "a.csv", "--dialect",
+                                         f"resource-tracker,columns={columns}"])
+            assert result.status == 0
+            found = rows(place.path("a.csv").read_bytes().decode())
+            assert found or command == ["true"]  # of which nothing may have been seen
+            assert all(isinstance(cell, float) for row in found for cell in row.values())
+
+
+def test_groups_that_end(place):
+    """One line has the end of a group, and none comes behind it."""
+    first, second = (place.popen(["sh", "-c", "read word"], start_new_session=True,
+                                 stdin=subprocess.PIPE) for _ in range(2))
+    tracker = place.popen([place.toll, "attach", "--group", first.pid, "--group", second.pid,
+                           "--dialect", "spdl", "-i", "50ms", "-q"], stdout=subprocess.PIPE)
+    lines = []
+    while len(lines) < 4:
+        lines.append(json.loads(tracker.stdout.readline()))
+    first.communicate(b"\n", timeout=60)
+    while not any(line["num_procs"] == 0 for line in lines[-2:]):
+        lines.append(json.loads(tracker.stdout.readline()))
+    for _ in range(4):
+        lines.append(json.loads(tracker.stdout.readline()))
+    second.communicate(b"\n", timeout=60)
+    lines += map(json.loads, tracker.communicate(timeout=60)[0].splitlines())
+    for group in (first.pid, second.pid):
+        mine = [line["num_procs"] for line in lines if line["pgid"] == group]
+        assert set(mine[:-2]) == {1} and mine[-1] == 0  # what the kernel tells late has a line too
+
+
+def test_a_run_log_has_numbers(place):
+    toll = place.toll
+    script = (f"{toll} mark event start lr=1e-05 epoch=3 name=x id=007 hash=12e4567; "
+              f"{toll} mark phase begin load shard=-2; {toll} mark phase end load")
+    result = place.run(["sh", "-c", script], ["-o", "run_log.jsonl", "-o", "hw_metrics.csv",
+                                              "--gpus", "none", "--dialect", "sweep"])
+    assert result.status == 0, result.err
+    event, phase = map(json.loads, place.path("run_log.jsonl").read_text().splitlines())
+    assert event["data"] == {"lr": 1e-05, "epoch": 3, "name": "x", "id": "007", "hash": "12e4567"}
+    assert list(phase) == ["ts", "type", "name", "seconds", "shard"] and phase["shard"] == -2
+    assert not place.path("hw_metrics.csv").exists()  # of no GPUs there is no file
+
+
 def test_a_group(place):
     child = place.popen(["sleep", "60"], start_new_session=True)
     try:
@@ -185,7 +231,8 @@ def test_sweep_of_gpus(place):
         "peak_vram_mb": 1024.0, "gpu_util_mean_pct": 63.0, "gpu_util_max_pct": 63.0,
         "power_watts_mean": 250.5, "power_watts_max": 250.5, "mem_util_mean_pct": 21.0,
         "mem_util_max_pct": 21.0}
-    assert 0 <= summary["cpu_idle_mean_pct"] <= 150
+    assert summary["cpu_usr_mean_pct"] >= 0 and summary["cpu_idle_mean_pct"] >= 0
+    assert summary["cpu_usr_mean_pct"] + summary["cpu_idle_mean_pct"] <= 100.1
 
 
 @pytest.mark.parametrize("options, sentence", [

@@ -359,7 +359,8 @@ def test_tracking_file(tracker, suffix):
     result = json.loads(tracker.place.path("r.json").read_text())
     largest = {name: max(float(row[i] or 0) for row in rows) for i, name in enumerate(columns)}
     assert largest["main_n_threads"] == result["cpu_utilization"]["main_n_threads"]
-    assert largest["system_ram"] == pytest.approx(result["max_ram"]["system"], rel=1e-9)
+    # The result has the look at the very start, too, which is no time point.
+    assert result["max_ram"]["system"] * 0.9 < largest["system_ram"] <= result["max_ram"]["system"]
     assert largest["main_ram"] <= result["max_ram"]["main"]["total_rss"] * (1 + 1e-9)
     times = [float(row[-1]) for row in rows]
     assert times == sorted(times)

@@ -61,7 +61,7 @@ static void test_csv(void **state)
                   "\"read_bytes\",\"write_bytes\",\"gpu_usage\",\"gpu_vram\",\"gpu_utilized\"\r\n"
                   "1731000001.123,100,1,29,3,0.326,5,4096,0,0,0,0\r\n"
                   "1731000003.123,100,1,0,0,1.0,5,\"\",8192,0,0,0\r\n"
-                  "1731000004.123,100,1,1,0,0,\"\",904,0,0,0,0\r\n");
+                  "1731000004.123,100,1,1,0,0,5,904,0,0,0,0\r\n");
     sample_remove(&s);
 }
 
@@ -178,7 +178,8 @@ static void test_whole_rows(void **state)
     static const char *const rows[] = {
         "1731000001.123,100,\"\",\"\",\"\",0.5,", "1731000002.123,100,\"\",\"\",\"\",0.8,",
         "1731000003.123,100,\"\",\"\",\"\",\"\",", "1731000004.123,100,\"\",\"\",\"\",0.3,",
-        "1731000004.133,100,\"\",\"\",\"\",\"\","};
+        /* 10 ms alone say nothing: 0.7 s of CPU since 2 s */
+        "1731000004.133,100,\"\",\"\",\"\",0.3483,"};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++, at = strchr(at, '\n') + 1)
         assert_memory_equal(at, rows[i], strlen(rows[i]));
     assert_string_equal(at, "");

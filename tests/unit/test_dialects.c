@@ -58,9 +58,12 @@ static void check_column(const struct dialect *d, const struct dialect_table *t,
         if (term->of != TERM_FIGURE && term->of != TERM_SUM)
             continue;
         bool of_counter = metric_of(term->id)->kind == METRIC_COUNTER;
-        if (c->take == TAKE_DELTA || c->take == TAKE_RATE || c->take == TAKE_TOTAL)
+        if (c->take == TAKE_DELTA || c->take == TAKE_RATE || c->take == TAKE_TOTAL ||
+            c->take == TAKE_SHARE)
             assert_true(of_counter);
     }
+    if (c->take == TAKE_SHARE)
+        assert_non_null(c->per);
     for (const struct dialect_column *other = t->columns; other < c; other++)
         assert_string_not_equal(other->name, c->name);
 }

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "dialect/cell_figure.h"
+
+#include "dialect/python_number.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ARRAYS = 10 };
+
+int translation_row_init(struct translation_row *row, size_t columns)
+{
+    double *block = calloc(ARRAYS * columns, sizeof *block);
+    if (!block)
+        return -ENOMEM;
+    *row = (struct translation_row){0};
+    double **arrays[ARRAYS] = {&row->before, &row->since,  &row->earlier, &row->earlier_since,
+                               &row->whole,  &row->held,   &row->held_at, &row->shown,
+                               &row->means,  &row->weights};
+    for (size_t i = 0; i < ARRAYS; i++)
+        *arrays[i] = block + i * columns;
+    for (size_t i = 0; i < columns; i++)
+        row->held[i] = row->shown[i] = row->earlier[i] = (double)NAN;
+    return 0;
+}
+
+/* ---- What it is divided by ------------------------------------------------------------------- */
+
+/* An option by its name, or -1. */
+static int find_option(const struct dialect_choice *c, const char *name)
+{
+    return name ? dialect_option_number(c->dialect, name, strlen(name)) : -1;
+}
+
+/* The option whose number a column is, or is divided by. */
+static const char *numbered_option(const struct dialect_choice *c,
+                                   const struct dialect_column *column)
+{
+    bool is_option = column->terms[0] == '=' && column->type != DIALECT_TEXT;
+    const char *name = is_option ? column->terms + 1 : column->per;
+    return find_option(c, name) < 0 ? NULL : name;
+}
+
+const char *cell_divisor(const struct dialect_choice *c, const struct dialect_column *column)
+{
+    const char *name = numbered_option(c, column);
+    if (!name)
+        return column->per;
+    int i = find_option(c, name);
+    return isnan(c->options[i].number) ? c->dialect->options[i].otherwise : NULL;
+}
+
+static double scale_of(const struct translation *t, const struct dialect_column *c)
+{
+    int i = find_option(t->choice, c->scale);
+    return i < 0 ? 1 : t->choice->options[i].factor;
+}
+
+/* The number of an option, or what stands for it; NAN when there is none. */
+static double divisor_of(const struct translation *t, const struct row_of *r, size_t column)
+{
+    const struct dialect_column *c = &t->table->columns[column];
+    const char *name = numbered_option(t->choice, c);
+    double number = name ? t->choice->options[find_option(t->choice, name)].number : (double)NAN;
+    const struct terms *terms = &t->divisors[column];
+    enum dialect_take take = c->take == TAKE_SHARE ? TAKE_SHARE : TAKE_VALUE;
+    return isnan(number) && terms->count ? terms_figure(r, terms, take, t->step) : number;
+}
+
+static double divide(const struct translation *t, const struct row_of *r, size_t column,
+                     double value)
+{
+    const char *name = numbered_option(t->choice, &t->table->columns[column]);
+    if (!t->table->columns[column].per)
+        return value;
+    if (name && !t->divisors[column].count &&
+        isnan(t->choice->options[find_option(t->choice, name)].number))
+        return value;                                             /* it was not asked for */
+    return value == 0 ? value : value / divisor_of(t, r, column); /* none of no GPUs is none */
+}
+
+/* ---- Figures --------------------------------------------------------------------------------- */
+
+bool cell_is_averaged(const struct translation *t, const struct dialect_column *c)
+{
+    return t->table->averages && c->take == TAKE_VALUE && c->type != DIALECT_TEXT &&
+           c->terms[0] != '@';
+}
+
+double cell_elapsed(const struct row_of *r)
+{
+    return r->source->fact(r->source->of, FACT_ELAPSED, 0);
+}
+
+/* What is read seldom stands until it is read again, unless what is always read says that not even
+ * half of it is there: a process that has ended since takes its memory along. */
+static double hold(const struct translation *t, const struct row_of *r, size_t column,
+                   struct translation_row *state, double value)
+{
+    if (isnan(value) &&
+        terms_may_hold(r, &t->terms[column], cell_elapsed(r) - state->held_at[column])) {
+        const struct terms *bound = &t->otherwise[column];
+        double most = bound->count ? terms_figure(r, bound, TAKE_VALUE, t->step) : (double)NAN;
+        return state->held[column] > 2 * most ? most : state->held[column];
+    }
+    state->held[column] = value;
+    state->held_at[column] = cell_elapsed(r);
+    return value;
+}
+
+/* Of processes that have ended nothing can be read: the row of their end says what they had when
+ * they were looked at last. */
+static double keep(const struct translation *t, const struct row_of *r, size_t column,
+                   struct translation_row *state, double value)
+{
+    if (!r->has_ended || !isnan(value) || !terms_have(&t->terms[column], ENTITY_TARGET)) {
+        state->shown[column] = value;
+        return value;
+    }
+    if ((t->table->columns[column].flags & ENDED_IS_ZERO) && state->has_lived)
+        return 0;
+    return t->table->keeps_ended ? state->shown[column] : value;
+}
+
+/* A share is of what grew, and is divided by that later; but of a summary there is no row before.
+ */
+static bool is_share_of_rows(const struct row_of *r, const struct dialect_column *c)
+{
+    return c->take == TAKE_SHARE && !r->source->is_summary;
+}
+
+double cell_look(const struct translation *t, const struct row_of *r, size_t column,
+                 struct translation_row *state)
+{
+    const struct dialect_column *c = &t->table->columns[column];
+    double value = t->terms[column].items[0].of == TERM_OPTION
+                       ? divisor_of(t, r, column)
+                       : terms_figure(r, &t->terms[column], c->take, t->step);
+    bool is_gauge = c->take == TAKE_VALUE && r->each != EACH_GPU;
+    if (is_gauge)
+        value = hold(t, r, column, state, value);
+    if (isnan(value) && c->otherwise)
+        value = terms_figure(r, &t->otherwise[column], c->take, t->step);
+    if (is_gauge)
+        value = keep(t, r, column, state, value);
+    if (isnan(value) && (c->flags & ABSENT_IS_ZERO) && !t->has_gpus)
+        value = 0;
+    if (is_share_of_rows(r, c))
+        return value;
+    value *= c->factor != 0 ? c->factor : 1;
+    value *= scale_of(t, c);
+    return divide(t, r, column, value);
+}
+
+/* ---- Beside the row before ------------------------------------------------------------------- */
+
+/* Of whole numbers the sum is kept, not each step: what is rounded off once comes with the next
+ * row. */
+static double counted(const struct dialect_column *c, double value)
+{
+    return c->type == DIALECT_INTEGER && fabs(value) < 0x1p62 ? (double)(int64_t)(value + 1e-6)
+                                                              : value;
+}
+
+void cell_base(const struct translation *t, const struct row_of *r, size_t column,
+               struct translation_row *state, bool makes_row)
+{
+    const struct dialect_column *c = &t->table->columns[column];
+    bool grows = c->take == TAKE_DELTA || c->take == TAKE_RATE || c->take == TAKE_SHARE;
+    state->before[column] = state->whole[column] = (double)NAN;
+    if (makes_row || !grows)
+        return;
+    state->before[column] = counted(c, cell_look(t, r, column, state));
+    state->since[column] = cell_elapsed(r);
+    if (c->take == TAKE_SHARE)
+        state->whole[column] = divisor_of(t, r, column);
+}
+
+/* What was used is known exactly at the end alone: within milliseconds it would be more than there
+ * is. NAN when it is not known how much that is. */
+static double most_of_cpus(const struct row_of *r, const struct dialect_column *c)
+{
+    return r->source->fact(r->source->of, FACT_CPUS, 0) * (c->factor != 0 ? c->factor : 1);
+}
+
+/* In a second. A row that was cut short says nothing of it alone: its rate is that of the row
+ * before and of itself. */
+static double rate(const struct translation *t, const struct row_of *r, size_t column,
+                   const struct translation_row *state, double now)
+{
+    bool goes_back = t->is_cut && !isnan(state->earlier[column]);
+    double from = goes_back ? state->earlier[column] : state->before[column];
+    double since = goes_back ? state->earlier_since[column] : state->since[column];
+    double seconds = cell_elapsed(r) - since;
+    double value = seconds > 0 ? (now - from) / seconds : (double)NAN;
+    bool is_too_short = t->is_cut && seconds < SHORT_SECONDS;
+    return is_too_short && value > most_of_cpus(r, &t->table->columns[column]) ? (double)NAN
+                                                                               : value;
+}
+
+/* What it grew by since it was last known, or that in a second. */
+static double grown(const struct translation *t, const struct row_of *r, size_t column,
+                    struct translation_row *state, double value)
+{
+    const struct dialect_column *c = &t->table->columns[column];
+    double now = counted(c, value);
+    if (isnan(now))
+        return now;
+    double growth = c->take == TAKE_DELTA ? now - state->before[column]
+                                          : rate(t, r, column, state, now);
+    state->earlier[column] = state->before[column];
+    state->earlier_since[column] = state->since[column];
+    state->before[column] = now;
+    state->since[column] = cell_elapsed(r);
+    return growth;
+}
+
+/* What part it was of what the others grew by: never more than all of it. */
+static double share(const struct translation *t, const struct row_of *r, size_t column,
+                    struct translation_row *state, double now)
+{
+    const struct dialect_column *c = &t->table->columns[column];
+    double whole = divisor_of(t, r, column);
+    if (isnan(now) || isnan(whole))
+        return (double)NAN;
+    double growth = now - state->before[column], of = whole - state->whole[column];
+    state->before[column] = now;
+    state->whole[column] = whole;
+    return of > 0 ? growth / of * (c->factor != 0 ? c->factor : 1) : (double)NAN;
+}
+
+double cell_figure(const struct translation *t, const struct row_of *r, size_t column,
+                   struct translation_row *state)
+{
+    const struct dialect_column *c = &t->table->columns[column];
+    double value = cell_look(t, r, column, state);
+    if (cell_is_averaged(t, c))
+        value = state->weights[column] > 0 ? state->means[column] : (double)NAN;
+    if (c->take == TAKE_DELTA || c->take == TAKE_RATE)
+        value = grown(t, r, column, state, value);
+    if (is_share_of_rows(r, c))
+        value = share(t, r, column, state, value);
+    if ((c->flags & NOT_AT_FIRST) && !state->has_begun)
+        value = (double)NAN;
+    unsigned decimals = c->decimals ? c->decimals : t->table->decimals;
+    if (decimals && c->type == DIALECT_FLOAT && isfinite(value))
+        value = python_round(value, decimals);
+    return value == 0 ? 0 : value; /* never -0 */
+}

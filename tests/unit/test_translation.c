@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ * Rows of tables that are made up here, from figures that are. */
+#include "dialect/translation.h"
+#include "unit.h"
+
+#include <math.h>
+
+enum { TARGETS = 2 };
+
+static const double unknown = (double)NAN;
+
+/* What there is to see at one moment. */
+struct moment {
+    double elapsed, processes[TARGETS], pss[TARGETS], cpu[TARGETS], busy, idle;
+};
+
+static double figure(const void *of, const struct dialect_place *place, enum dialect_take take)
+{
+    const struct moment *m = of;
+    size_t target = place->target ? place->target - 1 : 0;
+    (void)take;
+    if (place->kind == ENTITY_SYSTEM)
+        return place->id == system_cpu_idle_seconds ? m->idle : m->busy;
+    switch (place->id) {
+    case process_processes_count: return m->processes[target];
+    case process_memory_pss_bytes: return m->pss[target];
+    case process_cpu_seconds: return m->cpu[target];
+    default: return unknown;
+    }
+}
+
+static size_t count_targets(const void *of, enum entity_kind kind)
+{
+    (void)of;
+    return kind == ENTITY_TARGET ? TARGETS : 0;
+}
+
+static double fact(const void *of, enum dialect_fact fact, size_t target)
+{
+    (void)target;
+    return fact == FACT_ELAPSED ? ((const struct moment *)of)->elapsed
+           : fact == FACT_CPUS  ? 4
+                                : unknown;
+}
+
+static const struct dialect_column of_target[] = {
+    {"processes", "target_processes", TAKE_VALUE, DIALECT_INTEGER, .flags = ENDED_IS_ZERO},
+    {"pss", "target_memory_pss_bytes", TAKE_VALUE, DIALECT_INTEGER, .flags = NEEDED},
+    {"cpu", "target_cpu_seconds", TAKE_RATE, .type = DIALECT_FLOAT},
+};
+enum { PROCESSES, PSS, CPU };
+
+static const struct dialect_column of_machine[] = {
+    {"busy", "system_cpu_seconds", TAKE_SHARE, DIALECT_FLOAT, .factor = 100, .flags = NEEDED,
+     .per = "system_cpu_seconds + system_cpu_idle_seconds"},
+};
+
+static const struct dialect_table targets = {.subject = SUBJECT_TARGET,
+                                             .each = EACH_TARGET,
+                                             .keeps_ended = true,
+                                             .columns = of_target,
+                                             .count = ARRAY_LEN(of_target)};
+static const struct dialect_table machine = {.columns = of_machine, .count = ARRAY_LEN(of_machine)};
+
+static const struct dialect nobodys = {.facts.name = "nobody's"};
+static const struct dialect_choice choice = {.dialect = &nobodys};
+
+static int put(struct translation *t, const struct moment *m, bool last)
+{
+    struct dialect_source source = {
+        .of = m, .figure = figure, .count = count_targets, .fact = fact, .is_paced = true};
+    return translation_put(t, &source, last);
+}
+
+static double at(const struct translation *t, size_t row, size_t column)
+{
+    return translation_cell(t, row, column)->number;
+}
+
+/* The row of the end has what was seen last; behind it there is one only for what was found later.
+ */
+static void test_ends(void **state)
+{
+    struct translation t;
+    assert_int_equal(translation_open(&t, &choice, &targets), 0);
+    struct moment m = {1, {3, 1}, {70, 50}, {1, 0}, 0, 0};
+    assert_int_equal(put(&t, &m, false), 2);
+    m = (struct moment){2, {unknown, 1}, {unknown, 60}, {3, 0}, 0, 0};
+    assert_int_equal(put(&t, &m, false), 2);
+    assert_true(at(&t, 0, PROCESSES) == 0 && at(&t, 0, PSS) == 70 && at(&t, 0, CPU) == 2);
+    assert_true(at(&t, 1, PROCESSES) == 1 && at(&t, 1, PSS) == 60);
+    m.elapsed = 3;
+    assert_int_equal(put(&t, &m, false), 1);
+    assert_true(at(&t, 0, PSS) == 60);
+    m.elapsed = 4;
+    m.cpu[0] = 4;
+    assert_int_equal(put(&t, &m, false), 2);
+    assert_true(at(&t, 0, PROCESSES) == 0 && at(&t, 0, CPU) == 1);
+    m.processes[0] = 2; /* a name that others have again */
+    m.elapsed = 5;
+    assert_int_equal(put(&t, &m, false), 2);
+    assert_true(at(&t, 0, PROCESSES) == 2);
+    m.processes[0] = m.processes[1] = unknown;
+    m.elapsed = 6;
+    assert_int_equal(put(&t, &m, true), 2);
+    translation_done(&t);
+}
+
+/* Nothing was seen of it: there is no row. What may not be read of processes that live is unknown.
+ */
+static void test_too_late(void **state)
+{
+    struct translation t;
+    assert_int_equal(translation_open(&t, &choice, &targets), 0);
+    struct moment m = {1, {unknown, 1}, {unknown, unknown}, {1, 1}, 0, 0};
+    assert_int_equal(put(&t, &m, true), 1);
+    assert_true(at(&t, 0, PROCESSES) == 1 && isnan(at(&t, 0, PSS)));
+    translation_done(&t);
+}
+
+/* Some milliseconds say nothing of a CPU: the rate is that of the row before, too. */
+static void test_short_end(void **state)
+{
+    struct translation t;
+    assert_int_equal(translation_open(&t, &choice, &targets), 0);
+    struct moment m = {1, {1, 1}, {1, 1}, {1, 0}, 0, 0};
+    put(&t, &m, false);
+    m.elapsed = 1.96;
+    m.cpu[0] = 1.9;
+    put(&t, &m, false);
+    m.elapsed = 2;
+    m.cpu[0] = 2;
+    assert_int_equal(put(&t, &m, true), 2);
+    assert_float_equal(at(&t, 0, CPU), 1, 1e-9);
+    translation_done(&t);
+}
+
+/* A share is of what all grew by, whatever time it took; there is none of nothing. */
+static void test_shares(void **state)
+{
+    struct translation t;
+    assert_int_equal(translation_open(&t, &choice, &machine), 0);
+    struct moment m = {.elapsed = 1, .busy = 3, .idle = 1};
+    assert_int_equal(put(&t, &m, false), 1);
+    assert_true(at(&t, 0, 0) == 75);
+    m = (struct moment){.elapsed = 1.5, .busy = 3, .idle = 1};
+    assert_int_equal(put(&t, &m, false), 0);
+    m = (struct moment){.elapsed = 2, .busy = 4, .idle = unknown};
+    assert_int_equal(put(&t, &m, false), 0);
+    m = (struct moment){.elapsed = 3, .busy = 4, .idle = 4};
+    assert_int_equal(put(&t, &m, false), 1);
+    assert_true(at(&t, 0, 0) == 25);
+    translation_done(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_too_late),
+        cmocka_unit_test(test_short_end),
+        cmocka_unit_test(test_shares),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
