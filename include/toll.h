@@ -161,10 +161,10 @@ struct toll_options {
      * which has to be there. NULL: those that are visible; without a word when there are none. */
     const char *gpus;
 
-    /* Called in the place of note with what becomes of outputs at the end, not in the background:
-     * once for each that is not complete, or has put something aside, with its name, what is missing
-     * and why (has_failed), and for each that makes toll_tracker_finish wait. The same rules as of
-     * note. */
+    /* Called in the place of note with what becomes of outputs at the end: once for each that is
+     * not complete, or has put something aside, with its name, what is missing and why
+     * (has_failed), and for each that makes toll_tracker_finish wait. The same rules as of note; all
+     * have been told when toll_tracker_finish returns. */
     void (*ending)(void *arg, bool has_failed, const char *sentence);
     void *ending_arg;
 };

@@ -36,6 +36,9 @@ static inline struct binding *binding_of(PyObject *module)
     return PyModule_GetState(module);
 }
 
+/* The last that is done to an object of one of our types, when it holds nothing but its module. */
+void object_release(PyObject *object, PyObject *module);
+
 /* Errors and figures of libtoll as Python's. */
 PyObject *raise_error(int code, const struct toll_error *e, const char *doing);
 PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs);

@@ -29,6 +29,15 @@ PyObject *raise_error(int code, const struct toll_error *e, const char *doing)
     return NULL;
 }
 
+/* None of them has subclasses, or is of interest to the collector of garbage. */
+void object_release(PyObject *object, PyObject *module)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF(module);
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
 PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     (void)args;

@@ -40,11 +40,8 @@ const struct toll_frame *frame_of(PyObject *module, PyObject *object)
 static void frame_dealloc(PyObject *object)
 {
     struct frame *self = (struct frame *)object;
-    PyTypeObject *type = Py_TYPE(object);
     toll_frame_free(self->frame);
-    Py_CLEAR(self->module);
-    PyObject_Free(object);
-    Py_DECREF(type);
+    object_release(object, self->module);
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------ */

@@ -28,12 +28,8 @@ PyObject *row_object(PyObject *module, PyObject *frame, const struct toll_row *r
 static void row_dealloc(PyObject *object)
 {
     struct row *self = (struct row *)object;
-    PyTypeObject *type = Py_TYPE(object);
     Py_CLEAR(self->frame);
-    Py_CLEAR(self->module);
-    freefunc release = PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    object_release(object, self->module);
 }
 
 PyObject *row_figure(const struct toll_row *row, const char *name, PyObject *kind)

@@ -82,15 +82,11 @@ PyObject *tracker_object(PyObject *module, PyObject *args)
 static void tracker_dealloc(PyObject *object)
 {
     struct tracker *self = (struct tracker *)object;
-    PyTypeObject *type = Py_TYPE(object);
     if (self->t && self->owner == getpid()) {
         Py_BEGIN_ALLOW_THREADS toll_tracker_free(self->t);
         Py_END_ALLOW_THREADS
     }
-    Py_CLEAR(self->module);
-    freefunc release = PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    object_release(object, self->module);
 }
 
 static PyObject *add_target(PyObject *object, PyObject *args)

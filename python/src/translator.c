@@ -36,12 +36,8 @@ PyObject *translator_object(PyObject *module, PyObject *args)
 static void translator_dealloc(PyObject *object)
 {
     struct translator *self = (struct translator *)object;
-    PyTypeObject *type = Py_TYPE(object);
     toll_translator_free(self->tr);
-    Py_CLEAR(self->module);
-    freefunc release = PyType_GetSlot(type, Py_tp_free);
-    release(object);
-    Py_DECREF(type);
+    object_release(object, self->module);
 }
 
 static PyObject *tell(PyObject *object, PyObject *args)

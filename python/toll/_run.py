@@ -14,7 +14,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from . import _toll
 from ._command import find_command
-from ._options import Globs, Gpus, Interval, Output, Path, option_tuple, output_list
+from ._options import Destination, Globs, Gpus, Interval, Output, Path, option_tuple, output_list
+from ._run_words import run_words, time_word
 from ._summary import Summary
 from ._warn import warn
 
@@ -72,10 +73,6 @@ def _check_command(
     raise OSError(code, os.strerror(code), name)
 
 
-def _seconds(value: float) -> str:
-    return f"{max(1, round(value * 1e6))}us"
-
-
 class _Place:
     """The directory that toll writes into. The files are there before, with a time that no file has:
     toll touches them at the end of a command, and never when it could not start it."""
@@ -92,6 +89,10 @@ class _Place:
 
     def path(self, name: str) -> str:
         return os.path.join(self._directory, name)
+
+    @property
+    def outputs(self) -> List[Destination]:
+        return output_list([(kind, self.path(name)) for kind, name in zip(("json", "text"), self.FILES)])
 
     def refused(self) -> bool:
         """The command was never started."""
@@ -228,9 +229,9 @@ def run(
     _check_command(words[0], cwd, env)
     with tempfile.TemporaryDirectory(prefix="toll-run-") as directory:
         place = _Place(directory)
-        command = [find_command(), *_arguments(options, outputs, place)]
+        command = [find_command(), *run_words(options, [*place.outputs, *output_list(outputs)])]
         if timeout is not None:
-            command += ["--timeout", _seconds(timeout), "--grace", _seconds(grace)]
+            command += ["--timeout", time_word(timeout), "--grace", time_word(grace)]
         process = subprocess.Popen(
             [*command, "--", *words],
             stdin=stdin,
@@ -252,31 +253,6 @@ def run(
     if summary is None:
         warn(f"there is no summary of {os.fsdecode(words[0])!r}: {place.why}")
     return _finish(Completed(args, _returncode(status, summary), out, err, summary), timeout, check)
-
-
-def _arguments(options: Any, outputs: Union[Path, Iterable[Output]], place: _Place) -> List[str]:
-    """The words of `toll run` that say the same as these options."""
-    interval_ns, metrics, name, labels, memory, processes, children, system, network = options[:9]
-    found = ["run", "-q"]
-    own = output_list([("json", place.path("summary.json")), ("text", place.path("summary.txt"))])
-    for kind, path, dialect in [*own, *output_list(outputs)]:
-        if dialect is not None:
-            raise ValueError(f"toll.run() writes no dialects: {dialect!r}; toll.track() does")
-        path = os.path.abspath(path)  # the command may run in another directory
-        found += ["-o", f"{kind}:{path}" if kind else path]
-    found += ["--interval", f"{interval_ns}ns" if interval_ns else "auto"]
-    found += ["--memory", ("auto", "rss", "pss")[memory]]
-    found += ["--processes", ("top", "none", "all")[processes]]
-    if metrics is not None:
-        found += ["--metrics", metrics]
-    if options[-1] is not None:
-        found += ["--gpus", options[-1]]
-    if name is not None:
-        found += ["--name", name]
-    for label in labels:
-        found += ["--label", label]
-    flags = (("--no-children", not children), ("--system", system), ("--network", network))
-    return found + [flag for flag, is_on in flags if is_on]
 
 
 def _communicate(process: "subprocess.Popen[Any]", input: Any) -> Tuple[Any, Any]:

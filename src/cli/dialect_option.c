@@ -13,10 +13,15 @@ const struct toll_dialect *dialect_named(const char *text)
     return NULL;
 }
 
+static bool has_format(const char *dialect, const char *format)
+{
+    const struct toll_dialect *d = dialect ? dialect_named(dialect) : NULL;
+    return d && format && option_choose(d->formats, format) >= 0;
+}
+
 bool dialect_has(const struct settings *s, const char *format)
 {
-    const struct toll_dialect *d = s->dialect ? dialect_named(s->dialect) : NULL;
-    return d && format && option_choose(d->formats, format) >= 0;
+    return has_format(s->dialect, format);
 }
 
 const char *dialect_series(const struct settings *s)
@@ -39,17 +44,39 @@ static bool has_options_behind(const char *path, const struct toll_format *f)
     return false;
 }
 
+/* Where what is named in front of a path ends, "csv", "csv@spdl" or "@spdl", at a ':'; NULL: there
+ * is nothing. *ret_format: NULL when only a dialect is named. */
+static const char *front_of(const char *output, const struct toll_format **ret_format)
+{
+    const struct toll_format *f;
+    *ret_format = NULL;
+    if (*output == '@')
+        return strchr(output, ':');
+    for (size_t i = 0; (f = toll_format_at(i)); i++) {
+        const char *behind = output + strlen(f->name);
+        if (strncmp(output, f->name, strlen(f->name)) != 0 || (*behind != ':' && *behind != '@'))
+            continue;
+        *ret_format = f;
+        return strchr(behind, ':');
+    }
+    return NULL;
+}
+
+char *output_dialect(const char *output)
+{
+    const struct toll_format *f;
+    const char *end = front_of(output, &f);
+    const char *at = end ? strchr(output, '@') : NULL;
+    return at && at < end ? strndup(at + 1, (size_t)(end - at - 1)) : NULL;
+}
+
 const char *output_format(const struct settings *s, const char *output, const char **ret_path)
 {
     const struct toll_format *f;
-    *ret_path = output;
-    for (size_t i = 0; (f = toll_format_at(i)); i++) {
-        size_t length = strlen(f->name);
-        if (strncmp(output, f->name, length) == 0 && output[length] == ':') {
-            *ret_path = output + length + 1; /* "csv:/dev/fd/3" */
-            return f->name;
-        }
-    }
+    const char *end = front_of(output, &f);
+    *ret_path = output = end ? end + 1 : output;
+    if (end && f)
+        return f->name;
     const struct toll_format *longest = NULL; /* a suffix may be the end of another */
     for (size_t i = 0; (f = toll_format_at(i)); i++)
         if (*f->suffix && (ends_with(output, f->suffix) || has_options_behind(output, f)) &&
@@ -60,27 +87,33 @@ const char *output_format(const struct settings *s, const char *output, const ch
     return s->format ? s->format : dialect_series(s);
 }
 
-/* Whether rows of the dialect go anywhere. */
-static bool writes_series(const struct settings *s)
+/* Whether rows of a dialect go to an output. */
+static bool takes_series(const struct settings *s, const char *output, const char *dialect)
 {
-    const char *path;
-    for (const char **o = s->outputs; o && *o; o++) {
-        const char *format = output_format(s, *o, &path);
-        if (ends_with(path, "/"))
-            return true;
-        if (dialect_has(s, format) && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
-            return true;
-    }
-    return !s->outputs && s->mode != FOR_RUN && dialect_series(s);
+    const char *path, *format = output_format(s, output, &path);
+    return ends_with(path, "/") || (has_format(dialect, format) && strcmp(format, "json") != 0 &&
+                                    strcmp(format, "text") != 0);
+}
+
+static bool set_interval_of(struct settings *s, const char *dialect)
+{
+    const struct toll_dialect *d = dialect ? dialect_named(dialect) : NULL;
+    if (!d || !d->interval_ns)
+        return false;
+    s->tracker.interval_ns = d->interval_ns;
+    return true;
 }
 
 void dialect_set_interval(struct settings *s)
 {
-    if (!s->dialect || s->interval_is_given || !writes_series(s))
-        return;
-    const struct toll_dialect *d = dialect_named(s->dialect);
-    if (d->interval_ns)
-        s->tracker.interval_ns = d->interval_ns;
+    bool is_set = s->interval_is_given;
+    for (const char **o = s->outputs; o && *o && !is_set; o++) {
+        CLEANUP_FREE char *own = output_dialect(*o);
+        const char *dialect = own ? own : s->dialect;
+        is_set = takes_series(s, *o, dialect) && set_interval_of(s, dialect);
+    }
+    if (!is_set && !s->outputs && s->mode != FOR_RUN && dialect_series(s))
+        set_interval_of(s, s->dialect);
 }
 
 int dialect_check_carried(const struct settings *s, bool carried, struct toll_error *e)

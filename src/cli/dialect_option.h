@@ -13,12 +13,16 @@ bool dialect_has(const struct settings *s, const char *format);
 /* The first of its formats that has a row for each sample, or NULL. */
 const char *dialect_series(const struct settings *s);
 
-/* The dialect's own time between samples, where somebody gets them and none was given. */
+/* The own time between samples of the first dialect that somebody gets rows in, where none was
+ * given. */
 void dialect_set_interval(struct settings *s);
 
 /* -EINVAL and a sentence when no output could carry the dialect. */
 int dialect_check_carried(const struct settings *s, bool carried, struct toll_error *e);
 
 /* The format of an output as it was written, or NULL when its name tells none. *ret_path: without
- * the format in front. */
+ * the format in front, and the dialect behind that. */
 const char *output_format(const struct settings *s, const char *output, const char **ret_path);
+
+/* The dialect of one output alone, "@spdl:rows.jsonl", for the caller to free; or NULL. */
+char *output_dialect(const char *output);

@@ -17,6 +17,7 @@ static void say(void *arg, const char *sentence)
 struct wanted {
     struct toll_output *outputs;     /* owned */
     const struct toll_output **list; /* owned, NULL behind the last */
+    char **dialects;                 /* owned, of single outputs */
     size_t count;
     bool writes_stdout;
     bool carries_dialect;
@@ -41,7 +42,8 @@ static int add_output(struct wanted *w, const struct settings *s, const char *fi
         out->flags |= color_is_wanted(out->fd) ? TOLL_OUTPUT_COLOR : 0;
     }
     bool is_directory = s->dialect && out->destination && ends_with(out->destination, "/");
-    if (is_directory || dialect_has(s, out->format)) {
+    out->dialect = w->dialects[w->count] = output_dialect(file);
+    if (!out->dialect && (is_directory || dialect_has(s, out->format))) {
         out->dialect = s->dialect;
         w->carries_dialect = true;
     }
@@ -58,7 +60,8 @@ static int choose_outputs(struct wanted *w, const struct settings *s, struct tol
         count++;
     w->outputs = calloc(count, sizeof *w->outputs);
     w->list = calloc(count + 1, sizeof *w->list);
-    if (!w->outputs || !w->list)
+    w->dialects = calloc(count, sizeof *w->dialects);
+    if (!w->outputs || !w->list || !w->dialects)
         return err_set(e, -ENOMEM, "no memory for the outputs");
     int r = 0;
     for (const char **file = files; *file && r == 0; file++)
@@ -84,6 +87,9 @@ static int run_export(struct settings *s)
     x.outputs = w.list;
     if (r == 0)
         r = toll_record_export(&x, &e);
+    for (size_t i = 0; w.dialects && i < w.count; i++)
+        free(w.dialects[i]);
+    free(w.dialects);
     free(w.outputs);
     free(w.list);
     if (r == -EPIPE && w.writes_stdout)

@@ -266,7 +266,7 @@ const struct option options[] = {
      set_format},
     {"dialect", 0, "NAME[,OPTION=VALUE]", NULL, 0, false, ANY | FOR_EXPORT,
      "write with the columns and units of another tool, where the format of an output has it; see "
-     "'toll dialects'",
+     "'toll dialects'. -o @NAME:FILE chooses one for a single output",
      set_dialect},
     {"metrics", 'm', "GLOB", NULL, offsetof(struct settings, metrics), false, ANY | FOR_EXPORT,
      "only the metrics with these names, with commas between and * for any letters; see 'toll "

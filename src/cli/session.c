@@ -49,9 +49,11 @@ static int descriptor(const char *text)
     return scan_u64(&s, &number) && scan_done(&s) && number < 65536 ? (int)number : -1;
 }
 
-/* In the dialect that was asked for, where it has the format. */
+/* In its own dialect, or in the one that was asked for, where that has the format. */
 static int add_output(struct session *s, struct toll_output *out, struct toll_error *e)
 {
+    if (out->dialect)
+        return toll_tracker_add_output(s->tracker, out, e);
     bool is_directory = s->settings.dialect && out->destination &&
                         file_is_directory(out->destination);
     if (is_directory || dialect_has(&s->settings, out->format)) {
@@ -88,7 +90,8 @@ static int add_summary(struct session *s, struct toll_error *e)
 }
 
 /* stdout, which is toll's own: lines for people unless a format or a dialect is named. */
-static int add_stdout(struct session *s, const char *format, struct toll_error *e)
+static int add_stdout(struct session *s, const char *format, const char *dialect,
+                      struct toll_error *e)
 {
     if (s->writes_stdout)
         return err_set(e, -EINVAL, "'-' is given twice");
@@ -97,9 +100,26 @@ static int add_stdout(struct session *s, const char *format, struct toll_error *
         .size = sizeof out,
         .fd = STDOUT_FILENO,
         .format = format ? format : "lines",
+        .dialect = dialect,
         .flags = color_is_wanted(STDOUT_FILENO) ? TOLL_OUTPUT_COLOR : 0,
     };
     return add_output(s, &out, e);
+}
+
+static int add_file(struct session *s, const char *file, struct toll_error *e)
+{
+    CLEANUP_FREE char *own = output_dialect(file);
+    struct toll_output out = {
+        .size = sizeof out,
+        .flags = s->settings.verbose ? TOLL_OUTPUT_VERBOSE : 0,
+        .dialect = own,
+    };
+    out.format = output_format(&s->settings, file, &out.destination);
+    if (strcmp(out.destination, "-") != 0)
+        return add_output(s, &out, e);
+    if (s->settings.mode == FOR_RUN)
+        return err_set(e, -EINVAL, "stdout belongs to the command that is run; it takes a file");
+    return add_stdout(s, out.format, own, e);
 }
 
 static int add_outputs(struct session *s, struct toll_error *e)
@@ -107,22 +127,11 @@ static int add_outputs(struct session *s, struct toll_error *e)
     bool live = s->settings.mode == FOR_ATTACH || s->settings.mode == FOR_SYSTEM;
     if (live && !s->settings.outputs) {
         const char *series = dialect_series(&s->settings);
-        int r = add_stdout(s, s->settings.format ? s->settings.format : series, e);
+        int r = add_stdout(s, s->settings.format ? s->settings.format : series, NULL, e);
         return r < 0 ? r : add_summary(s, e);
     }
     for (const char **file = s->settings.outputs; file && *file; file++) {
-        struct toll_output out = {
-            .size = sizeof out,
-            .flags = s->settings.verbose ? TOLL_OUTPUT_VERBOSE : 0,
-        };
-        out.format = output_format(&s->settings, *file, &out.destination);
-        int r;
-        if (strcmp(out.destination, "-") != 0)
-            r = add_output(s, &out, e);
-        else if (s->settings.mode == FOR_RUN)
-            r = err_set(e, -EINVAL, "stdout belongs to the command that is run; it takes a file");
-        else
-            r = add_stdout(s, out.format, e);
+        int r = add_file(s, *file, e);
         if (r == -EBUSY && !s->settings.outputs_on_command_line)
             complain("%s; it is left out",
                      e->message); /* inherited from the toll around this one */

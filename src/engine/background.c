@@ -120,13 +120,22 @@ static void *sample(void *arg)
     return NULL;
 }
 
+static void tell_notes(struct toll_tracker *t)
+{
+    const struct toll_options *o = &t->options;
+    for (struct queued_note n; frame_queue_take_note(&t->background.frames, &n); free(n.sentence))
+        if (n.is_ending)
+            o->ending(o->ending_arg, n.has_failed, n.sentence);
+        else
+            o->note(o->note_arg, n.sentence);
+}
+
 static void *tell(void *arg)
 {
     struct toll_tracker *t = arg;
     struct frame_queue *q = &t->background.frames;
     while (frame_queue_wait(q, t->options.frame)) {
-        for (char *note; (note = frame_queue_take_note(q)); free(note))
-            t->options.note(t->options.note_arg, note);
+        tell_notes(t);
         struct taken *frame = t->options.frame ? frame_queue_next(q, 0) : NULL;
         if (frame)
             t->options.frame(t->options.frame_arg, &frame->head);
@@ -207,7 +216,7 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
         t->sinks[i]->stays_open = true; /* the program may be elsewhere, and somebody else, then */
     t->own_cpu = clock_thread_cpu;
     t->cpu_base_ns = 0;
-    bool tells = t->options.frame || t->options.note;
+    bool tells = t->options.frame || t->options.note || t->options.ending;
     b->has_teller = tells && (r = thread_start(&b->teller, 0, tell, t)) == 0;
     if (r == 0)
         r = thread_start(&b->sampler, 0, sample, t);

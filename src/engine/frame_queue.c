@@ -19,7 +19,7 @@ void frame_queue_done(struct frame_queue *q)
 {
     taken_release(q->latest);
     for (size_t i = 0; i < q->note_count; i++)
-        free(q->notes[i]);
+        free(q->notes[i].sentence);
     for (size_t i = 0; i < q->count; i++)
         taken_release(q->ring[(q->first + i) % q->capacity]);
     free(q->ring);
@@ -80,14 +80,24 @@ void frame_queue_drop(struct frame_queue *q)
     pthread_mutex_unlock(&q->lock);
 }
 
-void frame_queue_put_note(struct frame_queue *q, const char *sentence)
+static void put(struct frame_queue *q, struct queued_note note, const char *sentence)
 {
     pthread_mutex_lock(&q->lock);
-    char *copy = q->note_count < NOTES_THAT_WAIT ? strdup(sentence) : NULL;
-    if (copy)
-        q->notes[q->note_count++] = copy;
+    note.sentence = q->note_count < NOTES_THAT_WAIT ? strdup(sentence) : NULL;
+    if (note.sentence)
+        q->notes[q->note_count++] = note;
     pthread_cond_broadcast(&q->came);
     pthread_mutex_unlock(&q->lock);
+}
+
+void frame_queue_put_note(struct frame_queue *q, const char *sentence)
+{
+    put(q, (struct queued_note){0}, sentence);
+}
+
+void frame_queue_put_ending(struct frame_queue *q, bool has_failed, const char *sentence)
+{
+    put(q, (struct queued_note){.is_ending = true, .has_failed = has_failed}, sentence);
 }
 
 bool frame_queue_wait(struct frame_queue *q, bool for_frames)
@@ -100,14 +110,16 @@ bool frame_queue_wait(struct frame_queue *q, bool for_frames)
     return has_any;
 }
 
-char *frame_queue_take_note(struct frame_queue *q)
+bool frame_queue_take_note(struct frame_queue *q, struct queued_note *ret)
 {
     pthread_mutex_lock(&q->lock);
-    char *first = q->note_count ? q->notes[0] : NULL;
-    if (first)
+    bool has_any = q->note_count > 0;
+    if (has_any) {
+        *ret = q->notes[0];
         memmove(q->notes, q->notes + 1, --q->note_count * sizeof *q->notes);
+    }
     pthread_mutex_unlock(&q->lock);
-    return first;
+    return has_any;
 }
 
 struct taken *frame_queue_latest(struct frame_queue *q)

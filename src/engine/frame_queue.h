@@ -9,6 +9,13 @@
 
 enum { NOTES_THAT_WAIT = 32 };
 
+/* A sentence for the same reader. */
+struct queued_note {
+    char *sentence; /* owned; NULL: there is none */
+    bool is_ending; /* of what becomes of an output at the end, which may have */
+    bool has_failed;
+};
+
 struct frame_queue {
     pthread_mutex_t lock;
     pthread_cond_t came;
@@ -17,7 +24,7 @@ struct frame_queue {
     size_t capacity;
     size_t first, count;
     uint64_t dropped;
-    char *notes[NOTES_THAT_WAIT]; /* owned sentences, for the same reader */
+    struct queued_note notes[NOTES_THAT_WAIT];
     size_t note_count;
     bool is_over; /* no more will come */
 };
@@ -36,14 +43,15 @@ void frame_queue_end(struct frame_queue *q);
 /* Those that wait will not be taken any more. */
 void frame_queue_drop(struct frame_queue *q);
 
-/* A copy of the sentence; there is room for more than are ever told. */
+/* With a copy of the sentence; there is room for more than are ever told. */
 void frame_queue_put_note(struct frame_queue *q, const char *sentence);
+void frame_queue_put_ending(struct frame_queue *q, bool has_failed, const char *sentence);
 
 /* Until there is a note, or a frame, or neither will come: false then. */
 bool frame_queue_wait(struct frame_queue *q, bool for_frames);
 
-/* The oldest note, which the caller frees, or NULL. */
-char *frame_queue_take_note(struct frame_queue *q);
+/* The oldest note, whose sentence the caller frees; false: there is none. */
+bool frame_queue_take_note(struct frame_queue *q, struct queued_note *ret);
 
 /* The last one, held once more; NULL: there was none yet. */
 struct taken *frame_queue_latest(struct frame_queue *q);

@@ -52,7 +52,9 @@ void outputs_note(struct toll_tracker *t, const char *format, ...)
 /* The caller may want to know these apart from all else. */
 static void tell_ending(struct toll_tracker *t, bool has_failed, const char *sentence)
 {
-    if (t->options.ending && !t->background.is_on)
+    if (t->options.ending && t->background.is_on)
+        frame_queue_put_ending(&t->background.frames, has_failed, sentence);
+    else if (t->options.ending)
         t->options.ending(t->options.ending_arg, has_failed, sentence);
     else if (has_failed)
         tell_caller(t, sentence);

@@ -53,7 +53,8 @@ static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
     return !slow->pass || now_ns >= slow->next_ns || has_doubled(t, now_ns);
 }
 
-/* The next members until the slice is used up, one at least. True when none is left. */
+/* The next members until the slice is used up, one at least; a single look has no later tick to go
+ * on in, and reads all. True when none is left. */
 static bool go_on(struct toll_tracker *t, uint64_t began_ns)
 {
     /* Long enough to see most jobs at one moment: shared pages that are counted while they change
@@ -65,7 +66,7 @@ static bool go_on(struct toll_tracker *t, uint64_t began_ns)
         struct member *m = t->members.order[i];
         if (m->slow_pass == t->slow.pass || !m->was_seen || !m->targets || m->process.has_ended)
             continue;
-        if (has_read && clock_mono(t->scripted) - began_ns > slice)
+        if (has_read && !t->is_probe && clock_mono(t->scripted) - began_ns > slice)
             return false;
         has_read = true;
         m->slow_pass = t->slow.pass;

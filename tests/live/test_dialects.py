@@ -50,6 +50,28 @@ def test_beside_our_own(place):
     assert times == sorted(times)
 
 
+def test_one_output_alone(place):
+    """Several dialects and our own in one run, live and from the record."""
+    place.run(["sleep", "0.3"], ["-i", "100ms", "-o", "@resource-tracker:a.csv", "-o", "a.jsonl",
+                                 "-o", "json@gpu-tracker,ram_unit=bytes:b", "-o", "c.csv"])
+    assert list(rows(place.path("a.csv").read_bytes().decode())[0])[:3] == ["timestamp", "pid", "children"]
+    assert json.loads(place.path("b").read_text())["max_ram"]["unit"] == "bytes"
+    assert place.path("c.csv").read_text().startswith("time,")
+    status, _, err = place.call([place.toll, "export", "a.jsonl", "-o", "@resource-tracker:d.csv",
+                                 "-o", "csv@resource-tracker,columns=v2:e"])
+    assert status == 0, err
+    assert place.path("d.csv").read_bytes() == place.path("a.csv").read_bytes()
+    assert "memory_mib" in rows(place.path("e").read_bytes().decode())[0]
+
+
+def test_one_output_alone_by_mistake(place):
+    for output, says in (("@nothing:a.csv", b"'nothing' is not a dialect"),
+                         ("@spdl:a.csv", b"spdl has no format 'csv'; it has jsonl")):
+        status, _, err = place.call([place.toll, "run", "-o", output, "--", "true"])
+        assert (status, says in err) == (125, True), err
+    assert not place.path("a.csv").exists()
+
+
 @pytest.mark.parametrize("words", [["dialects"], ["sinks"], ["help", "dialects"]] + [
     ["dialects", name] for name in ("resource-tracker", "gpu-tracker", "spdl", "process-metrics",
                                     "sweep", "mlflow-system")])

@@ -153,12 +153,34 @@ def test_options(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "record").read_text().splitlines()[0])["name"] == "nap"
 
 
+def test_outputs_of_other_tools(tmp_path):
+    """Beside our own; the summary stays what it is."""
+    done = toll.run(
+        ["sleep", "0.25"],
+        interval=0.1,
+        outputs=[
+            (None, tmp_path / "rows.csv", "resource-tracker"),
+            ("json", tmp_path / "usage", "gpu-tracker,time_unit=seconds"),
+            ("csv", f"{tmp_path}/monitors/", "sweep"),
+            tmp_path / "own.csv",
+        ],
+    )
+    assert done.summary.wall_seconds >= 0.25
+    assert (tmp_path / "rows.csv").read_text().startswith('"timestamp","pid","children"')
+    usage = json.loads((tmp_path / "usage").read_text())
+    assert usage["compute_time"]["unit"] == "seconds" and usage["compute_time"]["time"] >= 0.25
+    assert (tmp_path / "monitors/cpu_metrics.csv").exists()
+    assert (tmp_path / "own.csv").read_text().startswith("time,")
+
+
 @pytest.mark.parametrize(
     "options, error, says",
     [
         ({"metrics": "nonsense"}, ValueError, "no metric is called 'nonsense'"),
         ({"interval": 0}, ValueError, "interval is 0"),
         ({"executable": "/bin/sh"}, TypeError, "would be toll's"),
+        ({"outputs": [("csv", "a.csv", "nothing")]}, ValueError, "'nothing' is not a dialect"),
+        ({"outputs": [("jsonl", "a", "process-metrics,prefix=a:b")]}, ValueError, "can not stand"),
     ],
 )
 def test_mistakes_are_told(options, error, says, capfd):

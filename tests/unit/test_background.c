@@ -287,6 +287,37 @@ static void test_notes(void **state)
     close(ends[1]);
 }
 
+static void take_ending(void *arg, bool has_failed, const char *sentence)
+{
+    *(atomic_bool *)arg = has_failed && strstr(sentence, "could not be written");
+}
+
+/* An output that is not complete is told of apart from the notes, by the end of finish. */
+static void test_an_ending(void **state)
+{
+    int ends[2];
+    atomic_bool noted = false, told = false;
+    for (int with_notes = 0; with_notes < 2; with_notes++) {
+        assert_int_equal(pipe(ends), 0);
+        close(ends[0]);
+        told = false;
+        struct toll_tracker *t = make((struct toll_options){
+            .note = with_notes ? take_note : NULL,
+            .note_arg = &noted,
+            .ending = take_ending,
+            .ending_arg = &told,
+        });
+        struct toll_output out = {.size = sizeof out, .format = "jsonl", .fd = ends[1]};
+        assert_int_equal(toll_tracker_add_output(t, &out, NULL), 0);
+        assert_int_equal(toll_tracker_start(t, NULL), 0);
+        assert_int_equal(toll_tracker_finish(t, NULL), -EPIPE);
+        assert_true(told);
+        assert_int_equal(noted, with_notes);
+        toll_tracker_free(t);
+        close(ends[1]);
+    }
+}
+
 static void test_wait_for_others(void **state)
 {
     struct toll_tracker *t = NULL;
@@ -322,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_a_child_among_threads),
         cmocka_unit_test(test_the_program_is_one_of_them),
         cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_an_ending),
         cmocka_unit_test(test_wait_for_others),
     };
     return RUN("background", tests);

@@ -80,12 +80,42 @@ static void test_a_reader_of_its_own(void **state)
     frame_queue_done(&q);
 }
 
+static void expect_note(struct frame_queue *q, const char *sentence, bool is_ending, bool failed)
+{
+    struct queued_note n;
+    assert_true(frame_queue_take_note(q, &n));
+    assert_string_equal(n.sentence, sentence);
+    assert_int_equal(n.is_ending, is_ending);
+    assert_int_equal(n.has_failed, failed);
+    free(n.sentence);
+}
+
+static void test_notes_and_endings(void **state)
+{
+    struct frame_queue q;
+    struct queued_note none;
+    assert_int_equal(frame_queue_init(&q, 0), 0);
+    frame_queue_put_note(&q, "one");
+    frame_queue_put_ending(&q, true, "two");
+    frame_queue_put_ending(&q, false, "three");
+    assert_true(frame_queue_wait(&q, false));
+    expect_note(&q, "one", false, false);
+    expect_note(&q, "two", true, true);
+    expect_note(&q, "three", true, false);
+    assert_false(frame_queue_take_note(&q, &none));
+    for (unsigned i = 0; i < NOTES_THAT_WAIT + 2; i++)
+        frame_queue_put_note(&q, "left for the end to free");
+    assert_int_equal(q.note_count, NOTES_THAT_WAIT);
+    frame_queue_done(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_oldest_are_dropped),
         cmocka_unit_test(test_none_are_kept),
         cmocka_unit_test(test_a_reader_of_its_own),
+        cmocka_unit_test(test_notes_and_endings),
     };
     return RUN("frame_queue", tests);
 }

@@ -5,6 +5,9 @@
 #include "tree.h"
 
 #include <math.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static const struct toll_options alone = {
@@ -50,6 +53,37 @@ static void test_the_same_both_ways(void **state)
     toll_frame_free(before);
     toll_frame_free(files);
     toll_frame_free(after);
+}
+
+/* Reading it takes longer than a tracker spends on it in one tick: a look reads it all the same. */
+static void test_a_large_tree(void **state)
+{
+    enum { CHILDREN = 40, BYTES = 64 << 20 };
+    char *block = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(block != MAP_FAILED);
+    madvise(block, BYTES, MADV_NOHUGEPAGE); /* single pages take their time */
+    memset(block, 1, BYTES);
+    pid_t children[CHILDREN];
+    for (unsigned i = 0; i < CHILDREN; i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+            pause();
+            _exit(0);
+        }
+        assert_true(children[i] > 0);
+    }
+    struct toll_target self = {.size = sizeof self};
+    struct toll_options o = {.size = sizeof o, .memory = TOLL_MEMORY_PSS};
+    struct toll_frame *f = snapshot(&self, &o);
+    assert_true(toll_frame_get(f, "target_processes") == CHILDREN + 1);
+    assert_true(toll_frame_get(f, "target_memory_pss_bytes") >= BYTES);
+    toll_frame_free(f);
+    for (unsigned i = 0; i < CHILDREN; i++) {
+        kill(children[i], SIGKILL);
+        waitpid(children[i], NULL, 0);
+    }
+    munmap(block, BYTES);
 }
 
 static void test_a_tree(void **state)
@@ -132,8 +166,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_same_both_ways), cmocka_unit_test(test_a_tree),
-        cmocka_unit_test(test_the_machine),        cmocka_unit_test(test_again_and_again),
-        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_a_large_tree),       cmocka_unit_test(test_the_machine),
+        cmocka_unit_test(test_again_and_again),    cmocka_unit_test(test_what_is_refused),
     };
     return RUN("probe", tests);
 }

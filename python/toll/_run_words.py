@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""What is asked of toll.run(), in the words of the command `toll run`."""
+
+from __future__ import annotations
+
+import os
+from typing import Iterable, List
+
+from . import _toll
+from ._options import Destination, OptionsTuple
+
+
+def time_word(value: float) -> str:
+    """Seconds, as options take them."""
+    return f"{max(1, round(value * 1e6))}us"
+
+
+def _destination(output: Destination) -> str:
+    """As -o takes it."""
+    path = os.path.join(os.getcwd(), output.path)  # the command may run in another directory
+    front = output.format or ""
+    if output.dialect is not None:
+        _toll.translator(output.dialect)  # says what is wrong with it
+        if ":" in output.dialect:
+            raise ValueError(f"dialect {output.dialect!r}: ':' can not stand in one of toll.run()")
+        front += f"@{output.dialect}"
+    return f"{front}:{path}" if front else path
+
+
+def run_words(options: OptionsTuple, outputs: Iterable[Destination]) -> List[str]:
+    """Those that say the same as these options."""
+    interval_ns, metrics, name, labels, memory, processes, children, system, network = options[:9]
+    found = ["run", "-q"]
+    for output in outputs:
+        found += ["-o", _destination(output)]
+    found += ["--interval", f"{interval_ns}ns" if interval_ns else "auto"]
+    found += ["--memory", ("auto", "rss", "pss")[memory]]
+    found += ["--processes", ("top", "none", "all")[processes]]
+    if metrics is not None:
+        found += ["--metrics", metrics]
+    if options[-1] is not None:
+        found += ["--gpus", options[-1]]
+    if name is not None:
+        found += ["--name", name]
+    for label in labels:
+        found += ["--label", label]
+    flags = (("--no-children", not children), ("--system", system), ("--network", network))
+    return found + [flag for flag, is_on in flags if is_on]
