@@ -1,36 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/rates.h"
 
+#include <math.h>
+
 void rates_begin(struct rate rates[RATES_PER_ENTITY], uint64_t now_ns)
 {
     for (unsigned i = 0; i < RATES_PER_ENTITY; i++)
         rates[i] = (struct rate){.at_ns = now_ns, .known = true};
 }
 
-static void put(struct rate *rate, struct row *row, enum metric_id id, uint64_t now_ns)
+static double most_of(const struct row *row, enum metric_id id, double most_cores)
+{
+    if (metric_of(id)->unit == UNIT_ratio)
+        return 1;
+    if (id == system_cpu_cores && row_has(row, system_cpus_online_count))
+        return (double)row_u64(row, system_cpus_online_count);
+    return id == process_cpu_cores && most_cores > 0 ? most_cores : INFINITY;
+}
+
+static void put(struct rate *rate, struct row *row, enum metric_id id, uint64_t now_ns,
+                double most_cores)
 {
     if (!row_has(row, id - 1))
         return;
     uint64_t value = row_u64(row, id - 1);
+    uint64_t grown = left_u64(value, rate->value);
     if (rate->known && now_ns > rate->at_ns) {
-        union value grown = {.u = left_u64(value, rate->value)};
         double seconds = (double)(now_ns - rate->at_ns) / 1e9;
-        double per_second = metric_number(metric_of(id - 1), grown) / seconds;
-        /* The kernel counts in ticks: over a short time a share may seem to be more than all. */
-        double most = metric_of(id)->unit == UNIT_ratio ? 1
-                      : id == system_cpu_cores && row_has(row, system_cpus_online_count)
-                          ? (double)row_u64(row, system_cpus_online_count)
-                          : per_second;
-        row_put_double(row, id, per_second > most ? most : per_second);
+        double per_second = metric_number(metric_of(id - 1), (union value){.u = grown}) / seconds;
+        /* The kernel counts in ticks: over a short time there may seem to be more than all. What is
+         * too much now belongs to the time around it: the next ones have it. */
+        double most = most_of(row, id, most_cores);
+        if (per_second > most) {
+            value = rate->value + (uint64_t)((double)grown * (most / per_second));
+            per_second = most;
+        }
+        row_put_double(row, id, per_second);
     }
     *rate = (struct rate){.value = value, .at_ns = now_ns, .known = true};
 }
 
 void rates_put(struct rate rates[RATES_PER_ENTITY], struct row *row, enum entity_kind kind,
-               uint64_t now_ns)
+               uint64_t now_ns, double most_cores)
 {
     unsigned slot = 0;
     for (unsigned i = 0; i < metric_count(kind) && slot < RATES_PER_ENTITY; i++)
         if (metric_of(row->first + i)->fold == FOLD_RATE)
-            put(&rates[slot++], row, row->first + i, now_ns);
+            put(&rates[slot++], row, row->first + i, now_ns, most_cores);
 }

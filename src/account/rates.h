@@ -8,6 +8,6 @@
 void rates_begin(struct rate rates[RATES_PER_ENTITY], uint64_t now_ns);
 
 /* Put the rates of the row's entity into it, from what their counters grew since they were last
- * known, which need not be the tick before. */
+ * known, which need not be the tick before. most_cores: that a process can use at once; 0: any. */
 void rates_put(struct rate rates[RATES_PER_ENTITY], struct row *row, enum entity_kind kind,
-               uint64_t now_ns);
+               uint64_t now_ns, double most_cores);

@@ -22,5 +22,5 @@ void settle(struct measured *m, bool since_start, uint64_t now_ns)
             continue;
         row_put_u64(&m->row, id, left_u64(row_u64(&m->read, id), row_u64(&m->base, id)));
     }
-    rates_put(m->rates, &m->row, m->entity.kind, now_ns);
+    rates_put(m->rates, &m->row, m->entity.kind, now_ns, 0);
 }

@@ -2,21 +2,25 @@
 #include "engine/tick.h"
 
 #include "engine/gpus.h"
-#include "engine/own_threads.h"
 #include "engine/machine.h"
 #include "engine/mark_intake.h"
 #include "engine/membership.h"
 #include "engine/network.h"
 #include "engine/outputs.h"
+#include "engine/own_threads.h"
 #include "engine/slow.h"
 #include "engine/surroundings.h"
 #include "engine/targets.h"
+#include "engine/verdicts.h"
 #include "engine/walk.h"
 
 enum { TOP_PROCESSES = 20 };
 
 #define ROWS_EVERY_NS   NS_PER_SECOND
 #define REFRESH_SELF_NS (10 * NS_PER_SECOND)
+
+#define LEAST_AT_THE_END_NS (250 * NS_PER_MS)
+#define LEAST_AT_A_MARK_NS  (10 * NS_PER_MS)
 
 /* The run ends with the command, or with the last process, not when toll has noticed. */
 static uint64_t end_of_run(const struct toll_tracker *t, uint64_t now_ns)
@@ -71,7 +75,8 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
         row_put_u64(row, process_wall_seconds, t->frame.elapsed_ns);
         if (!slow_is_fresh)
             row->present &= ~PROCESS_ROLLUP_BITS;
-        rates_put(g->rates[part], row, ENTITY_PROCESS, t->frame.mono_ns);
+        rates_put(g->rates[part], row, ENTITY_PROCESS, t->frame.mono_ns,
+                  t->frame.last ? 0 : verdicts_most_cores(t));
         if (part == PART_COMBINED || target_has_parts(t, g))
             rows[part] = (struct frame_row){&g->entities[part], row};
     }
@@ -116,7 +121,7 @@ static void publish_member(struct toll_tracker *t, struct member *m)
     struct frame *f = &t->frame;
     membership_put_wall(t, m, f->elapsed_ns);
     m->process.entity.targets = m->targets;
-    rates_put(m->rates, &m->process.own, ENTITY_PROCESS, f->mono_ns);
+    rates_put(m->rates, &m->process.own, ENTITY_PROCESS, f->mono_ns, verdicts_most_cores(t));
     f->processes[f->process_count++] = (struct frame_row){&m->process.entity, &m->process.own};
 }
 
@@ -138,6 +143,25 @@ static void pick_processes(struct toll_tracker *t)
     for (size_t i = 0; f->processes && i < count; i++)
         if (picked[i]->was_seen && picked[i]->targets)
             publish_member(t, picked[i]);
+}
+
+/* ---- Rates of the moment --------------------------------------------------------------------- */
+
+/* A rate over a short time tells how the kernel counts rather than what the job does: times come in
+ * ticks, and at the end with what had not come to light before. The summary has it all; a sample
+ * leaves out what it cannot know. */
+static bool is_too_short(const struct frame *f)
+{
+    return f->interval_ns < (f->last ? LEAST_AT_THE_END_NS : f->between ? LEAST_AT_A_MARK_NS : 0);
+}
+
+static void hide_rates(struct toll_tracker *t)
+{
+    if (!is_too_short(&t->frame))
+        return;
+    for (size_t i = 0; i < book_count(t); i++)
+        for (unsigned part = 0; part < PARTS; part++)
+            row_unknown(&t->targets[i].parts[part], process_cpu_cores);
 }
 
 /* ---- The cost of it -------------------------------------------------------------------------- */
@@ -192,6 +216,7 @@ void tick(struct toll_tracker *t, bool last)
     pick_processes(t);
     measure_self(t);
     summary_frame(&t->summary, f);
+    hide_rates(t);
     outputs_frame(t);
     if (t->background.is_on)
         publish(t);

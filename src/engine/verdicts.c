@@ -114,11 +114,16 @@ static void raise_peak(struct target_summary *s)
     }
 }
 
-/* The kernel hands times on in steps: what comes in one moment was not all used in it. What toll
- * itself may run on is no bound for a target that it did not start. */
+/* What toll itself may run on is no bound for a target that it did not start. */
+double verdicts_most_cores(const struct toll_tracker *t)
+{
+    return !t->replay && t->run.online_cpus ? t->run.online_cpus : t->run.cpus;
+}
+
+/* The kernel hands times on in steps: what comes in one moment was not all used in it. */
 static void bound_cores(const struct toll_tracker *t, struct target_summary *s)
 {
-    double most = !t->replay && t->run.online_cpus ? t->run.online_cpus : t->run.cpus;
+    double most = verdicts_most_cores(t);
     for (unsigned part = 0; part < PARTS; part++) {
         struct series *cores = &s->series[part][process_cpu_cores];
         double mean = series_mean(cores, metric_of(process_cpu_cores));

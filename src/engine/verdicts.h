@@ -7,4 +7,7 @@
 /* Somebody is left whom no list shows: born a moment ago, or hidden from us. */
 bool verdicts_has_hidden(const struct toll_tracker *t);
 
+/* More than these cannot have been in use at any moment; 0: not known. */
+double verdicts_most_cores(const struct toll_tracker *t);
+
 void verdicts_make(struct toll_tracker *t);

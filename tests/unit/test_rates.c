@@ -8,7 +8,7 @@ static double cores_after(struct rate *rates, uint64_t cpu_ns, uint64_t now_ns)
     struct row row;
     row_init(&row, ENTITY_PROCESS);
     row_put_u64(&row, process_cpu_seconds, cpu_ns);
-    rates_put(rates, &row, ENTITY_PROCESS, now_ns);
+    rates_put(rates, &row, ENTITY_PROCESS, now_ns, 2);
     return row_has(&row, process_cpu_cores) ? row_value(&row, process_cpu_cores).d : -1;
 }
 
@@ -36,7 +36,7 @@ static void test_unknown_is_bridged(void **state)
     assert_true(cores_after(rates, NS_PER_SECOND, NS_PER_SECOND) == 1);
     struct row nothing;
     row_init(&nothing, ENTITY_PROCESS);
-    rates_put(rates, &nothing, ENTITY_PROCESS, 2 * NS_PER_SECOND);
+    rates_put(rates, &nothing, ENTITY_PROCESS, 2 * NS_PER_SECOND, 0);
     assert_false(row_has(&nothing, process_cpu_cores));
     assert_true(cores_after(rates, 2 * NS_PER_SECOND, 3 * NS_PER_SECOND) == 0.5);
 }
@@ -49,7 +49,7 @@ static void test_two_rates_of_one_row(void **state)
     row_init(&row, ENTITY_SYSTEM);
     row_put_u64(&row, system_cpu_seconds, 3 * NS_PER_SECOND);
     row_put_u64(&row, system_energy_joules, 30000000); /* held in millionths */
-    rates_put(rates, &row, ENTITY_SYSTEM, 2 * NS_PER_SECOND);
+    rates_put(rates, &row, ENTITY_SYSTEM, 2 * NS_PER_SECOND, 0);
     assert_true(row_value(&row, system_cpu_cores).d == 1.5);
     assert_true(row_value(&row, system_power_watts).d == 15);
 }
@@ -63,8 +63,22 @@ static void test_no_more_cores_than_cpus(void **state)
     row_init(&row, ENTITY_SYSTEM);
     row_put_u64(&row, system_cpu_seconds, 100 * NS_PER_MS);
     row_put_u64(&row, system_cpus_online_count, 2);
-    rates_put(rates, &row, ENTITY_SYSTEM, 40 * NS_PER_MS);
+    rates_put(rates, &row, ENTITY_SYSTEM, 40 * NS_PER_MS, 0);
     assert_true(row_value(&row, system_cpu_cores).d == 2);
+    rates_put(rates, &row, ENTITY_SYSTEM, 60 * NS_PER_MS, 0); /* the rest of it */
+    assert_true(row_value(&row, system_cpu_cores).d == 1);
+    rates_put(rates, &row, ENTITY_SYSTEM, 80 * NS_PER_MS, 0);
+    assert_true(row_value(&row, system_cpu_cores).d == 0);
+}
+
+static void test_what_was_too_much_comes_later(void **state)
+{
+    struct rate rates[RATES_PER_ENTITY];
+    rates_begin(rates, 0);
+    assert_true(cores_after(rates, 5 * NS_PER_SECOND, NS_PER_SECOND) == 2);
+    assert_true(cores_after(rates, 5 * NS_PER_SECOND, 2 * NS_PER_SECOND) == 2);
+    assert_true(cores_after(rates, 5 * NS_PER_SECOND, 3 * NS_PER_SECOND) == 1);
+    assert_true(cores_after(rates, 5 * NS_PER_SECOND, 4 * NS_PER_SECOND) == 0);
 }
 
 int main(void)
@@ -72,6 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_from_zero),
         cmocka_unit_test(test_no_more_cores_than_cpus),
+        cmocka_unit_test(test_what_was_too_much_comes_later),
         cmocka_unit_test(test_first_value_has_no_rate),
         cmocka_unit_test(test_unknown_is_bridged),
         cmocka_unit_test(test_two_rates_of_one_row),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tcp MB [wait]: MB over a TCP connection of the loopback interface, from the process itself to a
- * child; `wait`: when a line comes on stdin. Both stay until all has arrived.
+ * child; `wait`: when a line comes on stdin. Both stay until all has arrived, and a while after
+ * that: however busy the machine, somebody who looks now and then has seen the end of it.
  * tcp MB to ADDRESS PORT: sent to somebody who listens there. */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -57,8 +58,11 @@ int main(int argc, char **argv)
         getsockname(listening, (struct sockaddr *)&address, &length) < 0)
         return 3;
     pid_t child = fork();
-    if (child == 0)
-        return receive(accept(listening, NULL, NULL));
+    if (child == 0) {
+        int r = receive(accept(listening, NULL, NULL));
+        usleep(300000);
+        return r;
+    }
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(fd, (struct sockaddr *)&address, length) < 0)
         return 3;
