@@ -32,7 +32,8 @@ static enum delivery judge(struct mlflow_client *c, enum delivery d,
     c->html_errors = is_html ? c->html_errors + 1 : 0;
     if (c->html_errors >= HTML_ERRORS && !c->has_spool)
         return DELIVERY_REFUSED;
-    if (answer->status == 401 || answer->status == 403 || answer->status == 407)
+    bool is_elsewhere = answer->status >= 300 && answer->status < 400;
+    if (answer->status == 401 || answer->status == 403 || answer->status == 407 || is_elsewhere)
         return DELIVERY_KEPT;
     return d;
 }

@@ -40,7 +40,7 @@ bool mlflow_client_is_id(const char *text);
 enum delivery mlflow_client_prepare(struct mlflow_client *c, struct attempt *a);
 
 /* Does what the operation says, once the run is there. DELIVERY_KEPT: not now and not by asking
- * again, but somebody with other credentials may. */
+ * again, but somebody with other credentials, another URL or another run may. */
 enum delivery mlflow_client_do(struct mlflow_client *c, const struct mlflow_op *op,
                                struct attempt *a);
 

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/signal_name.h"
 #include "base/url.h"
-#include "sink/mlflow_frames.h"
 #include "sink/mlflow_key.h"
+#include "sink/mlflow_metrics.h"
 #include "sink/mlflow_ops.h"
 #include "sink/record_json.h"
 

@@ -7,9 +7,6 @@
 #include "sink/points.h"
 #include "sink/sink.h"
 
-/* What the server takes in one request. */
-enum { MLFLOW_METRICS_AT_MOST = 1000, MLFLOW_TAGS_AT_MOST = 100 };
-
 enum { MLFLOW_TABLES = 2 };
 
 struct mlflow_frames {
@@ -38,18 +35,3 @@ void mlflow_frames_put_gauge(struct mlflow_frames *f, struct sink *s, const stru
 
 /* The pieces of a batch as operations; those that are of neither are operations already. */
 void mlflow_frames_encode(struct mlflow_frames *f, const struct batch *b, struct buf *ops);
-
-/* ---- Requests -------------------------------------------------------------------------------- */
-
-/* Collects metrics into operations that are not too large. */
-struct mlflow_metrics {
-    struct buf *ops; /* borrowed */
-    struct buf body;
-    struct json_out json;
-    size_t count;
-};
-
-/* Values that are no numbers are written as the texts that the server reads as such. */
-void mlflow_metrics_add(struct mlflow_metrics *m, const char *key, double value, int64_t time_ms,
-                        uint64_t step);
-void mlflow_metrics_end(struct mlflow_metrics *m);

@@ -49,7 +49,7 @@ def test_away_for_longer_than_patience_and_back(here, away):
 
     store.trouble = trouble
     with sinklib.Server(store) as server:
-        r = here.run(["sleep", "3"], ["-i", "100ms", "-o", to(server, f",grace=30s,spool={spool}"),
+        r = here.run(["sleep", "4"], ["-i", "100ms", "-o", to(server, f",grace=30s,spool={spool}"),
                                       "-o", here.path("run.jsonl")])
         assert r.status == 0
         check_all_arrived(store, here.path("run.jsonl"))

@@ -134,6 +134,30 @@ static void test_pages_of_html(void **state)
     end(&t);
 }
 
+/* What asking again does not change, but somebody can. */
+static void test_what_is_for_somebody_to_mend(void **state)
+{
+    static const char *const answers[] = {
+        ANSWER("301 Moved", "0", ""),
+        ANSWER("401 Who", "0", ""),
+        ANSWER("403 No", "0", ""),
+        ANSWER("404 No such run", "0", ""),
+    };
+    struct desk_test t;
+    struct attempt a;
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        begin(&t, "");
+        server_answer(&t.server, answers[i]);
+        assert_int_equal(deliver(&t, two, 0, PIECE_NOTE, &a), DELIVERY_KEPT);
+        assert_int_equal(t.server.requests, 1);
+        end(&t);
+        begin(&t, ",spool=none");
+        server_answer(&t.server, answers[i]);
+        assert_int_equal(deliver(&t, two, 0, PIECE_NOTE, &a), DELIVERY_REFUSED);
+        end(&t);
+    }
+}
+
 static void test_a_spool_that_is_full(void **state)
 {
     struct desk_test t;
@@ -179,6 +203,7 @@ int main(void)
         cmocka_unit_test(test_partly_refused_then_put_aside),
         cmocka_unit_test(test_refused_over_two_attempts),
         cmocka_unit_test(test_pages_of_html),
+        cmocka_unit_test(test_what_is_for_somebody_to_mend),
         cmocka_unit_test(test_a_spool_that_is_full),
         cmocka_unit_test(test_paths_of_artifacts),
     };
