@@ -155,13 +155,14 @@ static void wait_before_retry(struct courier *c, uint64_t *wait_ns, const struct
         *wait_ns = c->plan.first_wait_ns;
 }
 
-static void count(struct courier *c, const struct batch *b, enum delivery d)
+static void count(struct courier *c, const struct batch *b, enum delivery d, uint64_t lacking)
 {
     uint64_t *to = d == DELIVERY_DONE      ? &c->counts.delivered
                    : d == DELIVERY_KEPT    ? &c->counts.kept
                    : d == DELIVERY_REFUSED ? &c->counts.refused
                                            : &c->counts.dropped;
-    *to += b->samples;
+    *to += b->samples - lacking;
+    c->counts.refused += lacking;
     c->counts.has_kept = d == DELIVERY_KEPT;
     if (d == DELIVERY_DONE)
         c->is_failing = false;
@@ -208,7 +209,7 @@ static void deliver(struct courier *c, struct batch b)
         if (*a.why)
             note_failure(c, &a);
     }
-    count(c, &b, d);
+    count(c, &b, d, d == DELIVERY_DONE ? min_u64(a.lacking, b.samples) : 0);
     piece_queue_return(&c->queue);
 }
 

@@ -23,7 +23,8 @@ struct attempt {
     uint64_t wait_ns;  /* … before the next one, when the other side said so; 0: as we like */
     uint64_t returned; /* samples that were kept before, and are delivered now … */
     uint64_t rejected; /* … and those that will never be */
-    bool is_partly;    /* done, but for something that is no sample; why tells what */
+    bool is_partly;    /* done, but for something; why tells what … */
+    uint64_t lacking;  /* … and of how many samples of the batch; they count as refused */
 };
 
 struct courier;

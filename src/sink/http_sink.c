@@ -35,9 +35,12 @@ static int read_secret(const struct sink *s, const char *option, char **ret, str
 }
 
 /* What would not be used was meant to be. */
-static int check_login(const struct sink *s, struct toll_error *e)
+static int check_rest(const struct sink *s, struct toll_error *e)
 {
     const struct sink_settings *o = &s->settings;
+    if (!sink_options_u64(o, "timeout"))
+        return err_set(e, -EINVAL, "the option timeout of %s takes a time above 0",
+                       s->kind->format.name);
     if (sink_options_has(o, "password_file") && !sink_options_has(o, "user"))
         return err_set(e, -EINVAL, "the option password_file of %s needs the option user",
                        s->kind->format.name);
@@ -57,7 +60,7 @@ static int check_headers(const struct sink *s, struct toll_error *e)
             return err_set(e, -EINVAL, "the option header of %s takes 'Name: value'",
                            s->kind->format.name);
     }
-    return check_login(s, e);
+    return check_rest(s, e);
 }
 
 static int name_sink(struct sink *s)

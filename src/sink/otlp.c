@@ -15,6 +15,7 @@
 #include "base/protobuf.h"
 #include "base/url.h"
 #include "sink/http_sink.h"
+#include "sink/otlp_answer.h"
 #include "sink/otlp_names.h"
 #include "sink/point_batch.h"
 #include "sink/sinks.h"
@@ -181,6 +182,27 @@ static int encode(struct otlp *o, const struct batch *b)
     return buf_failed(&o->body) ? -ENOMEM : 0;
 }
 
+/* It may have taken a part: which one it does not say, so that as many samples may lack something
+ * as there are figures missing. */
+static enum delivery read_answer(const struct otlp *o, const struct batch *b,
+                                 const struct http_response *answer, struct attempt *a)
+{
+    struct otlp_answer said;
+    otlp_answer_read(answer->body, answer->length, &said);
+    if (!said.rejected)
+        return DELIVERY_DONE;
+    int length = (int)min_u64((uint64_t)(said.message.end - said.message.at), 160);
+    snprintf(a->why, sizeof a->why, "it rejected %llu of %zu figures%s%.*s",
+             (unsigned long long)said.rejected, o->batch.count, length ? ": " : "", length,
+             length ? said.message.at : "");
+    http_make_printable(a->why);
+    if (said.rejected >= o->batch.count)
+        return DELIVERY_REFUSED;
+    a->is_partly = true;
+    a->lacking = min_u64(said.rejected, b->samples);
+    return DELIVERY_DONE;
+}
+
 static enum delivery otlp_deliver(struct sink *s, const struct batch *b, struct attempt *a)
 {
     static const char *const headers[] = {"Content-Type: application/x-protobuf", NULL};
@@ -195,11 +217,7 @@ static enum delivery otlp_deliver(struct sink *s, const struct batch *b, struct 
     };
     struct http_response answer;
     enum delivery d = http_sink_send(s, o->http, &request, &answer, a);
-    uint64_t rejected = d == DELIVERY_DONE ? otlp_rejected(answer.body, answer.length) : 0;
-    if (!rejected)
-        return d;
-    snprintf(a->why, sizeof a->why, "it rejected %llu figures", (unsigned long long)rejected);
-    return DELIVERY_REFUSED;
+    return d == DELIVERY_DONE ? read_answer(o, b, &answer, a) : d;
 }
 
 /* ---- Its life -------------------------------------------------------------------------------- */

@@ -150,30 +150,3 @@ double otlp_divisor(enum entity_kind kind, const struct metric *m, unsigned cpus
 {
     return is_share_of_cpus(kind, m) && cpus ? cpus : 1;
 }
-
-/* A varint; false at the end of the text. */
-static bool take_varint(const unsigned char **at, const unsigned char *end, uint64_t *ret)
-{
-    *ret = 0;
-    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
-        unsigned char byte = *(*at)++;
-        *ret |= (uint64_t)(byte & 0x7F) << shift;
-        if (byte < 0x80)
-            return true;
-    }
-    return false;
-}
-
-/* message ExportMetricsServiceResponse { PartialSuccess partial_success = 1; }
- * message PartialSuccess { int64 rejected_data_points = 1; string error_message = 2; } */
-uint64_t otlp_rejected(const char *answer, size_t length)
-{
-    const unsigned char *at = (const unsigned char *)answer, *end = at + length;
-    uint64_t key, size, rejected;
-    if (!take_varint(&at, end, &key) || key != (1 << 3 | 2) || !take_varint(&at, end, &size) ||
-        size > (uint64_t)(end - at))
-        return 0;
-    return take_varint(&at, at + size, &key) && key == 1 << 3 && take_varint(&at, end, &rejected)
-               ? rejected
-               : 0;
-}

@@ -26,6 +26,3 @@ const char *otlp_unit(enum entity_kind kind, const struct metric *m);
 
 /* Utilisation goes from 0 to 1 there. */
 double otlp_divisor(enum entity_kind kind, const struct metric *m, unsigned cpus);
-
-/* How many figures an answer says were not taken. */
-uint64_t otlp_rejected(const char *answer, size_t length);

@@ -360,12 +360,20 @@ def test_otlp(here):
         assert all((start is not None) == is_sum for _, start, _ in points)
 
 
-def test_otlp_that_rejects_some(here):
-    with sinklib.Server((200, b"\x0a\x02\x08\x07", {})) as server:
-        r = here.run(["true"], ["-o", f"otlp:{server.url}/my/path"])
+@pytest.mark.parametrize("rejected, number", [(1, b"\x01"), (2**20, b"\x80\x80\x40")])
+def test_otlp_that_rejects_some(here, rejected, number):
+    """Of one figure a sample lacks something; when none is taken all are lost."""
+    said = b"\x08" + number + b"\x12\x03old"
+    with sinklib.Server((200, b"\x0a" + bytes([len(said)]) + said, {})) as server:
+        r = here.run(["sleep", "0.1"], ["-i", "20ms", "-o", f"otlp:{server.url}/my/path,every=1h"])
         assert {x["path"] for x in server.requests} == {"/my/path"}
-    (output, *_) = r.summary["outputs"]
-    assert not output["complete"] and output["failure"] == "it rejected 7 figures"
+    (output,) = r.summary["outputs"]
+    lost = min(rejected, output["samples"])
+    assert (output["dropped"], output["delivered"]) == (lost, output["samples"] - lost)
+    assert output["samples"] > 1 and not output["complete"]
+    figures = sum(len(points) for points in otlp_points(server)[1].values())
+    assert output["failure"] == f"it rejected {rejected} of {figures} figures: old"
+    assert output["failure"].encode() in r.err
 
 
 # ---- The endpoint --------------------------------------------------------------------------------

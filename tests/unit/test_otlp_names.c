@@ -80,24 +80,12 @@ static void test_utilisation_is_a_share(void **state)
     assert_true(otlp_divisor(ENTITY_TARGET, metric_of(process_memory_rss_bytes), 8) == 1);
 }
 
-static void test_what_was_rejected(void **state)
-{
-    assert_int_equal(otlp_rejected("", 0), 0);
-    assert_int_equal(otlp_rejected("\x0a\x00", 2), 0);
-    assert_int_equal(otlp_rejected("\x0a\x03\x08\xac\x02", 5), 300);
-    assert_int_equal(otlp_rejected("\x0a\x03\x12\x01x", 5), 0); /* a warning alone */
-    assert_int_equal(otlp_rejected("\x0a\x7f\x08\x01", 4), 0);  /* cut */
-    assert_int_equal(otlp_rejected("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11), 0);
-    assert_int_equal(otlp_rejected("{}", 2), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_no_two_figures_are_one),
         cmocka_unit_test(test_utilisation_is_a_share),
-        cmocka_unit_test(test_what_was_rejected),
     };
     return RUN("otlp_names", tests);
 }
