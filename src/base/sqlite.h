@@ -62,6 +62,16 @@ int64_t sqlite_column_i64(const struct sqlite_statement *st, int at);
 double sqlite_column_double(const struct sqlite_statement *st, int at);
 const char *sqlite_column_text(const struct sqlite_statement *st, int at, size_t *ret_length);
 
+/* The column of that name from one on, or -1. */
+static inline int sqlite_column_called(const struct sqlite_statement *st, const char *name,
+                                       int first)
+{
+    for (int i = first; i < sqlite_columns(st); i++)
+        if (strcmp(sqlite_column_name(st, i), name) == 0)
+            return i;
+    return -1;
+}
+
 /* A name as SQL wants it between quotes: a"b -> "a""b". */
 static inline void sqlite_quote(struct buf *b, const char *name)
 {

@@ -3,13 +3,13 @@
 
 #include "base/err.h"
 #include "base/line_reader.h"
+#include "record/being_written.h"
 #include "record/reading.h"
 #include "record/sqlite_source.h"
 #include "sink/record_words.h"
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 enum { LONGEST_LINE = 256 << 20, SQLITE_HEADER = 100 };
@@ -150,17 +150,26 @@ static void judge(struct target_summary *t)
             }
 }
 
-/* Whoever writes a record holds a lock on it. */
-static bool is_being_written(int fd)
+static enum writer find_writer(const struct record_reader *rr, bool at_end)
 {
-    struct stat st;
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return false;
-    if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
-        flock(fd, LOCK_UN);
-        return false;
+    if (rr->tables)
+        return being_written_tables(rr->name, &rr->reading.run);
+    return at_end ? being_written_lines(rr->lines.fd) : WRITER_GONE;
+}
+
+static const char *why_no_end(const struct record_reader *rr, enum writer writer)
+{
+    switch (writer) {
+    case WRITER_THERE: return "the run still goes on: the figures are those of the samples so far";
+    case WRITER_UNKNOWN:
+        return "the file has no end of the run: it goes on, or was cut short; the figures are "
+               "those of its samples so far";
+    case WRITER_GONE: break;
     }
-    return errno == EWOULDBLOCK;
+    return rr->tables ? "the file has no end of the run, and whoever measured it is gone: the "
+                        "figures are those of its samples"
+                      : "the record ends before the run did: the figures are those of its "
+                        "samples, up to the last whole line";
 }
 
 /* What the samples came to stands for it. */
@@ -168,7 +177,8 @@ static void summarize(struct record_reader *rr, bool at_end, struct record_item 
 {
     struct reading *r = &rr->reading;
     struct summary *s = &r->summary;
-    bool goes_on = !rr->tables && at_end && is_being_written(rr->lines.fd);
+    enum writer writer = find_writer(rr, at_end);
+    bool goes_on = writer == WRITER_THERE;
     summary_end(s, r->has_frame ? r->frame.elapsed_ns : 0);
     judge(&s->whole);
     s->has_target = s->whole.series[PART_COMBINED][process_wall_seconds].observed_ns ||
@@ -180,12 +190,7 @@ static void summarize(struct record_reader *rr, bool at_end, struct record_item 
     s->whole.end = (struct toll_end){.ended = !goes_on, .unknown = true};
     ret->kind = RECORD_SUMMARY;
     ret->summary = s;
-    ret->cut_short = goes_on ? "the run still goes on: the figures are those of the samples so far"
-                     : rr->tables
-                         ? "the file has no end of the run: it goes on, or was cut short; the "
-                           "figures are those of its samples so far"
-                         : "the record ends before the run did: the figures are those of its "
-                           "samples, up to the last whole line";
+    ret->cut_short = why_no_end(rr, writer);
     summary_note(s, ret->cut_short);
     rr->in_run = false;
 }

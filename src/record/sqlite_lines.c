@@ -27,7 +27,7 @@ enum {
 const char *sqlite_lines_question(enum sqlite_stream stream)
 {
     static const char *const questions[STREAMS] = {
-        [STREAM_SAMPLES] = "SELECT seq, tick, time_ns, elapsed_ns, interval_ns" BEHIND(
+        [STREAM_SAMPLES] = "SELECT seq, tick, time_ns, elapsed_ns, interval_ns, *" BEHIND(
             "samples") "tick",
         [STREAM_PROCESSES] =
             "SELECT seq, elapsed_ns, name, pid, parent, start_ticks, targets, how, "

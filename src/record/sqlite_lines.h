@@ -18,8 +18,8 @@ enum sqlite_stream {
 /* Its rows of a run in their order; the first column is seq. */
 const char *sqlite_lines_question(enum sqlite_stream stream);
 
-/* The columns of STREAM_SAMPLES behind seq. */
-enum { SAMPLE_TICK = 1, SAMPLE_TIME, SAMPLE_ELAPSED, SAMPLE_INTERVAL };
+/* The columns of STREAM_SAMPLES behind seq, and all of them once more: some may not be there. */
+enum { SAMPLE_TICK = 1, SAMPLE_TIME, SAMPLE_ELAPSED, SAMPLE_INTERVAL, SAMPLE_ALL };
 
 /* Which column of STREAM_PROCESSES is which metric. */
 void sqlite_lines_figures(struct sqlite_figures *ret, const struct sqlite_statement *st);

@@ -50,10 +50,7 @@ static int prepare(struct sqlite_samples *x, struct sqlite *db, enum entity_kind
     if (r < 0)
         return r;
     sqlite_figures_find(&x->of[kind].figures, *st, kind, AT_FIGURES, "run tick entity ended");
-    x->of[kind].ended = -1;
-    for (int i = AT_FIGURES; i < sqlite_columns(*st); i++)
-        if (strcmp(sqlite_column_name(*st, i), "ended") == 0)
-            x->of[kind].ended = i;
+    x->of[kind].ended = sqlite_column_called(*st, "ended", AT_FIGURES);
     return 0;
 }
 
@@ -290,6 +287,10 @@ int sqlite_samples_add(struct sqlite_samples *x, struct buf *b, const struct sql
     json_put_seconds(&j, "interval_seconds", s->interval_ns);
     if (s->is_last)
         json_put_bool(&j, "last", true);
+    if (s->is_between)
+        json_put_bool(&j, "between", true);
+    if (s->gpu_count)
+        json_put_u64(&j, "gpu_count", s->gpu_count);
     int r = add_targets(x, &j, s, e);
     for (unsigned kind = 0; kind < ENTITY_KINDS && r >= 0; kind++)
         if (kind != ENTITY_PROCESS && kind != ENTITY_SELF)

@@ -18,7 +18,8 @@ struct sqlite_samples {
 struct sqlite_sample {
     int64_t run, tick;
     uint64_t time_ns, elapsed_ns, interval_ns;
-    bool is_last;
+    bool is_last, is_between;
+    uint64_t gpu_count; /* 0: nobody has told */
     const struct run *facts;
     const struct selection *selection; /* what the run was asked for */
 };

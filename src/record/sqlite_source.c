@@ -22,6 +22,7 @@ struct sqlite_source {
         bool is_there;
         int64_t seq; /* of the row that is there */
     } streams[STREAMS];
+    int between, gpu_count; /* columns of a sample, -1: a file from before them */
     struct sqlite_figures process_figures;
     struct sqlite_samples samples;
     struct selection selection;
@@ -63,6 +64,9 @@ static int prepare(struct sqlite_source *s, struct toll_error *e)
         r = sqlite_samples_init(&s->samples, s->db, e);
     if (r < 0)
         return r;
+    const struct sqlite_statement *samples = s->streams[STREAM_SAMPLES].statement;
+    s->between = sqlite_column_called(samples, "for_mark", SAMPLE_ALL);
+    s->gpu_count = sqlite_column_called(samples, "gpu_count", SAMPLE_ALL);
     sqlite_lines_figures(&s->process_figures, s->streams[STREAM_PROCESSES].statement);
     sqlite_bind_i64(s->runs, 1, INT64_MIN);
     return 0;
@@ -208,10 +212,11 @@ static int choose_metrics(struct sqlite_source *s, const struct run *run, struct
 
 /* ---- Lines of a run -------------------------------------------------------------------------- */
 
-static uint64_t time_at(const struct sqlite_statement *st, int at)
+/* Nothing is below 0. */
+static uint64_t whole_at(const struct sqlite_statement *st, int at)
 {
-    int64_t ns = sqlite_column_i64(st, at);
-    return ns > 0 ? (uint64_t)ns : 0;
+    int64_t number = at < 0 ? 0 : sqlite_column_i64(st, at);
+    return number > 0 ? (uint64_t)number : 0;
 }
 
 static int add_sample(struct sqlite_source *s, const struct run *run, struct toll_error *e)
@@ -220,9 +225,11 @@ static int add_sample(struct sqlite_source *s, const struct run *run, struct tol
     struct sqlite_sample sample = {
         .run = s->run,
         .tick = sqlite_column_i64(st, SAMPLE_TICK),
-        .time_ns = time_at(st, SAMPLE_TIME),
-        .elapsed_ns = time_at(st, SAMPLE_ELAPSED),
-        .interval_ns = time_at(st, SAMPLE_INTERVAL),
+        .time_ns = whole_at(st, SAMPLE_TIME),
+        .elapsed_ns = whole_at(st, SAMPLE_ELAPSED),
+        .interval_ns = whole_at(st, SAMPLE_INTERVAL),
+        .is_between = whole_at(st, s->between),
+        .gpu_count = whole_at(st, s->gpu_count),
         .facts = run,
         .selection = &s->selection,
     };

@@ -48,6 +48,7 @@ struct told_mark {
 
 struct sink_kind {
     struct toll_format format;
+    const char *other_suffix; /* that means it too, or NULL */
     /* All optional, all add to sink->text. */
     void (*begin)(struct sink *s, const struct run *run);
     void (*heading)(struct sink *s, const struct frame *f); /* once, before the first frame */

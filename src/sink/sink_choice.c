@@ -28,10 +28,16 @@ static const struct sink_kind *kind_by_prefix(const char *destination, const cha
     return NULL;
 }
 
+static bool has_suffix(const char *path, size_t length, const char *suffix)
+{
+    size_t tail = suffix ? strlen(suffix) : 0;
+    return tail && length > tail && strncmp(path + length - tail, suffix, tail) == 0;
+}
+
 static bool ends_like(const struct sink_kind *kind, const char *path, size_t length)
 {
-    size_t tail = strlen(kind->format.suffix);
-    return tail && length > tail && strncmp(path + length - tail, kind->format.suffix, tail) == 0;
+    return has_suffix(path, length, kind->format.suffix) ||
+           has_suffix(path, length, kind->other_suffix);
 }
 
 /* What is behind a comma should be an option; when none is, it was meant to be. */

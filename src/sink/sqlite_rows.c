@@ -101,6 +101,14 @@ void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct fra
     sqlite_tape_u64(b, f->real_ns);
     sqlite_tape_u64(b, f->elapsed_ns);
     sqlite_tape_u64(b, f->interval_ns);
+    if (f->between)
+        sqlite_tape_i64(b, 1);
+    else
+        sqlite_tape_null(b);
+    if (run->gpu_count)
+        sqlite_tape_i64(b, run->gpu_count);
+    else
+        sqlite_tape_null(b);
     add_targets(b, x, f, run, selection);
     for (size_t i = 0; i < f->machine_count; i++) {
         enum entity_kind kind = f->machine[i]->entity.kind;

@@ -51,7 +51,9 @@ static const struct table tables[] = {
                            {"seq", WHOLE},
                            {"time_ns", WHOLE},
                            {"elapsed_ns", WHOLE},
-                           {"interval_ns", WHOLE}}},
+                           {"interval_ns", WHOLE},
+                           {"for_mark", "INTEGER"},
+                           {"gpu_count", "INTEGER"}}},
     [STATEMENT_PROCESS] = {"processes",
                            1,
                            {{"seq", WHOLE},
@@ -285,14 +287,10 @@ static int add_column(struct sqlite *db, unsigned number, const char *name, cons
     return run_text(db, &sql, e);
 }
 
-static int add_missing(struct sqlite *db, unsigned number, enum entity_kind kind,
-                       struct toll_error *e)
+static int add_missing_metrics(struct sqlite *db, unsigned number, enum entity_kind kind,
+                               struct toll_error *e)
 {
-    const struct table *t = table_of(number);
     int r = 0;
-    for (unsigned i = t->keys; i < COLUMNS_AT_MOST && t->columns[i].name && r == 0; i++)
-        if (!strstr(t->columns[i].type, "NOT NULL"))
-            r = add_column(db, number, t->columns[i].name, t->columns[i].type, e);
     FOR_EACH_BIT(i, sqlite_schema_metrics(kind))
     {
         const struct metric *m = metric_of(metric_first(kind) + i);
@@ -308,6 +306,25 @@ static int add_missing(struct sqlite *db, unsigned number, enum entity_kind kind
     return r;
 }
 
+/* What may be NULL can be added, and nothing else. */
+static int add_missing(struct sqlite *db, unsigned number, struct toll_error *e)
+{
+    const struct table *t = table_of(number);
+    int64_t there = 0;
+    int r = 0;
+    for (unsigned i = t->keys; i < COLUMNS_AT_MOST && t->columns[i].name && r == 0; i++)
+        if (!strstr(t->columns[i].type, "NOT NULL"))
+            r = add_column(db, number, t->columns[i].name, t->columns[i].type, e);
+    if (r == 0 && (number == STATEMENT_PROCESS || number >= STATEMENT_ROW))
+        r = add_missing_metrics(
+            db, number, number == STATEMENT_PROCESS ? ENTITY_PROCESS : number - STATEMENT_ROW, e);
+    if (r == 0)
+        r = ask_columns(db, number, &there, e);
+    return r < 0 || there == count_columns(number)
+               ? r
+               : err_set(e, -EBADMSG, "its table %s is not as toll makes it", t->name);
+}
+
 static int complete(struct sqlite *db, unsigned number, struct toll_error *e)
 {
     int64_t there = 0;
@@ -315,13 +332,7 @@ static int complete(struct sqlite *db, unsigned number, struct toll_error *e)
     if (r < 0 || there == count_columns(number))
         return r;
     r = make_table(db, number, e);
-    if (r < 0 || !there)
-        return r;
-    enum entity_kind kind = number == STATEMENT_PROCESS ? ENTITY_PROCESS : number - STATEMENT_ROW;
-    return number == STATEMENT_PROCESS || number >= STATEMENT_ROW
-               ? add_missing(db, number, kind, e)
-               : err_set(e, -EBADMSG, "its table %s is not as toll makes it",
-                         table_of(number)->name);
+    return r < 0 || !there ? r : add_missing(db, number, e);
 }
 
 int sqlite_schema_check(struct sqlite *db, bool *ret_complete, struct toll_error *e)

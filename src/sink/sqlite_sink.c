@@ -131,7 +131,9 @@ static enum delivery deliver(struct sink *s, const struct batch *b, struct attem
 static const struct sink_option options[] = {SINK_COURIER_OPTIONS("1s"), {.facts = {0}}};
 
 const struct sink_kind sink_sqlite = {
-    .format = {"sqlite", ".sqlite", "a SQLite file: the record for queries, as it happens", "FILE"},
+    .format = {"sqlite", ".sqlite",
+               "a SQLite file (.db too): the record for queries, as it happens", "FILE"},
+    .other_suffix = ".db",
     .options = options,
     .has_no_bytes = true, /* others may write to the file */
     .open = sqlite_open_place,

@@ -130,8 +130,8 @@ def compare_sample(run, row, line):
                            (run.number, row["elapsed_ns"] / 1e9)).fetchall()
     assert day["time"] == line.pop("time")
     assert Decimal(row["time_ns"]) / NANO == line.pop("unix_seconds")
-    line.pop("gpu_count", None)
-    line.pop("between", None)
+    assert row["gpu_count"] == line.pop("gpu_count", None)
+    assert row["for_mark"] == (1 if line.pop("between", False) else None)
     rows = run.of_tick("target_samples", tick)
     compare_parts(run, rows, line.pop("target", {}), "", tick)
     for target in line.pop("targets", []):

@@ -35,7 +35,7 @@ def in_one_order(path):
     """Lines of a record; the processes of a sample are told in any order."""
     lines = [json.loads(line, object_pairs_hook=list) for line in path.read_text().splitlines()]
     return [[(key, sorted(value) if key == "processes" else value) for key, value in line
-             if key not in ("gpu_count", "outputs")] for line in lines]
+             if key != "outputs"] for line in lines]
 
 
 @pytest.mark.parametrize("run", recorded.RUNS)
@@ -133,7 +133,8 @@ def test_of_an_older_and_a_newer_toll(tmp_path):
     csv = (tmp_path / "live.csv").read_bytes()
     change(file, *(f"DROP VIEW {name}" for (name,) in sqlite3.connect(file).execute(
         "SELECT name FROM sqlite_schema WHERE type = 'view'").fetchall()),
-        "ALTER TABLE target_samples DROP COLUMN ended", "DROP TABLE gpu_samples")
+        "ALTER TABLE target_samples DROP COLUMN ended", "DROP TABLE gpu_samples",
+        "ALTER TABLE samples DROP COLUMN for_mark", "ALTER TABLE samples DROP COLUMN gpu_count")
     done = toll("export", file)
     assert (done.stdout, done.stderr) == (csv, b"")
     change(file, "ALTER TABLE self_samples ADD COLUMN dreams_ns INTEGER",

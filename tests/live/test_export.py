@@ -5,9 +5,12 @@ killed."""
 import json
 import os
 import signal
+import subprocess
 import time
 
-from livelib import records
+import pytest
+
+from livelib import needs_root, records, until
 
 
 def wait_for_samples(path, count):
@@ -44,3 +47,60 @@ def test_growing_and_then_killed(place):
     export(place, record, "unknown", b"before the run did")
     code, out, _ = place.call([place.toll, "export", "-q", record, "-o", "-", "-f", "csv"])
     assert code == 0 and len(out.splitlines()) in (whole, whole + 1)
+
+
+def listed(place, record):
+    """The runs of a record as toll list has them, or none when it cannot be read yet."""
+    code, out, _ = place.call([place.toll, "list", "--json", record])
+    return json.loads(out) if code == 0 else []
+
+
+def test_a_sqlite_file_that_grows_and_is_killed(place):
+    """Another run, which has ended, is in it too."""
+    record = place.path("runs.db")
+    assert place.call([place.toll, "run", "-q", "-o", record, "--", "true"])[0] == 0
+    toll = place.popen([place.toll, "run", "-q", "-i", "10ms", "-o", f"{record},every=20ms", "--",
+                        "sleep", "60"])
+    try:
+        def second():
+            runs = listed(place, record)
+            return runs if len(runs) == 2 and runs[1]["samples"] >= 3 else None
+        first, growing = until(second, "samples of a second run")
+        assert (first["status"], first["cut_short"]) == ("exited", False)
+        assert growing["status"] == "running"
+        text = place.call([place.toll, "list", record])[1].decode().splitlines()
+        assert "exit 0" in text[1] and "running" in text[2]
+        code, begin, err = place.call([place.toll, "export", record, "--run", "2"])
+        assert code == 0 and b"the run still goes on" in err
+        assert len(begin.splitlines()) > growing["samples"]
+    finally:
+        job = int(open(f"/proc/{toll.pid}/task/{toll.pid}/children").read().split()[0])
+        os.kill(toll.pid, signal.SIGKILL)
+        toll.wait(20)
+        os.kill(job, signal.SIGKILL)
+    assert listed(place, record)[1]["status"] == "unknown"
+    assert "cut short" in place.call([place.toll, "list", record])[1].decode()
+    code, rows, err = place.call([place.toll, "export", record, "--run", "2"])
+    assert code == 0 and b"is gone" in err
+    assert rows.startswith(begin), "what was exported while it grew stays"
+
+
+@needs_root
+@pytest.mark.parametrize("name", ["old.csv", "new.jsonl", "new.sqlite"])
+def test_a_disk_without_room(here, name):
+    """What was there stays as it was, and nothing else is left."""
+    record, small = here.path("run.jsonl"), here.path("small")
+    assert here.call([here.toll, "run", "-q", "-i", "1ms", "-o", record, "--", "sleep", "0.3"])[0] == 0
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small],
+                      check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        (small / "old.csv").write_text("as before")
+        code, _, err = here.call([here.toll, "export", record, "-o", small / name])
+        assert code == 125 and err.count(b"\n") == 1, err
+        assert name.encode() in err and (b"No space left" in err or b"disk is full" in err)
+        assert [p.name for p in small.iterdir()] == ["old.csv"]
+        assert (small / "old.csv").read_text() == "as before"
+    finally:
+        subprocess.run(["umount", small], check=True)

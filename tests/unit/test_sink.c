@@ -29,6 +29,8 @@ static void test_choose(void **state)
         assert_int_equal(sink_choose(f->name, "whatever.else", &kind, &rest, &e), 0);
         assert_ptr_equal(kind, sink_kinds[i]); /* the name wins */
     }
+    assert_int_equal(sink_choose(NULL, "some/run.db,every=2s", &kind, &rest, &e), 0);
+    assert_string_equal(kind->format.name, "sqlite");
     static const char *const bad[] = {"run", "run.xyz",     ".csv",     "run.csv.gz", "csv",
                                       "",    "run.csv,a=b", "xcsv:run", "prometheus"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

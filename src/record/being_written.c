@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/being_written.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+enum writer being_written_lines(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return WRITER_GONE;
+    if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
+        flock(fd, LOCK_UN);
+        return WRITER_GONE;
+    }
+    return errno == EWOULDBLOCK ? WRITER_THERE : WRITER_GONE;
+}
+
+struct search {
+    int dir;
+    struct stat wanted;
+    bool found, denied;
+};
+
+static void compare(void *arg, const char *name)
+{
+    struct search *s = arg;
+    struct stat st;
+    if (fstatat(s->dir, name, &st, 0) == 0)
+        s->found |= st.st_dev == s->wanted.st_dev && st.st_ino == s->wanted.st_ino;
+    else
+        s->denied |= errno == EACCES || errno == EPERM;
+}
+
+static bool is_this_machine(const struct run *run)
+{
+    struct utsname u;
+    return uname(&u) == 0 && strcmp(u.nodename, run->host) == 0;
+}
+
+enum writer being_written_tables(const char *path, const struct run *run)
+{
+    char files[64];
+    struct search s = {0};
+    if (!run->own_pid || !is_this_machine(run) || stat(path, &s.wanted) < 0)
+        return WRITER_UNKNOWN;
+    snprintf(files, sizeof files, "/proc/%d/fd", (int)run->own_pid);
+    CLEANUP_CLOSE int dir = open(files, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return errno == ENOENT || errno == ESRCH ? WRITER_GONE : WRITER_UNKNOWN;
+    s.dir = dir;
+    if (file_each_entry(dir, compare, &s) < 0 || (s.denied && !s.found))
+        return WRITER_UNKNOWN;
+    return s.found ? WRITER_THERE : WRITER_GONE;
+}
