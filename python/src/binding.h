@@ -132,6 +132,7 @@ PyObject *phases_analyze(PyObject *module, PyObject *args);
 PyObject *phases_combine(PyObject *module, PyObject *args);
 PyObject *phases_compare(PyObject *module, PyObject *args);
 PyObject *phases_store(PyObject *module, PyObject *args);
+PyObject *record_lines(PyObject *module, PyObject *args);
 
 /* One look. */
 PyObject *look_once(PyObject *module, PyObject *args);

@@ -14,6 +14,7 @@ What there is:
     @tracked            measure each call of a function
     run([...])          subprocess.run, with what the command and all it started used
     snapshot(...)       one look at a process or at the machine, in microseconds
+    read_record(path)   what was measured before, from a .jsonl or a SQLite file
     phase, event, gauge marks for the `toll run` around this program
     metrics()           the table of everything that can be measured
     dialects()          the columns of other tools; Translator makes their rows of frames
@@ -25,6 +26,7 @@ A native thread takes the samples and never needs the GIL. Figures say how exact
 from ._dialects import Dialect, DialectColumn, DialectOption, Translator, dialects
 from ._figures import Figure, Metric, metrics
 from ._marks import Phase, event, gauge, phase
+from ._record import read_record
 from ._run import Completed, run
 from ._snapshot import snapshot
 from ._summary import Summary
@@ -52,6 +54,7 @@ __all__ = [
     "gauge",
     "metrics",
     "phase",
+    "read_record",
     "run",
     "snapshot",
     "track",

@@ -23,7 +23,7 @@ enum writer being_written_lines(int fd)
 }
 
 struct search {
-    int dir;
+    int dir; /* whose entries are looked at */
     struct stat wanted;
     bool found, denied;
 };
@@ -38,6 +38,23 @@ static void compare(void *arg, const char *name)
         s->denied |= errno == EACCES || errno == EPERM;
 }
 
+/* A thread may have descriptors of its own: the library's has. */
+static void look_at_thread(void *arg, const char *name)
+{
+    struct search *threads = arg, files = *threads;
+    char path[64];
+    if (threads->found)
+        return;
+    snprintf(path, sizeof path, "%s/fd", name);
+    CLEANUP_CLOSE int dir = openat(threads->dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    files.dir = dir;
+    threads->denied |= dir < 0 && errno != ENOENT && errno != ESRCH;
+    if (dir >= 0)
+        file_each_entry(dir, compare, &files);
+    threads->found |= files.found;
+    threads->denied |= files.denied;
+}
+
 static bool is_this_machine(const struct run *run)
 {
     struct utsname u;
@@ -46,16 +63,16 @@ static bool is_this_machine(const struct run *run)
 
 enum writer being_written_tables(const char *path, const struct run *run)
 {
-    char files[64];
+    char threads[64];
     struct search s = {0};
     if (!run->own_pid || !is_this_machine(run) || stat(path, &s.wanted) < 0)
         return WRITER_UNKNOWN;
-    snprintf(files, sizeof files, "/proc/%d/fd", (int)run->own_pid);
-    CLEANUP_CLOSE int dir = open(files, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(threads, sizeof threads, "/proc/%d/task", (int)run->own_pid);
+    CLEANUP_CLOSE int dir = open(threads, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
-        return errno == ENOENT || errno == ESRCH ? WRITER_GONE : WRITER_UNKNOWN;
+        return errno == ENOENT ? WRITER_GONE : WRITER_UNKNOWN;
     s.dir = dir;
-    if (file_each_entry(dir, compare, &s) < 0 || (s.denied && !s.found))
+    if (file_each_entry(dir, look_at_thread, &s) < 0 || (s.denied && !s.found))
         return WRITER_UNKNOWN;
     return s.found ? WRITER_THERE : WRITER_GONE;
 }
