@@ -226,7 +226,7 @@ static const struct sink_option options[] = {
     {{"queue", "SIZE", "16MiB",
       "how much may wait for a slow disk; beyond it the oldest samples "
       "are dropped"},
-     OPTION_SIZE,
+     OPTION_QUEUE,
      false},
     {.facts = {0}},
 };

@@ -86,7 +86,7 @@ struct sink_kind {
          false},                                                                                   \
     {                                                                                              \
         {"queue", "SIZE", "16MiB", "how much may wait; beyond it the oldest samples are dropped"}, \
-            OPTION_SIZE, false                                                                     \
+            OPTION_QUEUE, false                                                                    \
     }
 
 struct sink {

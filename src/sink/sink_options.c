@@ -54,7 +54,8 @@ static const char *accepted(const struct sink_option *o)
 {
     switch (o->kind) {
     case OPTION_DURATION: return "a time such as 500ms, 10s or 2m";
-    case OPTION_SIZE: return "a size from 4K on, such as 64K or 16MiB";
+    case OPTION_SIZE: return "a size such as 4096, 64K or 16MiB";
+    case OPTION_QUEUE: return "a size from 4K on, such as 64K or 16MiB";
     case OPTION_NUMBER: return "a number";
     case OPTION_TEXT: return "something that is not empty";
     case OPTION_WORD: return o->facts.value;
@@ -62,7 +63,7 @@ static const char *accepted(const struct sink_option *o)
     return "";
 }
 
-enum { LEAST_BYTES = 4096 }; /* a sample has to fit */
+enum { QUEUE_AT_LEAST = 4096 }; /* a sample has to fit */
 
 static int set(struct sink_settings *s, int i, const char *text)
 {
@@ -75,7 +76,9 @@ static int set(struct sink_settings *s, int i, const char *text)
             return -EINVAL;
         break;
     case OPTION_SIZE:
-        if (scan_size(text, &s->values[i].u) < 0 || s->values[i].u < LEAST_BYTES)
+    case OPTION_QUEUE:
+        if (scan_size(text, &s->values[i].u) < 0 ||
+            (o->kind == OPTION_QUEUE && s->values[i].u < QUEUE_AT_LEAST))
             return -EINVAL;
         break;
     case OPTION_NUMBER:

@@ -9,6 +9,7 @@
 enum option_kind {
     OPTION_DURATION, /* held in nanoseconds */
     OPTION_SIZE,     /* held in bytes */
+    OPTION_QUEUE,    /* the same, with room for a sample */
     OPTION_NUMBER,
     OPTION_TEXT,
     OPTION_WORD, /* one of those of facts.value, which have | between */

@@ -5,7 +5,8 @@
 
 static const struct sink_option table[] = {
     {{"every", "TIME", "5s", ""}, OPTION_DURATION, false},
-    {{"queue", "SIZE", "16MiB", ""}, OPTION_SIZE, false},
+    {{"queue", "SIZE", "16MiB", ""}, OPTION_QUEUE, false},
+    {{"room", "SIZE", "0", ""}, OPTION_SIZE, false},
     {{"share", "NUMBER", "", ""}, OPTION_NUMBER, false},
     {{"name", "TEXT", "", ""}, OPTION_TEXT, false},
     {{"header", "TEXT", "", ""}, OPTION_TEXT, true},
@@ -64,6 +65,7 @@ static void test_mistakes(void **state)
         {"p:half,hunter2@h=x", "is no option"},
         {"p,every=soon", "the option every of x takes a time such as 500ms"},
         {"p,queue=much", "a size from 4K on, such as"},
+        {"p,room=much", "a size such as 4096"},
         {"p,queue=0", "a size from 4K on"},
         {"p,queue=4095", "a size from 4K on"},
         {"p,share=1x", "a number, not '1x'"},

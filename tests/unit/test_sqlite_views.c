@@ -11,15 +11,16 @@ static void test_timeline(void **state)
     struct sqlite *db = sqlite_place_open(":memory:", SQLITE_MODE_WRITE);
     assert_int_equal(sqlite_schema_make(db, &e), 0);
     assert_int_equal(
-        sqlite_run(db,
-                   "INSERT INTO runs (run, name, host, start_ns, facts) VALUES (1, 'a', 'b', "
-                   "1731000000123999999, '{\"command\":[\"x\"]}');"
-                   "INSERT INTO entities (run, entity, kind, part, name) VALUES (1, 1, 'target', "
-                   "'combined', ''), (1, 9, 'disk', '', 'vda');"
-                   "INSERT INTO samples VALUES (1, 0, 0, 1731000000123999999, 1500000000, 1);"
-                   "INSERT INTO target_samples (run, tick, entity, cpu_ns) VALUES (1, 0, 1, 5);"
-                   "INSERT INTO disk_samples (run, tick, entity, read_bytes) VALUES (1, 0, 9, 7)",
-                   &e),
+        sqlite_run(
+            db,
+            "INSERT INTO runs (run, name, host, start_ns, facts) VALUES (1, 'a', 'b', "
+            "1731000000123999999, '{\"command\":[\"x\"]}');"
+            "INSERT INTO entities (run, entity, kind, part, name) VALUES (1, 1, 'target', "
+            "'combined', ''), (1, 9, 'disk', '', 'vda');"
+            "INSERT INTO samples VALUES (1, 0, 0, 1731000000123999999, 1500000000, 1, NULL, 2);"
+            "INSERT INTO target_samples (run, tick, entity, cpu_ns) VALUES (1, 0, 1, 5);"
+            "INSERT INTO disk_samples (run, tick, entity, read_bytes) VALUES (1, 0, 9, 7)",
+            &e),
         0);
     sqlite_place_expect(db, "SELECT time FROM timeline", "2024-11-07T17:20:00.123Z");
     sqlite_place_expect(db, "SELECT elapsed_seconds FROM timeline", "1.5");
