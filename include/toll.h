@@ -448,6 +448,10 @@ struct toll_end {
  * that all have. */
 int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end);
 
+/* Whoever waits in toll_tracker_finish for outputs that send has had enough: what has not arrived is
+ * put aside or dropped, as when their time is over. From any thread, and from a signal's handler. */
+void toll_tracker_hurry(struct toll_tracker *t);
+
 /* ---- What it came to, at any time ---------------------------------------------------------- */
 
 /* One figure of the summary: up to the last sample, or final once the tracker has finished. Numbers

@@ -6,6 +6,7 @@
 #include "cli/color.h"
 #include "cli/dialect_option.h"
 #include "cli/help.h"
+#include "cli/signals.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -35,10 +36,12 @@ static void say_ending(void *arg, bool has_failed, const char *sentence)
 {
     struct session *s = arg;
     s->told_failure |= has_failed;
+    if (!has_failed)
+        signals_end_waiting(s->tracker);
     bool is_wanted = has_failed ? !has_summary_here(s)
                                 : !s->settings.quiet && isatty(STDERR_FILENO);
     if (is_wanted && !session_reader_is_gone(s))
-        complain("%s", sentence);
+        complain("%s%s", sentence, has_failed ? "" : " (Ctrl-C ends the wait)");
 }
 
 /* A number is a descriptor, anything else a file. */
@@ -191,6 +194,7 @@ bool session_finish(struct session *s, struct toll_end *ret_end)
     if (gone && !s->interrupted)
         say_no_more(s);
     int r = toll_tracker_finish(s->tracker, ret_end);
+    signals_end_waiting(NULL);
     if (r == -ENOMEM)
         complain("no memory for what should be written at the end"); /* the summary included */
     else if (r < 0 && !s->told_failure && !has_summary_here(s))

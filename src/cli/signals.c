@@ -104,3 +104,35 @@ void signals_die_interrupted(void)
     kill(getpid(), SIGINT);
     sigprocmask(SIG_UNBLOCK, &only, NULL);
 }
+
+static struct toll_tracker *volatile waiting;
+
+/* The terminal has shown ^C: what is printed now begins on a line of its own. */
+static void end_wait(int number)
+{
+    if (!waiting)
+        return;
+    toll_tracker_hurry(waiting);
+    if (number == SIGINT && isatty(STDERR_FILENO) && write(STDERR_FILENO, "\n", 1) < 0)
+        return;
+}
+
+void signals_end_waiting(struct toll_tracker *t)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    waiting = t;
+    if (!t)
+        return;
+    struct sigaction handler = {.sa_handler = end_wait, .sa_flags = SA_RESTART};
+    sigset_t set;
+    sigemptyset(&set);
+    sigemptyset(&handler.sa_mask);
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        struct sigaction before;
+        if (sigaction(ends[i], NULL, &before) < 0 || before.sa_handler == SIG_IGN)
+            continue; /* as nohup says */
+        sigaction(ends[i], &handler, NULL);
+        sigaddset(&set, ends[i]);
+    }
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}

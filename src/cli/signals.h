@@ -21,3 +21,7 @@ void signals_die_interrupted(void);
 
 /* Pass on what has come. True when the wait for processes the command left behind should end. */
 bool signals_forward(struct signals *s, struct toll_tracker *t);
+
+/* The command has ended and outputs are waited for: what would end a program ends that wait.
+ * NULL: it is over. */
+void signals_end_waiting(struct toll_tracker *t);

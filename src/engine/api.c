@@ -167,6 +167,11 @@ int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end)
     return r;
 }
 
+void toll_tracker_hurry(struct toll_tracker *t)
+{
+    atomic_store(&t->is_hurried, true);
+}
+
 void toll_tracker_free(struct toll_tracker *t)
 {
     if (!t || is_forked(t))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define SHORT_WAIT_NS (300 * NS_PER_MS) /* nobody needs to be told of */
+#define LOOK_NS       (50 * NS_PER_MS)  /* whether it is still waited for */
 
 static void tell_caller(struct toll_tracker *t, const char *sentence)
 {
@@ -148,6 +149,26 @@ static void tell_of_waits(struct toll_tracker *t)
     }
 }
 
+static void end_waits(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->sink_count; i++)
+        if (t->sinks[i]->courier)
+            courier_end(t->sinks[i]->courier, 0);
+}
+
+/* Until nobody is waited for any more, or whoever waits has had enough. */
+static void wait_for_couriers(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->sink_count; i++) {
+        struct courier *c = t->sinks[i]->courier;
+        while (c && !courier_wait_until(c, clock_mono(NULL) + LOOK_NS) && !courier_is_over(c))
+            if (atomic_load(&t->is_hurried)) {
+                end_waits(t);
+                return;
+            }
+    }
+}
+
 static void add_samples(struct buf *b, uint64_t count, uint64_t of, const char *what)
 {
     buf_printf(b, "%s%llu of %llu samples are %s", b->length ? ", " : "", (unsigned long long)count,
@@ -186,8 +207,10 @@ static void end_couriers(struct toll_tracker *t)
         sink_end(sink);
         has_any = true;
     }
-    if (has_any)
-        tell_of_waits(t);
+    if (!has_any)
+        return;
+    tell_of_waits(t);
+    wait_for_couriers(t);
 }
 
 static void tell_outcomes(struct toll_tracker *t)

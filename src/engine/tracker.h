@@ -20,6 +20,7 @@
 #include "summary/phases.h"
 #include "summary/summary.h"
 
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 /* What the tracker reaped itself, counted from the launch on. */
@@ -187,6 +188,7 @@ struct toll_tracker {
     bool used;     /* a launch or a replay was tried: a tracker is for one */
     bool started;
     bool finished;
+    atomic_bool is_hurried; /* outputs that send are not waited for any longer */
 };
 
 static inline struct process_source *source_of(struct member *m)

@@ -3,6 +3,7 @@
 and what is lost is told."""
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -11,6 +12,8 @@ import pytest
 
 import livelib
 import sinklib
+from terminal import Terminal
+
 
 @pytest.fixture(autouse=True)
 def has_http(here):
@@ -198,6 +201,20 @@ def test_a_server_that_never_answers(here):
     assert output["delivered"] == 0 and not output["complete"]
     assert output["dropped"] == output["samples"] > 10
     assert "no time left" in output["failure"] or "in time" in output["failure"]
+
+
+def test_ctrl_c_ends_the_wait(here):
+    """The job is over: nobody has to wait for a server that does not answer. Its status stays."""
+    with sinklib.silent() as silent:
+        place = f"prometheus:http://127.0.0.1:{silent.getsockname()[1]}/"
+        began = time.monotonic()
+        with Terminal([here.toll, "run", "-o", place + ",grace=300s", "--", "sh", "-c", "exit 5"],
+                      {}, here.directory) as t:
+            t.expect(r"waiting for what is left, 300 s at most \(Ctrl-C ends the wait\)")
+            t.type("\x03")
+            assert re.search(r"\^C\r\ntoll: sh -c .*sent to .*0 samples", t.rest(), re.DOTALL)
+            assert t.status == 5
+        assert time.monotonic() - began < 100
 
 
 def test_others_are_not_disturbed(here):
