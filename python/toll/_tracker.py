@@ -16,7 +16,7 @@ from ._frames import FrameStore, frames_to_pandas
 from ._marks import Phase, send_event, send_gauge
 from ._options import Destination, OptionsTuple, Target
 from ._summary import Summary
-from ._warn import warn, what_failed
+from ._warn import warn, what_failed, what_was_kept
 
 Report = Tuple[str, Optional[str]]  # format and dialect
 
@@ -48,6 +48,7 @@ class Track:
         self._wanted: List[Report] = [("json", None), ("text", None), *reports]
         self._started = False
         self._failed = 0  # what an output's failure was, until it was told
+        self._told_kept = False
         self._paths = [output.path for output in outputs]
         self._native = _toll.tracker(*options)
         self._store = FrameStore(self._native, history)
@@ -93,10 +94,10 @@ class Track:
         """
         failed = self._end()
         if failed < 0:
-            raise OSError(-failed, what_failed(failed, self._paths, self.summary.notes))
+            raise OSError(-failed, what_failed(failed, self._paths, self.summary))
         return self.summary
 
-    def _end(self) -> int:
+    def _end(self, error: Optional[BaseException] = None) -> int:
         self._check_started()
         with self._lock:
             # Ctrl-C may come between any two of these: the next call goes on where it was.
@@ -107,7 +108,11 @@ class Track:
                 self._texts = texts
             self._native.close()
             failed, self._failed = self._failed, 0
-            return failed
+            kept = None if self._told_kept else what_was_kept(self.summary)
+            self._told_kept = True
+        if kept:
+            warn(kept, error)
+        return failed
 
     @property
     def running(self) -> bool:
@@ -138,9 +143,9 @@ class Track:
     ) -> None:
         if os.getpid() != self._owner:
             return  # a child that was forked in the body leaves it, too: not its tracker
-        failed = self._end()
+        failed = self._end(error)
         if failed < 0:
-            warn(what_failed(failed, self._paths, self.summary.notes), error)
+            warn(what_failed(failed, self._paths, self.summary), error)
 
     async def __aenter__(self) -> "Track":
         return self.start()

@@ -6,7 +6,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+
+if TYPE_CHECKING:
+    from ._summary import Summary
 
 _HERE = os.path.join(os.path.dirname(__file__), "")
 
@@ -23,8 +26,28 @@ def warn(sentence: str, error: Optional[BaseException] = None) -> None:
             raise
 
 
-def what_failed(failed: int, paths: List[str], notes: List[str]) -> str:
-    """Which outputs are not complete, and why: notes of the summary have it."""
-    told = [note for note in notes if any(f"'{path}'" in note for path in paths)]
-    why = "; ".join(told) or f"{', '.join(map(repr, paths))}: {os.strerror(-failed)}"
-    return f"an output is not complete: {why}"
+def _sentence(output: Dict[str, Any]) -> str:
+    lost, kept = output["dropped"], output["kept"]
+    counts = [f"{lost} of {output['samples']} samples are lost"] if lost else []
+    counts += [f"{kept} of {output['samples']} samples are put aside"] if kept else []
+    why = [output["failure"]] if output["failure"] else []
+    return ": ".join([output["name"], *[", ".join(counts)][: len(counts)], *why])
+
+
+def what_failed(failed: int, paths: List[str], summary: "Summary") -> str:
+    """Which outputs are not complete, and why: never by the words of the program, which may hold
+    passwords, but for the paths of files that the notes of the summary name."""
+    told = [note for note in summary.notes if any(f"'{path}'" in note for path in paths)]
+    told += [
+        _sentence(output)
+        for output in summary.to_dict().get("outputs", [])
+        if not output["complete"] and not any(f"'{output['name']}'" in note for note in told)
+    ]
+    return f"an output is not complete: {'; '.join(told) or os.strerror(-failed)}"
+
+
+def what_was_kept(summary: "Summary") -> Optional[str]:
+    """What waits to be sent by somebody, or None."""
+    outputs = summary.to_dict().get("outputs", [])
+    kept = [_sentence(output) for output in outputs if output["complete"] and output["kept"]]
+    return f"an output is not delivered yet: {'; '.join(kept)}" if kept else None

@@ -277,6 +277,27 @@ def test_an_output_that_fails_covers_nothing_up(tmp_path):
     assert t.stop() is t.summary
 
 
+@pytest.mark.parametrize("kind", ["prometheus", "pushgateway", "otlp"])
+def test_passwords_are_told_to_nobody(kind):
+    secret = ["geheim", "tok123"]
+    url = f"http://me:{secret[0]}@127.0.0.1:9/w?token={secret[1]},grace=50ms"
+    with pytest.warns(RuntimeWarning, match=f"not complete: {kind} http://127.0.0.1:9") as told:
+        with toll.track(outputs=[f"{kind}:{url}"]) as t:
+            pass
+    with pytest.raises(OSError, match="samples are lost: ") as failed:
+        toll.track(outputs=[(kind, url)]).start().stop()
+    said = [str(one.message) for one in told] + [str(failed.value), repr(t), str(t.summary)]
+    assert not [text for text in said for word in secret if word in text]
+
+
+def test_what_is_put_aside_is_told(tmp_path):
+    spool = tmp_path / "later"
+    t = toll.track(outputs=[f"mlflow:http://127.0.0.1:9,spool={spool},wait=1ms,grace=50ms"])
+    with pytest.warns(RuntimeWarning, match="not delivered yet: .* put aside: .*toll send") as told, t:
+        pass
+    assert [one.filename for one in told] == [__file__] and spool.exists()
+
+
 def test_waiting_for_the_end():
     t = toll.track(pid=os.getppid())
     assert t.wait(0) is False
