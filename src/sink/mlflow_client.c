@@ -38,6 +38,15 @@ static enum delivery judge(struct mlflow_client *c, enum delivery d,
     return d;
 }
 
+/* Its sentence alone, not the JSON around it. */
+static void quote(const struct http_response *answer, struct attempt *a)
+{
+    char message[sizeof a->why - 32];
+    if (answer->status >= 300 &&
+        mlflow_answer_text(answer->body, answer->length, "message", message, sizeof message))
+        snprintf(a->why, sizeof a->why, "it answered %d: %s", answer->status, message);
+}
+
 /* To the URL that is in c->url. */
 static enum delivery send(struct mlflow_client *c, const char *method, const char *type,
                           const char *body, size_t length, struct http_response *ret,
@@ -59,7 +68,9 @@ static enum delivery send(struct mlflow_client *c, const char *method, const cha
         .length = length,
         .timeout_ns = c->timeout_ns,
     };
-    return judge(c, http_sink_send(c->sink, c->http, &request, ret, a), ret);
+    enum delivery d = http_sink_send(c->sink, c->http, &request, ret, a);
+    quote(ret, a);
+    return judge(c, d, ret);
 }
 
 static void begin_url(struct mlflow_client *c, const char *path)

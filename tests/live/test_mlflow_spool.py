@@ -25,11 +25,11 @@ def test_away_from_the_beginning_to_the_end(place, where, monkeypatch):
     assert r.status == 0 and r.out == b"-\n", "no run, nothing to tell"
     assert "the command is not told MLFLOW_RUN_ID" in r.err.decode()
     wall = r.summary["wall_seconds"]
-    assert wall < alone.summary["wall_seconds"] + 0.3, "the job is not held up"
+    assert wall < alone.summary["wall_seconds"] + 3, "no request, which may take 10 s, holds it up"
     ticks = [x.summary["self"]["ticks"]["total"] + x.summary["self"]["ticks_missed"]["total"]
              for x in (alone, r)]
-    assert ticks[1] / wall == pytest.approx(ticks[0] / alone.summary["wall_seconds"], rel=0.25)
-    assert took - wall < 0.3 + 0.5 + 4, "what it may wait, and no more than a slow machine"
+    assert ticks[1] / wall > 0.5 * ticks[0] / alone.summary["wall_seconds"], "nor the sampling"
+    assert took - wall < 0.3 + 0.5 + 8, "what it may wait, and no more than a slow machine"
     (output, *_) = r.summary["outputs"]
     assert output["kept"] == output["samples"] > 5 and output["delivered"] == output["dropped"] == 0
     assert f"kept in '{spool}' for 'toll send'" in output["failure"]
