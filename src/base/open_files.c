@@ -59,6 +59,15 @@ void open_files_note(struct open_files *f)
     *f = l.files;
 }
 
+size_t open_files_count(void)
+{
+    struct open_files now = {0};
+    open_files_note(&now);
+    size_t count = now.count;
+    open_files_done(&now);
+    return count;
+}
+
 static void hide(void *arg, const char *name)
 {
     const struct open_files *before = *(const struct open_files **)arg;

@@ -13,6 +13,9 @@ struct open_files {
  */
 void open_files_note(struct open_files *f);
 
+/* How many are open now; 0 where they cannot be listed. */
+size_t open_files_count(void);
+
 /* What was opened since then is not inherited by the programs that this one starts. */
 void open_files_hide_new(const struct open_files *f);
 void open_files_done(struct open_files *f);

@@ -176,6 +176,13 @@ static inline void ask(struct own_figures *o, uint64_t wanted, struct answers *a
         a->io_length = kernel_pread(o->io.fd, a->io, sizeof a->io, 0);
 }
 
+/* Descriptors that the program would not have without us. */
+static uint64_t kept(const struct own_figures *o)
+{
+    return (uint64_t)((o->statm.fd >= 0) + (o->io.fd >= 0) + (o->tasks.fd >= 0) +
+                      (o->files.fd >= 0));
+}
+
 /* What calls the kernel is a part of this function: see base/kernel_call.h. */
 __attribute__((flatten)) int own_figures_read(struct own_figures *o, uint64_t wanted,
                                               struct row *row)
@@ -192,6 +199,6 @@ __attribute__((flatten)) int own_figures_read(struct own_figures *o, uint64_t wa
     if (wanted & M(threads_count))
         put_threads(row, &a.tasks);
     if (wanted & M(open_files_count) && o->counts_files)
-        row_put_u64(row, process_open_files_count, (uint64_t)a.files.st_size);
+        row_put_u64(row, process_open_files_count, left_u64((uint64_t)a.files.st_size, kept(o)));
     return 0;
 }

@@ -26,6 +26,7 @@ struct process_reader {
     bool no_children;     /* task/TID/children does not exist here */
     char *text;           /* owned, PROCESS_TEXT_BYTES */
     struct own_thread own; /* when the program measures itself */
+    size_t own_files;      /* … with so many descriptors of ours, beside those of the cache */
 };
 
 /* What the reader keeps of one process. */

@@ -107,6 +107,8 @@ int process_read_open_files(struct process_reader *r, struct process_source *s, 
         if (e < 0)
             return e;
     }
+    if (r->own_files && p->entity.pid == getpid())
+        count = left_u64(count, r->own_files + r->cache.used);
     row_put_u64(&p->own, process_open_files_count, count);
     return 0;
 }

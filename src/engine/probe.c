@@ -2,6 +2,7 @@
  * Single looks: a tracker that takes a sample when it is told to and writes nothing. The calling
  * process itself is read by calls, without a tracker. */
 #include "base/err.h"
+#include "base/open_files.h"
 #include "base/sized.h"
 #include "collect/own_figures.h"
 #include "engine/begin.h"
@@ -64,9 +65,17 @@ static bool is_by_calls(const struct toll_probe *p, const struct toll_target *ta
            o->memory != TOLL_MEMORY_PSS && o->processes == TOLL_PROCESSES_NONE && !asks_more;
 }
 
+/* A program that looks at itself does not see what it takes to look. */
+static void leave_files_out(struct process_reader *r, size_t before)
+{
+    size_t now = open_files_count();
+    r->own_files = now > before + r->cache.used ? now - before - r->cache.used : 0;
+}
+
 static int open_tracker(struct toll_probe *p, const struct toll_target *target,
                         struct toll_options *o, struct toll_error *e)
 {
+    size_t files_before = target ? open_files_count() : 0;
     o->system |= !target;
     int r = lifetime_new(&p->tracker, o, e);
     if (r < 0)
@@ -74,7 +83,11 @@ static int open_tracker(struct toll_probe *p, const struct toll_target *target,
     p->tracker->is_probe = true;
     if (target)
         r = toll_tracker_add_target(p->tracker, target, e);
-    return r < 0 ? r : begin_attach(p->tracker, e);
+    if (r == 0)
+        r = begin_attach(p->tracker, e);
+    if (r == 0 && files_before)
+        leave_files_out(&p->tracker->reader, files_before);
+    return r;
 }
 
 int toll_probe_new(struct toll_probe **ret, const struct toll_target *target,
