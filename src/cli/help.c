@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMN = 30, WIDTH = 79 };
+enum { COLUMN = 30, OVERVIEW = 44, GAP = 1, WIDTH = 79 };
 
 void help_wrap(struct buf *b, const char *text, size_t column)
 {
@@ -34,12 +34,28 @@ void help_line(struct buf *b, const char *left, const char *text, size_t column)
 {
     size_t start = b->length;
     buf_puts(b, left);
-    if (b->length - start >= column) {
+    if (b->length - start + GAP > column) {
         buf_putc(b, '\n');
         start = b->length;
     }
     buf_pad(b, start, column);
     help_wrap(b, text, column);
+}
+
+/* A line is a paragraph; one that begins with blanks stays as it is. */
+static void add_paragraphs(struct buf *b, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        struct buf line = {0};
+        buf_add(&line, text, length);
+        if (*text == ' ' || !length || buf_failed(&line))
+            buf_add(b, text, length), buf_putc(b, '\n');
+        else
+            help_wrap(b, line.data, 0);
+        buf_done(&line);
+        text += length + (text[length] == '\n');
+    }
 }
 
 static void add_accepted(struct buf *b, const struct option *o)
@@ -59,19 +75,17 @@ static void add_accepted(struct buf *b, const struct option *o)
 
 static void add_option(struct buf *b, const struct option *o)
 {
-    size_t start = b->length;
+    struct buf left = {0}, text = {0};
     if (o->letter)
-        buf_printf(b, "  -%c, --%s", o->letter, o->name);
+        buf_printf(&left, "  -%c, --%s", o->letter, o->name);
     else
-        buf_printf(b, "      --%s", o->name);
+        buf_printf(&left, "      --%s", o->name);
     if (o->value)
-        buf_printf(b, " %s", o->value);
-    buf_puts(b, "  ");
-    buf_pad(b, start, COLUMN);
-    struct buf text = {0};
+        buf_printf(&left, " %s", o->value);
     add_accepted(&text, o);
-    if (text.data)
-        help_wrap(b, text.data, COLUMN);
+    if (!buf_failed(&left) && !buf_failed(&text))
+        help_line(b, left.data, text.data, COLUMN);
+    buf_done(&left);
     buf_done(&text);
 }
 
@@ -82,8 +96,10 @@ int help_subcommand(const char *name)
         return complain("'%s' is not a subcommand; 'toll help' lists them", name);
     struct buf b = {0};
     buf_printf(&b, "usage: toll %s %s\n\n%s\n", s->name, s->arguments, s->help);
-    if (s->more)
-        buf_printf(&b, "\n%s", s->more);
+    if (s->more) {
+        buf_putc(&b, '\n');
+        add_paragraphs(&b, s->more);
+    }
     if (s->main == doctor_main)
         doctor_add_help(&b);
     if (s->options) {
@@ -106,10 +122,11 @@ static int overview(void)
     for (const struct subcommand *s = subcommands; s->name; s++) {
         if (s->hidden)
             continue;
-        size_t start = b.length;
-        buf_printf(&b, "  toll %s %s  ", s->name, s->arguments);
-        buf_pad(&b, start, 47);
-        buf_printf(&b, "%s\n", s->help);
+        struct buf left = {0};
+        buf_printf(&left, "  toll %s %s", s->name, s->arguments);
+        if (!buf_failed(&left))
+            help_line(&b, left.data, s->help, OVERVIEW);
+        buf_done(&left);
     }
     buf_puts(&b, "\n  toll run -- make -j4                 what did it use?\n"
                  "  toll run -o run.csv -- ./train.sh    with a curve\n"

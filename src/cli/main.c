@@ -10,62 +10,64 @@
 #include <string.h>
 
 static const char about_run[] =
-    "Options end at -- or at the first word that is none; the rest is the command.\n"
-    "The summary goes to stderr, and toll exits as the command did.\n";
+    "Options end at -- or at the first word that is none; the rest is the command. The "
+    "summary goes to stderr, and toll exits as the command did.\n";
 
 static const char about_attach[] =
-    "A PID stands for the process and all its descendants; NAME=PID names it. Several\n"
-    "targets are several series, and their union. Options may stand behind PIDs.\n"
-    "Without --output there is a line on stdout each second; Ctrl-C ends toll with a\n"
-    "summary on stderr, and the targets never notice.\n";
+    "A PID stands for the process and all its descendants; NAME=PID names it. Several "
+    "targets are several series, and their union. Options may stand behind PIDs. Without "
+    "--output there is a line on stdout each second; Ctrl-C ends toll with a summary on "
+    "stderr, and the targets never notice.\n";
 
 static const char about_system[] =
-    "Without --output there is a line on stdout each second; Ctrl-C or --for ends\n"
-    "toll with a summary on stderr.\n";
+    "Without --output there is a line on stdout each second; Ctrl-C or --for ends toll with "
+    "a summary on stderr.\n";
 
 static const char about_mark[] =
     "  toll mark phase begin NAME [KEY=VALUE…]\n"
     "  toll mark phase end NAME\n"
     "  toll mark event NAME [KEY=VALUE…]\n"
-    "  toll mark gauge NAME VALUE\n\n"
-    "The mark goes to the 'toll run' that this runs under, and counts for the process\n"
-    "that called it, a shell for instance. Where nobody listens it does nothing and\n"
-    "exits with 0; -v, --verbose says so.\n";
+    "  toll mark gauge NAME VALUE\n"
+    "\n"
+    "The mark goes to the 'toll run' that this runs under, and counts for the process that "
+    "called it, a shell for instance. Where nobody listens it does nothing and exits with 0; "
+    "-v, --verbose says so.\n";
 
 static const char about_phases[] =
     "  toll phases analyze POINTS [BLOCKS]\n"
     "  toll phases combine -o FILE BLOCKS… | DIRECTORY\n"
-    "  toll phases compare [--stat min|max|mean|std] NAME=FILE…\n\n"
-    "For files of gpu-tracker, CSV or SQLite: POINTS has a row for each sample, BLOCKS\n"
-    "the moments at which code blocks began and ended. compare takes analyses that were\n"
-    "written with -f json or pickle, the formats beside text. -o, --output FILE is where\n"
-    "the results go.\n";
+    "  toll phases compare [--stat min|max|mean|std] NAME=FILE…\n"
+    "\n"
+    "For files of gpu-tracker, CSV or SQLite: POINTS has a row for each sample, BLOCKS the "
+    "moments at which code blocks began and ended. compare takes analyses that were written "
+    "with -f json or pickle, the formats beside text. -o, --output FILE is where the results "
+    "go.\n";
 
 static const char about_export[] =
-    "RECORD is a .jsonl or .sqlite file that toll has written, or - for stdin (.jsonl); it\n"
-    "may still grow, or end in the middle. Each --output is written as it would have been\n"
-    "while the run was measured; without one it goes to stdout, as CSV unless --format says\n"
-    "otherwise (-f text is the summary). Of several runs in a file all are taken, one after\n"
+    "RECORD is a .jsonl or .sqlite file that toll has written, or - for stdin (.jsonl); it "
+    "may still grow, or end in the middle. Each --output is written as it would have been "
+    "while the run was measured; without one it goes to stdout, as CSV unless --format says "
+    "otherwise (-f text is the summary). Of several runs in a file all are taken, one after "
     "the other. Files are replaced once all is written; a damaged record changes none.\n";
 
 static const char about_list[] =
-    "The runs in each record: number, start, time, samples, how it ended, name and\n"
-    "command. The number is for 'toll export --run'.\n";
+    "The runs in each record: number, start, time, samples, how it ended, name and command. "
+    "The number is for 'toll export --run'.\n";
 
 static const char about_send[] =
-    "SPOOL is the file that 'toll run -o mlflow:…' has named. It goes where it was meant\n"
-    "to go, or to DESTINATION, written as behind -o, and is removed when it has arrived.\n"
+    "SPOOL is the file that 'toll run -o mlflow:…' has named. It goes where it was meant to "
+    "go, or to DESTINATION, written as behind -o, and is removed when it has arrived. "
     "Nothing arrives twice.\n";
 
 const struct subcommand subcommands[] = {
-    {"run", "[options] [--] COMMAND [ARGUMENT…]", "run a command, tell what it used", run_main,
-     false, FOR_RUN, about_run, NULL},
+    {"run", "[options] [--] COMMAND…", "run a command, tell what it used", run_main, false, FOR_RUN,
+     about_run, NULL},
     {"attach", "[options] [PID…]", "measure what runs already", attach_main, false, FOR_ATTACH,
      about_attach, NULL},
     {"system", "[options]", "measure the whole machine", system_main, false, FOR_SYSTEM,
      about_system, NULL},
-    {"mark", "[-v] phase | event | gauge WORD…", "say where a job is, from inside it", mark_main,
-     false, 0, about_mark, "phase begin end"},
+    {"mark", "[-v] WORD…", "say where a job is, from inside it", mark_main, false, 0, about_mark,
+     "phase begin end"},
     {"export", "[options] RECORD", "write a record in another format", export_main, false,
      FOR_EXPORT, about_export, NULL},
     {"list", "[options] RECORD…", "list the runs in records", list_main, false, FOR_LIST,
@@ -74,12 +76,11 @@ const struct subcommand subcommands[] = {
      0, NULL, NULL},
     {"metrics", "[--json | --markdown]", "list what can be measured", metrics_main, false, 0, NULL,
      NULL},
-    {"dialects", "[--json] [NAME]", "list the tools whose columns can be written", dialects_main,
-     false, 0, NULL, NULL},
+    {"dialects", "[--json] [NAME]", "list whose columns can be written", dialects_main, false, 0,
+     NULL, NULL},
     {"sinks", "[--json] [FORMAT]", "list where figures can go", sinks_main, false, 0, NULL, NULL},
-    {"phases", "analyze | combine | compare WORD…", "tell what code blocks used, from files",
-     phases_main, false, 0, about_phases, NULL},
-    {"send", "SPOOL [DESTINATION]", "send what a server did not take in time", send_main, false, 0,
+    {"phases", "WORD…", "tell what code blocks used", phases_main, false, 0, about_phases, NULL},
+    {"send", "SPOOL [DESTINATION]", "send what a server did not take", send_main, false, 0,
      about_send, NULL},
     {"help", "[SUBCOMMAND]", "explain toll or a subcommand", help_main, false, 0, NULL, NULL},
     {"completion", "bash | zsh | fish", "print a shell's completion script", completion_main, true,
