@@ -1,6 +1,7 @@
 # The front door. Meson does the work; see CONTRIBUTING.md for its commands.
 #
-#   make                  build into B (build)
+#   make                  build the command, the library and the Python package into B (build)
+#   make everything       … and the tests
 #   make demo             build, then measure a small build; CMD='…' measures that instead
 #   make test             every test, with and without sanitizers
 #   make golden-update    write the expected output of the golden tests anew
@@ -22,6 +23,9 @@ SECONDS = 20
 export CMD
 
 all: $(B)/build.ninja
+	@ninja -C $(B) product
+
+everything: $(B)/build.ninja
 	@ninja -C $(B)
 
 $(B)/build.ninja:
@@ -35,15 +39,15 @@ demo: bootstrap-build
 test: bootstrap
 	@tools/run-tests $(B)
 
-golden-update: all
+golden-update: everything
 	@TOLL=$(abspath $(B))/toll TOLL_BUILD=$(abspath $(B)) \
 		/usr/bin/python3 -B -m pytest -q -p no:cacheprovider --rootdir . --update tests/golden
 
-docs-update: all
+docs-update: everything
 	@tools/refresh-docs $(B)
 
 bench: bootstrap
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory everything
 	@TOLL=$(B)/toll TOLL_BUILD=$(B) BENCH_N='$(N)' BENCH_ONLY='$(ONLY)' BENCH_ROUNDS='$(ROUNDS)' \
 		/usr/bin/python3 -B tests/bench/bench.py
 
@@ -58,12 +62,13 @@ fuzz: bootstrap
 	@tools/fuzz $(B)-fuzz $(SECONDS)
 
 check-style: bootstrap
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory everything
 	@tools/check-style $(B)
 
-install: may-install all
+install: may-install $(B)/build.ninja
 	@meson configure -Dprefix=$(PREFIX) $(B)
-	@DESTDIR=$(DESTDIR) meson install -C $(B)
+	@ninja -C $(B) product
+	@DESTDIR=$(DESTDIR) meson install --no-rebuild -C $(B)
 
 # The nearest directory that is there must be writable.
 may-install:
@@ -112,5 +117,5 @@ bootstrap-build:
 bootstrap-wheel:
 	@tools/bootstrap --wheel
 
-.PHONY: all demo test golden-update docs-update bench wheel fuzz check-style install may-install \
-	uninstall clean help bootstrap bootstrap-build bootstrap-wheel
+.PHONY: all everything demo test golden-update docs-update bench wheel fuzz check-style install \
+	may-install uninstall clean help bootstrap bootstrap-build bootstrap-wheel
