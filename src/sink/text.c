@@ -68,13 +68,21 @@ static void add_answer_figure(struct buf *b, const struct text_rows *r, unsigned
             b->data[k] = UNBROKEN;
 }
 
+/* At least nothing says nothing. */
+static bool is_an_answer(const struct text_rows *r, unsigned i)
+{
+    enum quality q = text_quality(r, PART_COMBINED, i);
+    return q != QUALITY_UNKNOWN &&
+           (q != QUALITY_LOWER_BOUND || text_figure(r, PART_COMBINED, i) > 0);
+}
+
 /* The answer in a line or two; an average tells more of a rate than its peak. */
 static void add_answer(struct sink *s, const struct text_rows *r)
 {
     struct buf answer = {0};
     for (unsigned i = 0; i < r->count; i++)
         if (metric_of(r->first + i)->show == SHOW_HEAD && text_has_line(s, r, i) &&
-            text_quality(r, PART_COMBINED, i) != QUALITY_UNKNOWN)
+            is_an_answer(r, i))
             add_answer_figure(&answer, r, i);
     if (answer.length && !buf_failed(&answer))
         text_paragraph(s, "", answer.data);

@@ -90,14 +90,13 @@ static void add_phase_figure(struct sink *s, const struct phase_total *p, enum m
     struct phase_figure f = phase_total_figure(p, id);
     buf_putc(&s->text, ' ');
     size_t start = s->text.length;
-    if (f.quality == QUALITY_UNKNOWN) {
-        buf_putc(&s->text, '?');
+    double number = m->kind == METRIC_COUNTER ? f.total : f.max >= 0 ? f.max : f.mean;
+    bool is_bound = f.quality == QUALITY_LOWER_BOUND;
+    if (f.quality == QUALITY_UNKNOWN || (is_bound && number <= 0)) {
+        buf_putc(&s->text, '?'); /* at least nothing says nothing */
     } else {
-        buf_puts(&s->text, f.quality == QUALITY_LOWER_BOUND ? "≥" : "");
-        human_number(&s->text, m,
-                     m->kind == METRIC_COUNTER ? f.total
-                     : f.max >= 0              ? f.max
-                                               : f.mean);
+        buf_puts(&s->text, is_bound ? "≥" : "");
+        human_number(&s->text, m, number);
     }
     add_cell(s, start, width_of(m) - 1);
 }

@@ -3,7 +3,7 @@
 
     BENCH_N=100           only trees of that size (several with commas)
     BENCH_ONLY=floor      only these parts: cadence, attach, system, network, gpu, floor, slowdown,
-                          start, count, sqlite, python
+                          start, count, sqlite, export, python
     BENCH_ROUNDS=3        that many times as many repetitions
 """
 import os
@@ -14,6 +14,7 @@ import against_floor
 import attaching
 import cadence
 import counting
+import exporting
 import gpu_reading
 import measure
 import network_bytes
@@ -34,6 +35,7 @@ PARTS = {
     "start": starting.run,
     "count": counting.run,
     "sqlite": sqlite_files.run,
+    "export": exporting.run,
     "python": python_package.run,
 }
 

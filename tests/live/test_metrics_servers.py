@@ -5,6 +5,8 @@ import contextlib
 import datetime
 import json
 import os
+import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -169,6 +171,40 @@ def test_remote_write_to_prometheus(here, has_http, prometheus):
     query = urllib.parse.urlencode({"query": 'toll_target_threads{run="written"}',
                                     "time": last / 1000 + 0.5})
     assert json.loads(fetch(f"{url}/api/v1/query?{query}"))["data"]["result"] == []
+
+
+def documented_queries():
+    """What docs/sinks.md says one can ask: those of a run that goes on, and those that look back."""
+    text = (pathlib.Path(__file__).parents[2] / "docs/sinks.md").read_text()
+    now, back = re.findall(r"^```promql\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return now.splitlines(), back.splitlines()
+
+
+def query(url, text, time_ms):
+    words = urllib.parse.urlencode({"query": text, "time": time_ms / 1000})
+    answer = json.loads(fetch(f"{url}/api/v1/query?{words}"))
+    assert answer["status"] == "success", text
+    return [(series["metric"], float(series["value"][1])) for series in answer["data"]["result"]]
+
+
+@needs("prometheus")
+def test_the_documented_queries(here, has_http, prometheus):
+    url = prometheus[0]
+    record = run_to(here, f"prometheus:{url}/api/v1/write,every=100ms", "train")
+    check_served(url, "train", record)
+    now, back = documented_queries()
+    memory, cpu, written = (record_of(record, metric) for metric in (
+        "memory_rss_bytes", "cpu_seconds", "storage_written_bytes"))
+    rate, last = (query(url, text, memory[-1][0]) for text in now)
+    assert [value > 0 for labels, value in rate if labels == {"run": "train"}] == [True]
+    assert [value for _, value in last] == [memory[-1][1]]
+    later = cpu[-1][0] + 3600_000
+    assert query(url, now[1], later) == [], "the run has ended"
+    most, all_cpu, of_machines = (query(url, text, later) for text in back)
+    assert [value for _, value in most] == [max(value for _, value in memory)]
+    assert [value for _, value in all_cpu] == [cpu[-1][1]]
+    ((labels, value),) = of_machines
+    assert set(labels) == {"instance"} and value >= written[-1][1]
 
 
 @needs("prometheus")
