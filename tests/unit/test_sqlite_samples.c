@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sqlite_samples.h"
+
+#include "sqlite_record.h"
+
+static void add_to(struct buf *b, const char *path, const struct sqlite_sample *sample)
+{
+    struct sqlite_samples x = {0};
+    struct toll_error e = {0};
+    struct sqlite *db = sqlite_place_open(path, SQLITE_MODE_READ);
+    assert_true(sqlite_samples_init(&x, db, &e) >= 0);
+    assert_int_equal(sqlite_samples_add(&x, b, sample, &e), 0);
+    assert_string_equal(e.message, "");
+    sqlite_samples_done(&x);
+    sqlite_close(db);
+}
+
+static void test_a_line(void **state)
+{
+    struct sample s;
+    struct buf b = {0};
+    const char *path = sqlite_record_make(&s, true);
+    struct sqlite_sample sample = {.run = 1,
+                                   .elapsed_ns = 1500000000,
+                                   .interval_ns = 10000000,
+                                   .time_ns = UINT64_C(1731000000123000000),
+                                   .gpu_count = 2,
+                                   .facts = &s.run,
+                                   .selection = &s.selection};
+    add_to(&b, path, &sample);
+    assert_string_equal(b.data,
+                        "{\"type\":\"sample\",\"tick\":0,\"time\":\"2024-11-07T17:20:00.123Z\","
+                        "\"unix_seconds\":1731000000.123,\"elapsed_seconds\":1.5,"
+                        "\"interval_seconds\":0.01,\"gpu_count\":2,\"target\":{\"combined\":"
+                        "{\"cpu_seconds\":1.5},\"main\":{},\"descendants\":{}},"
+                        "\"self\":{\"ticks\":null}}");
+    buf_clear(&b);
+    sample.tick = 5; /* which nobody has written: nothing is made up */
+    add_to(&b, path, &sample);
+    assert_null(strstr(b.data, "cpu_seconds"));
+    buf_done(&b);
+    sample_remove(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_a_line, sqlite_place_is_built_in),
+    };
+    return RUN("sqlite_samples", tests);
+}
