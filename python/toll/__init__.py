@@ -23,6 +23,18 @@ A native thread takes the samples and never needs the GIL. Figures say how exact
 (`.quality`); what is not known is None, never 0. Names end in their unit: seconds, bytes, cores.
 """
 
+import os as _os
+
+try:
+    from . import _toll
+except ImportError as _error:
+    _path = _os.path.join(_os.path.dirname(__file__), "_toll.abi3.so")
+    _why = str(_error) if _os.path.exists(_path) else f"there is no {_path}"
+    raise ImportError(
+        f"the native part of toll cannot be loaded: {_why}. 'make wheel' and 'pip install "
+        "dist/toll-*.whl' make and install a package that has it, for CPython 3.8 and later on Linux"
+    ) from None
+
 from ._dialects import Dialect, DialectColumn, DialectOption, Translator, dialects
 from ._figures import Figure, Metric, metrics
 from ._marks import Phase, event, gauge, phase

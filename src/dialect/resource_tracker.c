@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The CSV of resource-tracker (SpareCores): its first columns, with clock ticks and kB (v1), its
- * later ones, with seconds and MiB (v2), and the process and the machine side by side (combined).
+ * later ones, with seconds and MiB (v2), and the process and the machine side by side (combined,
+ * and with its newest names host-proc).
  *
  * Where that tool counts wrong, the figures are right: its "processes" of the machine are those
  * that live, not all that ever began; system time has interrupts in it; disks count once. */
@@ -11,6 +12,7 @@
 #define KIB (1.0 / 1024)
 #define MIB (1.0 / 1048576)
 #define GIB (1.0 / 1073741824)
+#define GB  1e-9 /* what later releases mean by it */
 
 #define TICKS_PER_SECOND 100 /* what the kernel tells programs, whatever its own tick is */
 
@@ -92,9 +94,9 @@ static const struct dialect_column system_v1[] = {
     {prefix "memory_inactive_mib",  "system_memory_inactive_bytes",  TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
     {prefix "disk_read_bytes",      "system_disk_read_bytes",        TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
     {prefix "disk_write_bytes",     "system_disk_written_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
-    {prefix "disk_space_total_gb",  SPACE_TOTAL,                     TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                            \
-    {prefix "disk_space_used_gb",   SPACE_TOTAL " - " SPACE_FREE,    TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                            \
-    {prefix "disk_space_free_gb",   SPACE_FREE,                      TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                            \
+    {prefix "disk_space_total_gb",  SPACE_TOTAL,                     TAKE_VALUE, .type = DIALECT_FLOAT,   GB,  2},                            \
+    {prefix "disk_space_used_gb",   SPACE_TOTAL " - " SPACE_FREE,    TAKE_VALUE, .type = DIALECT_FLOAT,   GB,  2},                            \
+    {prefix "disk_space_free_gb",   SPACE_FREE,                      TAKE_VALUE, .type = DIALECT_FLOAT,   GB,  2},                            \
     {prefix "net_recv_bytes",       "system_network_received_bytes", TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
     {prefix "net_sent_bytes",       "system_network_sent_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
     {prefix "gpu_usage",            "system_gpu_utilization_ratio",  TAKE_VALUE, .type = DIALECT_FLOAT,   1,   4, ABSENT_IS_ZERO | BARE_ZERO},\
@@ -107,6 +109,41 @@ static const struct dialect_column system_v1[] = {
 static const struct dialect_column process_v2[] = {TIME_V2, PID_V2(""), PROCESS_V2("")};
 static const struct dialect_column system_v2[] = {TIME_V2, SYSTEM_V2("")};
 static const struct dialect_column combined[] = {TIME_V2, SYSTEM_V2("system_"), PID_V2("process_"), PROCESS_V2("process_")};
+
+/* The newest names, which tell their units, in their order; with labels for people. */
+static const struct dialect_column host_proc[] = {
+    {"timestamp", "@time", TAKE_VALUE, .type = DIALECT_FLOAT, 1, 3, .label = "Timestamp"},
+    {"host_cpu_all_stime_s_delta",              SYSTEM_KERNEL, TAKE_DELTA, .type = DIALECT_FLOAT, 1, 6, BARE_ZERO, .label = "System CPU time (system)"},
+    {"host_cpu_all_usage_core_gauge",           SYSTEM_BOTH, TAKE_RATE, .type = DIALECT_FLOAT, 1, 4, BARE_ZERO, .label = "System CPU usage"},
+    {"host_cpu_all_utime_s_delta",              SYSTEM_USER, TAKE_DELTA, .type = DIALECT_FLOAT, 1, 6, BARE_ZERO, .label = "System CPU time (user)"},
+    {"host_disk_all_read_bytes_delta",          "system_disk_read_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "System disk read"},
+    {"host_disk_all_space_free_gb_gauge",       SPACE_FREE, TAKE_VALUE, .type = DIALECT_FLOAT, GB, 2, .label = "System disk space free"},
+    {"host_disk_all_space_total_gb_gauge",      SPACE_TOTAL, TAKE_VALUE, .type = DIALECT_FLOAT, GB, 2, .label = "System disk space total"},
+    {"host_disk_all_space_used_gb_gauge",       SPACE_TOTAL " - " SPACE_FREE, TAKE_VALUE, .type = DIALECT_FLOAT, GB, 2, .label = "System disk space used"},
+    {"host_disk_all_write_bytes_delta",         "system_disk_written_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "System disk write"},
+    {"host_gpu_all_memory_mib_gauge",           "system_gpu_memory_used_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "System VRAM used"},
+    {"host_gpu_all_usage_core_gauge",           "system_gpu_utilization_ratio", TAKE_VALUE, .type = DIALECT_FLOAT, 1, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "System GPU usage"},
+    {"host_gpu_all_utilized_count_gauge",       "gpu.*.utilization_ratio>0", TAKE_VALUE, .type = DIALECT_INTEGER, 1, 0, ABSENT_IS_ZERO, .label = "System GPUs in use"},
+    {"host_memory_all_active_mib_gauge",        "system_memory_active_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System active memory"},
+    {"host_memory_all_buffers_mib_gauge",       "system_memory_buffers_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System memory buffers"},
+    {"host_memory_all_cached_mib_gauge",        SYSTEM_CACHED, TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System memory page/file cached"},
+    {"host_memory_all_free_mib_gauge",          "system_memory_free_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System free memory"},
+    {"host_memory_all_inactive_mib_gauge",      "system_memory_inactive_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System inactive memory"},
+    {"host_memory_all_used_mib_gauge",          SYSTEM_USED_V2, TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System used memory"},
+    {"host_net_all_recv_bytes_delta",           "system_network_received_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "System inbound network traffic"},
+    {"host_net_all_sent_bytes_delta",           "system_network_sent_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "System outbound network traffic"},
+    {"host_processes_all_total_count_gauge",    "system_processes", TAKE_VALUE, .type = DIALECT_INTEGER, .label = "System processes"},
+    {"proc_cpu_all_stime_s_delta",              "target_cpu_system_seconds", TAKE_DELTA, .type = DIALECT_FLOAT, 1, 6, BARE_ZERO, .label = "Process CPU time (system)"},
+    {"proc_cpu_all_usage_core_gauge",           "target_cpu_seconds", TAKE_RATE, .type = DIALECT_FLOAT, 1, 4, BARE_ZERO, .label = "Process CPU usage"},
+    {"proc_cpu_all_utime_s_delta",              "target_cpu_user_seconds", TAKE_DELTA, .type = DIALECT_FLOAT, 1, 6, BARE_ZERO, .label = "Process CPU time (user)"},
+    {"proc_disk_all_read_bytes_delta",          "target_storage_read_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "Process disk read"},
+    {"proc_disk_all_write_bytes_delta",         "target_storage_written_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "Process disk write"},
+    {"proc_gpu_all_memory_mib_gauge",           "target_gpu_memory_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "Process VRAM used"},
+    {"proc_gpu_all_usage_core_gauge",           "target_gpu_utilization_ratio", TAKE_VALUE, .type = DIALECT_FLOAT, 1, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "Process GPU usage"},
+    {"proc_gpu_all_utilized_count_gauge",       "target_gpus", TAKE_VALUE, .type = DIALECT_INTEGER, 1, 0, ABSENT_IS_ZERO, .label = "Process GPUs in use"},
+    {"proc_memory_all_used_mib_gauge",          "target_memory_pss_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, NEEDED, .label = "Process memory usage"},
+    {"proc_processes_all_children_count_gauge", "descendants_processes", TAKE_VALUE, .type = DIALECT_INTEGER, .label = "Process children"},
+};
 /* clang-format on */
 
 #define TABLE(variant_, subject_, columns_)                                                        \
@@ -119,17 +156,20 @@ static const struct dialect_column combined[] = {TIME_V2, SYSTEM_V2("system_"), 
 static const struct dialect_table tables[] = {
     TABLE("v1", SUBJECT_TARGET, process_v1),  TABLE("v1", SUBJECT_MACHINE, system_v1),
     TABLE("v2", SUBJECT_TARGET, process_v2),  TABLE("v2", SUBJECT_MACHINE, system_v2),
-    TABLE("combined", SUBJECT_ANY, combined),
+    TABLE("combined", SUBJECT_ANY, combined), TABLE("host-proc", SUBJECT_ANY, host_proc),
 };
 
-static const struct dialect_word variants[] = {{"v1", 1}, {"v2", 1}, {"combined", 1}, {NULL, 0}};
+static const struct dialect_word variants[] = {
+    {"v1", 1}, {"v2", 1}, {"combined", 1}, {"host-proc", 1}, {NULL, 0}};
 
 static const struct dialect_option options[] = {
     {.name = "columns",
      .value = "v1",
      .words = variants,
-     .help = "which columns: the first ones (ticks, kB), those of later releases (seconds, MiB), "
-             "or these of the machine and the process in one row"},
+     .help =
+         "which columns: the first ones (ticks, kB), those of later releases (seconds, MiB), "
+         "these of the machine and the process in one row, or that with the names of the newest "
+         "ones"},
 };
 
 const struct dialect dialect_resource_tracker = {

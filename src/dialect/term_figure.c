@@ -85,6 +85,12 @@ double terms_figure(const struct row_of *r, const struct terms *terms, enum dial
     return sum;
 }
 
+bool row_has_target(const struct row_of *r)
+{
+    struct term wall = {.kind = ENTITY_TARGET, .part = PART_COMBINED, .id = process_wall_seconds};
+    return !isnan(ask(r, &wall, 0, TAKE_VALUE)); /* it is known of whatever there is */
+}
+
 double row_living(const struct row_of *r, enum part part)
 {
     struct term living = {.kind = ENTITY_TARGET, .part = part, .id = process_processes_count};

@@ -13,6 +13,9 @@ struct row_of {
     bool has_ended; /* the processes of the target */
 };
 
+/* Whether there is a target, or the machine alone. */
+bool row_has_target(const struct row_of *r);
+
 /* How many processes of the target live, NAN when it is not known. */
 double row_living(const struct row_of *r, enum part part);
 

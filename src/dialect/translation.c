@@ -83,7 +83,7 @@ static void make_row(struct translation *t, const struct row_of *r, size_t numbe
  * before anything of them was known. */
 static bool lacks_anything(const struct translation *t, const struct row_of *r, bool has_begun)
 {
-    bool is_too_late = r->has_ended && !has_begun && r->source->is_paced;
+    bool is_too_late = r->has_ended && !has_begun && r->source->is_paced && row_has_target(r);
     for (size_t i = 0; i < t->table->count; i++)
         if ((t->table->columns[i].flags & NEEDED) &&
             isnan(translation_cell(t, t->ready - 1, i)->number) &&

@@ -19,12 +19,12 @@ struct toll_probe {
 };
 
 /* Figures that a single look has not: how long it was watched, what that cost, and what of GPUs
- * counts from the first reading on. */
+ * counts from the first reading on. Memory on GPUs it has. */
 static void leave_out(struct selection *s)
 {
     for (unsigned part = 0; part < PARTS; part++)
-        s->parts[part] &= ~(BIT(process_wall_seconds) | PROCESS_GPU_BITS);
-    s->of[ENTITY_PROCESS] &= ~PROCESS_GPU_BITS;
+        s->parts[part] &= ~(BIT(process_wall_seconds) | BIT(process_gpu_seconds));
+    s->of[ENTITY_PROCESS] &= ~BIT(process_gpu_seconds);
     s->of[ENTITY_SELF] = 0;
     for (unsigned i = 0; i < metric_count(ENTITY_GPU); i++)
         if (metric_of(gpu_first + i)->kind == METRIC_COUNTER)

@@ -16,6 +16,7 @@ WRITTEN = {
     "resource-tracker-vm.csv": ("machine-vm", "resource-tracker"),
     "resource-tracker-server.csv": ("machine-server", "resource-tracker,columns=v2"),
     "resource-tracker-combined.csv": ("limits-cgroup2", "resource-tracker,columns=combined"),
+    "resource-tracker-host-proc.csv": ("limits-cgroup2", "resource-tracker,columns=host-proc"),
     "gpu-tracker.json": ("this-machine", "gpu-tracker"),
     "gpu-tracker-limits.json": ("limits-cgroup2", "gpu-tracker,ram_unit=bytes"),
     "gpu-tracker.txt": ("this-machine", "gpu-tracker,ram_unit=megabytes,time_unit=seconds"),

@@ -22,6 +22,7 @@ WRITTEN = {
     "machine-vm.rt-v1.csv": ("machine-vm", "resource-tracker"),
     "machine-server.rt-v2.csv": ("machine-server", "resource-tracker,columns=v2"),
     "limits-cgroup2.rt-combined.csv": ("limits-cgroup2", "resource-tracker,columns=combined"),
+    "limits-cgroup2.rt-host-proc.csv": ("limits-cgroup2", "resource-tracker,columns=host-proc"),
     "attach-groups.spdl.jsonl": ("attach-groups", "spdl"),
     "this-machine.pm.jsonl": ("this-machine", "process-metrics,max_memory_megabytes=512"),
     "this-machine.gt.json": ("this-machine", "gpu-tracker,n_expected_cores=4"),

@@ -132,7 +132,7 @@ def test_another_tool_agrees(place, steady):
 
 def test_the_last_row_is_whole(place):
     """Scripts read numbers in every row, also in the one that has the end."""
-    for columns in ("v1", "v2", "combined"):
+    for columns in ("v1", "v2", "combined", "host-proc"):
         for command in (["sleep", "0.3"], ["true"]):
             result = place.run(command, ["-i", "100ms", "-o", "a.csv", "--dialect",
                                          f"resource-tracker,columns={columns}"])

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Types and texts of the package."""
 
+import ast
+import dataclasses
+import importlib
 import inspect
 import os
 import pathlib
@@ -9,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import typing
 
 import pytest
 import toll
@@ -56,6 +60,56 @@ toll.track(intervall=1)
     assert "Found 2 errors" in said
     assert re.search(r'program.py:15: error: Argument 1 to "work" has incompatible type', said)
     assert re.search(r'program.py:16: error: .*"intervall"', said)
+
+
+def test_compat_is_checked(tmp_path):
+    """The data classes that are made of tables have types, too."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        """\
+from typing import Optional
+from toll.compat import gpu_tracker as gput
+from toll.compat.spdl import ProcessGroupResourceUsage
+from toll.compat.sweep import ResourceSummary
+
+with gput.Tracker(sleep_time=0.1) as tracker:
+    pass
+usage = tracker.resource_usage
+assert usage is not None
+rss: Optional[float] = usage.max_ram.main.total_rss
+record = ProcessGroupResourceUsage(1, 2, cpu_percent=50.0)
+procs: Optional[int] = record.num_procs
+peak: float = ResourceSummary(1.0).peak_vram_mb
+usage.max_ram.mian
+ProcessGroupResourceUsage(pid=1)
+""",
+        encoding="utf-8",
+    )
+    said = mypy(program, env={**os.environ, "MYPYPATH": str(TOP / "python")})
+    assert "Found 2 errors" in said, said
+    assert re.search(r'program.py:14: error: "MaxRAM" has no attribute "mian"', said)
+    assert re.search(r'program.py:15: error: Missing positional argument "pgid"', said)
+
+
+def test_declared_classes_are_those_that_are_made():
+    """Names, order, defaults and types of the fields."""
+    tree = ast.parse((PACKAGE / "compat/_shapes.pyi").read_text(encoding="utf-8"))
+    modules = [importlib.import_module(f"toll.compat.{name}") for name in ("gpu_tracker", "spdl", "sweep")]
+    declared = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    assert len(declared) == 10
+    for node in declared:
+        (made,) = {getattr(m, node.name) for m in modules if hasattr(m, node.name)}
+        fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
+        there = {f.name: f for f in dataclasses.fields(made)}
+        assert [f.target.id for f in fields] == list(there), node.name
+        for field in fields:
+            real = there[field.target.id]
+            assert (field.value is None) == (real.default is dataclasses.MISSING)
+            shown = ast.unparse(field.annotation).replace("Optional[", "").rstrip("]")
+            kind = real.type
+            if typing.get_origin(kind) is typing.Union:
+                kind = next(one for one in typing.get_args(kind) if one is not type(None))
+            assert kind.__name__ == shown, (node.name, field.target.id)
 
 
 def test_the_stub_is_the_module():

@@ -63,7 +63,7 @@ def test_name_and_contents(wheel):
     info = f"toll-{toll.__version__}.dist-info"
     for name in ("toll/_toll.abi3.so", "toll/_toll.pyi", "toll/py.typed", "toll/bin/toll"):
         assert name in names
-    written = {f"toll/{path.relative_to(PACKAGE)}" for path in PACKAGE.rglob("*.py")}
+    written = {f"toll/{path.relative_to(PACKAGE)}" for path in PACKAGE.rglob("*.py*")}
     assert "toll/compat/resource_tracker.py" in written and written <= set(names)
     assert {f"{info}/{name}" for name in ("LICENSE", "METADATA", "WHEEL", "RECORD")} <= set(names)
     assert f"toll-{toll.__version__}.data/scripts/toll" in names
@@ -144,6 +144,26 @@ def test_pip_installs_it(wheel, tmp_path):
     subprocess.run(
         [sys.executable, "-B", "-c", imports], env=clean(PYTHONPATH=str(target)), check=True
     )
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_package_without_its_native_part(tmp_path, there):
+    """As in a checkout, or with one for another machine: it says what is missing."""
+    shutil.copytree(PACKAGE, tmp_path / "toll")
+    native = tmp_path / "toll/_toll.abi3.so"
+    if there:
+        native.write_text("nothing that can be loaded")
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", "from toll.compat import spdl"],
+        env=clean(PYTHONPATH=str(tmp_path)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    *_, last = done.stderr.splitlines()
+    assert last.startswith("ImportError: the native part of toll cannot be loaded: ")
+    assert ("there is no " in last) is not there and str(native) in last
+    assert "make wheel" in last and "circular" not in last
 
 
 def test_a_build_without_the_package_is_told(tmp_path):

@@ -38,7 +38,7 @@ static void test_sentences(void **state)
         {"resource-tracker,columns",
          "the dialect resource-tracker does not take 'columns'; it takes columns="},
         {"resource-tracker,columns=v9",
-         "the option columns of the dialect is 'v9'; it takes v1, v2 or combined"},
+         "the option columns of the dialect is 'v9'; it takes v1, v2, combined or host-proc"},
         {"process-metrics,samples=0",
          "the option samples of the dialect is '0'; it takes a number above 0"},
         {"process-metrics,samples=2x", "it takes a number above 0"},

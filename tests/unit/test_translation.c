@@ -25,6 +25,7 @@ static double figure(const void *of, const struct dialect_place *place, enum dia
     case process_processes_count: return m->processes[target];
     case process_memory_pss_bytes: return m->pss[target];
     case process_cpu_seconds: return m->cpu[target];
+    case process_wall_seconds: return m->elapsed;
     default: return unknown;
     }
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Dict, Optional, Set
+from typing import Any, Dict, Mapping, Optional, Set
 
 from .._dialects import Cell, Translator, dialect_columns
 from .._snapshot import snapshot
@@ -22,6 +22,16 @@ _RATE = "rate"  # of no use at a single look
 _NO_DISKS = ("/proc", "/sys", "/dev", "/run")  # where that tool does not look for space
 
 
+def look_at_process(pid: int, children: bool) -> Frame:
+    """All that a row has. ProcessLookupError when there is no such process."""
+    return snapshot(pid, children=children, memory="pss", gpus="all")
+
+
+def look_at_machine() -> Frame:
+    """All that a row has."""
+    return snapshot(system=True, gpus="all")
+
+
 def _look(pid: int, **options: Any) -> Optional[Frame]:
     """None when there is no such process."""
     try:
@@ -30,22 +40,36 @@ def _look(pid: int, **options: Any) -> Optional[Frame]:
         return None
 
 
-def _totals(frame: Optional[Frame], subject: str, **facts: float) -> Dict[str, Any]:
-    columns = dialect_columns(DIALECT, columns="v1", subject=subject)
-    known = [column for column in columns if column.take != _RATE]
-    row: Dict[str, Cell] = {}
+def nothing(columns: str, subject: str) -> Dict[str, Cell]:
+    """A row of a process that is not there: as in that tool, 0 of everything."""
+    return {column.name: 0 for column in dialect_columns(DIALECT, columns=columns, subject=subject)}
+
+
+def _totals(frame: Optional[Frame], columns: str, subject: str, **facts: float) -> Dict[str, Any]:
+    known = dialect_columns(DIALECT, columns=columns, subject=subject)
+    row: Mapping[str, Cell] = nothing(columns, subject)
     if frame is not None:
-        (row,) = Translator(DIALECT, **facts).rows(frame)
-    return {column.name: row[column.name] if row else 0 for column in known}
+        (row,) = Translator(f"{DIALECT},columns={columns}", **facts).rows(frame)
+    return {column.name: row[column.name] for column in known if column.take != _RATE}
+
+
+def process_totals(
+    frame: Optional[Frame], pid: int, children: bool, columns: str = "v1"
+) -> Dict[str, Any]:
+    """What get_pid_stats() says of a look."""
+    found = _totals(frame, columns, "target", pid=pid)
+    found.update(pid=pid, children=found["children"] if children else None)
+    found[TIME] = found[TIME] or time.time()
+    return found
 
 
 def get_pid_stats(pid: int, children: bool = True) -> Dict[str, Any]:
     """What a process has used, with its children: clock ticks, kB, bytes."""
-    frame = _look(pid, children=children, memory="pss")
-    found = _totals(frame, "target", pid=pid)
-    found.update(pid=pid, children=found["children"] if children else None)
-    found[TIME] = found[TIME] or time.time()
-    return found
+    try:
+        frame: Optional[Frame] = look_at_process(pid, children)
+    except ProcessLookupError:
+        frame = None
+    return process_totals(frame, pid, children)
 
 
 def get_system_stats() -> Dict[str, Any]:
@@ -54,8 +78,12 @@ def get_system_stats() -> Dict[str, Any]:
     `disk_stats` and `disk_spaces` have a dict for each disk and each filesystem, instead of the sums
     over them.
     """
-    frame = snapshot(system=True)
-    found = _totals(frame, "machine")
+    return machine_totals(look_at_machine())
+
+
+def machine_totals(frame: Frame, columns: str = "v1") -> Dict[str, Any]:
+    """What get_system_stats() says of a look."""
+    found = _totals(frame, columns, "machine")
     disks = {row.name: row for row in frame.rows if row.entity == "disk"}
     mounts = {
         row.name: row
@@ -73,6 +101,11 @@ def get_system_stats() -> Dict[str, Any]:
 
 def _parts(count: Optional[float], unit: int = SECTOR) -> Optional[int]:
     return None if count is None else int(count) // unit
+
+
+def sector_sizes() -> Dict[str, int]:
+    """Of each whole disk: what the kernel counts in is the same for all."""
+    return {row.name: SECTOR for row in snapshot(system=True).rows if row.entity == "disk"}
 
 
 def _space(row: Any) -> Dict[str, Optional[int]]:
@@ -96,14 +129,38 @@ def get_pid_rss(pid: int) -> Optional[int]:
 
 def get_pid_pss_rollup(pid: int) -> Optional[int]:
     """In kB; None when the kernel does not tell this user."""
-    found: Optional[int] = _totals(_look(pid, memory="pss"), "target", pid=pid)["pss"]
+    found: Optional[int] = _totals(_look(pid, memory="pss"), "v1", "target", pid=pid)["pss"]
     return found
 
 
+# These two are the files of the kernel, number for number: there is nothing to measure.
+
+
+def get_pid_proc_times(pid: int, children: bool = True) -> Dict[str, int]:
+    """CPU time of a process in clock ticks; with `children` also that of its children that have
+    ended and were waited for, not of those that live."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            words = file.read().rpartition(b")")[2].split()  # a name may have anything in it
+    except (FileNotFoundError, ProcessLookupError):
+        return {"utime": 0, "stime": 0}
+    user, system, reaped_user, reaped_system = (int(word) for word in words[11:15])
+    if children:
+        user, system = user + reaped_user, system + reaped_system
+    return {"utime": user, "stime": system}
+
+
 def get_pid_proc_io(pid: int) -> Dict[str, Optional[int]]:
-    """Bytes of storage; None when the kernel does not tell this user."""
-    found = _totals(_look(pid), "target", pid=pid)
-    return {name: found[name] for name in ("read_bytes", "write_bytes")}
+    """All figures of /proc/PID/io; None when the kernel does not tell this user, 0 of a process that
+    is not there."""
+    try:
+        with open(f"/proc/{pid}/io", "r", encoding="ascii") as file:
+            pairs = [line.split(":") for line in file]
+    except (FileNotFoundError, ProcessLookupError):
+        return {"read_bytes": 0, "write_bytes": 0}
+    except PermissionError:
+        return {"read_bytes": None, "write_bytes": None}
+    return {name: int(value) for name, value in pairs}
 
 
 def is_partition(disk_name: str) -> bool:

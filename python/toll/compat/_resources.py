@@ -1,51 +1,36 @@
 # SPDX-License-Identifier: MIT
 """ResourceTracker: a process and the machine in the background, with statistics and a
-recommendation."""
+recommendation. What is kept for later, and read again, is in _kept.py."""
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import time
-import webbrowser
-from tempfile import NamedTemporaryFile
 from typing import Any, Dict, Iterable, List, Optional, Sequence
 
-from .. import _toll
 from .._track import track, track_machine
 from .._tracker import Track
+from ._combined import COMBINED, PROCESS, SYSTEM, Names
+from ._gpus import choose_gpus
+from ._kept import Kept
+from ._report import Report
 from ._rows_file import RowsFile
-from ._server import cloud_info, server_info
+from ._server import allocation, cloud_info, server_info
 from ._statistics import DEFAULT_SPECS, TIME, Stats, Weighted, aggregate_stats, recommend
 from ._table import StatSpec, TinyDataFrame
 
-DIALECT = "resource-tracker,columns=combined"
-PROCESS, SYSTEM = "process_", "system_"
+DIALECT = f"resource-tracker,columns={COMBINED}"
+SAMPLES_WAITED = 5  # intervals, for the first row
 
 
-class Report(str):
-    """A report in HTML."""
-
-    def save(self, filepath: str) -> "Report":
-        """Into a file."""
-        with open(filepath, "w", encoding="utf-8") as file:
-            file.write(self)
-        return self
-
-    def browse(self) -> "Report":
-        """In the browser."""
-        with NamedTemporaryFile("w", suffix=".html", delete=False, encoding="utf-8") as file:
-            file.write(self)
-        webbrowser.open(f"file://{file.name}")
-        return self
-
-
-class ResourceTracker:
+class ResourceTracker(Kept):
     """Measures a process with its children, and the machine, from the construction to stop().
 
     `process_metrics` and `system_metrics` are tables of a row for each interval, at any time;
-    stats() has means and peaks, recommend_resources() what to order the next time.
+    stats() has means and peaks, recommend_resources() what to order the next time. Where nothing is
+    said of `autostart`, start() may be called all the same, as later releases want it. `columns` is
+    the word of the dialect for the names of combined metrics and statistics: "combined" for
+    process_… and system_…, "host-proc" for those that the newest releases have.
     """
 
     def __init__(
@@ -54,17 +39,21 @@ class ResourceTracker:
         children: bool = True,
         interval: float = 1,
         method: Optional[str] = None,
-        autostart: bool = True,
+        autostart: Optional[bool] = None,
         track_processes: bool = True,
         track_system: bool = True,
         discover_server: bool = True,
         discover_cloud: bool = True,
+        *,
+        columns: str = COMBINED,
     ) -> None:
+        self._names = Names(columns)
         self.pid = os.getpid() if pid is None else int(pid)
         self.children = children
         self.interval = interval
         self.method = method
-        self.autostart = autostart
+        self.autostart = autostart is not False
+        self._may_start = autostart is None
         self.trackers = ["process_tracker"] * track_processes + ["system_tracker"] * track_system
         self.discover_server = discover_server
         self.discover_cloud = discover_cloud
@@ -76,14 +65,15 @@ class ResourceTracker:
         self._file: Optional[RowsFile] = None
         self._kept: List[Dict[str, Any]] = []
         self._html = ""
-        if autostart:
-            self.start()
+        if self.autostart:
+            self._begin()
 
     # ---- Life ------------------------------------------------------------------------------------
 
     def _make_track(self, outputs: List[Any]) -> Track:
+        gpus = choose_gpus(None, None)
         if "process_tracker" not in self.trackers:
-            return track_machine(interval=self.interval, outputs=outputs, history=0)
+            return track_machine(interval=self.interval, outputs=outputs, history=0, gpus=gpus)
         return track(
             self.pid,
             interval=self.interval,
@@ -93,12 +83,18 @@ class ResourceTracker:
             processes=None,
             outputs=outputs,
             history=0,
+            gpus=gpus,
         )
 
     def start(self) -> None:
         """Begin to measure. Once."""
-        if self.start_time is not None:
+        if self.start_time is not None and not self._may_start:
             raise RuntimeError("this ResourceTracker was started before; make a new one")
+        self._may_start = False
+        if self.start_time is None:
+            self._begin()
+
+    def _begin(self) -> None:
         file = RowsFile()
         try:
             self._track = self._make_track([("csv", file.path, DIALECT)]).start()
@@ -124,14 +120,36 @@ class ResourceTracker:
         self._file.close()
         self._track = self._file = None
 
+    def cleanup(self) -> None:
+        """Stop, if it runs; there are no files or processes to be removed."""
+        if self._track is not None and self._track.is_ours:
+            self.stop()
+
+    @property
+    def running(self) -> bool:
+        """Between start() and stop()."""
+        return self._track is not None
+
+    def wait_for_samples(self, n: int = 1, timeout: float = 5) -> None:
+        """Until there are so many rows; RuntimeError when there are not after so many seconds, or
+        when it was stopped before."""
+        end = time.monotonic() + timeout
+        while self.n_samples < n:
+            if not self.running:
+                raise RuntimeError(
+                    f"there are {self.n_samples} samples, and no more will come: it does not run"
+                )
+            if time.monotonic() > end:
+                raise RuntimeError(f"there are {self.n_samples} of {n} samples after {timeout} s")
+            time.sleep(min(self.interval / 10, 0.1))
+
     def __enter__(self) -> "ResourceTracker":
         if self.start_time is None:
-            self.start()
+            self._begin()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._track is not None and self._track.is_ours:
-            self.stop()
+        self.cleanup()
 
     # ---- Tables ----------------------------------------------------------------------------------
 
@@ -165,37 +183,51 @@ class ResourceTracker:
         return len(self._rows())
 
     def get_combined_metrics(
-        self, system_prefix: str = SYSTEM, process_prefix: str = PROCESS
+        self,
+        bytes: bool = False,
+        human_names: bool = False,
+        system_prefix: Optional[str] = None,
+        process_prefix: Optional[str] = None,
+        offset: int = 0,
     ) -> TinyDataFrame:
-        """Both in one table, with prefixes."""
-        table = TinyDataFrame(self._rows())
-        new = {SYSTEM: system_prefix, PROCESS: process_prefix}
-        return table.rename(
-            {
-                name: new[prefix] + name[len(prefix) :]
-                for name in table.columns
-                for prefix in new
-                if name.startswith(prefix)
-            }
-        )
+        """Both in one table, from the row `offset` on. With `bytes` memory and space are in bytes,
+        with `human_names` columns are called as people would call them."""
+        rows = self._rows()[offset:]
+        if bytes:
+            rows = [self._names.in_bytes(row) for row in rows]
+        new = self._names.new(human_names, system_prefix, process_prefix)
+        return TinyDataFrame({new[name]: value for name, value in row.items()} for row in rows)
 
     # ---- What it comes to ------------------------------------------------------------------------
 
-    def stats(self, specs: Iterable[StatSpec] = tuple(DEFAULT_SPECS)) -> Stats:
+    def stats(self, specs: Optional[Iterable[StatSpec]] = None) -> Stats:
         """Statistics by column and name; what is not known is None."""
         table = self.get_combined_metrics()
         if not len(table):
             raise RuntimeError("No metrics collected (yet)")
+        if specs is None:
+            specs = [self._names.spec(spec) for spec in DEFAULT_SPECS]
         return Weighted(table, self.start_time).stats(specs)
 
     def recommend_resources(self, historical_stats: Sequence[Stats] = ()) -> Dict[str, int]:
         """What to order for the next run, also in the light of statistics of earlier ones."""
+        self.wait_for_samples(timeout=self.interval * SAMPLES_WAITED)
         stats = self.stats()
-        return recommend(aggregate_stats([stats, *historical_stats]) if historical_stats else stats)
+        combined = aggregate_stats([stats, *historical_stats]) if historical_stats else stats
+        return recommend(self._names.old(combined))
+
+    def recommend_server(self, **filters: Any) -> Dict[str, Any]:
+        """Not possible: which servers there are to rent, only a service on the network knows."""
+        raise NotImplementedError(
+            "recommend_server() would ask a service on the network, which toll does not do; "
+            f"recommend_resources() has what to look for: {self.recommend_resources()}"
+        )
 
     @property
     def server_info(self) -> Optional[Dict[str, Any]]:
-        """The machine: CPUs, memory, GPUs."""
+        """The machine: CPUs, memory, GPUs, and whether others use it, too."""
+        if self._server_info is not None:
+            self._server_info["allocation"] = allocation(self.process_metrics, self.system_metrics)
         return self._server_info
 
     @property
@@ -203,66 +235,12 @@ class ResourceTracker:
         """Always unknown: nobody outside is asked."""
         return self._cloud_info
 
-    def report(self) -> Report:
-        """The summary as HTML."""
+    def report(
+        self,
+        integration: str = "standalone",
+        historical_stats: Sequence[Stats] = (),
+        status_failed: bool = False,
+        integration_version: Optional[str] = None,
+    ) -> Report:
+        """The summary as HTML. The arguments are those of that tool, and change nothing."""
         return Report(self._html or (self._track.summary._repr_html_() if self._track else ""))
-
-    # ---- Keeping it ------------------------------------------------------------------------------
-
-    _SETTINGS = ("pid", "children", "interval", "method", "discover_server", "discover_cloud")
-
-    def snapshot(self) -> Dict[str, Any]:
-        """All there is so far, for JSON; from_snapshot() makes a tracker of it again."""
-        end = self.stop_time or time.time()
-        return {
-            "metadata": {
-                "version": 1,
-                "resource_tracker": {"version": _toll.version, "implementation": "toll"},
-                **{key: getattr(self, key) for key in self._SETTINGS},
-                "autostart": self.autostart,
-                "track_processes": "process_tracker" in self.trackers,
-                "track_system": "system_tracker" in self.trackers,
-                "start_time": self.start_time,
-                "stop_time": end,
-                "duration": round(end - (self.start_time or end), 2),
-            },
-            "server_info": self.server_info,
-            "cloud_info": self.cloud_info,
-            "process_metrics": self.process_metrics.to_dict(),
-            "system_metrics": self.system_metrics.to_dict(),
-        }
-
-    @classmethod
-    def from_snapshot(cls, snapshot: Dict[str, Any]) -> "ResourceTracker":
-        """A tracker that was stopped, with the tables of then."""
-        facts = snapshot["metadata"]
-        settings = {key: facts[key] for key in (*cls._SETTINGS, "track_processes", "track_system")}
-        tracker = cls(autostart=False, **settings)
-        tracker.start_time, tracker.stop_time = facts["start_time"], facts["stop_time"]
-        tracker._server_info, tracker._cloud_info = snapshot["server_info"], snapshot["cloud_info"]
-        parts = ((SYSTEM, snapshot["system_metrics"]), (PROCESS, snapshot["process_metrics"]))
-        for prefix, rows in parts:
-            tracker._kept = tracker._kept or [{} for _ in rows]
-            for kept, row in zip(tracker._kept, rows):
-                kept.update({k if k == TIME else prefix + k: v for k, v in row.items()})
-        return tracker
-
-    def dumps(self) -> str:
-        """snapshot() as JSON."""
-        return json.dumps(self.snapshot())
-
-    @classmethod
-    def loads(cls, s: str) -> "ResourceTracker":
-        """What dumps() made."""
-        return cls.from_snapshot(json.loads(s))
-
-    def dump(self, file: str) -> None:
-        """snapshot() into a file, JSON with gzip."""
-        with gzip.open(file, "wt", encoding="utf-8") as out:
-            out.write(self.dumps())
-
-    @classmethod
-    def load(cls, file: str) -> "ResourceTracker":
-        """What dump() wrote."""
-        with gzip.open(file, "rt", encoding="utf-8") as source:
-            return cls.loads(source.read())

@@ -27,11 +27,20 @@ from ._analysis import (
     TrackingComparison,
 )
 from ._blocks import SubTracker, check_new, check_suffix, sub_track
+from ._gpus import choose_gpus
 from ._usage import DIALECT, Usage
 
 __all__ = [
+    "CPUUtilization",
     "CodeBlockResults",
     "ComparisonResults",
+    "ComputeTime",
+    "GPUUtilization",
+    "MaxGPURAM",
+    "MaxRAM",
+    "ProcessingUnitPercentages",
+    "RSSValues",
+    "ResourceUsage",
     "SubTracker",
     "SubTrackingAnalyzer",
     "SubTrackingResults",
@@ -46,26 +55,16 @@ _LOG = logging.getLogger(__name__)
 _USAGE = Usage()
 
 if TYPE_CHECKING:
-
-    class _Part:
-        def __getattr__(self, name: str) -> Any: ...
-
-    class ResourceUsage(_Part): ...
-
-    class MaxRAM(_Part): ...
-
-    class MaxGPURAM(_Part): ...
-
-    class RSSValues(_Part): ...
-
-    class CPUUtilization(_Part): ...
-
-    class GPUUtilization(_Part): ...
-
-    class ProcessingUnitPercentages(_Part): ...
-
-    class ComputeTime(_Part): ...
-
+    from ._shapes import (
+        ComputeTime,
+        CPUUtilization,
+        GPUUtilization,
+        MaxGPURAM,
+        MaxRAM,
+        ProcessingUnitPercentages,
+        ResourceUsage,
+        RSSValues,
+    )
 else:
     for _made in _USAGE.classes.values():
         _made.__module__ = __name__
@@ -81,7 +80,8 @@ class Tracker:
     `sleep_time` is the seconds between samples; CPU time is counted in between all the same. The
     units are bytes to terabytes for RAM and GPU RAM, seconds to days for time. `tracking_file` gets
     every sample, as .csv or .sqlite. `resource_usage_file` holds a record of toll while it runs, for
-    the case that the program does not get to its end.
+    the case that the program does not get to its end. `gpu_uuids` are the GPUs to read, `gpu_brand`
+    those of "nvidia" or "amd"; all of them when nothing is said.
     """
 
     class State(enum.Enum):
@@ -114,12 +114,7 @@ class Tracker:
             words.append(f"n_expected_cores={n_expected_cores}")
         self._dialect = ",".join(words)
         _toll.translator(self._dialect)  # says what is wrong with a unit
-        if gpu_uuids is not None and not gpu_uuids:
-            raise ValueError("gpu_uuids is an empty set; it takes at least one UUID, or None for all")
-        if gpu_brand not in (None, "nvidia", "amd"):
-            raise ValueError(
-                f'"{gpu_brand}" is not a valid GPU brand. Valid values are "nvidia" and "amd".'
-            )
+        gpus = choose_gpus(gpu_uuids, gpu_brand)
         self._disable_logs = disable_logs
         self._backup = resource_usage_file
         self.n_join_attempts = n_join_attempts
@@ -146,7 +141,7 @@ class Tracker:
             outputs=outputs,
             history=0,
             reports=[("json", self._dialect), ("text", self._dialect)],
-            gpus=sorted(gpu_uuids) if gpu_uuids else None,
+            gpus=gpus,
         )
 
     # ---- Life ------------------------------------------------------------------------------------

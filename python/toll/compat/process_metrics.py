@@ -22,12 +22,14 @@ from typing import Any, Dict, List, Optional
 
 from .._dialects import Cell, Translator, dialect_columns
 from .._snapshot import snapshot
+from .._toll import Row
 from .._track import track
 from .._tracker import Track
 
 __all__ = ["ProcessMetricsMonitor"]
 
 DIALECT = "process-metrics"
+_TOTAL = "total"
 _LOG = logging.getLogger(__name__)
 
 
@@ -37,6 +39,10 @@ def _mlflow() -> Any:
         return importlib.import_module("mlflow")
     except ImportError:
         return None
+
+
+def _memory_megabytes() -> float:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1048576
 
 
 class ProcessMetricsMonitor:
@@ -65,15 +71,28 @@ class ProcessMetricsMonitor:
         self.samples_before_logging = max(1, samples_before_logging)
         self.prefix = prefix
         self.verbose = verbose
-        self.max_memory_megabytes = max_memory_megabytes
-        self.max_cpu_count = max_cpu_count
+        self._asked = {
+            "max_memory_megabytes": max_memory_megabytes,
+            "max_cpu_count": max_cpu_count,
+        }
+        self.max_memory_megabytes = (
+            _memory_megabytes() if max_memory_megabytes is None else max_memory_megabytes
+        )
+        self.max_cpu_count = (
+            float(os.cpu_count() or 1) if max_cpu_count is None else max_cpu_count
+        )
         self.run_id: Optional[str] = None
         self.step = 0
         self.thread: Optional[threading.Thread] = None
+        self.shutdown_event = threading.Event()
+        self.samples: List[Dict[str, float]] = []
+        """What flush_remaining() logs; the monitor itself puts nothing here."""
         self._track: Optional[Track] = None
         self._owner = os.getpid()
         # The table's first columns are when and how often, which MLflow is told otherwise.
-        self._keys = [c.name for c in dialect_columns(DIALECT) if not c.terms.startswith("@")]
+        columns = [c for c in dialect_columns(DIALECT, format="jsonl") if not c.terms.startswith("@")]
+        self._keys = [column.name for column in columns]
+        self._counters = {column.name for column in columns if column.take == _TOTAL}
         self._looks: Optional[Translator] = None
         with contextlib.suppress(ValueError):  # which start() and collect_once() tell
             self._look("rss")  # what CPU is counted from
@@ -121,8 +140,9 @@ class ProcessMetricsMonitor:
             return
         self.run_id = str(run.info.run_id)
         self._owner = os.getpid()
+        self.shutdown_event.clear()
         self.thread = threading.Thread(
-            target=self.monitor_loop, args=(self._track,), daemon=True, name="ProcessMetricsMonitor"
+            target=self.monitor_loop, daemon=True, name="ProcessMetricsMonitor"
         )
         self.thread.start()
         self._say(f"Measuring process {self.pid} for MLflow run {self.run_id}.")
@@ -131,11 +151,13 @@ class ProcessMetricsMonitor:
         """Stop, and log what has not been logged yet."""
         if self.thread is None or self._track is None or os.getpid() != self._owner:
             return
+        self.shutdown_event.set()
         try:
             self._track.stop()
         except OSError as error:
             _LOG.warning("%s", error)
         self.thread.join()
+        self.flush_remaining()
         self.thread = self._track = None
         self._say(f"Process {self.pid} is not measured any more.")
 
@@ -148,24 +170,23 @@ class ProcessMetricsMonitor:
             interval=self.sampling_interval,
             memory="pss",
             processes=None,
-            system=self.max_memory_megabytes is None,
+            system=self._asked["max_memory_megabytes"] is None,
             since_start=True,
+            gpus="none",
         )
 
     def _translator(self, samples: int) -> Translator:
         words = [DIALECT, f"samples={samples}", f"prefix={self.prefix}"]
-        if self.max_memory_megabytes is not None:
-            words.append(f"max_memory_megabytes={self.max_memory_megabytes:g}")
-        if self.max_cpu_count is not None:
-            words.append(f"max_cpu_count={self.max_cpu_count:g}")
+        words += [f"{name}={value:g}" for name, value in self._asked.items() if value is not None]
         return Translator(",".join(words), pid=self.pid, since=1)
 
     def _figures(self, row: Dict[str, Cell]) -> Dict[str, float]:
-        """What is not known is not logged."""
+        """Without the prefix; what is not known is not logged."""
+        named = {key[len(self.prefix) :]: value for key, value in row.items()}
         return {
             key: float(value)
-            for key, value in row.items()
-            if key[len(self.prefix) :] in self._keys and isinstance(value, (int, float))
+            for key, value in named.items()
+            if key in self._keys and isinstance(value, (int, float))
         }
 
     def _look(self, memory: str) -> List[Dict[str, Cell]]:
@@ -176,7 +197,7 @@ class ProcessMetricsMonitor:
                 self.pid,
                 children=self.children,
                 memory=memory,
-                system=self.max_memory_megabytes is None,
+                system=self._asked["max_memory_megabytes"] is None,
             )
         except ProcessLookupError:
             return []
@@ -187,24 +208,48 @@ class ProcessMetricsMonitor:
         """The figures of now, without the prefix and without waiting; zeros when there is no such
         process. CPU is what was used since the call before, the first time since this object was
         made."""
-        cut = len(self.prefix)
         for row in self._look("pss"):
-            return {key[cut:]: value for key, value in self._figures(row).items()}
+            return self._figures(row)
         return dict.fromkeys(self._keys, 0.0)
 
-    def publish(self, metrics: Dict[str, float]) -> None:
-        """Log figures to the run. One that fails is told, and the next one tried all the same."""
+    @property
+    def processes(self) -> Dict[int, Row]:
+        """Those that are measured now, by their numbers."""
         try:
-            _mlflow().log_metrics(metrics, step=self.step, run_id=self.run_id)
+            rows = snapshot(self.pid, children=self.children, processes="all").rows
+        except ProcessLookupError:
+            return {}
+        return {row.pid: row for row in rows if row.pid is not None}
+
+    def aggregate(self, samples: List[Dict[str, float]]) -> Dict[str, float]:
+        """Several samples as one: the means of gauges, and I/O as it is in the last one."""
+        found: Dict[str, float] = {}
+        for key in samples[0] if samples else ():
+            known = [sample[key] for sample in samples if key in sample]
+            found[key] = known[-1] if key in self._counters else sum(known) / len(known)
+        return found
+
+    def flush_remaining(self) -> None:
+        """Log what is in `samples`, as one."""
+        waiting, self.samples = self.samples, []
+        if waiting:
+            self.publish(self.aggregate(waiting))
+
+    def publish(self, metrics: Dict[str, float]) -> None:
+        """Log figures to the run, with the prefix in front. What fails is told, and the next one is
+        tried all the same."""
+        named = {self.prefix + key: value for key, value in metrics.items()}
+        try:
+            _mlflow().log_metrics(named, step=self.step, run_id=self.run_id)
         except Exception as error:
             _LOG.warning("Failed to log process metrics at step %s: %s", self.step, error)
             return
         self.step += 1
 
-    def monitor_loop(self, tracker: Track) -> None:
-        """What the thread does, until the tracker is stopped."""
+    def monitor_loop(self) -> None:
+        """What the thread does, from start() to finish()."""
         translator = self._translator(self.samples_before_logging)
-        for frame in tracker:
+        for frame in self._track or ():
             rows = translator.rows(frame)
             if frame.number == 0 and not frame.last:
                 continue  # of the very start, which is no time to tell of

@@ -16,21 +16,30 @@ import sys
 import time
 from typing import Any, Dict, Iterator, Optional, TextIO
 
-from .._dialects import Cell, Translator, dialect_columns
-from .._snapshot import snapshot
+from .._dialects import Cell, Translator
 from .._toll import Frame
 from .._track import track, track_machine
 from .._tracker import Track
 from ._looks import (
     get_pid_children,
     get_pid_proc_io,
+    get_pid_proc_times,
     get_pid_pss_rollup,
     get_pid_rss,
     get_pid_stats,
     get_system_stats,
     is_partition,
+    look_at_machine,
+    look_at_process,
+    machine_totals,
+    nothing,
+    process_totals,
+    sector_sizes,
 )
 from ._resources import ResourceTracker
+from ._server import cloud_info as get_cloud_info
+from ._server import server_info as get_server_info
+from ._statistics import TIME
 from ._table import StatSpec, TinyDataFrame
 
 __all__ = [
@@ -40,14 +49,20 @@ __all__ = [
     "StatSpec",
     "SystemTracker",
     "TinyDataFrame",
+    "get_cloud_info",
     "get_pid_children",
     "get_pid_proc_io",
+    "get_pid_proc_times",
     "get_pid_pss_rollup",
     "get_pid_rss",
     "get_pid_stats",
+    "get_process_stats",
+    "get_server_info",
     "get_system_stats",
     "is_partition",
 ]
+
+get_process_stats = get_pid_stats  # as later releases call it
 
 Row = Dict[str, Cell]
 
@@ -82,7 +97,8 @@ class _Tracker:
         self.start_time = time.time() if start_time is None else start_time
         self._looks = self._translator()
         self._looks.tell(since=1)
-        self.stats = self._row()
+        self._frame: Optional[Frame] = None
+        self._row()
         if autostart:
             time.sleep(max(0.0, self.start_time - time.time()))
             self.start_tracking(output_file)
@@ -93,30 +109,42 @@ class _Tracker:
     def _look(self) -> Frame:
         raise NotImplementedError
 
+    def _totals(self, frame: Optional[Frame]) -> Dict[str, Any]:
+        raise NotImplementedError
+
     def _track(self) -> Track:
         raise NotImplementedError
+
+    @property
+    def stats(self) -> Dict[str, Any]:
+        """What was used in all, at the last look: get_pid_stats() or get_system_stats()."""
+        if self._frame is None and self.status == "running":  # start_tracking() looks by itself
+            try:
+                return self._totals(self._look())
+            except ProcessLookupError:
+                pass
+        return self._totals(self._frame)
 
     def _translator(self) -> Translator:
         return Translator(f"{self._dialect},columns={self._columns}")
 
     def _row(self) -> Row:
         self._looks.tell(elapsed=time.monotonic())
-        (row,) = self._looks.rows(self._look())
+        self._frame = self._look()
+        (row,) = self._looks.rows(self._frame)
         return row
 
     def diff_stats(self) -> Row:
-        """What was used since the last call, as a row; of a process that has ended nothing is
-        known."""
+        """What was used since the last call, as a row; of a process that has ended 0 of everything,
+        and `status` is exited."""
         self.cycle += 1
         try:
-            self.stats = self._row()
+            return self._row()
         except ProcessLookupError:
             self.status = "exited"
-            columns = dialect_columns(
-                self._dialect, columns=self._columns, subject=self._subject
-            )
-            self.stats = {column.name: None for column in columns}
-        return self.stats
+            self._frame = None
+            ended = nothing(self._columns, self._subject)
+            return {**ended, **{k: v for k, v in self.stats.items() if k in (TIME, "pid")}}
 
     def start_tracking(self, output_file: Optional[str] = None, print_header: bool = True) -> None:
         """Write a row every `interval` seconds, until the process has ended; of the machine until
@@ -124,13 +152,13 @@ class _Tracker:
 
         The rows are CSV, for standard output when no file is named.
         """
+        self._frame = None
         with _destination(output_file) as file:
             writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
             for row in self._rows():
                 if self.cycle == 0 and print_header:
                     writer.writerow(row)
                 self.cycle += 1
-                self.stats = row
                 writer.writerow(row.values())
                 file.flush()
 
@@ -180,7 +208,10 @@ class PidTracker(_Tracker):
         super().__init__(interval, autostart, output_file, start_time)
 
     def _look(self) -> Frame:
-        return snapshot(self.pid, children=self.children, memory="pss")
+        return look_at_process(self.pid, self.children)
+
+    def _totals(self, frame: Optional[Frame]) -> Dict[str, Any]:
+        return process_totals(frame, self.pid, self.children, self._columns)
 
     def _track(self) -> Track:
         return track(
@@ -189,6 +220,7 @@ class PidTracker(_Tracker):
             children=self.children,
             memory="pss",
             processes=None,
+            gpus="all",
         )
 
     def _translator(self) -> Translator:
@@ -232,10 +264,14 @@ class SystemTracker(_Tracker):
         self._columns = options.pop("columns", "v1")
         if options:
             raise TypeError(f"SystemTracker takes no {', '.join(options)}")
+        self.sector_sizes = sector_sizes()
         super().__init__(interval, autostart, output_file, start_time)
 
     def _look(self) -> Frame:
-        return snapshot(system=True)
+        return look_at_machine()
+
+    def _totals(self, frame: Optional[Frame]) -> Dict[str, Any]:
+        return machine_totals(frame or look_at_machine(), self._columns)
 
     def _track(self) -> Track:
-        return track_machine(interval=self.interval)
+        return track_machine(interval=self.interval, gpus="all")

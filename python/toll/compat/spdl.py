@@ -41,15 +41,7 @@ and for the network also what came since the sample before.
 """
 
 if TYPE_CHECKING:
-
-    @dataclasses.dataclass
-    class ProcessGroupResourceUsage:
-        pid: int
-        pgid: int
-
-        def __init__(self, pid: int, pgid: int, *args: Any, **kwargs: Any) -> None: ...
-        def __getattr__(self, name: str) -> Any: ...
-
+    from ._shapes import ProcessGroupResourceUsage
 else:
 
     def _fields() -> List[Any]:
@@ -96,6 +88,7 @@ class ProcessGroupStatsMonitor:
             memory="pss",
             processes=None,
             system=True,
+            gpus="none",
         )
         tracker.start()
         try:

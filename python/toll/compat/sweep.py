@@ -129,24 +129,26 @@ def _columns_of(path: Optional["os.PathLike[str] | str"], name: str) -> Dict[str
 
 
 if TYPE_CHECKING:
-
-    class ResourceSummary:
-        def __init__(self, *args: float, **kwargs: float) -> None: ...
-        def __getattr__(self, name: str) -> Any: ...
-        def __setattr__(self, name: str, value: Any) -> None: ...
-        def to_dict(self) -> Dict[str, float]: ...
-
+    from ._shapes import ResourceSummary
 else:
+    # The class has its fields in another order than the document, where some may be left out.
+    _BEHIND = {"peak_vram_mb": "jax_", "gpu_util_max_pct": "mem_util_"}
 
     def _to_dict(self) -> Dict[str, float]:
         """As it is written to a file; what was not measured may be left out."""
-        found = {c.name: round(getattr(self, c.name), c.decimals) for c in _SUMMARY}
-        return {c.name: found[c.name] for c in _SUMMARY if found[c.name] > 0 or not c.optional}
+        found = {c: getattr(self, c.name) for c in _SUMMARY}
+        return {c.name: round(v, c.decimals) for c, v in found.items() if v > 0 or not c.optional}
+
+    def _fields() -> Iterator[str]:
+        names = [column.name for column in _SUMMARY]
+        for name in (column.name for column in _SUMMARY if not column.optional):
+            yield name
+            yield from (one for one in names if one.startswith(_BEHIND.get(name, "-")))
 
     ResourceSummary = make_record(
         "ResourceSummary",
         "What a sweep used, of the files of a HWMonitor. 0.0: not measured.",
-        [(column.name, float, dataclasses.field(default=0.0)) for column in _SUMMARY],
+        [(name, float, dataclasses.field(default=0.0)) for name in _fields()],
     )
     ResourceSummary.to_dict = _to_dict
 

@@ -3,6 +3,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import time
 
 
@@ -35,3 +37,22 @@ def left_behind(function):
     while any(now > had for had, now in zip(before, count())) and time.monotonic() < end:
         time.sleep(0.01)
     return [max(0, now - had) for had, now in zip(before, count())]
+
+
+def job(script, *args, **kwargs):
+    """A process that runs a script."""
+    return subprocess.Popen([sys.executable, "-c", script, *args], **kwargs)
+
+
+# The first columns of resource_tracker.
+PROCESS_HEADING = (
+    '"timestamp","pid","children","utime","stime","cpu_usage","pss","read_bytes","write_bytes",'
+    '"gpu_usage","gpu_vram","gpu_utilized"\r\n'
+)
+SYSTEM_HEADING = (
+    '"timestamp","processes","utime","stime","cpu_usage","memory_free","memory_used",'
+    '"memory_buffers","memory_cached","memory_active_anon","memory_inactive_anon",'
+    '"disk_read_bytes","disk_write_bytes","disk_space_total_gb","disk_space_used_gb",'
+    '"disk_space_free_gb","net_recv_bytes","net_sent_bytes","gpu_usage","gpu_vram",'
+    '"gpu_utilized"\r\n'
+)

@@ -7,7 +7,9 @@ import logging
 import os
 import pickle
 import sqlite3
+import sys
 import time
+import types
 
 import pytest
 from example_module import example_function
@@ -64,6 +66,46 @@ def test_results(analyzer):
     assert (train.num_calls, train.num_timepoints) == (1, 1)
     assert "load" in str(results)
     assert pickle.loads(pickle.dumps(results)).to_json() == document
+
+
+class FakePandas(types.ModuleType):
+    """Keeps what it is given; as a table it answers table[column][row]."""
+
+    class DataFrame(dict):
+        def __init__(self, data, index=None):
+            super().__init__(data if isinstance(data, dict) else enumerate(data))
+            self.index = index
+
+    class Series(dict):
+        def __init__(self, values, dtype=None):
+            super().__init__(values)
+            self.dtype = dtype
+
+
+def test_with_pandas(analyzer, monkeypatch, tmp_path):
+    """Tables and series are pandas' where it is installed; a stand-in tells how they are made."""
+    pandas = FakePandas("pandas")
+    monkeypatch.setitem(sys.modules, "pandas", pandas)
+    results = analyzer.sub_tracking_results()
+    assert isinstance(results.overall, pandas.DataFrame)
+    assert list(results.overall) == ["min", "max", "mean", "std"]
+    assert results.overall.index == list(results.to_json()["overall"])
+    assert list(results.overall["mean"]) == results.overall.index
+    assert results.overall["mean"]["main_ram"] == 4.0
+    assert results.static_data.dtype is object  # has texts in it
+    load = results.code_block_results[0]
+    assert isinstance(load.compute_time, pandas.Series) and load.compute_time.dtype is float
+    assert load.resource_usage["max"]["main_ram"] == 3.0
+    points = analyzer.load_timepoints([(9.5, 11.5)])
+    assert isinstance(points, pandas.DataFrame) and points[1]["timestamp"] == 11.0
+    assert isinstance(analyzer.read_static_data(), pandas.Series)
+    files = {name: tmp_path / f"{name}.json" for name in "ab"}
+    for path in files.values():
+        path.write_text(json.dumps(results.to_json()))
+    compared = gput.TrackingComparison(files).compare("max")
+    assert isinstance(compared.overall_resource_usage["main_ram"], pandas.Series)
+    assert compared.overall_resource_usage["main_ram"] == {"a": 7.0, "b": 7.0}
+    assert isinstance(pickle.loads(pickle.dumps(results)).overall, pandas.DataFrame)
 
 
 def test_parts(analyzer):

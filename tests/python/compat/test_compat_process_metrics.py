@@ -182,6 +182,31 @@ def test_the_body_may_raise(mlflow):
     assert mlflow.logged and monitor.thread is None
 
 
+def test_what_others_call(mlflow):
+    """A program may collect, average and publish by itself."""
+    monitor = ProcessMetricsMonitor(prefix="p/")
+    total = psutil.virtual_memory().total / 1024**2
+    assert monitor.max_memory_megabytes == pytest.approx(total, rel=0.01)
+    assert monitor.max_cpu_count == float(os.cpu_count())
+    assert (monitor.samples, monitor.step, monitor.run_id) == ([], 0, None)
+    assert os.getpid() in monitor.processes
+    first, second = dict.fromkeys(KEYS, 1.0), dict.fromkeys(KEYS, 3.0)
+    mean = monitor.aggregate([first, second])
+    # What only grows is not averaged.
+    assert mean == {key: 3.0 if key.startswith("io_") else 2.0 for key in KEYS}
+    assert monitor.aggregate([]) == {}
+    monitor.publish({"num_threads": 7.0})
+    assert mlflow.logged == [({"p/num_threads": 7.0}, 0, None)]
+    monitor.samples += [first, second]
+    monitor.flush_remaining()
+    monitor.flush_remaining()
+    assert mlflow.logged[1:] == [({f"p/{key}": value for key, value in mean.items()}, 1, None)]
+    assert monitor.samples == []
+    with monitor:
+        assert not monitor.shutdown_event.is_set()
+    assert monitor.shutdown_event.is_set()
+
+
 def test_one_look(mlflow):
     """At once, whatever the interval; CPU is of the time since the call before."""
     monitor = ProcessMetricsMonitor(sampling_interval=30)

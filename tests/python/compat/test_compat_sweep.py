@@ -158,8 +158,6 @@ print(json.dumps(build_resource_summary(*paths).to_dict()))
     assert summary["mem_util_max_pct"] == float(dmon[2].split()[2])
 
 
-
-
 # ---- ResourceSummary -----------------------------------------------------------------------------
 
 
@@ -191,6 +189,9 @@ def test_the_summary(files):
         "mem_util_mean_pct": 6.0,
         "mem_util_max_pct": 8.0,
     }
+    # What was measured is there, however little it is.
+    little = ResourceSummary(1.0, 0.0, mem_util_mean_pct=0.04, mem_util_max_pct=0.5).to_dict()
+    assert (little["peak_vram_mb"], little["mem_util_mean_pct"], little["mem_util_max_pct"]) == (1, 0, 0.5)
     summary.jax_peak_bytes_mb = 12.345
     assert summary.to_dict()["jax_peak_bytes_mb"] == 12.3
     assert shapes.kind(summary.to_dict()) == dict.fromkeys(summary.to_dict(), "float")
