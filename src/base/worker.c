@@ -2,7 +2,6 @@
 #include "base/worker.h"
 
 #include "base/util.h"
-#include "base/wait.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -43,7 +42,7 @@ static bool let_go(struct worker *w)
 {
     bool is_last = !w->is_shared;
     w->is_shared = false;
-    pthread_mutex_unlock(&w->lock);
+    worker_unlock(w);
     return is_last;
 }
 
@@ -52,14 +51,14 @@ static void *run(void *arg)
     struct worker *w = arg;
     if (w->plan.name)
         prctl(PR_SET_NAME, w->plan.name);
-    pthread_mutex_lock(&w->lock);
+    worker_lock(w);
     w->id = (pid_t)syscall(SYS_gettid);
-    pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
+    worker_tell(w);
+    worker_unlock(w);
     w->plan.work(w->owner);
-    pthread_mutex_lock(&w->lock);
+    worker_lock(w);
     w->has_ended = true;
-    pthread_cond_broadcast(&w->changed);
+    worker_tell(w);
     if (let_go(w))
         w->plan.dispose(w->owner);
     return NULL;
@@ -79,28 +78,28 @@ int worker_start(struct worker *w)
     sigfillset(&blocked);
     if (w->plan.takes_faults)
         allow_faults(&blocked);
-    pthread_mutex_lock(&w->lock);
+    worker_lock(w);
     int r = start(&w->thread, &blocked, THREAD_STACK_BYTES, run, w);
     w->is_shared = r == 0;
     while (r == 0 && !w->id)
-        pthread_cond_wait(&w->changed, &w->lock);
-    pthread_mutex_unlock(&w->lock);
+        worker_wait_for_change(w, UINT64_MAX);
+    worker_unlock(w);
     return r;
 }
 
 /* With the lock held. */
 static bool wait_for_end(struct worker *w, uint64_t until_ns)
 {
-    while (w->id && !w->has_ended && wait_for(&w->changed, &w->lock, until_ns))
+    while (w->id && !w->has_ended && worker_wait_for_change(w, until_ns))
         ;
     return !w->id || w->has_ended;
 }
 
 bool worker_wait(struct worker *w, uint64_t until_ns)
 {
-    pthread_mutex_lock(&w->lock);
+    worker_lock(w);
     bool has_ended = wait_for_end(w, until_ns);
-    pthread_mutex_unlock(&w->lock);
+    worker_unlock(w);
     return has_ended;
 }
 
@@ -110,7 +109,7 @@ bool worker_leave(struct worker *w, uint64_t until_ns)
     void *owner = w->owner;
     pthread_t thread = w->thread;
     bool was_started = w->id;
-    pthread_mutex_lock(&w->lock);
+    worker_lock(w);
     bool has_ended = wait_for_end(w, until_ns);
     bool is_last = let_go(w);
     if (was_started && has_ended)

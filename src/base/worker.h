@@ -6,10 +6,9 @@
  * for good: whichever of the two leaves last disposes of what they share. */
 #pragma once
 
-#include <pthread.h>
-#include <stdbool.h>
+#include "base/wait.h"
+
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 enum { THREAD_STACK_BYTES = 1024 * 1024 };
@@ -37,6 +36,28 @@ struct worker {
 };
 
 void worker_init(struct worker *w, const struct worker_plan *plan, void *owner);
+
+static inline void worker_lock(struct worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+}
+
+static inline void worker_unlock(struct worker *w)
+{
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* With the lock held, as the next one. */
+static inline void worker_tell(struct worker *w)
+{
+    pthread_cond_broadcast(&w->changed);
+}
+
+/* False when the time is over. May return without a reason, as conditions do. */
+static inline bool worker_wait_for_change(struct worker *w, uint64_t until_ns)
+{
+    return wait_for(&w->changed, &w->lock, until_ns);
+}
 
 /* Returns when the thread runs. 0 or a negative errno; then there is none, and the owner has to
  * dispose of itself. */

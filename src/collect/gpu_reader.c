@@ -2,7 +2,6 @@
 #include "collect/gpu_reader.h"
 
 #include "base/clock.h"
-#include "base/wait.h"
 #include "base/worker.h"
 #include "collect/gpu_round.h"
 
@@ -36,26 +35,6 @@ struct gpu_reader {
     struct gpu_trouble excuse;
 };
 
-static void lock(struct gpu_reader *r)
-{
-    pthread_mutex_lock(&r->worker.lock);
-}
-
-static void unlock(struct gpu_reader *r)
-{
-    pthread_mutex_unlock(&r->worker.lock);
-}
-
-static void tell_change(struct gpu_reader *r)
-{
-    pthread_cond_broadcast(&r->worker.changed);
-}
-
-static bool wait_for_change(struct gpu_reader *r, uint64_t until_ns)
-{
-    return wait_for(&r->worker.changed, &r->worker.lock, until_ns);
-}
-
 /* ---- The thread ------------------------------------------------------------------------------ */
 
 /* Once each: a sentence that was said is not said again. With the lock held. */
@@ -72,15 +51,15 @@ static void say(struct gpu_reader *r, const struct gpu_trouble *trouble)
 static void turn_to(void *arg, const struct gpu_vendor *vendor)
 {
     struct gpu_reader *r = arg;
-    lock(r);
+    worker_lock(&r->worker);
     r->busy_with = vendor;
-    unlock(r);
+    worker_unlock(&r->worker);
 }
 
 static void begin(struct gpu_reader *r)
 {
     int count = gpu_round_open(&r->round);
-    lock(r);
+    worker_lock(&r->worker);
     for (size_t i = 0; i < r->round.opened_count; i++) {
         const struct gpu_opened *o = &r->round.opened[i];
         if (o->result != -ENODEV)
@@ -91,8 +70,8 @@ static void begin(struct gpu_reader *r)
     r->vendors_open = count;
     r->has_begun = true;
     r->busy_since_ns = 0;
-    tell_change(r);
-    unlock(r);
+    worker_tell(&r->worker);
+    worker_unlock(&r->worker);
 }
 
 /* Whether to go on; with the lock held. */
@@ -103,11 +82,11 @@ static bool wait_for_request(struct gpu_reader *r)
             return false;
         uint64_t at = gpu_round_begin_at(&r->round, r->due_ns);
         if (!r->is_asked || !r->vendors_open)
-            wait_for_change(r, UINT64_MAX);
+            worker_wait_for_change(&r->worker, UINT64_MAX);
         else if (clock_mono(NULL) >= at)
             return true;
         else
-            wait_for_change(r, at);
+            worker_wait_for_change(&r->worker, at);
     }
 }
 
@@ -135,22 +114,22 @@ static void hand_over(struct gpu_reader *r)
     r->busy_since_ns = 0;
     for (size_t i = 0; i < r->round.opened_count; i++)
         say(r, &r->round.opened[i].trouble);
-    tell_change(r);
+    worker_tell(&r->worker);
 }
 
 static void work(void *arg)
 {
     struct gpu_reader *r = arg;
     begin(r);
-    lock(r);
+    worker_lock(&r->worker);
     while (wait_for_request(r)) {
         accept_request(r);
-        unlock(r);
+        worker_unlock(&r->worker);
         gpu_round_read(&r->round, r->pids, r->pid_count);
-        lock(r);
+        worker_lock(&r->worker);
         hand_over(r);
     }
-    unlock(r);
+    worker_unlock(&r->worker);
     gpu_round_close(&r->round);
 }
 
@@ -218,18 +197,18 @@ bool gpu_reader_free(struct gpu_reader *r, int wait_ms)
 {
     if (!r)
         return true;
-    lock(r);
+    worker_lock(&r->worker);
     r->stop = true;
-    tell_change(r);
-    unlock(r);
+    worker_tell(&r->worker);
+    worker_unlock(&r->worker);
     return worker_leave(&r->worker, wait_until(wait_ms));
 }
 
 bool gpu_reader_is_asked(struct gpu_reader *r)
 {
-    lock(r);
+    worker_lock(&r->worker);
     bool is_asked = r->is_asked || r->is_reading;
-    unlock(r);
+    worker_unlock(&r->worker);
     return is_asked;
 }
 
@@ -251,18 +230,18 @@ static bool take_pids(struct gpu_reader *r, const pid_t *pids, size_t count)
 
 void gpu_reader_ask(struct gpu_reader *r, const pid_t *pids, size_t count, uint64_t due_ns)
 {
-    lock(r);
+    worker_lock(&r->worker);
     if (take_pids(r, pids, count)) {
         r->is_asked = true;
         r->due_ns = due_ns;
-        tell_change(r);
+        worker_tell(&r->worker);
     }
-    unlock(r);
+    worker_unlock(&r->worker);
 }
 
 bool gpu_reader_take(struct gpu_reader *r, struct gpu_frame *f)
 {
-    lock(r);
+    worker_lock(&r->worker);
     bool is_new = r->is_ready;
     if (is_new) {
         struct gpu_frame newest = r->ready;
@@ -270,45 +249,45 @@ bool gpu_reader_take(struct gpu_reader *r, struct gpu_frame *f)
         *f = newest;
         r->is_ready = false;
     }
-    unlock(r);
+    worker_unlock(&r->worker);
     return is_new;
 }
 
 bool gpu_reader_wait_frame(struct gpu_reader *r, int timeout_ms)
 {
     uint64_t until_ns = wait_until(timeout_ms);
-    lock(r);
+    worker_lock(&r->worker);
     while ((r->is_asked || r->is_reading) && !(r->has_begun && !r->vendors_open) &&
-           wait_for_change(r, until_ns))
+           worker_wait_for_change(&r->worker, until_ns))
         ;
     bool is_there = !r->is_asked && !r->is_reading;
-    unlock(r);
+    worker_unlock(&r->worker);
     return is_there;
 }
 
 int gpu_reader_vendors(struct gpu_reader *r)
 {
-    lock(r);
+    worker_lock(&r->worker);
     int count = r->has_begun ? r->vendors_open : -EAGAIN;
-    unlock(r);
+    worker_unlock(&r->worker);
     return count;
 }
 
 bool gpu_reader_says(struct gpu_reader *r, struct gpu_trouble *ret)
 {
-    lock(r);
+    worker_lock(&r->worker);
     bool has = r->told_count < r->said_count;
     if (has)
         *ret = r->said[r->told_count++];
-    unlock(r);
+    worker_unlock(&r->worker);
     return has;
 }
 
 void gpu_reader_excuse(struct gpu_reader *r, struct gpu_trouble *ret)
 {
-    lock(r);
+    worker_lock(&r->worker);
     *ret = r->excuse;
-    unlock(r);
+    worker_unlock(&r->worker);
 }
 
 bool gpu_reader_has_child(struct gpu_reader *r, pid_t pid)
@@ -318,10 +297,10 @@ bool gpu_reader_has_child(struct gpu_reader *r, pid_t pid)
 
 uint64_t gpu_reader_busy_ns(struct gpu_reader *r, const struct gpu_vendor **ret_with)
 {
-    lock(r);
+    worker_lock(&r->worker);
     uint64_t since_ns = r->busy_since_ns;
     *ret_with = r->busy_with;
-    unlock(r);
+    worker_unlock(&r->worker);
     return since_ns ? clock_mono(NULL) - since_ns : 0;
 }
 

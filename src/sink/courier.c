@@ -2,7 +2,6 @@
 #include "sink/courier.h"
 
 #include "base/clock.h"
-#include "base/wait.h"
 #include "base/worker.h"
 
 #include <stdatomic.h>
@@ -28,26 +27,6 @@ struct courier {
     uint64_t random; /* the thread's alone */
 };
 
-static void lock(struct courier *c)
-{
-    pthread_mutex_lock(&c->worker.lock);
-}
-
-static void unlock(struct courier *c)
-{
-    pthread_mutex_unlock(&c->worker.lock);
-}
-
-static void tell_change(struct courier *c)
-{
-    pthread_cond_broadcast(&c->worker.changed);
-}
-
-static bool wait_for_change(struct courier *c, uint64_t until_ns)
-{
-    return wait_for(&c->worker.changed, &c->worker.lock, until_ns);
-}
-
 /* ---- Putting in ------------------------------------------------------------------------------ */
 
 /* Until so much may be added, whatever it is to an empty queue. With the lock held. */
@@ -58,9 +37,9 @@ static bool wait_for_room(struct courier *c, size_t size)
            q->waiting_bytes + size > q->limit_bytes) {
         size_t before = q->waiting_bytes;
         c->is_awaited = true;
-        tell_change(c);
+        worker_tell(&c->worker);
         uint64_t until = sum_u64(clock_mono(NULL), c->no_progress_ns);
-        while (q->waiting_bytes == before && wait_for_change(c, until))
+        while (q->waiting_bytes == before && worker_wait_for_change(&c->worker, until))
             ;
         c->is_awaited = false;
         if (q->waiting_bytes == before)
@@ -76,7 +55,7 @@ static int put(struct courier *c, const struct piece *p)
     bool was_empty = piece_queue_is_empty(&c->queue);
     int r = c->is_ending ? -ENOBUFS : piece_queue_put(&c->queue, p, c->no_progress_ns, &dropped);
     if (r == 0 && (was_empty || c->queue.waiting_bytes >= c->plan.batch_bytes))
-        tell_change(c);
+        worker_tell(&c->worker);
     c->counts.taken += p->samples;
     c->counts.dropped += dropped + (r < 0 ? p->samples : 0);
     if (r == 0 && !dropped)
@@ -89,9 +68,9 @@ static int put(struct courier *c, const struct piece *p)
 
 int courier_put(struct courier *c, const struct piece *p)
 {
-    lock(c);
+    worker_lock(&c->worker);
     int r = !c->no_progress_ns || wait_for_room(c, piece_queue_size(p)) ? put(c, p) : -ETIMEDOUT;
-    unlock(c);
+    worker_unlock(&c->worker);
     return r;
 }
 
@@ -110,7 +89,7 @@ static bool wait_for_pieces(struct courier *c)
         if (!is_empty && (c->is_awaited || c->queue.waiting_bytes >= c->plan.batch_bytes ||
                           clock_mono(NULL) >= at))
             return true;
-        wait_for_change(c, at);
+        worker_wait_for_change(&c->worker, at);
     }
 }
 
@@ -119,7 +98,7 @@ static struct batch take_batch(struct courier *c)
 {
     struct batch b = piece_queue_take(&c->queue, c->plan.batch_bytes);
     if (c->is_awaited)
-        tell_change(c);
+        worker_tell(&c->worker);
     return b;
 }
 
@@ -150,7 +129,7 @@ static void wait_before_retry(struct courier *c, uint64_t *wait_ns, const struct
     bool was_ending = c->is_ending;
     while (clock_mono(NULL) < min_u64(until, atomic_load(&c->until_ns)) &&
            (was_ending || !c->is_ending))
-        wait_for_change(c, min_u64(until, atomic_load(&c->until_ns)));
+        worker_wait_for_change(&c->worker, min_u64(until, atomic_load(&c->until_ns)));
     if (c->is_ending && !was_ending)
         *wait_ns = c->plan.first_wait_ns;
 }
@@ -192,20 +171,20 @@ static void deliver(struct courier *c, struct batch b)
     struct attempt a;
     while (d == DELIVERY_AGAIN && !courier_is_over(c)) {
         c->counts.retries += b.attempt > 0;
-        unlock(c);
+        worker_unlock(&c->worker);
         a = (struct attempt){0};
         d = c->plan.deliver(c->plan.arg, &b, &a);
-        lock(c);
+        worker_lock(&c->worker);
         b.attempt++;
         count_beside(c, d, &a);
         if (d == DELIVERY_AGAIN)
             wait_before_retry(c, &wait_ns, &a);
     }
     if (d == DELIVERY_AGAIN && c->plan.leave) {
-        unlock(c);
+        worker_unlock(&c->worker);
         a = (struct attempt){0};
         d = c->plan.leave(c->plan.arg, &b, &a);
-        lock(c);
+        worker_lock(&c->worker);
         if (*a.why)
             note_failure(c, &a);
     }
@@ -216,10 +195,10 @@ static void deliver(struct courier *c, struct batch b)
 static void work(void *arg)
 {
     struct courier *c = arg;
-    lock(c);
+    worker_lock(&c->worker);
     while (wait_for_pieces(c))
         deliver(c, take_batch(c));
-    unlock(c);
+    worker_unlock(&c->worker);
 }
 
 static void dispose(void *arg)
@@ -265,21 +244,21 @@ void courier_wait_for_room(struct courier *c, uint64_t no_progress_ns)
 
 void courier_flush(struct courier *c)
 {
-    lock(c);
+    worker_lock(&c->worker);
     if (c->no_progress_ns)
         wait_for_room(c, c->queue.limit_bytes);
-    unlock(c);
+    worker_unlock(&c->worker);
 }
 
 void courier_end(struct courier *c, uint64_t grace_ns)
 {
-    lock(c);
+    worker_lock(&c->worker);
     uint64_t until = sum_u64(clock_mono(NULL), grace_ns);
     if (until < atomic_load(&c->until_ns))
         atomic_store(&c->until_ns, until);
     c->is_ending = true;
-    tell_change(c);
-    unlock(c);
+    worker_tell(&c->worker);
+    worker_unlock(&c->worker);
 }
 
 bool courier_wait_until(struct courier *c, uint64_t until_ns)
@@ -297,9 +276,9 @@ bool courier_wait(struct courier *c)
 {
     if (courier_wait_until(c, last_moment(c)))
         return true;
-    lock(c);
+    worker_lock(&c->worker);
     c->counts.is_whole = false; /* whatever it has in its hands is lost to us */
-    unlock(c);
+    worker_unlock(&c->worker);
     return false;
 }
 
@@ -326,10 +305,10 @@ bool courier_is_ending(void *courier)
 
 void courier_count(struct courier *c, struct courier_counts *ret)
 {
-    lock(c);
+    worker_lock(&c->worker);
     *ret = c->counts;
     bool is_over = c->is_ending && (!c->worker.id || c->worker.has_ended || courier_is_over(c));
-    unlock(c);
+    worker_unlock(&c->worker);
     if (is_over) /* with a thread that is stuck, some are neither here nor there */
         ret->dropped = ret->taken - ret->delivered - ret->kept - ret->refused;
 }
@@ -347,12 +326,12 @@ void courier_tell(struct courier *c, const char *why)
 
 bool courier_says(struct courier *c, char *ret, size_t capacity)
 {
-    lock(c);
+    worker_lock(&c->worker);
     bool has = *c->told;
     if (has)
         snprintf(ret, capacity, "%s", c->told);
     c->told[0] = '\0';
-    unlock(c);
+    worker_unlock(&c->worker);
     return has;
 }
 
