@@ -3,6 +3,10 @@
 
 #include <math.h>
 
+/* The kernel counts the time of CPUs in hundredths of a second: over less than two of them a busy
+ * machine may seem to be idle. */
+#define LEAST_OF_CPUS_NS (20 * NS_PER_MS)
+
 void rates_begin(struct rate rates[RATES_PER_ENTITY], uint64_t now_ns)
 {
     for (unsigned i = 0; i < RATES_PER_ENTITY; i++)
@@ -18,10 +22,17 @@ static double most_of(const struct row *row, enum metric_id id, double most_core
     return id == process_cpu_cores && most_cores > 0 ? most_cores : INFINITY;
 }
 
+/* What cannot be told yet is not lost: the next rate is over all of the time. */
+static bool is_too_early(const struct rate *rate, enum metric_id id, uint64_t now_ns)
+{
+    bool is_of_ticks = id == system_cpu_cores || id == core_busy_ratio;
+    return is_of_ticks && rate->known && left_u64(now_ns, rate->at_ns) < LEAST_OF_CPUS_NS;
+}
+
 static void put(struct rate *rate, struct row *row, enum metric_id id, uint64_t now_ns,
                 double most_cores)
 {
-    if (!row_has(row, id - 1))
+    if (!row_has(row, id - 1) || is_too_early(rate, id, now_ns))
         return;
     uint64_t value = row_u64(row, id - 1);
     uint64_t grown = left_u64(value, rate->value);

@@ -21,14 +21,14 @@
 #define GPU_RAM(key, word, terms)                                                                                                    \
     {"max_gpu_ram." key, terms, TAKE_MAX, .type = DIALECT_FLOAT, .factor = MIB, .flags = ABSENT_IS_ZERO, .scale = "gpu_ram_unit", .label = "Max GPU RAM." word}
 
-#define PERCENTAGES(key, word, cores, seconds, of, flags_)                                                                                                              \
-    {key ".max_sum_percent",       cores,   TAKE_MAX,  .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_,            .label = word ".Max sum percent"},      \
-    {key ".max_hardware_percent",  cores,   TAKE_MAX,  .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_, .per = of, .label = word ".Max hardware percent"}, \
-    {key ".mean_sum_percent",      seconds, TAKE_MEAN, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_,            .label = word ".Mean sum percent"},     \
-    {key ".mean_hardware_percent", seconds, TAKE_MEAN, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_, .per = of, .label = word ".Mean hardware percent"}
+#define PERCENTAGES(key, word, use, of, flags_)                                                                                     \
+    {key ".max_sum_percent",       use, TAKE_MAX,  .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_,            .label = word ".Max sum percent"},      \
+    {key ".max_hardware_percent",  use, TAKE_MAX,  .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_, .per = of, .label = word ".Max hardware percent"}, \
+    {key ".mean_sum_percent",      use, TAKE_MEAN, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_,            .label = word ".Mean sum percent"},     \
+    {key ".mean_hardware_percent", use, TAKE_MEAN, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_, .per = of, .label = word ".Mean hardware percent"}
 
 #define CPU(key, word, part, of)                                                                                                     \
-    PERCENTAGES("cpu_utilization." key, "CPU utilization." word, part "_cpu_cores", part "_cpu_seconds", of, 0)
+    PERCENTAGES("cpu_utilization." key, "CPU utilization." word, part "_cpu_cores", of, 0)
 
 #define THREADS(key, word, part)                                                                                                     \
     {"cpu_utilization." key "_n_threads", part "_threads", TAKE_MAX, .type = DIALECT_INTEGER, .label = "CPU utilization." word " number of threads"}
@@ -60,7 +60,7 @@ static const struct dialect_column columns[] = {
 
     {"gpu_utilization.system_gpu_count", "@gpus", TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO, .label = "GPU utilization.System GPU count"},
     {"gpu_utilization.n_expected_gpus",  "gpu.*", TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO, .label = "GPU utilization.Number of expected GPUs"},
-    PERCENTAGES("gpu_utilization.gpu_percentages", "GPU utilization.GPU percentages", "system_gpu_utilization_ratio", "system_gpu_utilization_ratio", "gpu.*", ABSENT_IS_ZERO),
+    PERCENTAGES("gpu_utilization.gpu_percentages", "GPU utilization.GPU percentages", "system_gpu_utilization_ratio", "gpu.*", ABSENT_IS_ZERO),
 
     {"compute_time.unit", "=time_unit", TAKE_VALUE, .type = DIALECT_TEXT,                        .label = "Compute time.Unit"},
     {"compute_time.time", "@elapsed",   TAKE_VALUE, .type = DIALECT_FLOAT, .scale = "time_unit", .label = "Compute time.Time"},

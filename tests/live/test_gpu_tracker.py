@@ -260,6 +260,24 @@ def test_figures_agree_with_toll_run(one):
         cpu["main"]["max_sum_percent"] / os.cpu_count())
 
 
+def test_means_are_of_what_maxima_are_of(one):
+    """However short it was: ticks of the kernel made the machine busier than its CPUs can be."""
+    status, out, _ = one.place.call([one.place.toll, "dialects", "gpu-tracker", "--json"])
+    columns = {c["name"]: c["terms"] for c in json.loads(out)[0]["columns"] if c["format"] == "json"}
+    means = {name: terms for name, terms in columns.items() if ".mean_" in name}
+    assert len(means) == 10
+    assert means == {name: columns[name.replace(".mean_", ".max_")] for name in means}
+    for _ in range(4):
+        one("-e", "bash nosuch.sh", "-f", "json", "-o", "r.json")
+        cpu = json.loads(one.place.path("r.json").read_text())["cpu_utilization"]
+        for part in ("system", "main", "descendants", "combined"):
+            most, mean = cpu[part]["max_sum_percent"], cpu[part]["mean_sum_percent"]
+            assert (most is None) == (mean is None), (part, cpu[part])
+            assert most is None or mean <= most, (part, cpu[part])
+        system = cpu["system"]["mean_hardware_percent"]
+        assert system is None or system <= 100
+
+
 # ---- Units, to the digit -------------------------------------------------------------------------
 
 BYTES = {"bytes": 1.0, "kilobytes": 1e-3, "megabytes": 1e-6, "gigabytes": 1e-9, "terabytes": 1e-12}

@@ -246,6 +246,14 @@ static void gauge(struct sample *s, enum part part, enum metric_id id, uint64_t 
     s->summary.whole.verdicts[part][id] = (struct verdict){QUALITY_SAMPLED, "test"};
 }
 
+static void cores(struct sample *s, enum part part, double in_use)
+{
+    enum metric_id id = process_cpu_cores;
+    struct series *series = &s->summary.whole.series[part][id];
+    series_put(series, metric_of(id), (union value){.d = in_use}, 2 * NS_PER_SECOND);
+    s->summary.whole.verdicts[part][id] = (struct verdict){QUALITY_SAMPLED, "test"};
+}
+
 static char *summary_of(struct sample *s, const char *name, const char *dialect)
 {
     struct sink *sink = open_sink(s, name, dialect);
@@ -270,7 +278,8 @@ static void test_documents(void **state)
     gauge(&s, PART_MAIN, process_memory_uss_bytes, 674058240);
     gauge(&s, PART_COMBINED, process_memory_rss_bytes, 901263360);
     gauge(&s, PART_MAIN, process_threads_count, 24);
-    sample_total(&s, PART_MAIN, process_cpu_seconds, 1825166667, QUALITY_EXACT);
+    sample_total(&s, PART_MAIN, process_cpu_seconds, 4 * NS_PER_SECOND, QUALITY_EXACT);
+    cores(&s, PART_MAIN, 0.9125833335); /* maximum and mean are of these, whatever a counter says */
     static const char dialect[] = "gpu-tracker,ram_unit=megabytes,time_unit=minutes,"
                                   "n_expected_cores=12";
     char *text = summary_of(&s, "x.txt", dialect);

@@ -71,6 +71,22 @@ static void test_no_more_cores_than_cpus(void **state)
     assert_true(row_value(&row, system_cpu_cores).d == 0);
 }
 
+/* A hundredth of a second is what the kernel counts in: a moment without one is not an idle one. */
+static void test_moments_of_the_machine_have_no_rate(void **state)
+{
+    struct rate rates[RATES_PER_ENTITY];
+    struct row row;
+    rates_begin(rates, 0);
+    row_init(&row, ENTITY_SYSTEM);
+    row_put_u64(&row, system_cpu_seconds, 0);
+    row_put_u64(&row, system_cpus_online_count, 2);
+    rates_put(rates, &row, ENTITY_SYSTEM, 8 * NS_PER_MS, 0);
+    assert_false(row_has(&row, system_cpu_cores));
+    row_put_u64(&row, system_cpu_seconds, 30 * NS_PER_MS);
+    rates_put(rates, &row, ENTITY_SYSTEM, 20 * NS_PER_MS, 0);
+    assert_true(row_value(&row, system_cpu_cores).d == 1.5); /* of all that time */
+}
+
 static void test_what_was_too_much_comes_later(void **state)
 {
     struct rate rates[RATES_PER_ENTITY];
@@ -86,6 +102,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_from_zero),
         cmocka_unit_test(test_no_more_cores_than_cpus),
+        cmocka_unit_test(test_moments_of_the_machine_have_no_rate),
         cmocka_unit_test(test_what_was_too_much_comes_later),
         cmocka_unit_test(test_first_value_has_no_rate),
         cmocka_unit_test(test_unknown_is_bridged),
