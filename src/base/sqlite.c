@@ -2,9 +2,11 @@
 #include "base/sqlite.h"
 
 #include "base/dynlib.h"
+#include "base/url.h"
 
 #include <math.h>
 #include <sqlite3.h>
+#include <string.h>
 
 /* What is used of the library, under its own names. */
 #define FUNCTIONS(X)                                                                               \
@@ -108,11 +110,7 @@ static char *immutable(const char *path)
 {
     struct buf b = {0};
     buf_puts(&b, "file:");
-    for (const char *c = path; *c; c++)
-        if (strchr("%?#", *c))
-            buf_printf(&b, "%%%02X", (unsigned char)*c);
-        else
-            buf_putc(&b, *c);
+    url_encode(&b, path, strlen(path), "/");
     buf_puts(&b, "?immutable=1");
     if (buf_failed(&b))
         buf_done(&b);

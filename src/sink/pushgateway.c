@@ -7,7 +7,6 @@
 #include "sink/http_sink.h"
 #include "sink/sinks.h"
 
-#include <ctype.h>
 #include <string.h>
 
 struct pushgateway {
@@ -25,15 +24,6 @@ static void pushgateway_frame(struct sink *s, const struct frame *f)
 }
 
 /* ---- The group ------------------------------------------------------------------------------- */
-
-static void add_encoded(struct buf *b, const char *text)
-{
-    for (; *text; text++)
-        if (isalnum((unsigned char)*text) || strchr("-_.~", *text))
-            buf_putc(b, *text);
-        else
-            buf_printf(b, "%%%02X", (unsigned char)*text);
-}
 
 /* A slash cannot stand in a path, not even encoded; dots alone mean something else there. */
 static void add_base64(struct buf *b, const char *text)
@@ -60,7 +50,7 @@ static void add_group(struct buf *b, const char *name, const char *value)
     if (is_special)
         add_base64(b, value);
     else
-        add_encoded(b, value);
+        url_encode(b, value, strlen(value), "");
 }
 
 static bool is_of_group(const char *name)
