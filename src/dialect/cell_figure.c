@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ARRAYS = 10 };
+enum { ARRAYS = 11 };
 
 int translation_row_init(struct translation_row *row, size_t columns)
 {
@@ -14,9 +14,9 @@ int translation_row_init(struct translation_row *row, size_t columns)
     if (!block)
         return -ENOMEM;
     *row = (struct translation_row){0};
-    double **arrays[ARRAYS] = {&row->before, &row->since,  &row->earlier, &row->earlier_since,
-                               &row->whole,  &row->held,   &row->held_at, &row->shown,
-                               &row->means,  &row->weights};
+    double **arrays[ARRAYS] = {&row->before,  &row->since, &row->earlier, &row->earlier_since,
+                               &row->at_mark, &row->whole, &row->held,    &row->held_at,
+                               &row->shown,   &row->means, &row->weights};
     for (size_t i = 0; i < ARRAYS; i++)
         *arrays[i] = block + i * columns;
     for (size_t i = 0; i < columns; i++)
@@ -183,35 +183,49 @@ static double most_of_cpus(const struct row_of *r, const struct dialect_column *
     return r->source->fact(r->source->of, FACT_CPUS, 0) * (c->factor != 0 ? c->factor : 1);
 }
 
-/* In a second. A row that was cut short says nothing of it alone: its rate is that of the row
- * before and of itself. */
+/* A row that was cut short says nothing of a rate alone: by the end, or since it is one of a mark,
+ * or comes just behind one. */
+static bool is_cut_short(const struct translation *t, const struct row_of *r, size_t column,
+                         const struct translation_row *state)
+{
+    bool is_cut = t->is_cut || r->source->between || state->at_mark[column] != 0;
+    return is_cut && cell_elapsed(r) - state->since[column] < SHORT_SECONDS;
+}
+
+/* In a second. Of a row that was cut short it is that of the row before and of itself. */
 static double rate(const struct translation *t, const struct row_of *r, size_t column,
                    const struct translation_row *state, double now)
 {
-    bool goes_back = t->is_cut && !isnan(state->earlier[column]);
+    bool is_short = is_cut_short(t, r, column, state);
+    bool goes_back = is_short && !isnan(state->earlier[column]);
     double from = goes_back ? state->earlier[column] : state->before[column];
     double since = goes_back ? state->earlier_since[column] : state->since[column];
     double seconds = cell_elapsed(r) - since;
     double value = seconds > 0 ? (now - from) / seconds : (double)NAN;
-    bool is_too_short = t->is_cut && seconds < SHORT_SECONDS;
+    bool is_too_short = is_short && seconds < SHORT_SECONDS;
     return is_too_short && value > most_of_cpus(r, &t->table->columns[column]) ? (double)NAN
                                                                                : value;
 }
 
-/* What it grew by since it was last known, or that in a second. */
+/* What it grew by since it was last known, or that in a second. A moment at a mark has no rate, and
+ * what was used in it is in that of the next row. */
 static double grown(const struct translation *t, const struct row_of *r, size_t column,
                     struct translation_row *state, double value)
 {
     const struct dialect_column *c = &t->table->columns[column];
     double now = counted(c, value);
+    bool is_at_mark = r->source->between;
     if (isnan(now))
         return now;
+    if (c->take == TAKE_RATE && is_at_mark && is_cut_short(t, r, column, state))
+        return (double)NAN;
     double growth = c->take == TAKE_DELTA ? now - state->before[column]
                                           : rate(t, r, column, state, now);
     state->earlier[column] = state->before[column];
     state->earlier_since[column] = state->since[column];
     state->before[column] = now;
     state->since[column] = cell_elapsed(r);
+    state->at_mark[column] = is_at_mark;
     return growth;
 }
 

@@ -14,6 +14,7 @@ struct translation_row {
     double *since;         /* … and when that was, in seconds since the start */
     double *earlier;       /* counters at the row before that one … */
     double *earlier_since; /* … and when */
+    double *at_mark;       /* 1: the row before was taken for the sake of a mark */
     double *whole;         /* of a share: what it is of, at the row before */
     double *held;          /* gauges as they were last read … */
     double *held_at;       /* … and when */

@@ -9,18 +9,23 @@
 #include <math.h>
 #include <string.h>
 
+/* So soon after its beginning nothing can be said of a call. */
+#define BEGINNING_SECONDS 0.01
+
 /* What is gathered while the rows go by. */
 struct gathering {
     const char *path;
     struct row_file *points;
     struct blocks blocks;
-    size_t *columns; /* of each figure, in the file */
+    size_t *columns; /* of each figure, in the file … */
+    bool *is_use;    /* … and whether it tells of the time since the row before */
     size_t time_column;
     struct spread *overall;  /* of each figure */
     struct spread *in_block; /* of each figure of each block */
     uint64_t *block_points;  /* rows of each block */
     double *row;             /* the figures of a row */
     double *times;           /* of all rows */
+    double before;           /* when the last row was */
     size_t count, capacity;
 };
 
@@ -48,6 +53,7 @@ static void gathering_done(struct gathering *g)
     row_file_close(g->points);
     blocks_done(&g->blocks);
     free(g->columns);
+    free(g->is_use);
     free(g->overall);
     free(g->in_block);
     free(g->block_points);
@@ -108,6 +114,13 @@ static int find_points(struct analysis *a, struct gathering *g, struct toll_erro
     return r < 0 ? r : row_file_table(g->points, "data", e);
 }
 
+static bool is_of_use(const char *name)
+{
+    static const char suffix[] = "_utilization_percent";
+    size_t length = strlen(name);
+    return length >= sizeof suffix && strcmp(name + length + 1 - sizeof suffix, suffix) == 0;
+}
+
 static int read_names(struct analysis *a, struct gathering *g, struct toll_error *e)
 {
     size_t count = row_file_columns(g->points);
@@ -117,7 +130,8 @@ static int read_names(struct analysis *a, struct gathering *g, struct toll_error
     g->time_column = (size_t)time;
     a->figures = calloc(count + 1, sizeof *a->figures);
     g->columns = calloc(count + 1, sizeof *g->columns);
-    if (!a->figures || !g->columns)
+    g->is_use = calloc(count + 1, sizeof *g->is_use);
+    if (!a->figures || !g->columns || !g->is_use)
         return no_memory(g, e);
     for (size_t i = 0; i < count; i++) {
         if (i == g->time_column)
@@ -126,6 +140,7 @@ static int read_names(struct analysis *a, struct gathering *g, struct toll_error
         if (!name)
             return no_memory(g, e);
         g->columns[a->figure_count] = i;
+        g->is_use[a->figure_count] = is_of_use(name);
         a->figures[a->figure_count++] = name;
     }
     g->overall = calloc(count + 1, sizeof *g->overall);
@@ -151,6 +166,26 @@ static bool keep_time(struct gathering *g, double time)
     return true;
 }
 
+/* A row that stands where a call begins, as those of marks do, tells of its memory, but the use in
+ * it is that of the time before. */
+static bool is_use_of_before(const struct gathering *g, double time, double since)
+{
+    return since < BEGINNING_SECONDS && since < (time - g->before) / 2;
+}
+
+static void take_for_block(const struct analysis *a, struct gathering *g, size_t number,
+                           double time)
+{
+    double since = block_since(&g->blocks.list[number], time);
+    if (isnan(since))
+        return;
+    bool leaves_use = is_use_of_before(g, time, since);
+    g->block_points[number]++;
+    for (size_t i = 0; i < a->figure_count; i++)
+        if (!leaves_use || !g->is_use[i])
+            spread_add(&g->in_block[number * a->figure_count + i], g->row[i]);
+}
+
 static int take_row(const struct analysis *a, struct gathering *g, struct toll_error *e)
 {
     double time;
@@ -161,13 +196,9 @@ static int take_row(const struct analysis *a, struct gathering *g, struct toll_e
         return r;
     for (size_t i = 0; i < a->figure_count; i++)
         spread_add(&g->overall[i], g->row[i]);
-    for (size_t b = 0; b < g->blocks.count; b++) {
-        if (!block_covers(&g->blocks.list[b], time))
-            continue;
-        g->block_points[b]++;
-        for (size_t i = 0; i < a->figure_count; i++)
-            spread_add(&g->in_block[b * a->figure_count + i], g->row[i]);
-    }
+    for (size_t b = 0; b < g->blocks.count; b++)
+        take_for_block(a, g, b, time);
+    g->before = time;
     return isnan(time) || keep_time(g, time) ? 0 : no_memory(g, e);
 }
 
@@ -243,7 +274,7 @@ static int tell(struct analysis *a, struct gathering *g, struct toll_error *e)
 int analysis_make(struct analysis *ret, const char *points, const char *blocks,
                   struct toll_error *e)
 {
-    struct gathering g = {.path = points};
+    struct gathering g = {.path = points, .before = (double)NAN};
     *ret = (struct analysis){0};
     int r = blocks ? blocks_read(&g.blocks, blocks, e) : 0;
     if (r == 0)

@@ -5,6 +5,7 @@
 #include "dialect/python_number.h"
 #include "subtrack/block_rows.h"
 
+#include <math.h>
 #include <string.h>
 
 /* One row of the file. */
@@ -158,7 +159,7 @@ static bool merge_spans(struct block *b)
     return true;
 }
 
-bool block_covers(const struct block *b, double time)
+double block_since(const struct block *b, double time)
 {
     size_t low = 0, high = b->span_count;
     while (low < high) { /* the first span that begins later */
@@ -168,7 +169,8 @@ bool block_covers(const struct block *b, double time)
         else
             high = middle;
     }
-    return low && time <= b->spans[low - 1].stop;
+    const struct block_call *span = low ? &b->spans[low - 1] : NULL;
+    return span && time <= span->stop ? time - span->start : (double)NAN;
 }
 
 static int make_blocks(struct blocks *ret, const struct stamps *s, const char *path,

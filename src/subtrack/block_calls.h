@@ -29,5 +29,5 @@ struct blocks {
 int blocks_read(struct blocks *ret, const char *path, struct toll_error *e);
 void blocks_done(struct blocks *b);
 
-/* Whether a call of it was under way then, both ends included. */
-bool block_covers(const struct block *b, double time);
+/* For how long a call of it had been under way then, both ends included; NAN: there was none. */
+double block_since(const struct block *b, double time);

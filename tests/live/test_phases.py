@@ -137,6 +137,20 @@ def test_analysis_is_what_statistics_says(here, suffix):
     assert out == json.dumps(json.loads(out), indent=1) + "\n"
 
 
+def test_use_before_a_block_is_not_its_own(here):
+    """At the mark that begins it a row tells what was used before; memory is of that moment."""
+    points = [[1, 2, 3, 3.6, START + 1], [5, 6, 7, 4.4, START + 1.7004], [9, 8, 7, 45.8, START + 2.3]]
+    blocks = [[7, "burn", 0, START + 1.7], [7, "burn", 1, START + 2.31]]
+    files = points_file(here.directory, "csv", points), blocks_file(here.directory, "csv", blocks)
+    status, out, err = run(here, "analyze", *files, "-f", "json")
+    assert (status, err) == (0, "")
+    [block] = json.loads(out)["code_block_results"]
+    assert (block["num_timepoints"], block["num_non_empty_calls"]) == (2, 1)
+    assert block["resource_usage"]["main_ram"] == {"min": 5, "max": 9, "mean": 7, "std": 2}
+    use = block["resource_usage"]["cpu_main_sum_utilization_percent"]
+    assert use == {"min": 45.8, "max": 45.8, "mean": 45.8, "std": 0}
+
+
 def test_pickle_is_read_by_python_and_by_us(here):
     files = points_file(here.directory, "csv", make_points()), blocks_file(here.directory, "csv", make_blocks())
     for form in ("json", "pickle"):

@@ -73,6 +73,14 @@ static int put(struct translation *t, const struct moment *m, bool last)
     return translation_put(t, &source, last);
 }
 
+static double cpu_at_mark(struct translation *t, const struct moment *m)
+{
+    struct dialect_source source = {
+        .of = m, .figure = figure, .count = count_targets, .fact = fact, .between = true};
+    assert_int_equal(translation_put(t, &source, false), TARGETS);
+    return translation_cell(t, 0, CPU)->number;
+}
+
 static double at(const struct translation *t, size_t row, size_t column)
 {
     return translation_cell(t, row, column)->number;
@@ -136,6 +144,33 @@ static void test_short_end(void **state)
     translation_done(&t);
 }
 
+/* A moment at a mark has no rate, and one just behind a mark has that of the row before, too. */
+static void test_marks(void **state)
+{
+    struct translation t;
+    assert_int_equal(translation_open(&t, &choice, &targets), 0);
+    struct moment m = {1, {1, 1}, {1, 1}, {1, 0}, 0, 0};
+    put(&t, &m, false);
+    m.elapsed = 1.005;
+    m.cpu[0] = 1.02;
+    assert_true(isnan(cpu_at_mark(&t, &m)));
+    m.elapsed = 1.5;
+    m.cpu[0] = 1.25;
+    assert_float_equal(cpu_at_mark(&t, &m), 0.5, 1e-9); /* since the last row that had one */
+    m.elapsed = 1.51;
+    m.cpu[0] = 1.28;
+    assert_true(isnan(cpu_at_mark(&t, &m)));
+    m.elapsed = 1.52;
+    m.cpu[0] = 1.26 + 0.26;
+    put(&t, &m, false);
+    assert_float_equal(at(&t, 0, CPU), 1, 1e-9); /* of 0.52 s */
+    m.elapsed = 1.57;
+    m.cpu[0] = 1.57;
+    put(&t, &m, false);
+    assert_float_equal(at(&t, 0, CPU), 1, 1e-9); /* what is sampled so often has rates as often */
+    translation_done(&t);
+}
+
 /* A share is of what all grew by, whatever time it took; there is none of nothing. */
 static void test_shares(void **state)
 {
@@ -157,9 +192,8 @@ static void test_shares(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_too_late),
-        cmocka_unit_test(test_short_end),
+        cmocka_unit_test(test_ends),      cmocka_unit_test(test_too_late),
+        cmocka_unit_test(test_short_end), cmocka_unit_test(test_marks),
         cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
