@@ -3,8 +3,7 @@
 
 #include "base/err.h"
 #include "base/line_reader.h"
-#include "record/being_written.h"
-#include "record/reading.h"
+#include "record/no_summary.h"
 #include "record/sqlite_source.h"
 #include "sink/record_words.h"
 
@@ -140,16 +139,6 @@ const char *record_reader_unknown(const struct record_reader *r)
 
 /* ---- A run without a summary ----------------------------------------------------------------- */
 
-static void judge(struct target_summary *t)
-{
-    for (unsigned part = 0; part < PARTS; part++)
-        for (unsigned id = 0; id < PROCESS_METRICS; id++)
-            if (t->series[part][id].observed_ns) {
-                t->verdicts[part][id] = (struct verdict){QUALITY_SAMPLED, "samples"};
-                t->has_parts |= part != PART_COMBINED;
-            }
-}
-
 static enum writer find_writer(const struct record_reader *rr, bool at_end)
 {
     if (rr->tables)
@@ -157,41 +146,12 @@ static enum writer find_writer(const struct record_reader *rr, bool at_end)
     return at_end ? being_written_lines(rr->lines.fd) : WRITER_GONE;
 }
 
-static const char *why_no_end(const struct record_reader *rr, enum writer writer)
-{
-    switch (writer) {
-    case WRITER_THERE: return "the run still goes on: the figures are those of the samples so far";
-    case WRITER_UNKNOWN:
-        return "the file has no end of the run: it goes on, or was cut short; the figures are "
-               "those of its samples so far";
-    case WRITER_GONE: break;
-    }
-    return rr->tables ? "the file has no end of the run, and whoever measured it is gone: the "
-                        "figures are those of its samples"
-                      : "the record ends before the run did: the figures are those of its "
-                        "samples, up to the last whole line";
-}
-
 /* What the samples came to stands for it. */
 static void summarize(struct record_reader *rr, bool at_end, struct record_item *ret)
 {
-    struct reading *r = &rr->reading;
-    struct summary *s = &r->summary;
-    enum writer writer = find_writer(rr, at_end);
-    bool goes_on = writer == WRITER_THERE;
-    summary_end(s, r->has_frame ? r->frame.elapsed_ns : 0);
-    judge(&s->whole);
-    s->has_target = s->whole.series[PART_COMBINED][process_wall_seconds].observed_ns ||
-                    r->run.command || r->run.target_count;
-    for (size_t i = 0; i < s->target_count; i++) {
-        judge(&s->targets[i]);
-        s->targets[i].end = (struct toll_end){.ended = !goes_on, .unknown = true};
-    }
-    s->whole.end = (struct toll_end){.ended = !goes_on, .unknown = true};
     ret->kind = RECORD_SUMMARY;
-    ret->summary = s;
-    ret->cut_short = why_no_end(rr, writer);
-    summary_note(s, ret->cut_short);
+    ret->summary = &rr->reading.summary;
+    ret->cut_short = no_summary_make(&rr->reading, find_writer(rr, at_end), rr->tables != NULL);
     rr->in_run = false;
 }
 

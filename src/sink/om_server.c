@@ -2,13 +2,10 @@
 #include "sink/om_server.h"
 
 #include "base/clock.h"
-#include "base/err.h"
-#include "base/scan.h"
 #include "base/worker.h"
 #include "sink/om_request.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -22,7 +19,7 @@
 #define REQUEST_NS (5 * NS_PER_SECOND)
 #define ANSWER_NS  (10 * NS_PER_SECOND)
 
-enum { CLIENTS = 8, REQUEST_BYTES = 4096, BACKLOG = 16 };
+enum { CLIENTS = 8, REQUEST_BYTES = 4096 };
 enum { PAUSE_US = 100 * 1000 };
 
 struct client {
@@ -44,61 +41,6 @@ struct om_server {
     _Atomic uint64_t scrapes, bytes;
     struct client clients[CLIENTS];
 };
-
-/* ---- Addresses ------------------------------------------------------------------------------- */
-
-/* To its host, which may be empty, and its port. */
-static bool split(const char *text, char *host, size_t capacity, const char **ret_port)
-{
-    const char *colon = strrchr(text, ':');
-    uint64_t port;
-    if (!colon || strchr(text, '/'))
-        return false;
-    struct scan digits = scan_string(colon + 1);
-    if (!scan_u64(&digits, &port) || !scan_done(&digits) || port > 65535 || colon[1] == ' ')
-        return false;
-    bool has_brackets = text[0] == '[' && colon > text + 1 && colon[-1] == ']';
-    size_t length = (size_t)(colon - text) - (has_brackets ? 2 : 0);
-    const char *name = text + has_brackets;
-    if (length >= capacity || (!has_brackets && memchr(name, ':', length)))
-        return false;
-    memcpy(host, name, length);
-    host[length] = '\0';
-    *ret_port = colon + 1;
-    return true;
-}
-
-bool om_server_is_address(const char *text)
-{
-    char host[256];
-    const char *port;
-    return split(text, host, sizeof host, &port);
-}
-
-int om_server_listen(const char *address, int *ret_fd, struct toll_error *e)
-{
-    char host[256];
-    const char *port;
-    struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
-    if (!split(address, host, sizeof host, &port))
-        return err_set(e, -EINVAL, "'%s' is no address to listen at, such as :9464", address);
-    int r = getaddrinfo(*host ? host : "127.0.0.1", port, &wanted, &found);
-    if (r != 0)
-        return err_set(e, -EINVAL, "cannot listen at '%s': %s", address, gai_strerror(r));
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int on = 1;
-    r = 0;
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
-        bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
-        r = err_set(e, -errno, "cannot listen at '%s': %s", address, strerror(errno));
-    freeaddrinfo(found);
-    if (r < 0) {
-        close_p(&fd);
-        return r;
-    }
-    *ret_fd = fd;
-    return 0;
-}
 
 /* ---- One request ----------------------------------------------------------------------------- */
 

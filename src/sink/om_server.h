@@ -12,14 +12,8 @@ typedef void om_server_text(void *arg, bool open, struct buf *b);
 
 struct om_server;
 
-/* "HOST:PORT", "[::1]:PORT" or ":PORT", which is loopback. */
-bool om_server_is_address(const char *text);
-
-/* Listens; *ret_fd is the socket, which the caller closes after the server has ended. -EINVAL,
- * -EADDRINUSE, … and a sentence. */
-int om_server_listen(const char *address, int *ret_fd, struct toll_error *e);
-
-/* Begins to answer. 0 or -errno. */
+/* fd listens, and is closed by the caller after the server has ended. Begins to answer. 0 or
+ * -errno. */
 int om_server_start(struct om_server **ret, int fd, om_server_text *text, void *arg);
 pid_t om_server_thread(const struct om_server *s);
 

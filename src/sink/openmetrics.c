@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "sink/exposition.h"
+#include "sink/om_address.h"
 #include "sink/om_file.h"
 #include "sink/om_server.h"
 #include "sink/sinks.h"
@@ -186,7 +187,7 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
     pthread_mutex_init(&o->lock, NULL);
     o->newest.points = &o->points;
     o->file.spool = -1;
-    o->way = om_server_is_address(s->place) ? WAY_SERVER
+    o->way = om_address_is(s->place)        ? WAY_SERVER
              : ends_with(s->place, ".prom") ? WAY_NEWEST
                                             : WAY_FILE;
     if (!*s->place || (*s->place == ':' && o->way != WAY_SERVER))
@@ -195,7 +196,7 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
         s->plan.deliver = NULL;
         s->way = OUTPUT_SCRAPED;
         s->owns_fd = true;
-        return om_server_listen(s->place, &s->fd, e);
+        return om_address_listen(s->place, &s->fd, e);
     }
     if (!sink_options_has(&s->settings, "every"))
         s->plan.gather_ns = o->way == WAY_FILE ? NS_PER_SECOND : 5 * NS_PER_SECOND;

@@ -1,24 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/sqlite_schema.h"
 
+#include "sink/sqlite_tables.h"
 #include "sink/sqlite_views.h"
-
-#define WHOLE "INTEGER NOT NULL"
-#define TEXT  "TEXT NOT NULL"
-
-enum { COLUMNS_AT_MOST = 14 };
-
-struct column {
-    const char *name;
-    const char *type;
-};
-
-/* A table without its metrics. Every one begins with the run. */
-struct table {
-    const char *name;
-    unsigned keys; /* how many of the columns tell its rows apart */
-    struct column columns[COLUMNS_AT_MOST];
-};
 
 static const char runs[] =
     "CREATE TABLE IF NOT EXISTS runs (run INTEGER PRIMARY KEY, name TEXT NOT NULL, host TEXT NOT "
@@ -31,94 +15,6 @@ static const char insert_run[] =
 
 static const char end_run[] = "UPDATE runs SET wall_ns = ?2, status = ?3, code = ?4, signal = ?5, "
                               "summary = ?6 WHERE run = ?1";
-
-/* By the numbers of their statements. */
-static const struct table tables[] = {
-    [STATEMENT_ENTITY] = {"entities",
-                          1,
-                          {{"entity", WHOLE},
-                           {"kind", TEXT},
-                           {"part", TEXT},
-                           {"name", TEXT},
-                           {"pid", "INTEGER"},
-                           {"parent", "INTEGER"},
-                           {"start_ticks", "INTEGER"},
-                           {"targets", "TEXT"},
-                           {"labels", "TEXT"}}},
-    [STATEMENT_SAMPLE] = {"samples",
-                          1,
-                          {{"tick", WHOLE},
-                           {"seq", WHOLE},
-                           {"time_ns", WHOLE},
-                           {"elapsed_ns", WHOLE},
-                           {"interval_ns", WHOLE},
-                           {"for_mark", "INTEGER"},
-                           {"gpu_count", "INTEGER"}}},
-    [STATEMENT_PROCESS] = {"processes",
-                           1,
-                           {{"seq", WHOLE},
-                            {"elapsed_ns", WHOLE},
-                            {"how", TEXT},
-                            {"status", "TEXT"},
-                            {"code", "INTEGER"},
-                            {"signal", "INTEGER"},
-                            {"core_dumped", "INTEGER"},
-                            {"oom_killed", "INTEGER"},
-                            {"timed_out", "INTEGER"},
-                            {"pid", WHOLE},
-                            {"parent", WHOLE},
-                            {"start_ticks", WHOLE},
-                            {"name", TEXT},
-                            {"targets", "TEXT"}}},
-    [STATEMENT_PHASE] = {"phases",
-                         1,
-                         {{"seq", WHOLE},
-                          {"elapsed_ns", WHOLE},
-                          {"name", TEXT},
-                          {"pid", WHOLE},
-                          {"begin_ns", WHOLE},
-                          {"end_ns", WHOLE},
-                          {"ended", WHOLE},
-                          {"whose", TEXT},
-                          {"looks", WHOLE},
-                          {"attributes", TEXT},
-                          {"figures", TEXT}}},
-    [STATEMENT_EVENT] = {"events",
-                         1,
-                         {{"seq", WHOLE},
-                          {"elapsed_ns", WHOLE},
-                          {"name", TEXT},
-                          {"pid", WHOLE},
-                          {"attributes", TEXT}}},
-    [STATEMENT_GAUGE] = {"gauges",
-                         1,
-                         {{"seq", WHOLE},
-                          {"elapsed_ns", WHOLE},
-                          {"name", TEXT},
-                          {"pid", WHOLE},
-                          {"value", "REAL NOT NULL"}}},
-    [STATEMENT_NOTE] = {"notes", 1, {{"seq", WHOLE}, {"elapsed_ns", WHOLE}, {"sentence", TEXT}}},
-    [STATEMENT_FIGURE] = {"summary",
-                          2,
-                          {{"entity", WHOLE},
-                           {"metric", TEXT},
-                           {"total", "ANY"},
-                           {"last", "ANY"},
-                           {"mean", "REAL"},
-                           {"min", "REAL"},
-                           {"max", "REAL"},
-                           {"max_at_ns", "INTEGER"},
-                           {"p50", "REAL"},
-                           {"p90", "REAL"},
-                           {"p99", "REAL"},
-                           {"quality", "TEXT"},
-                           {"means", "TEXT"}}},
-    [STATEMENT_ROW] = {"_samples", 2, {{"tick", WHOLE}, {"entity", WHOLE}}},
-};
-
-/* … of targets, which end one by one. */
-static const struct table target_rows = {
-    "_samples", 2, {{"tick", WHOLE}, {"entity", WHOLE}, {"ended", "INTEGER"}}};
 
 int sqlite_schema_is_ours(const char *path, int64_t application, int64_t version,
                           struct toll_error *e)
@@ -150,18 +46,11 @@ void sqlite_schema_column(struct buf *b, const struct metric *m)
         buf_puts(b, m->unit == UNIT_seconds ? "ns" : "microjoules");
 }
 
-static const struct table *table_of(unsigned number)
-{
-    if (number == STATEMENT_ROW + ENTITY_TARGET)
-        return &target_rows;
-    return &tables[number < STATEMENT_ROW ? number : STATEMENT_ROW];
-}
-
 static void add_name(struct buf *b, unsigned number)
 {
     if (number >= STATEMENT_ROW)
         buf_puts(b, entity_kind_name(number - STATEMENT_ROW));
-    buf_puts(b, table_of(number)->name);
+    buf_puts(b, sqlite_table(number)->name);
 }
 
 /* What stands around each column, and whether with its type. */
@@ -172,8 +61,8 @@ struct manner {
 
 static void add_columns(struct buf *b, unsigned number, const struct manner *how)
 {
-    const struct table *t = table_of(number);
-    for (unsigned i = 0; i < COLUMNS_AT_MOST && t->columns[i].name; i++)
+    const struct sqlite_table *t = sqlite_table(number);
+    for (unsigned i = 0; i < SQLITE_TABLE_COLUMNS && t->columns[i].name; i++)
         buf_printf(b, "%s%s%s%s%s", how->before, t->columns[i].name, how->typed ? " " : "",
                    how->typed ? t->columns[i].type : "", how->behind);
     if (number != STATEMENT_PROCESS && number < STATEMENT_ROW)
@@ -229,7 +118,7 @@ static int run_text(struct sqlite *db, struct buf *sql, struct toll_error *e)
 
 static int make_table(struct sqlite *db, unsigned number, struct toll_error *e)
 {
-    const struct table *t = table_of(number);
+    const struct sqlite_table *t = sqlite_table(number);
     struct buf sql = {0};
     buf_puts(&sql, "CREATE TABLE IF NOT EXISTS ");
     add_name(&sql, number);
@@ -309,10 +198,10 @@ static int add_missing_metrics(struct sqlite *db, unsigned number, enum entity_k
 /* What may be NULL can be added, and nothing else. */
 static int add_missing(struct sqlite *db, unsigned number, struct toll_error *e)
 {
-    const struct table *t = table_of(number);
+    const struct sqlite_table *t = sqlite_table(number);
     int64_t there = 0;
     int r = 0;
-    for (unsigned i = t->keys; i < COLUMNS_AT_MOST && t->columns[i].name && r == 0; i++)
+    for (unsigned i = t->keys; i < SQLITE_TABLE_COLUMNS && t->columns[i].name && r == 0; i++)
         if (!strstr(t->columns[i].type, "NOT NULL"))
             r = add_column(db, number, t->columns[i].name, t->columns[i].type, e);
     if (r == 0 && (number == STATEMENT_PROCESS || number >= STATEMENT_ROW))
