@@ -24,13 +24,18 @@ bool dialect_has(const struct settings *s, const char *format)
     return has_format(s->dialect, format);
 }
 
-const char *dialect_series(const struct settings *s)
+static const char *series_of(const char *dialect)
 {
     static const char *const series[] = {"csv", "jsonl"};
     for (size_t i = 0; i < ARRAY_LEN(series); i++)
-        if (dialect_has(s, series[i]))
+        if (has_format(dialect, series[i]))
             return series[i];
     return NULL;
+}
+
+const char *dialect_series(const struct settings *s)
+{
+    return series_of(s->dialect);
 }
 
 /* "run.om,every=5s": the suffix stands before options. */
@@ -74,6 +79,7 @@ const char *output_format(const struct settings *s, const char *output, const ch
 {
     const struct toll_format *f;
     const char *end = front_of(output, &f);
+    CLEANUP_FREE char *own = output_dialect(output);
     *ret_path = output = end ? end + 1 : output;
     if (end && f)
         return f->name;
@@ -84,7 +90,7 @@ const char *output_format(const struct settings *s, const char *output, const ch
             longest = f;
     if (longest)
         return longest->name;
-    return s->format ? s->format : dialect_series(s);
+    return s->format ? s->format : series_of(own ? own : s->dialect);
 }
 
 /* Whether rows of a dialect go to an output. */

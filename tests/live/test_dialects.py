@@ -62,6 +62,9 @@ def test_one_output_alone(place):
     assert status == 0, err
     assert place.path("d.csv").read_bytes() == place.path("a.csv").read_bytes()
     assert "memory_mib" in rows(place.path("e").read_bytes().decode())[0]
+    status, out, err = place.call([place.toll, "system", "-i", "100ms", "--for", "250ms", "-q",
+                                   "-o", "@resource-tracker:-"])
+    assert (status, out.startswith(b'"timestamp","processes"')) == (0, True), err
 
 
 def test_one_output_alone_by_mistake(place):
