@@ -273,6 +273,8 @@ struct toll_dialect_column {
     double factor;     /* from our unit to theirs, before options */
     unsigned decimals; /* at most so many; 0: all that the number has */
     bool optional;     /* left out when it is 0 or not known */
+    const char *scale; /* an option that says the unit, or "" */
+    const char *per;   /* an option or figures that it is divided by, of a share: is of; or "" */
 };
 
 /* The i-th column of all formats of a dialect, or NULL behind the last. */
@@ -592,7 +594,8 @@ void toll_translator_free(struct toll_translator *tr);
  * blocks began and ended (a sub-tracking file). Both are .csv or .sqlite. docs/dialects.md has
  * their columns. What is returned is freed with free(). */
 
-/* format: "text" (or NULL) or "json". blocks NULL: the run alone. */
+/* format: "text" (or NULL) or "json". blocks NULL: the run alone. points may be a record of toll
+ * (.jsonl or .sqlite) with one run in it: then blocks NULL are its phases. */
 int toll_phases_analyze(const char *points, const char *blocks, const char *format, char **ret,
                         struct toll_error *e);
 

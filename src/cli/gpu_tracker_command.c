@@ -155,16 +155,30 @@ static int print_results(struct session *s, const struct gpu_tracker *g, const c
     return outcome->status;
 }
 
+/* Of "nvidia0 (GPU-a), nvidia1 (GPU-b)" what stands in parentheses. */
+static void add_uuids(struct buf *b, const char *there)
+{
+    for (const char *open; (open = strchr(there, '(')); there = open) {
+        size_t length = strcspn(++open, ")");
+        buf_printf(b, "%s%.*s", b->length ? ", " : "", (int)length, open);
+    }
+    if (!b->length)
+        buf_puts(b, there);
+}
+
 /* "there is no GPU 'x'; there are: …", as that tool says it. */
-static int unknown_gpu(const struct gpu_tracker *g, const struct toll_error *e)
+static int unknown_gpu(const struct toll_error *e)
 {
     struct toll_error said;
+    struct buf uuids = {0};
     const char *name = strchr(e->message, '\''), *end = name ? strchr(name + 1, '\'') : NULL;
     const char *there = strstr(e->message, "there are: ");
     if (!end || !there)
         return raise_error(e);
+    add_uuids(&uuids, there + strlen("there are: "));
     err_set(&said, -EINVAL, "GPU UUID of %.*s is not valid. Available UUIDs are: %s",
-            (int)(end - name - 1), name + 1, there + strlen("there are: "));
+            (int)(end - name - 1), name + 1, uuids.data ? uuids.data : "?");
+    buf_done(&uuids);
     return raise_error(&said);
 }
 
@@ -177,7 +191,7 @@ static int not_started(const struct gpu_tracker *g, const char *command,
         return say_error(sentence);
     }
     if (!outcome->exec_errno && g->gpu_uuids)
-        return unknown_gpu(g, &outcome->error);
+        return unknown_gpu(&outcome->error);
     snprintf(sentence, sizeof sentence,
              "The following error occurred when starting the command \"%s\":", command);
     say_error(sentence);

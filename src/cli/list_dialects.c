@@ -61,19 +61,30 @@ static bool is_same_table(const struct toll_dialect_column *a, const struct toll
 }
 
 /* A sum that is scaled stands in parentheses. */
+static void add_terms(struct buf *b, const struct toll_dialect_column *c)
+{
+    bool is_sum = (c->factor != 1 || *c->per) && strpbrk(c->terms, "+-");
+    buf_printf(b, is_sum ? "(%s)" : "%s", c->terms);
+    if (*c->per)
+        buf_printf(b, strpbrk(c->per, "+-") ? " / (%s)" : " / %s", c->per);
+    if (c->factor != 1) {
+        buf_puts(b, c->factor < 1 ? " / " : " * ");
+        buf_number_short(b, c->factor < 1 ? 1 / c->factor : c->factor, 12);
+    }
+    if (*c->scale)
+        buf_printf(b, " in %s", c->scale);
+    if (c->decimals)
+        buf_printf(b, ", %u decimal%s", c->decimals, c->decimals == 1 ? "" : "s");
+}
+
 static void add_column(struct buf *b, const struct toll_dialect_column *c)
 {
     struct buf left = {0}, text = {0};
-    bool is_sum = c->factor != 1 && strpbrk(c->terms, "+-");
     buf_printf(&left, "  %s", c->name);
     buf_puts(&text, c->take);
     buf_pad(&text, 0, 6);
     size_t taken = text.length;
-    buf_printf(&text, is_sum ? "(%s)" : "%s", c->terms);
-    if (c->factor != 1) {
-        buf_puts(&text, c->factor < 1 ? " / " : " * ");
-        buf_number_short(&text, c->factor < 1 ? 1 / c->factor : c->factor, 12);
-    }
+    add_terms(&text, c);
     if (!buf_failed(&left) && !buf_failed(&text)) {
         size_t start = b->length;
         buf_puts(b, left.data);
@@ -143,6 +154,7 @@ static void add_json_columns(struct json_out *j, const char *name)
             {"format", c->format}, {"columns", c->columns}, {"subject", c->subject},
             {"file", c->file},     {"name", c->name},       {"label", c->label},
             {"terms", c->terms},   {"take", c->take},       {"type", c->type},
+            {"scale", c->scale},   {"per", c->per},
         };
         for (size_t f = 0; f < ARRAY_LEN(fields); f++)
             json_put_string(j, fields[f][0], fields[f][1]);

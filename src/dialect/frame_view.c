@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "dialect/frame_view.h"
 
+#include "dialect/python_number.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -24,13 +26,20 @@ static const struct row *find_row(const struct frame *f, const struct dialect_pl
     return m ? &m->row : NULL;
 }
 
+/* With as many decimals as a record has of it: what is made of one is the same. */
+static double as_recorded(const struct metric *m, double value)
+{
+    return metric_is_double(m) && isfinite(value) ? python_round(value, METRIC_DECIMALS) : value;
+}
+
 static double frame_figure(const void *of, const struct dialect_place *place,
                            enum dialect_take take)
 {
     (void)take;
+    const struct metric *m = metric_of(place->id);
     const struct row *row = find_row(((const struct frame_view *)of)->frame, place);
     return row && row_has(row, place->id)
-               ? metric_number(metric_of(place->id), row_value(row, place->id))
+               ? as_recorded(m, metric_number(m, row_value(row, place->id)))
                : (double)NAN;
 }
 
@@ -149,7 +158,7 @@ static double summary_figure(const void *of, const struct dialect_place *place,
     if (!s || !s->observed_ns)
         return (double)NAN;
     switch (take) {
-    case TAKE_MAX: return s->count ? s->max : (double)NAN;
+    case TAKE_MAX: return s->count ? as_recorded(m, s->max) : (double)NAN;
     case TAKE_MEAN:
     case TAKE_SHARE:
     case TAKE_RATE: return series_mean(s, m);

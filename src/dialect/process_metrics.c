@@ -35,6 +35,7 @@ static const struct dialect_table tables[] = {
     {.format = "mlflow", /* which has the time and the step of each metric anyway */
      .subject = SUBJECT_TARGET,
      .averages = true,
+     .keeps_ended = true,
      .columns = columns + 2,
      .count = ARRAY_LEN(columns) - 2},
 };

@@ -83,6 +83,8 @@ static struct toll_dialect_column show_column(const struct dialect_table *t,
         .factor = c->factor != 0 ? c->factor : 1,
         .decimals = c->decimals ? c->decimals : t->decimals,
         .optional = c->flags & OMIT_ZERO,
+        .scale = or_empty(c->scale),
+        .per = or_empty(c->per),
     };
 }
 

@@ -2,6 +2,7 @@
  * The public calls for the files of code blocks: analysis, comparison, combination. */
 #include "base/err.h"
 #include "base/sized.h"
+#include "engine/phase_record.h"
 #include "subtrack/combine.h"
 #include "subtrack/comparison.h"
 #include "subtrack/point_store.h"
@@ -34,6 +35,21 @@ static int hand_out(struct buf *b, char **ret, struct toll_error *e)
     return 0;
 }
 
+/* A record has both in it; other blocks may be meant. */
+static int analyze(struct analysis *ret, const char *points, const char *blocks,
+                   struct toll_error *e)
+{
+    struct phase_record record;
+    if (!phase_record_is(points))
+        return analysis_make(ret, points, blocks, e);
+    int r = phase_record_open(&record, points, e);
+    if (r < 0)
+        return r;
+    r = analysis_make(ret, record.points.data, blocks ? blocks : record.blocks.data, e);
+    phase_record_close(&record);
+    return r;
+}
+
 int toll_phases_analyze(const char *points, const char *blocks, const char *format, char **ret,
                         struct toll_error *e)
 {
@@ -43,7 +59,7 @@ int toll_phases_analyze(const char *points, const char *blocks, const char *form
     int r = points ? choose_format(format, &as, e)
                    : err_set(e, -EINVAL, "no tracking file is named");
     if (r == 0)
-        r = analysis_make(&a, points, blocks, e);
+        r = analyze(&a, points, blocks, e);
     if (r < 0)
         return r;
     (as == FORMAT_JSON ? analysis_write_json : analysis_write_text)(&b, &a);
@@ -98,8 +114,9 @@ static int read_session(struct sessions *s, const char *text, struct toll_error 
             return err_set(e, -EINVAL, "two tracking sessions are named \"%s\"", s->names[i]);
         }
     const char *path = sign + 1;
-    bool is_points = ends_with(path, ".csv") || ends_with(path, ".sqlite");
-    int r = is_points ? analysis_make(&s->list[s->count], path, NULL, e)
+    bool is_points = ends_with(path, ".csv") || ends_with(path, ".sqlite") ||
+                     ends_with(path, ".jsonl");
+    int r = is_points ? analyze(&s->list[s->count], path, NULL, e)
                       : analysis_read_json(&s->list[s->count], path, e);
     if (r < 0) {
         free(name);

@@ -109,11 +109,11 @@ unsigned metric_count(enum entity_kind entity)
 void metric_write(struct buf *b, const struct metric *m, union value v)
 {
     if (metric_is_double(m))
-        buf_double(b, v.d, 6);
+        buf_double(b, v.d, METRIC_DECIMALS);
     else if (m->unit == UNIT_seconds)
         buf_seconds(b, v.u);
     else if (m->unit == UNIT_joules)
-        buf_double(b, (double)v.u / 1e6, 6);
+        buf_double(b, (double)v.u / 1e6, METRIC_DECIMALS);
     else
         buf_u64(b, v.u);
 }

@@ -113,6 +113,9 @@ static inline double metric_number(const struct metric *m, union value v)
     return m->unit == UNIT_seconds ? (double)v.u / 1e9 : (double)v.u;
 }
 
+/* Of what is no whole number, as text. */
+enum { METRIC_DECIMALS = 6 };
+
 /* The same as text for CSV and JSON, nothing lost: 1.234567891 for nanoseconds. */
 void metric_write(struct buf *b, const struct metric *m, union value v);
 

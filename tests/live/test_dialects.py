@@ -12,7 +12,7 @@ import sys
 import psutil
 import pytest
 from livelib import records, until
-from test_gpus import FIGURES, Driver
+from test_gpus import FIGURES, Driver, root_or_user  # noqa: F401
 
 # Holds 40 MB, tells that it does, then waits until its input ends.
 STEADY = "data = bytearray(b'x' * 40_000_000); print('up', flush=True); input()"
@@ -131,6 +131,80 @@ def test_another_tool_agrees(place, steady):
     assert last["process/num_threads"] == 1.0
     total = psutil.virtual_memory().total
     assert last["process/memory_usage_percentage"] == pytest.approx(memory.rss / total * 100, rel=0.02)
+
+
+# Works when it is told to, and holds still before and after.
+WORKER = """
+import os, time
+data = bytearray(b'x' * 40_000_000)
+print('up', flush=True)
+input()
+end = time.process_time() + 0.3
+while time.process_time() < end:
+    sum(range(1000))
+fd = os.open('file', os.O_WRONLY | os.O_CREAT)
+os.write(fd, bytes(3 << 20))
+print('done', flush=True)
+input()
+"""
+
+
+def test_psutil_agrees_with_every_dialect(root_or_user):
+    """CPU, memory and I/O of one process, by its own look at it before and after."""
+    place = root_or_user
+    worker = place.popen([sys.executable, "-c", WORKER], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE)
+    assert worker.stdout.readline() == b"up\n"
+    files = {place.path(name): dialect for name, dialect in (
+        ("v1.csv", "resource-tracker"), ("v2.csv", "resource-tracker,columns=v2"),
+        ("points.csv", "gpu-tracker,ram_unit=bytes"), ("group.jsonl", "spdl"),
+        ("lines.jsonl", "process-metrics,prefix="))}
+    trackers = [place.popen([place.toll, "attach", worker.pid, "-q", "-i", "100ms", "--gpus", "none",
+                             "--dialect", dialect, "-o", file]) for file, dialect in files.items()]
+
+    def has_rows(more):
+        counts = {file: file.read_bytes().count(b"\n") for file in files if file.exists()}
+        wanted = {file: more.get(file, 4) + 2 for file in files}
+        return all(counts.get(file, 0) >= wanted[file] for file in files) and counts
+
+    process = psutil.Process(worker.pid)
+    counts = until(lambda: has_rows({}), "rows")
+    before, before_io = process.cpu_times(), process.io_counters()
+    worker.stdin.write(b"\n")
+    worker.stdin.flush()
+    assert worker.stdout.readline() == b"done\n"
+    after, after_io, memory = process.cpu_times(), process.io_counters(), process.memory_full_info()
+    until(lambda: has_rows(counts or {}), "rows behind the work")
+    worker.communicate(b"\n", timeout=60)
+    assert [tracker.wait(60) for tracker in trackers] == [0] * len(trackers)
+    cpu = after.user + after.system - before.user - before.system
+    written = after_io.write_bytes - before_io.write_bytes
+
+    def used(lines, time, percent):
+        """What rates come to, over the time since the line before."""
+        return sum((b[time] - a[time]) * b[percent] / 100 for a, b in zip(lines, lines[1:]))
+
+    text = {file.name: file.read_bytes().decode() for file in files}
+    v1, v2 = rows(text["v1.csv"]), rows(text["v2.csv"])
+    group, lines = ([json.loads(line) for line in text[name].splitlines()]
+                    for name in ("group.jsonl", "lines.jsonl"))
+    points = list(csv.DictReader(text["points.csv"].splitlines()[2:]))
+    points = [{key: float(value) for key, value in point.items() if value} for point in points]
+    near = pytest.approx(cpu, abs=0.06)  # seconds: its ticks at both ends, and its exit
+    assert sum(row["utime"] + row["stime"] for row in v1) / 100 == near
+    assert sum(row["utime"] + row["stime"] for row in v2) == near
+    assert used(points, "timestamp", "cpu_combined_sum_utilization_percent") == near
+    assert used(group, "timestamp", "cpu_percent") == near
+    assert used(lines, "timestamp", "cpu_usage_percentage") == near
+    assert sum(row["write_bytes"] for row in v1) == written
+    assert sum(row["disk_write_bytes"] for row in v2) == written
+    assert group[-1]["disk_write_bytes"] == lines[-1]["io_write_megabytes"] * 2**20 == written
+    rss, pss, uss = (pytest.approx(value, rel=0.05) for value in (memory.rss, memory.pss, memory.uss))
+    assert (v1[-1]["pss"] * 1024, v2[-1]["memory_mib"] * 2**20) == (pss, pss)
+    assert (points[-1]["combined_ram"], lines[-1]["memory_rss_megabytes"] * 2**20) == (rss, rss)
+    *_, last = (line for line in group if line["num_procs"] == 1)
+    assert (last["rss_bytes"], last["pss_bytes"], last["private_bytes"]) == (rss, pss, uss)
+    assert lines[-1]["memory_uss_megabytes"] * 2**20 == uss
 
 
 def test_the_last_row_is_whole(place):
@@ -296,3 +370,41 @@ def test_list(place):
     assert status == 0 and b"ram_unit=bytes|kilobytes" in out
     status, _, err = place.call([place.toll, "dialects", "parrot"])
     assert (status, err) == (125, b"toll: 'parrot' is not a dialect; 'toll dialects' lists them\n")
+
+
+# ---- From the record of the same run -------------------------------------------------------------
+
+# What is written while the run goes, and the record beside it; of JSON lines there is but one sort.
+TWICE = {
+    "v1.csv": ("resource-tracker", "r.jsonl"),
+    "v2.csv": ("resource-tracker,columns=v2", "r.jsonl"),
+    "both.csv": ("resource-tracker,columns=combined", "r.sqlite"),
+    "points.csv": ("gpu-tracker,ram_unit=bytes", "r.jsonl"),
+    "result.json": ("gpu-tracker,time_unit=seconds", "r.jsonl"),
+    "result.txt": ("gpu-tracker,n_expected_cores=3", "r.sqlite"),
+    "spdl.jsonl": ("spdl", "r.sqlite"),
+    "lines.jsonl": ("process-metrics,samples=2", "r.sqlite"),
+    "all/": ("sweep", "r.sqlite"),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_the_record_tells_the_same(root_or_user, name):
+    place, (dialect, record) = root_or_user, TWICE[name]
+    driver = Driver(place, "gpus 2\n" + FIGURES)
+    script = (f"{place.toll} mark phase begin load step=1; sleep 0.15 & "
+              "i=0; while [ $i -lt 40000 ]; do i=$((i + 1)); done; "
+              f"head -c 2000000 /dev/zero >file; wait; {place.toll} mark phase end load; "
+              f"{place.toll} mark event done; sleep 0.15")
+    result = driver.run("-i", "50ms", "--gpus", "all", "--system", "--dialect", dialect, "-o", name,
+                        "-o", record, job=["sh", "-c", script])
+    assert result.status == 0, result.err
+    place.path("again").mkdir()
+    place.path("again").chmod(0o777)
+    status, _, err = place.call([place.toll, "export", record, "--dialect", dialect, "-o",
+                                 f"again/{name}"])
+    assert (status, err) == (0, b"")
+    written, again = (
+        {path.name: path.read_bytes() for path in (top.iterdir() if top.is_dir() else [top])}
+        for top in (place.path(name), place.path(f"again/{name}")))
+    assert again == written and all(written.values())

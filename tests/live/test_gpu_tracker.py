@@ -472,7 +472,7 @@ UNITS = "bytes, gigabytes, kilobytes, megabytes, terabytes"
     (["-e", "touch ran", "--nec=two"], "ValueError: invalid literal for int() with base 10: 'two'"),
     (["-e", "touch ran", "--nec=0"], "ValueError: The number of expected cores"),
     (["-e", "touch ran", "--guuids="], "ValueError: gpu_uuids is not None but the set is empty."),
-    (["-e", "touch ran", "--guuids=GPU-nobody"], "ValueError: GPU UUID of GPU-nobody is not valid. Available UUIDs are: "),
+    (["-e", "touch ran", "--guuids=GPU-nobody"], "ValueError: GPU UUID of GPU-nobody is not valid. Available UUIDs are: GPU-fake-0, GPU-fake-1\n"),
     (["-e", "touch ran", "--gb=matrox"], 'ValueError: "matrox" is not a valid GPU brand. Supported values are "nvidia" and "amd".'),
     (["-e", "touch ran", "--tf=points.txt"], 'ValueError: Invalid file name: "points.txt". Valid file extensions are ".csv" and ".sqlite".'),
     (["-e", "touch ran", "-o", "no/such/out.txt"], "FileNotFoundError: no/such/out.txt: No such file or directory"),

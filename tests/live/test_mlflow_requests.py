@@ -145,3 +145,18 @@ def test_the_dialect_of_mlflow_itself(here):
         "process_cpu_percentage", "process_memory_rss_megabytes", "process_memory_vms_megabytes",
         "process_memory_percentage", "process_threads", "process_open_files")} == {
             k for k in found if not k.startswith("system/gpu_")}
+
+
+def test_the_dialect_of_mlflow_from_a_record(here):
+    """What is sent of a record is what was sent while it was measured: names, times, figures."""
+    store, record = Store(), here.path("run.jsonl")
+    with sinklib.Server(store) as server:
+        r = here.run(["sleep", "0.3"], ["-i", "50ms", "-o", to(server), "-o", record, "--dialect",
+                                        "mlflow-system"])
+        assert r.status == 0, r.err
+        status, _, err = here.call([here.toll, "export", record, "-o", to(server), "--dialect",
+                                    "mlflow-system"])
+    assert status == 0, err
+    live, again = ({k: v for k, v in store.metrics(store.runs["%032x" % number]).items()
+                    if not k.startswith("toll/")} for number in (1, 2))
+    assert live["system/process_memory_rss_megabytes"] and again == live

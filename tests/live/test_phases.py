@@ -233,7 +233,29 @@ def test_comparison_is_the_smallest_first(here, statistic):
     assert list(times["train.py:12"]) == ["slow", "fast", "middle"]  # all alike: as they were given
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "sqlite"])
+def test_a_record_has_both_in_it(here, suffix):
+    script = "; ".join(f"{here.toll} mark phase begin {name}; sleep 0.12; {here.toll} mark phase end {name}"
+                       for name in ("load", "train"))
+    result = here.run(["sh", "-c", script], ["-i", "50ms", "-o", f"r.{suffix}", "-o", "points.csv", "-o",
+                                             "r.sub-tracking.csv", "--dialect", "gpu-tracker"])
+    assert result.status == 0, result.err
+    status, out, err = run(here, "analyze", f"r.{suffix}", "-f", "json")
+    assert (status, err) == (0, "")
+    assert [block["name"] for block in json.loads(out)["code_block_results"]] == ["load", "train"]
+    assert run(here, "analyze", "points.csv", "r.sub-tracking.csv", "-f", "json") == (0, out, "")
+    # Other blocks may be meant; and it is a session to compare.
+    here.path("b.csv").write_text("process_id,code_block_name,position,timestamp\n")
+    status, other, err = run(here, "analyze", f"r.{suffix}", "b.csv", "-f", "json")
+    assert (status, err) == (0, "") and json.loads(other)["code_block_results"] == []
+    here.path("A.json").write_text(out)
+    status, out, err = run(here, "compare", "A=A.json", f"B=r.{suffix}")
+    assert (status, err) == (0, "") and "A" in out and "B" in out
+
+
 @pytest.mark.parametrize("words, says", [
+    (["analyze", "two.jsonl"], "there are 2 runs in 'two.jsonl'; 'toll export --run N two.jsonl -o FILE.jsonl'"),
+    (["analyze", "nowhere.jsonl"], "cannot read 'nowhere.jsonl'"),
     ([], "there are 'toll phases analyze POINTS [BLOCKS]'"),
     (["dance"], "'dance' is nothing that toll phases does"),
     (["analyze"], "a word is missing"),
@@ -262,6 +284,9 @@ def test_bad_input_is_a_sentence(here, words, says):
     here.path("text.sqlite").write_text("this is no database\n" * 100)
     here.path("results.pkl").write_bytes(pickle.dumps(statistics.NormalDist()))
     here.path("hollow").mkdir(mode=0o755)
+    if "two.jsonl" in words:
+        assert here.call([here.toll, "run", "-q", "-o", "one.jsonl", "--", "true"])[0] == 0
+        here.path("two.jsonl").write_bytes(2 * here.path("one.jsonl").read_bytes())
     before = sorted(here.directory.iterdir())
     status, out, err = run(here, *words)
     assert (status, out) == (125, "")
