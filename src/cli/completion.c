@@ -150,16 +150,19 @@ int completion_main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*add)(struct buf *b);
+        void (*add_gpu_tracker)(struct buf *b);
     } shells[] = {
-        {"bash", completion_bash},
-        {"zsh", completion_zsh},
-        {"fish", completion_fish},
+        {"bash", completion_bash, gpu_tracker_completion_bash},
+        {"zsh", completion_zsh, gpu_tracker_completion_zsh},
+        {"fish", completion_fish, gpu_tracker_completion_fish},
     };
     struct buf b = {0};
-    for (size_t i = 0; argc == 2 && i < ARRAY_LEN(shells); i++)
+    bool is_ours = argc == 3 && strcmp(argv[2], "gpu-tracker") == 0;
+    for (size_t i = 0; (argc == 2 || is_ours) && i < ARRAY_LEN(shells); i++)
         if (strcmp(argv[1], shells[i].name) == 0) {
-            shells[i].add(&b);
+            (is_ours ? shells[i].add_gpu_tracker : shells[i].add)(&b);
             return print(&b);
         }
-    return complain("toll completion takes bash, zsh or fish");
+    return complain("toll completion takes bash, zsh or fish, and the command: gpu-tracker, or "
+                    "nothing for toll");
 }

@@ -9,6 +9,11 @@ void completion_bash(struct buf *b);
 void completion_zsh(struct buf *b);
 void completion_fish(struct buf *b);
 
+/* Of the command gpu-tracker. */
+void gpu_tracker_completion_bash(struct buf *b);
+void gpu_tracker_completion_zsh(struct buf *b);
+void gpu_tracker_completion_fish(struct buf *b);
+
 /* What stands behind an option. */
 enum completion_value {
     VALUE_NONE,

@@ -3,7 +3,7 @@
  * where, is what that tool prints: the results on stdout behind what the command wrote there, and
  * what is wrong on stderr, with the exit status 1. Other than there, the command is split as a
  * shell does, everything is checked before it is started, and its exit status is passed on. */
-#include "cli/gpu_tracker_command.h"
+#include "cli/gpu_tracker_errors.h"
 
 #include "base/err.h"
 #include "cli/phase_jobs.h"
@@ -13,44 +13,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-enum { EXIT_WRONG = 1 };
-
-/* What it quotes may be anything. */
-static void tell(const char *kind, const char *sentence)
-{
-    char shown[1024];
-    snprintf(shown, sizeof shown, "%s", sentence);
-    for (char *c = shown; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7F)
-            *c = '?';
-    fprintf(stderr, "%s%s\n", kind, shown);
-}
-
-/* As Python's logging prints it. */
-static int say_error(const char *sentence)
-{
-    tell("ERROR:root:", sentence);
-    return EXIT_WRONG;
-}
-
-static void say_warning(void *arg, const char *sentence)
-{
-    tell("WARNING:root:", sentence);
-}
-
-/* As an exception ends that nobody caught: its kind is what people look for. */
-static int raise_error(const struct toll_error *e)
-{
-    tell(e->code == -EEXIST    ? "FileExistsError: "
-         : e->code == -ENOENT  ? "FileNotFoundError: "
-         : e->code == -EACCES  ? "PermissionError: "
-         : e->code == -EINVAL  ? "ValueError: "
-         : e->code == -EBADMSG ? "ValueError: "
-                               : "OSError: ",
-         e->message);
-    return EXIT_WRONG;
-}
 
 /* "gpu-tracker,ram_unit=megabytes": what was said, in the words of the dialect. */
 static void add_dialect(struct buf *b, const struct gpu_tracker *g)
@@ -104,7 +66,7 @@ static int open_session(struct session *s, const struct gpu_tracker *g, const ch
     };
     s->settings.summary = SUMMARY_NONE;
     if (!g->disable_logs)
-        o->note = say_warning;
+        o->note = gpu_tracker_warn;
     int r = g->sleep_time ? gpu_tracker_interval(g->sleep_time, &o->interval_ns, e)
             : points      ? gpu_tracker_interval("1", &o->interval_ns, e)
                           : 0; /* fine at first, so that a short command has its peak */
@@ -151,56 +113,8 @@ static int print_results(struct session *s, const struct gpu_tracker *g, const c
         r = phase_deliver(text, g->format, g->output, &e);
     }
     if (r < 0)
-        raise_error(&e); /* the command has its own status to tell */
+        gpu_tracker_raise(&e); /* the command has its own status to tell */
     return outcome->status;
-}
-
-/* Of "nvidia0 (GPU-a), nvidia1 (GPU-b)" what stands in parentheses. */
-static void add_uuids(struct buf *b, const char *there)
-{
-    for (const char *open; (open = strchr(there, '(')); there = open) {
-        size_t length = strcspn(++open, ")");
-        buf_printf(b, "%s%.*s", b->length ? ", " : "", (int)length, open);
-    }
-    if (!b->length)
-        buf_puts(b, there);
-}
-
-/* "there is no GPU 'x'; there are: …", as that tool says it. */
-static int unknown_gpu(const struct toll_error *e)
-{
-    struct toll_error said;
-    struct buf uuids = {0};
-    const char *name = strchr(e->message, '\''), *end = name ? strchr(name + 1, '\'') : NULL;
-    const char *there = strstr(e->message, "there are: ");
-    if (!end || !there)
-        return raise_error(e);
-    add_uuids(&uuids, there + strlen("there are: "));
-    err_set(&said, -EINVAL, "GPU UUID of %.*s is not valid. Available UUIDs are: %s",
-            (int)(end - name - 1), name + 1, uuids.data ? uuids.data : "?");
-    buf_done(&uuids);
-    return raise_error(&said);
-}
-
-static int not_started(const struct gpu_tracker *g, const char *command,
-                       const struct outcome *outcome)
-{
-    char sentence[sizeof outcome->error.message + 64];
-    if (outcome->exec_errno == ENOENT) {
-        snprintf(sentence, sizeof sentence, "Command not found: \"%s\"", command);
-        return say_error(sentence);
-    }
-    if (!outcome->exec_errno && g->gpu_uuids)
-        return unknown_gpu(&outcome->error);
-    snprintf(sentence, sizeof sentence,
-             "The following error occurred when starting the command \"%s\":", command);
-    say_error(sentence);
-    if (outcome->exec_errno)
-        printf("[Errno %d] %s: '%s'\n", outcome->exec_errno, strerror(outcome->exec_errno),
-               command);
-    else
-        printf("%s\n", outcome->error.message);
-    return EXIT_WRONG;
 }
 
 static int run_it(const struct gpu_tracker *g, char **command, const char *dialect)
@@ -214,15 +128,15 @@ static int run_it(const struct gpu_tracker *g, char **command, const char *diale
     if (r == 0)
         r = open_session(&s, g, dialect, points.data, &e);
     if (r < 0) {
-        status = raise_error(&e);
+        status = gpu_tracker_raise(&e);
     } else {
         run_command(&s, command, &outcome);
         status = outcome.has_run ? print_results(&s, g, dialect, &outcome)
-                                 : not_started(g, command[0], &outcome);
+                                 : gpu_tracker_not_started(g, command[0], &outcome);
     }
     session_close(&s);
     if (points.data && outcome.has_run && points_store(points.data, g->tracking_file, &e) < 0)
-        raise_error(&e);
+        gpu_tracker_raise(&e);
     buf_done(&points);
     if (outcome.interrupted)
         signals_die_interrupted();
@@ -236,15 +150,16 @@ static int execute(const struct gpu_tracker *g)
     const char *why = "no memory";
     if (shell_words(g->execute, &command, &why) < 0) {
         err_set(&e, -EINVAL, "%s", why);
-        return raise_error(&e);
+        return gpu_tracker_raise(&e);
     }
     if (!command[0])
-        return say_error("Empty command provided.");
+        return gpu_tracker_say("Empty command provided.");
     if (gpu_tracker_check(g, &e) < 0)
-        return raise_error(&e);
+        return gpu_tracker_raise(&e);
     struct buf dialect = {0};
     add_dialect(&dialect, g);
-    int status = buf_failed(&dialect) ? say_error("no memory") : run_it(g, command, dialect.data);
+    int status = buf_failed(&dialect) ? gpu_tracker_say("no memory")
+                                      : run_it(g, command, dialect.data);
     buf_done(&dialect);
     return status;
 }
@@ -264,7 +179,7 @@ static int sub_track(const struct gpu_tracker *g, struct toll_error *e)
         .sessions = g->sessions,
         .statistic = g->statistic,
         .format = phase_format(g->format),
-        .note = say_warning,
+        .note = gpu_tracker_warn,
     };
     if (r == 0)
         r = g->task == TASK_COMPARE ? toll_phases_compare(&c, &text, e)
@@ -280,7 +195,7 @@ static int do_task(const struct gpu_tracker *g)
     struct toll_error e = {0};
     if (g->task == TASK_EXECUTE)
         return execute(g);
-    return sub_track(g, &e) < 0 ? raise_error(&e) : 0;
+    return sub_track(g, &e) < 0 ? gpu_tracker_raise(&e) : 0;
 }
 
 static int usage(void)
@@ -299,7 +214,7 @@ int gpu_tracker_main(int argc, char **argv)
     struct buf b = {0};
     int status, r = gpu_tracker_read(&g, argc, argv, &e);
     if (r < 0)
-        status = e.message[0] ? raise_error(&e) : usage();
+        status = e.message[0] ? gpu_tracker_raise(&e) : usage();
     else if (g.help) {
         gpu_tracker_help(&b);
         status = print(&b);

@@ -158,7 +158,7 @@ static double summary_figure(const void *of, const struct dialect_place *place,
     if (!s || !s->observed_ns)
         return (double)NAN;
     switch (take) {
-    case TAKE_MAX: return s->count ? as_recorded(m, s->max) : (double)NAN;
+    case TAKE_MAX: return s->count ? s->max : (double)NAN;
     case TAKE_MEAN:
     case TAKE_SHARE:
     case TAKE_RATE: return series_mean(s, m);

@@ -79,7 +79,9 @@ def test_man_page_is_filled_in():
     assert output(TOLL, "help", "--man") in text
 
 
-@pytest.mark.parametrize("shell, file", [("bash", "toll"), ("zsh", "_toll"), ("fish", "toll.fish")])
+@pytest.mark.parametrize("shell, file", [
+    ("bash", "toll"), ("zsh", "_toll"), ("fish", "toll.fish"),
+    ("bash", "gpu-tracker"), ("zsh", "_gpu-tracker"), ("fish", "gpu-tracker.fish")])
 def test_completion_is_valid(shell, file):
     if not shutil.which(shell):
         pytest.skip(f"no {shell}")
