@@ -38,7 +38,7 @@ void gpu_tracker_usage(struct buf *b)
 static void add_line(struct buf *b, const char *left, const char *help)
 {
     struct buf text = {0};
-    buf_printf(&text, "    %s ", left);
+    buf_printf(&text, "    %s", left);
     help_line(b, text.data ? text.data : "", help, 28);
     buf_done(&text);
 }

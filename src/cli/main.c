@@ -36,15 +36,12 @@ static const char about_mark[] =
 static const char about_phases[] =
     "  toll phases analyze POINTS [BLOCKS]\n"
     "  toll phases combine -o FILE BLOCKS… | DIRECTORY\n"
-    "  toll phases compare [--stat min|max|mean|std] NAME=FILE…
-"
-    "
-"
+    "  toll phases compare [--stat min|max|mean|std] NAME=FILE…\n"
+    "\n"
     "For files of gpu-tracker, CSV or SQLite: POINTS has a row for each sample, BLOCKS the "
     "moments at which code blocks began and ended. A record of toll is both: without BLOCKS its "
     "phases are meant. compare takes analyses that were written with -f json or pickle, the "
-    "formats beside text, and POINTS. -o, --output FILE is where the results "
-    "go.\n";
+    "formats beside text, and POINTS. -o, --output FILE is where the results go.\n";
 
 static const char about_export[] =
     "RECORD is a .jsonl or .sqlite file that toll has written, or - for stdin (.jsonl); it "

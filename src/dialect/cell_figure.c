@@ -221,8 +221,11 @@ static double grown(const struct translation *t, const struct row_of *r, size_t 
         return (double)NAN;
     double growth = c->take == TAKE_DELTA ? now - state->before[column]
                                           : rate(t, r, column, state, now);
-    state->earlier[column] = state->before[column];
-    state->earlier_since[column] = state->since[column];
+    if (!(state->since[column] - state->earlier_since[column] < SHORT_SECONDS) ||
+        isnan(state->earlier[column])) {
+        state->earlier[column] = state->before[column];
+        state->earlier_since[column] = state->since[column];
+    }
     state->before[column] = now;
     state->since[column] = cell_elapsed(r);
     state->at_mark[column] = is_at_mark;

@@ -12,7 +12,7 @@
 struct translation_row {
     double *before;        /* owned, the block: counters at the row before, in their unit … */
     double *since;         /* … and when that was, in seconds since the start */
-    double *earlier;       /* counters at the row before that one … */
+    double *earlier;       /* counters at a row before that one … */
     double *earlier_since; /* … and when */
     double *at_mark;       /* 1: the row before was taken for the sake of a mark */
     double *whole;         /* of a share: what it is of, at the row before */

@@ -83,7 +83,7 @@ static void make_row(struct translation *t, const struct row_of *r, size_t numbe
  * before anything of them was known. */
 static bool lacks_anything(const struct translation *t, const struct row_of *r, bool has_begun)
 {
-    bool is_too_late = r->has_ended && !has_begun && r->source->is_paced && row_has_target(r);
+    bool is_too_late = r->has_ended && !has_begun && r->source->is_paced;
     for (size_t i = 0; i < t->table->count; i++)
         if ((t->table->columns[i].flags & NEEDED) &&
             isnan(translation_cell(t, t->ready - 1, i)->number) &&
@@ -196,7 +196,7 @@ static bool have_ended(struct translation_row *state, const struct row_of *r, bo
 {
     double living = r->each == EACH_GPU ? (double)NAN : row_living(r, PART_COMBINED);
     state->has_lived |= living > 0;
-    return !(living > 0) && (state->has_lived || last);
+    return !(living > 0) && (state->has_lived || (last && row_has_target(r)));
 }
 
 int translation_put(struct translation *t, const struct dialect_source *s, bool last)

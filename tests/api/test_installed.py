@@ -87,9 +87,13 @@ def test_all_of_it_is_there(installed):
     headers = [path.name for path in installed.root.rglob("*.h")]
     assert headers == ["toll.h"]
     assert (installed.library / "libtoll.so.0").is_symlink()
-    [link] = installed.root.rglob("gpu-tracker")
+    [link] = installed.root.rglob("bin/gpu-tracker")
     assert os.readlink(link) == "toll" and (link.parent / "toll").exists()
     assert [path.name for path in installed.root.rglob("gpu-tracker.1")] == ["gpu-tracker.1"]
+    for command in ("toll", "gpu-tracker"):
+        for name in (f"bash-completion/completions/{command}", f"site-functions/_{command}",
+                     f"vendor_completions.d/{command}.fish"):
+            assert len(list(installed.root.rglob(name))) == 1, name
 
 
 def test_pkg_config_tells_the_version_and_the_threads(installed):

@@ -12,6 +12,7 @@ static const double unknown = (double)NAN;
 /* What there is to see at one moment. */
 struct moment {
     double elapsed, processes[TARGETS], pss[TARGETS], cpu[TARGETS], busy, idle;
+    bool has_none; /* no target at all */
 };
 
 static double figure(const void *of, const struct dialect_place *place, enum dialect_take take)
@@ -22,10 +23,10 @@ static double figure(const void *of, const struct dialect_place *place, enum dia
     if (place->kind == ENTITY_SYSTEM)
         return place->id == system_cpu_idle_seconds ? m->idle : m->busy;
     switch (place->id) {
+    case process_wall_seconds: return m->has_none ? unknown : m->elapsed;
     case process_processes_count: return m->processes[target];
     case process_memory_pss_bytes: return m->pss[target];
     case process_cpu_seconds: return m->cpu[target];
-    case process_wall_seconds: return m->elapsed;
     default: return unknown;
     }
 }
@@ -92,9 +93,9 @@ static void test_ends(void **state)
 {
     struct translation t;
     assert_int_equal(translation_open(&t, &choice, &targets), 0);
-    struct moment m = {1, {3, 1}, {70, 50}, {1, 0}, 0, 0};
+    struct moment m = {1, {3, 1}, {70, 50}, {1, 0}, 0, 0, false};
     assert_int_equal(put(&t, &m, false), 2);
-    m = (struct moment){2, {unknown, 1}, {unknown, 60}, {3, 0}, 0, 0};
+    m = (struct moment){2, {unknown, 1}, {unknown, 60}, {3, 0}, 0, 0, false};
     assert_int_equal(put(&t, &m, false), 2);
     assert_true(at(&t, 0, PROCESSES) == 0 && at(&t, 0, PSS) == 70 && at(&t, 0, CPU) == 2);
     assert_true(at(&t, 1, PROCESSES) == 1 && at(&t, 1, PSS) == 60);
@@ -121,9 +122,14 @@ static void test_too_late(void **state)
 {
     struct translation t;
     assert_int_equal(translation_open(&t, &choice, &targets), 0);
-    struct moment m = {1, {unknown, 1}, {unknown, unknown}, {1, 1}, 0, 0};
+    struct moment m = {1, {unknown, 1}, {unknown, unknown}, {1, 1}, 0, 0, false};
     assert_int_equal(put(&t, &m, true), 1);
     assert_true(at(&t, 0, PROCESSES) == 1 && isnan(at(&t, 0, PSS)));
+    translation_done(&t);
+    assert_int_equal(translation_open(&t, &choice, &targets), 0);
+    m.processes[1] = unknown;
+    m.has_none = true; /* nobody has ended */
+    assert_int_equal(put(&t, &m, true), 2);
     translation_done(&t);
 }
 
@@ -132,7 +138,7 @@ static void test_short_end(void **state)
 {
     struct translation t;
     assert_int_equal(translation_open(&t, &choice, &targets), 0);
-    struct moment m = {1, {1, 1}, {1, 1}, {1, 0}, 0, 0};
+    struct moment m = {1, {1, 1}, {1, 1}, {1, 0}, 0, 0, false};
     put(&t, &m, false);
     m.elapsed = 1.96;
     m.cpu[0] = 1.9;
