@@ -122,12 +122,20 @@ def assemble(build, directory):
 # ---- What pip calls -------------------------------------------------------------------------------
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """Without it pip would build all twice."""
+    info = pathlib.Path(metadata_directory) / f"toll-{version()}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(metadata(), encoding="utf-8")
+    return info.name
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     with tempfile.TemporaryDirectory(prefix="toll-wheel-") as directory:
         build = pathlib.Path(directory) / "build"
         options = ["--buildtype=release", "-Dpython=enabled"]
         subprocess.run(["meson", "setup", *options, build, TOP], check=True)
-        subprocess.run(["ninja", "-C", build], check=True)
+        subprocess.run(["ninja", "-C", build, "python-package"], check=True)
         return assemble(build, wheel_directory).name
 
 

@@ -146,6 +146,30 @@ def test_pip_installs_it(wheel, tmp_path):
     )
 
 
+def test_pip_builds_once_and_nothing_more(tmp_path):
+    """What `pip install ./python` asks for, and which part of the build that takes."""
+    script = (
+        "import build_wheel, pathlib, sys\n"
+        "name = build_wheel.prepare_metadata_for_build_wheel(sys.argv[1])\n"
+        "print((pathlib.Path(sys.argv[1]) / name / 'METADATA').read_text())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", script, tmp_path],
+        env={**os.environ, "PYTHONPATH": str(TOP / "python")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"Name: toll\nVersion: {toll.__version__}\n" in done.stdout
+    needed = subprocess.run(
+        ["ninja", "-C", BUILD, "-t", "inputs", "python-package"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    assert not needed or ("_toll.abi3.so" in needed and "tests/" not in needed)
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_a_package_without_its_native_part(tmp_path, there):
     """As in a checkout, or with one for another machine: it says what is missing."""
