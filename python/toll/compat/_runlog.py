@@ -57,9 +57,11 @@ class RunLog:
             with open(fresh, "w", encoding="utf-8") as file:
                 file.writelines(lines)
             os.replace(fresh, path)
-        except BaseException:
+        except BaseException as error:
             if os.path.exists(fresh):
                 os.unlink(fresh)
+            if isinstance(error, OSError):  # of the file that was asked for
+                raise OSError(error.errno, error.strerror, os.fspath(path)) from error
             raise
 
     def close(self) -> None:

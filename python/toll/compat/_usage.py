@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Dict, List, Optional, Tuple
 
-from .._dialects import dialect_columns
+from .._dialects import dialect_columns, dialects
 from ._records import TYPES, make_record
 
 DIALECT = "gpu-tracker"
@@ -30,6 +30,19 @@ def _tree() -> Dict[str, Any]:
 def _class_name(key: str) -> str:
     words = key.split("_")
     return "".join(word.upper() if word in _CAPITALS else word.capitalize() for word in words)
+
+
+def check_units(units: Dict[str, str]) -> None:
+    """ValueError in the words of that tool: ram_unit, gpu_ram_unit, time_unit."""
+    (options,) = (one.options for one in dialects() if one.name == DIALECT)
+    accepted = {option.name: sorted(option.accepted.split()) for option in options}
+    for name, unit in units.items():
+        kind = name[: -len("_unit")].replace("_", " ")
+        kind = kind if kind == "time" else kind.upper()
+        if unit not in accepted[name]:
+            raise ValueError(
+                f'"{unit}" is not a valid {kind} unit. Valid values are {", ".join(accepted[name])}'
+            )
 
 
 class Usage:

@@ -28,7 +28,7 @@ from ._analysis import (
 )
 from ._blocks import SubTracker, check_new, check_suffix, sub_track
 from ._gpus import choose_gpus
-from ._usage import DIALECT, Usage
+from ._usage import DIALECT, Usage, check_units
 
 __all__ = [
     "CPUUtilization",
@@ -113,7 +113,8 @@ class Tracker:
         if n_expected_cores is not None:
             words.append(f"n_expected_cores={n_expected_cores}")
         self._dialect = ",".join(words)
-        _toll.translator(self._dialect)  # says what is wrong with a unit
+        check_units(options)
+        _toll.translator(self._dialect)  # says what is wrong with the cores
         gpus = choose_gpus(gpu_uuids, gpu_brand)
         self._disable_logs = disable_logs
         self._backup = resource_usage_file

@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any, Dict, Iterator, Optional, TextIO
 
-from .._dialects import Cell, Translator
+from .._dialects import Cell, Translator, dialect_columns
 from .._toll import Frame
 from .._track import track, track_machine
 from .._tracker import Track
@@ -64,7 +64,12 @@ __all__ = [
 
 get_process_stats = get_pid_stats  # as later releases call it
 
+# That tool has them in modules, whose names are others for this one.
+tracker = tiny_data_frame = sys.modules[__name__]
+sys.modules.update({f"{__name__}.{name}": tracker for name in ("tracker", "tiny_data_frame")})
+
 Row = Dict[str, Cell]
+_DELTA = "delta"
 
 
 @contextlib.contextmanager
@@ -98,6 +103,7 @@ class _Tracker:
         self._looks = self._translator()
         self._looks.tell(since=1)
         self._frame: Optional[Frame] = None
+        self._at_start: Row = {}
         self._row()
         if autostart:
             time.sleep(max(0.0, self.start_time - time.time()))
@@ -174,14 +180,32 @@ class _Tracker:
         try:
             for frame in tracker.until_end():
                 seen = frame.number + 1
-                if frame.number > 0:  # the first is of the very start
-                    yield from translator.rows(frame)
+                yield from self._rows_of(frame, translator)
         finally:
             tracker.stop()
         self.status = "exited"
         for frame in tracker.frames:
             if frame.number >= seen:
-                yield from translator.rows(frame)
+                yield from self._rows_of(frame, translator)
+
+    def _rows_of(self, frame: Frame, translator: Translator) -> Iterator[Row]:
+        """The first frame is of the very start. It is no row, but has all that is read seldom, and
+        what was used until then comes with the first row."""
+        for row in translator.rows(frame):
+            if frame.number == 0:
+                self._at_start = row
+                continue
+            if frame.number == 1:
+                self._add_start(row)
+            yield row
+
+    def _add_start(self, row: Row) -> None:
+        known = dialect_columns(self._dialect, columns=self._columns, subject=self._subject)
+        for column in known:
+            value, before = row[column.name], self._at_start.get(column.name)
+            if column.take == _DELTA and isinstance(value, (int, float)):
+                both = value + before if isinstance(before, (int, float)) else value
+                row[column.name] = round(both, column.decimals) if column.decimals else both
 
 
 class PidTracker(_Tracker):

@@ -235,9 +235,15 @@ def test_no_such_process():
 @pytest.mark.parametrize(
     "options, said",
     [
-        ({"ram_unit": "milebytes"}, "milebytes.*bytes, kilobytes, megabytes, gigabytes"),
-        ({"gpu_ram_unit": ""}, "kilobytes"),
-        ({"time_unit": "fortnights"}, "fortnights.*seconds, minutes, hours"),
+        (
+            {"ram_unit": "MB"},
+            '"MB" is not a valid RAM unit. Valid values are bytes, gigabytes, kilobytes, megabytes, terabytes$',
+        ),
+        ({"gpu_ram_unit": ""}, '"" is not a valid GPU RAM unit. Valid values are bytes, gigabytes'),
+        (
+            {"time_unit": "fortnights"},
+            '"fortnights" is not a valid time unit. Valid values are days, hours, minutes, seconds$',
+        ),
         ({"n_expected_cores": 0}, "n_expected_cores"),
         ({"sleep_time": 0}, "interval is 0"),
         ({"gpu_uuids": set()}, "gpu_uuids is an empty set"),

@@ -173,6 +173,44 @@ except KeyboardInterrupt:
     )
     assert said.startswith(SYSTEM_HEADING.replace("\r\n", "\n"))
     assert len(said.splitlines()) >= 3
+    first, *_ = csv.DictReader(io.StringIO(said))  # what is read seldom is known from the start on
+    assert int(first["processes"]) > 0
+    assert float(first["disk_space_total_gb"]) > 0
+
+
+def test_modules_of_that_tool(python):
+    said = python(
+        """
+from toll.compat.resource_tracker.tracker import PidTracker
+from toll.compat.resource_tracker.tiny_data_frame import TinyDataFrame
+from toll.compat import resource_tracker
+print(PidTracker is resource_tracker.PidTracker, resource_tracker.tracker.PidTracker is PidTracker)
+"""
+    )
+    assert said == "True True\n"
+
+
+def test_what_was_used_at_the_very_start_is_in_the_first_row(tmp_path, monkeypatch):
+    """It is no row of its own, but nothing of it is lost."""
+    frames = []
+    original = toll.Translator.rows
+
+    def keep(self, frame):
+        rows = original(self, frame)
+        frames.append((frame.number, [dict(row) for row in rows]))
+        return rows
+
+    process = job(BUSY.format(0.5))
+    follower = PidTracker(process.pid, 0.2, autostart=False)
+    monkeypatch.setattr(toll.Translator, "rows", keep)
+    follower.start_tracking(str(tmp_path / "rows.csv"))
+    process.wait()
+    with open(tmp_path / "rows.csv", newline="", encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    told = [row for _, rows in frames for row in rows]
+    assert [number for number, _ in frames][:2] == [0, 1]
+    assert len(written) == len(told) - 1
+    assert int(written[0]["utime"]) == told[0]["utime"] + told[1]["utime"]
 
 
 def test_standard_output_may_be_replaced(capsys):

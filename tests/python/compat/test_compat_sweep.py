@@ -59,6 +59,13 @@ def test_the_log(tmp_path):
     assert os.listdir(tmp_path) == ["run.jsonl"]
 
 
+def test_a_log_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError) as told:
+        RunLog().write(tmp_path / "no" / "run.jsonl")
+    assert (told.value.filename, told.value.filename2) == (str(tmp_path / "no" / "run.jsonl"), None)
+    assert str(told.value).endswith("/no/run.jsonl'")
+
+
 def test_the_log_can_be_followed(tmp_path):
     path = tmp_path / "run.jsonl"
     with RunLog(path) as log:
