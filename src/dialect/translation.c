@@ -105,12 +105,12 @@ static bool has_grown(const struct translation *t)
 }
 
 /* Processes that have ended have one row more, that of their end, and further ones only for what
- * becomes known later. */
+ * becomes known later. Those that live on have none for an end that comes just behind a row. */
 static bool says_nothing(const struct translation *t, const struct row_of *r,
                          const struct translation_row *state)
 {
-    return t->table->subject == SUBJECT_TARGET && r->source->is_paced && r->has_ended &&
-           state->end_is_told && !has_grown(t);
+    bool was_told = r->has_ended ? state->end_is_told : t->is_cut;
+    return t->table->subject == SUBJECT_TARGET && r->source->is_paced && was_told && !has_grown(t);
 }
 
 static void tell_row(struct translation *t, const struct row_of *r, size_t number)

@@ -145,9 +145,26 @@ static void test_short_end(void **state)
     put(&t, &m, false);
     m.elapsed = 2;
     m.cpu[0] = 2;
-    assert_int_equal(put(&t, &m, true), 2);
+    assert_int_equal(put(&t, &m, true), 1); /* the other one slept */
     assert_float_equal(at(&t, 0, CPU), 1, 1e-9);
     translation_done(&t);
+}
+
+/* An end some milliseconds behind a row is told when there is anything to tell. */
+static void test_end_behind_a_row(void **state)
+{
+    for (int grows = 0; grows < 2; grows++) {
+        struct translation t;
+        assert_int_equal(translation_open(&t, &choice, &targets), 0);
+        struct moment m = {1, {1, 1}, {1, 1}, {1, 1}, 0, 0};
+        put(&t, &m, false);
+        m.elapsed = 2;
+        assert_int_equal(put(&t, &m, false), TARGETS); /* in which they slept */
+        m.elapsed = 2.003;
+        m.cpu[0] += 0.001 * grows;
+        assert_int_equal(put(&t, &m, true), grows);
+        translation_done(&t);
+    }
 }
 
 /* A moment at a mark has no rate, and one just behind a mark has that of the row before, too. */
@@ -199,8 +216,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends),      cmocka_unit_test(test_too_late),
-        cmocka_unit_test(test_short_end), cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_short_end), cmocka_unit_test(test_end_behind_a_row),
+        cmocka_unit_test(test_marks),     cmocka_unit_test(test_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
