@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Recorded runs, replayed through the real command."""
 
+import contextlib
 import json
 import os
 import pathlib
 import resource
 import shutil
 import subprocess
+import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = TOP / "tests/fixtures"
@@ -62,19 +64,27 @@ def hide(source, directory):
         (directory / line).chmod(0)
 
 
+@contextlib.contextmanager
+def place_for_all():
+    """A directory that every user may enter; pytest's are closed by each pytest that starts."""
+    with tempfile.TemporaryDirectory(prefix="toll-golden-") as directory:
+        os.chmod(directory, 0o755)
+        yield pathlib.Path(directory)
+
+
 def outputs(run, tmp_path):
     """Everything toll writes of a run: suffix -> bytes, and what it printed under `stderr`."""
     source = fixture_of(run)
-    user = None
-    if (source / "denied").exists():
-        hide(source, tmp_path / "run")
-        source = tmp_path / "run"
-        if os.geteuid() == 0:  # root reads everything
-            user = NOBODY
-            for path in (tmp_path, *tmp_path.parents):
-                if path.owner() == "root" and path.stat().st_mode & 0o005 != 0o005:
-                    path.chmod(path.stat().st_mode | 0o055)
-    into = tmp_path / "out"
+    if not (source / "denied").exists():
+        return outputs_of(run, source, tmp_path)
+    with place_for_all() as place:
+        hide(source, place / "run")
+        # root reads everything
+        return outputs_of(run, place / "run", place, NOBODY if os.geteuid() == 0 else None)
+
+
+def outputs_of(run, source, place, user=None):
+    into = place / "out"
     into.mkdir()
     if user is not None:
         os.chown(into, user, user)

@@ -195,18 +195,13 @@ def test_any_name_and_place(tmp_path):
     """What it is shows in the file, which may lie where nothing can be written."""
     file = replayed("marks", tmp_path)
     csv = (tmp_path / "live.csv").read_bytes()
-    place = tmp_path / "place"
-    place.mkdir()
-    shutil.copy(file, place / "runs.db")
-    (place / "text.sqlite").write_bytes((tmp_path / "live.jsonl").read_bytes())
-    place.chmod(0o555)
     user = 65534 if os.geteuid() == 0 else None
-    if user:
-        for directory in (tmp_path, *tmp_path.parents):
-            if directory.stat().st_uid == 0 and directory.name.startswith(("pytest", "test_")):
-                directory.chmod(0o755)
-    for name in ("runs.db", "text.sqlite"):
-        done = toll("export", place / name, user=user)
-        assert (done.stdout, done.stderr) == (csv, b""), name
-    assert sorted(os.listdir(place)) == ["runs.db", "text.sqlite"]
-    place.chmod(0o755)
+    with recorded.place_for_all() as place:
+        shutil.copy(file, place / "runs.db")
+        (place / "text.sqlite").write_bytes((tmp_path / "live.jsonl").read_bytes())
+        place.chmod(0o555)
+        for name in ("runs.db", "text.sqlite"):
+            done = toll("export", place / name, user=user)
+            assert (done.stdout, done.stderr) == (csv, b""), name
+        assert sorted(os.listdir(place)) == ["runs.db", "text.sqlite"]
+        place.chmod(0o755)

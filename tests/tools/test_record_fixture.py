@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 
 import pytest
 
@@ -98,14 +99,12 @@ def test_existing_directory_is_kept(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="is an ordinary user already")
-def test_ordinary_user(tmp_path):
-    # Below the directory of the tests an ordinary user may not even look.
-    for path in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        path.chmod(0o755)
-    place = tmp_path / "place"
-    place.mkdir()
-    os.chown(place, 65534, 65534)
+def test_ordinary_user():
     nobody = {"user": 65534, "group": 65534, "extra_groups": []}
-    done = record(place / "run", "--", "sh", "-c", "sleep 0.25; true", **nobody)
-    assert done.returncode == 0, done.stderr
-    assert summary(place / "run")["target"]["combined"]["io_read_bytes"]["total"] > 0
+    # Below the directory of the tests an ordinary user may not even look.
+    with tempfile.TemporaryDirectory() as directory:
+        os.chown(directory, 65534, 65534)
+        run = pathlib.Path(directory) / "run"
+        done = record(run, "--", "sh", "-c", "sleep 0.25; true", **nobody)
+        assert done.returncode == 0, done.stderr
+        assert summary(run)["target"]["combined"]["io_read_bytes"]["total"] > 0

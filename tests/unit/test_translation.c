@@ -172,7 +172,7 @@ static void test_marks(void **state)
 {
     struct translation t;
     assert_int_equal(translation_open(&t, &choice, &targets), 0);
-    struct moment m = {1, {1, 1}, {1, 1}, {1, 0}, 0, 0};
+    struct moment m = {1, {1, 1}, {1, 1}, {1, 0}, 0, 0, false};
     put(&t, &m, false);
     m.elapsed = 1.005;
     m.cpu[0] = 1.02;
