@@ -19,6 +19,7 @@ struct courier {
     uint64_t no_progress_ns; /* whoever puts waits for room, but no longer; 0: it never waits */
     bool is_awaited;         /* … and does: nothing is gathered */
 
+    bool has_begun; /* to deliver */
     bool is_ending;
     _Atomic uint64_t until_ns; /* when time is up */
     struct courier_counts counts;
@@ -84,8 +85,8 @@ static bool wait_for_pieces(struct courier *c)
         bool is_empty = piece_queue_is_empty(&c->queue);
         if (c->is_ending)
             return !is_empty;
-        uint64_t at = is_empty ? UINT64_MAX
-                               : sum_u64(piece_queue_since(&c->queue), c->plan.gather_ns);
+        uint64_t gather_ns = c->plan.first_at_once && !c->has_begun ? 0 : c->plan.gather_ns;
+        uint64_t at = is_empty ? UINT64_MAX : sum_u64(piece_queue_since(&c->queue), gather_ns);
         if (!is_empty && (c->is_awaited || c->queue.waiting_bytes >= c->plan.batch_bytes ||
                           clock_mono(NULL) >= at))
             return true;
@@ -97,6 +98,7 @@ static bool wait_for_pieces(struct courier *c)
 static struct batch take_batch(struct courier *c)
 {
     struct batch b = piece_queue_take(&c->queue, c->plan.batch_bytes);
+    c->has_begun = true;
     if (c->is_awaited)
         worker_tell(&c->worker);
     return b;

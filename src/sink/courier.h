@@ -32,7 +32,8 @@ struct courier;
 struct courier_plan {
     size_t queue_bytes; /* that may wait; then the oldest samples are dropped */
     uint64_t gather_ns; /* how long the first piece waits for others */
-    size_t batch_bytes; /* … unless so many are there; at least one piece */
+    bool first_at_once; /* … but the very first of all does not */
+    size_t batch_bytes; /* … nor when so many are there; at least one piece */
     uint64_t first_wait_ns, longest_wait_ns; /* between attempts; 0: 0.25 s and 30 s */
     const char *thread_name;
 

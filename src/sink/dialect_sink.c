@@ -198,6 +198,7 @@ static const struct sink_kind kinds[] = {
      .mark = dialect_log_mark,
      .close = dialect_close},
     {.format = {"json", ".json", "", "FILE"},
+     .holds_one_run = true,
      .summary = dialect_document_json,
      .close = dialect_close},
     {.format = {"text", ".txt", "", "FILE"},

@@ -42,17 +42,22 @@ void exposition_family(struct buf *b, enum entity_kind kind, const struct metric
     buf_putc(b, '\n');
 }
 
+static void add_labels(struct buf *b, const struct labels *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        buf_printf(b, "%s%s=\"", i ? "," : "{", l->items[i].name);
+        add_escaped(b, l->items[i].value, true);
+        buf_putc(b, '"');
+    }
+    buf_puts(b, l->count ? "} " : " ");
+}
+
 void exposition_series(struct buf *b, const struct point_row *row, const struct metric *m)
 {
     points_name(b, row->kind, m);
     if (m->kind == METRIC_COUNTER)
         buf_puts(b, "_total");
-    for (size_t i = 0; i < row->labels.count; i++) {
-        buf_printf(b, "%s%s=\"", i ? "," : "{", row->labels.items[i].name);
-        add_escaped(b, row->labels.items[i].value, true);
-        buf_putc(b, '"');
-    }
-    buf_puts(b, row->labels.count ? "} " : " ");
+    add_labels(b, &row->labels);
 }
 
 void exposition_number(struct buf *b, double value)
@@ -65,8 +70,16 @@ void exposition_number(struct buf *b, double value)
         buf_number(b, value);
 }
 
+void exposition_begin(struct exposition *x, const struct run *run)
+{
+    labels_done(&x->of_run);
+    labels_add_run(&x->of_run, run);
+    labels_add_users(&x->of_run, run);
+}
+
 void exposition_done(struct exposition *x)
 {
+    labels_done(&x->of_run);
     free(x->values);
     x->values = NULL;
     x->count = 0;
@@ -100,6 +113,76 @@ int exposition_take(struct exposition *x, const char *piece, size_t length)
     return x->count || length <= sizeof(struct points_head) ? 0 : -ENOMEM;
 }
 
+/* ---- The end --------------------------------------------------------------------------------- */
+
+void exposition_add_end(struct buf *b, const struct summary *s)
+{
+    const struct toll_end *how = &s->whole.end;
+    struct exposition_end end = {
+        .time_ms = (s->run->start_real_ns + s->elapsed_ns) / NS_PER_MS,
+        .has_status = s->has_target && !s->target_count && how->ended && !how->unknown,
+        .is_signal = how->signaled,
+        .status = how->status,
+    };
+    buf_add(b, (const char *)&end, sizeof end);
+}
+
+/* The highest that was ever seen does not end. */
+static bool stays(const struct metric *m)
+{
+    return m->kind == METRIC_COUNTER || m->fold == FOLD_MAX;
+}
+
+void exposition_take_end(struct exposition *x, const char *piece, size_t length)
+{
+    const struct metric *m;
+    if (length != sizeof x->end)
+        return;
+    memcpy(&x->end, piece, length);
+    for (size_t i = 0; i < x->count; i++)
+        if (!isnan(x->values[i]) && points_series(x->points, i, &m) && !stays(m))
+            x->values[i] = NAN;
+}
+
+void exposition_take_batch(struct exposition *x, const struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        const struct piece *p = &b->pieces[i];
+        if (p->of == PIECE_FRAME)
+            exposition_take(x, p->data, p->length);
+        else if (p->of == PIECE_SUMMARY)
+            exposition_take_end(x, p->data, p->length);
+    }
+}
+
+static void write_fact(const struct exposition *x, struct buf *b, const char *name,
+                       const char *help, enum exposition_flavour flavour)
+{
+    buf_printf(b, "# TYPE toll_run_%s gauge\n", name);
+    if (ends_with(name, "_seconds") && flavour == EXPOSITION_OPENMETRICS)
+        buf_printf(b, "# UNIT toll_run_%s seconds\n", name);
+    buf_printf(b, "# HELP toll_run_%s %s\ntoll_run_%s", name, help, name);
+    add_labels(b, &x->of_run);
+}
+
+static void write_end(const struct exposition *x, struct buf *b, enum exposition_flavour flavour)
+{
+    if (!x->end.time_ms)
+        return;
+    write_fact(x, b, "end_time_seconds", "When the run was over, since 1970", flavour);
+    buf_fixed(b, x->end.time_ms, 3);
+    buf_putc(b, '\n');
+    if (!x->end.has_status)
+        return;
+    if (x->end.is_signal)
+        write_fact(x, b, "exit_signal", "The signal that ended the command", flavour);
+    else
+        write_fact(x, b, "exit_code", "The exit status of the command", flavour);
+    buf_printf(b, "%d\n", x->end.status);
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
 static void write_family(const struct exposition *x, struct buf *b, enum entity_kind kind,
                          unsigned metric, enum exposition_flavour flavour)
 {
@@ -124,6 +207,7 @@ void exposition_write(const struct exposition *x, struct buf *b, enum exposition
     for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++)
         for (unsigned i = 0; kind != ENTITY_PROCESS && i < metric_count(kind); i++)
             write_family(x, b, kind, i, flavour);
+    write_end(x, b, flavour);
     if (flavour == EXPOSITION_OPENMETRICS)
         buf_puts(b, "# EOF\n");
 }

@@ -10,7 +10,9 @@
  */
 #pragma once
 
+#include "sink/piece_queue.h"
 #include "sink/points.h"
+#include "summary/summary.h"
 
 enum exposition_flavour { EXPOSITION_OPENMETRICS, EXPOSITION_TEXT };
 
@@ -24,17 +26,37 @@ void exposition_series(struct buf *b, const struct point_row *row, const struct 
 /* A number as such text has it: NaN and infinity too. */
 void exposition_number(struct buf *b, double value);
 
-/* The newest value of each series. */
+/* How a run ended, as a piece has it. */
+struct exposition_end {
+    uint64_t time_ms; /* since 1970; 0: it goes on */
+    bool has_status, is_signal;
+    int status;
+};
+
+/* The newest value of each series, and what became of the run. */
 struct exposition {
     struct points *points; /* borrowed */
     double *values;        /* owned, by series; NAN: there is none */
     size_t count;
+    struct labels of_run;
+    struct exposition_end end;
 };
+
+void exposition_begin(struct exposition *x, const struct run *run);
 
 void exposition_done(struct exposition *x);
 
 /* Takes the values of a piece over. 0 or -ENOMEM. */
 int exposition_take(struct exposition *x, const char *piece, size_t length);
+
+/* Adds the piece that tells the end of a run. */
+void exposition_add_end(struct buf *b, const struct summary *s);
+
+/* … and takes it over: what was so at a moment is so no longer, what was counted stays. */
+void exposition_take_end(struct exposition *x, const char *piece, size_t length);
+
+/* The samples of a batch, and the end when it is among them. */
+void exposition_take_batch(struct exposition *x, const struct batch *b);
 
 /* All of it, families one after the other. */
 void exposition_write(const struct exposition *x, struct buf *b, enum exposition_flavour flavour);

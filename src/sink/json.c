@@ -17,5 +17,6 @@ static void json_summary(struct sink *s, const struct summary *summary)
 
 const struct sink_kind sink_json = {
     .format = {"json", ".json", "the summary as one JSON document", "FILE"},
+    .holds_one_run = true,
     .summary = json_summary,
 };

@@ -3,6 +3,7 @@
 
 #include "base/rank.h"
 #include "base/utf8.h"
+#include "metric/entity.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -52,14 +53,14 @@ static size_t place_of(const struct labels *l, const char *name, bool *ret_taken
     return i;
 }
 
-void labels_add(struct labels *l, const char *name, const char *value)
+static void add(struct labels *l, const char *before, const char *name, const char *value)
 {
     bool is_taken = false;
     if (!*value)
         return;
-    char *own = make_name(name, "");
+    char *own = make_name(name, before);
     size_t at = own ? place_of(l, own, &is_taken) : 0;
-    if (is_taken) {
+    if (is_taken && !*before) {
         free(own);
         own = make_name(name, "label_");
         at = own ? place_of(l, own, &is_taken) : 0;
@@ -77,6 +78,11 @@ void labels_add(struct labels *l, const char *name, const char *value)
     l->count++;
 }
 
+void labels_add(struct labels *l, const char *name, const char *value)
+{
+    add(l, "", name, value);
+}
+
 void labels_add_run(struct labels *l, const struct run *run)
 {
     char rank[16];
@@ -84,11 +90,42 @@ void labels_add_run(struct labels *l, const struct run *run)
     labels_add(l, "instance", run->host);
     if (rank_find(rank, sizeof rank))
         labels_add(l, "rank", rank);
-    for (char **label = run->labels; label && *label && l->count < LABELS_OF_RUN_AT_MOST; label++) {
+}
+
+/* ---- Of the user ----------------------------------------------------------------------------- */
+
+/* Whatever a series is of, these mean the same everywhere. */
+static bool is_own(const char *name)
+{
+    static const char *const own[] = {"run", "instance", "rank", "scope", "target"};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (strcmp(name, own[i]) == 0)
+            return true;
+    for (unsigned kind = 0; kind < ENTITY_TARGET; kind++)
+        if (kind != ENTITY_PROCESS && kind != ENTITY_SYSTEM && kind != ENTITY_SELF &&
+            strcmp(name, entity_kind_name(kind)) == 0)
+            return true;
+    return false;
+}
+
+bool labels_is_of_things(const char *name)
+{
+    static const char *const keys[] = {"class", "namespace", "type",  "source", "device", "zone",
+                                       "index", "vendor",    "model", "uuid",   "pci",    "driver"};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (strcmp(name, keys[i]) == 0)
+            return true;
+    return ends_with(name, "_cgroup");
+}
+
+void labels_add_users(struct labels *l, const struct run *run)
+{
+    size_t most = l->count + LABELS_OF_USER_AT_MOST;
+    for (char **label = run->labels; label && *label && l->count < most; label++) {
         const char *equals = strchr(*label, '=');
         char *name = equals ? strndup(*label, (size_t)(equals - *label)) : NULL;
         if (name)
-            labels_add(l, name, equals + 1);
+            add(l, is_own(name) ? "label_" : "", name, equals + 1);
         free(name);
     }
 }

@@ -7,7 +7,7 @@
 #include "summary/run_facts.h"
 
 /* Room for what a thing is stays: a series without it would be another one's. */
-enum { LABELS_AT_MOST = 128, LABELS_OF_RUN_AT_MOST = LABELS_AT_MOST - 16 };
+enum { LABELS_AT_MOST = 128, LABELS_OF_USER_AT_MOST = 100 };
 
 struct labels {
     struct {
@@ -21,7 +21,13 @@ struct labels {
  * none. */
 void labels_add(struct labels *l, const char *name, const char *value);
 
-/* run, instance, rank where there is one, then those of the user. */
+/* run, instance, and rank where there is one. */
 void labels_add_run(struct labels *l, const struct run *run);
+
+/* Those of the user, behind all others: toll's own keep their names. */
+void labels_add_users(struct labels *l, const struct run *run);
+
+/* Whether some series, though not all, has a label of toll's that is called so. */
+bool labels_is_of_things(const char *name);
 
 void labels_done(struct labels *l);

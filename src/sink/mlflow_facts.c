@@ -9,6 +9,7 @@
 #include "sink/mlflow_ops.h"
 #include "sink/record_json.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +46,9 @@ static void add_tag(struct json_out *j, const char *key, const char *value)
     json_object_end(j);
 }
 
-static const char *own_user(char room[32])
+enum { USER_BYTES = 1024 };
+
+static const char *own_user(char room[USER_BYTES])
 {
     static const char *const names[] = {"LOGNAME", "USER"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -53,7 +56,10 @@ static const char *own_user(char room[32])
         if (name && *name)
             return name;
     }
-    snprintf(room, 32, "%u", (unsigned)geteuid());
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r(geteuid(), &entry, room, USER_BYTES, &found) == 0 && found && *found->pw_name)
+        return found->pw_name;
+    snprintf(room, USER_BYTES, "%u", (unsigned)geteuid());
     return room;
 }
 
@@ -68,7 +74,7 @@ static const char *program_of(const struct run *run)
 void mlflow_facts_create(struct buf *body, const struct mlflow_facts *f, const struct run *run)
 {
     struct json_out j;
-    char room[32], name[NAME_BYTES + 1];
+    char room[USER_BYTES], name[NAME_BYTES + 1];
     const char *program = program_of(run);
     snprintf(name, sizeof name, "%s", f->run_name ? f->run_name : run->name ? run->name : program);
     json_begin(&j, body, 0);

@@ -147,32 +147,23 @@ void mlflow_frames_put_gauge(struct mlflow_frames *f, struct sink *s, const stru
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-static const char *label_of(const struct labels *l, const char *before, const char *name)
+static const char *label_of(const struct labels *l, const char *name)
 {
-    size_t lead = strlen(before);
     for (size_t i = 0; i < l->count; i++)
-        if (strncmp(l->items[i].name, before, lead) == 0 &&
-            strcmp(l->items[i].name + lead, name) == 0)
+        if (strcmp(l->items[i].name, name) == 0)
             return l->items[i].value;
     return NULL;
 }
 
-/* "system/target_cpu_seconds", "system/train/target_…" of one of several, "system/disk/sda/…". A
- * label of the user may have taken the name that the thing would have had. */
+/* "system/target_cpu_seconds", "system/train/target_…" of one of several, "system/disk/sda/…". */
 static void name_point(struct mlflow_frames *f, uint64_t series)
 {
     const struct metric *m;
     const struct point_row *row = points_series(&f->points, series, &m);
     const char *kind = row->kind == ENTITY_TARGET ? NULL : entity_kind_name(row->kind);
-    const char *thing = kind ? label_of(&row->labels, "label_", kind) : NULL;
-    if (kind && !thing)
-        thing = label_of(&row->labels, "", kind);
-    const char *target = label_of(&row->labels, "label_", "target");
-    if (!target)
-        target = label_of(&row->labels, "", "target");
-    const char *scope = label_of(&row->labels, "label_", "scope");
-    if (!scope)
-        scope = label_of(&row->labels, "", "scope");
+    const char *thing = kind ? label_of(&row->labels, kind) : NULL;
+    const char *target = label_of(&row->labels, "target");
+    const char *scope = label_of(&row->labels, "scope");
     buf_printf(&f->name, "%s%s", f->prefix, f->node);
     if (!kind && target) {
         mlflow_key_part(&f->name, target);

@@ -49,6 +49,7 @@ static void serve(void *arg, bool open, struct buf *b)
 static void openmetrics_begin(struct sink *s, const struct run *run)
 {
     struct openmetrics *o = s->state;
+    exposition_begin(&o->newest, run);
     if (o->way == WAY_FILE) {
         /* Only now that the command runs; and behind the end of another run nothing may stand. */
         if (ftruncate(s->fd, 0) < 0 && errno != EINVAL)
@@ -92,8 +93,13 @@ static void openmetrics_outcome(struct sink *s, struct output_summary *ret)
 static void openmetrics_summary(struct sink *s, const struct summary *summary)
 {
     struct openmetrics *o = s->state;
+    exposition_add_end(&s->text, summary);
     if (o->way != WAY_SERVER)
-        buf_putc(&s->text, '.'); /* that it has ended is all */
+        return;
+    pthread_mutex_lock(&o->lock);
+    exposition_take_end(&o->newest, s->text.data, s->text.length);
+    pthread_mutex_unlock(&o->lock);
+    buf_clear(&s->text);
 }
 
 /* ---- In the courier's thread ----------------------------------------------------------------- */
@@ -104,19 +110,24 @@ static enum delivery failed(struct attempt *a, int r)
     return DELIVERY_REFUSED;
 }
 
-/* What is not written to a file now will not be better later. */
+/* What is not written to a file now will not be better later; what was before stays. */
 static enum delivery write_samples(struct sink *s, const struct batch *b, struct attempt *a)
 {
     struct openmetrics *o = s->state;
+    int failure = 0;
     for (size_t i = 0; i < b->count; i++) {
-        int r = b->pieces[i].of == PIECE_SUMMARY
-                    ? om_file_finish(&o->file)
-                    : om_file_add(&o->file, b->pieces[i].data, b->pieces[i].length);
+        const struct piece *p = &b->pieces[i];
+        int r = p->of == PIECE_SUMMARY ? om_file_finish(&o->file)
+                                       : om_file_add(&o->file, p->data, p->length);
         s->bytes = o->file.bytes;
-        if (r < 0)
-            return failed(a, r);
+        failure = r < 0 ? r : failure;
+        a->lacking += r < 0 ? p->samples : 0;
     }
-    return DELIVERY_DONE;
+    if (!failure)
+        return DELIVERY_DONE;
+    a->is_partly = a->lacking < b->samples;
+    enum delivery d = failed(a, failure);
+    return a->is_partly ? DELIVERY_DONE : d;
 }
 
 /* A file of our own beside it: several may write to the same place. */
@@ -147,9 +158,7 @@ static int replace(const char *path, const struct buf *text)
 static enum delivery write_newest(struct sink *s, const struct batch *b, struct attempt *a)
 {
     struct openmetrics *o = s->state;
-    for (size_t i = 0; i < b->count; i++)
-        if (b->pieces[i].of == PIECE_FRAME)
-            exposition_take(&o->newest, b->pieces[i].data, b->pieces[i].length);
+    exposition_take_batch(&o->newest, b);
     buf_clear(&o->text);
     exposition_write(&o->newest, &o->text, EXPOSITION_TEXT);
     int r = buf_failed(&o->text) ? -ENOMEM : replace(s->place, &o->text);
@@ -192,6 +201,11 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
                                             : WAY_FILE;
     if (!*s->place || (*s->place == ':' && o->way != WAY_SERVER))
         return err_set(e, -EINVAL, "openmetrics takes a file, or an address such as :9464");
+    if (strspn(s->place, "0123456789") == strlen(s->place))
+        return err_set(e, -EINVAL,
+                       "openmetrics: '%s' may be a port or a file: write ':%s' to listen there, "
+                       "'./%s' for a file",
+                       s->place, s->place, s->place);
     if (o->way == WAY_SERVER) {
         s->plan.deliver = NULL;
         s->way = OUTPUT_SCRAPED;
@@ -201,6 +215,7 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
     if (!sink_options_has(&s->settings, "every"))
         s->plan.gather_ns = o->way == WAY_FILE ? NS_PER_SECOND : 5 * NS_PER_SECOND;
     s->grace_ns = max_u64(s->grace_ns, FILE_GRACE_NS);
+    s->plan.first_at_once = o->way == WAY_NEWEST;
     return o->way == WAY_FILE ? sink_open_file(s, s->place, e) : check_directory(s->place, e);
 }
 
@@ -237,6 +252,8 @@ const struct sink_kind sink_openmetrics = {
                "OpenMetrics: FILE.om has all samples with their times, FILE.prom the newest for a "
                "textfile collector, :PORT is an endpoint to scrape",
                "FILE|[HOST]:PORT"},
+    .other_suffixes = {".prom"},
+    .holds_one_run = true,
     .options = options,
     .open = openmetrics_open,
     .begin = openmetrics_begin,

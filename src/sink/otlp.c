@@ -43,6 +43,7 @@ static void otlp_begin(struct sink *s, const struct run *run)
     struct otlp *o = s->state;
     o->run = run;
     labels_add_run(&o->of_run, run);
+    labels_add_users(&o->of_run, run);
 }
 
 static void otlp_frame(struct sink *s, const struct frame *f)
@@ -69,10 +70,12 @@ static void add_attribute(struct buf *b, unsigned field, const char *key, const 
     protobuf_end(b, began);
 }
 
-static bool is_of_run(const struct otlp *o, const char *name)
+/* A thing may have a label of the same name, and another value. */
+static bool is_of_run(const struct otlp *o, const char *name, const char *value)
 {
     for (size_t i = 0; i < o->of_run.count; i++)
-        if (strcmp(o->of_run.items[i].name, name) == 0)
+        if (strcmp(o->of_run.items[i].name, name) == 0 &&
+            strcmp(o->of_run.items[i].value, value) == 0)
             return true;
     return false;
 }
@@ -104,7 +107,7 @@ static void add_point(struct otlp *o, const struct placed_point *point, const st
     if (!is_end)
         protobuf_double(&o->body, 4, point->value / otlp_divisor(row->kind, m, o->run->cpus));
     for (size_t i = 0; i < row->labels.count; i++)
-        if (!is_of_run(o, row->labels.items[i].name))
+        if (!is_of_run(o, row->labels.items[i].name, row->labels.items[i].value))
             add_attribute(&o->body, 7, row->labels.items[i].name, row->labels.items[i].value);
     if (otlp_attribute(row->kind, m, &attribute))
         add_attribute(&o->body, 7, attribute.key, attribute.value);

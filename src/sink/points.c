@@ -40,6 +40,7 @@ static struct point_row *make_row(const struct points *p, enum entity_kind kind,
         for (unsigned i = 0; i < ENTITY_LABELS && thing->labels[i].key; i++)
             labels_add(&r->labels, thing->labels[i].key, thing->labels[i].value);
     }
+    labels_add_users(&r->labels, p->run);
     return r;
 }
 

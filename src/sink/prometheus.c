@@ -109,14 +109,21 @@ static bool has_it_already(const struct http_response *answer)
                                      memmem(answer->body, answer->length, "duplicate sample", 16));
 }
 
-/* Two runs of the same command have the same series, and only one can go on with them. What the
- * server said is cut when it leaves no room. */
-static void add_hint(struct attempt *a)
+/* What the server said is cut when it leaves no room. */
+static void add_hint(struct attempt *a, const char *hint)
 {
-    static const char hint[] = "; another run with the same labels? --name or --label tell them "
-                               "apart";
-    size_t length = strnlen(a->why, sizeof a->why - sizeof hint);
-    memcpy(a->why + length, hint, sizeof hint);
+    size_t size = strlen(hint) + 1, length = strnlen(a->why, sizeof a->why - size);
+    memcpy(a->why + length, hint, size);
+}
+
+static void explain(struct attempt *a, const struct http_response *answer)
+{
+    /* Two runs of the same command have the same series, and only one can go on with them. */
+    if (has_it_already(answer))
+        add_hint(a, "; another run with the same labels? --name or --label tell them apart");
+    if (answer->status == 404 || answer->status == 405)
+        add_hint(a, "; Prometheus takes it at /api/v1/write, with "
+                    "--web.enable-remote-write-receiver");
 }
 
 static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, struct attempt *a)
@@ -143,8 +150,8 @@ static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, s
     enum delivery d = http_sink_send(s, p->http, &request, &answer, a);
     if (d == DELIVERY_REFUSED && p->may_be_there && has_it_already(&answer))
         return DELIVERY_DONE;
-    if (d == DELIVERY_REFUSED && has_it_already(&answer))
-        add_hint(a);
+    if (d == DELIVERY_REFUSED)
+        explain(a, &answer);
     p->may_be_there |= d == DELIVERY_AGAIN && (!answer.status || answer.status >= 500);
     return d;
 }

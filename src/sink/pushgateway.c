@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Pushgateway: the newest figures as one group, replaced by each push and left there at the end,
- * for Prometheus to scrape. The group is the run: job="toll", run, instance and rank. */
+ * for Prometheus to scrape. The group is the run: job="toll", run, instance, rank and the labels of
+ * the user, of which one may be another job. */
 #include "base/err.h"
 #include "base/url.h"
 #include "sink/exposition.h"
@@ -23,6 +24,11 @@ static void pushgateway_frame(struct sink *s, const struct frame *f)
     points_add(&p->points, s->run, &s->selection, f, &s->text);
 }
 
+static void pushgateway_summary(struct sink *s, const struct summary *summary)
+{
+    exposition_add_end(&s->text, summary);
+}
+
 /* ---- The group ------------------------------------------------------------------------------- */
 
 /* A slash cannot stand in a path, not even encoded; dots alone mean something else there. */
@@ -43,27 +49,41 @@ static void add_base64(struct buf *b, const char *text)
     }
 }
 
-static void add_group(struct buf *b, const char *name, const char *value)
+static void add_group(struct buf *b, const char *before, const char *name, const char *value)
 {
     bool is_special = strchr(value, '/') || strspn(value, ".") == strlen(value);
-    buf_printf(b, "/%s%s/", name, is_special ? "@base64" : "");
+    buf_printf(b, "/%s%s%s/", before, name, is_special ? "@base64" : "");
     if (is_special)
         add_base64(b, value);
     else
         url_encode(b, value, strlen(value), "");
 }
 
-static bool is_of_group(const char *name)
+/* Every series of the group gets its labels: one that a thing of the machine has for itself would
+ * be lost. */
+static void add_label(struct buf *b, const char *name, const char *value)
 {
-    return strcmp(name, "run") == 0 || strcmp(name, "instance") == 0 || strcmp(name, "rank") == 0;
+    add_group(b, labels_is_of_things(name) ? "label_" : "", name, value);
+}
+
+static void add_groups(struct buf *b, const struct labels *l)
+{
+    const char *job = "toll";
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->items[i].name, "job") == 0)
+            job = l->items[i].value;
+    add_group(b, "", "job", job);
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->items[i].name, "job") != 0)
+            add_label(b, l->items[i].name, l->items[i].value);
 }
 
 /* A URL that names a group is taken as it is. */
 static void pushgateway_begin(struct sink *s, const struct run *run)
 {
     struct pushgateway *p = s->state;
-    struct labels labels = {0};
     struct url u;
+    exposition_begin(&p->exposition, run);
     url_split(s->place, &u);
     buf_add(&p->url, s->place, (size_t)(u.path.end - s->place));
     if (memmem(u.path.at, (size_t)(u.path.end - u.path.at), "/metrics/job", 12))
@@ -71,20 +91,14 @@ static void pushgateway_begin(struct sink *s, const struct run *run)
     while (p->url.length && p->url.data[p->url.length - 1] == '/')
         p->url.length--;
     buf_puts(&p->url, "/metrics");
-    add_group(&p->url, "job", "toll");
-    labels_add_run(&labels, run);
-    for (size_t i = 0; i < labels.count; i++)
-        if (is_of_group(labels.items[i].name))
-            add_group(&p->url, labels.items[i].name, labels.items[i].value);
-    labels_done(&labels);
+    add_groups(&p->url, &p->exposition.of_run);
 }
 
 /* ---- In the courier's thread ----------------------------------------------------------------- */
 
 static void make_body(struct pushgateway *p, const struct batch *b)
 {
-    for (size_t i = 0; i < b->count; i++)
-        exposition_take(&p->exposition, b->pieces[i].data, b->pieces[i].length);
+    exposition_take_batch(&p->exposition, b);
     buf_clear(&p->body);
     exposition_write(&p->exposition, &p->body, EXPOSITION_TEXT);
 }
@@ -145,6 +159,7 @@ const struct sink_kind sink_pushgateway = {
     .open = pushgateway_open,
     .begin = pushgateway_begin,
     .frame = pushgateway_frame,
+    .summary = pushgateway_summary,
     .deliver = pushgateway_deliver,
     .close = pushgateway_close,
 };

@@ -48,7 +48,8 @@ struct told_mark {
 
 struct sink_kind {
     struct toll_format format;
-    const char *other_suffix; /* that means it too, or NULL */
+    const char *other_suffixes[3]; /* that mean it too, NULL behind the last */
+    bool holds_one_run;            /* two would be no file of its format any more */
     /* All optional, all add to sink->text. */
     void (*begin)(struct sink *s, const struct run *run);
     void (*heading)(struct sink *s, const struct frame *f); /* once, before the first frame */

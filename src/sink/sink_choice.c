@@ -36,8 +36,10 @@ static bool has_suffix(const char *path, size_t length, const char *suffix)
 
 static bool ends_like(const struct sink_kind *kind, const char *path, size_t length)
 {
-    return has_suffix(path, length, kind->format.suffix) ||
-           has_suffix(path, length, kind->other_suffix);
+    for (const char *const *other = kind->other_suffixes; *other; other++)
+        if (has_suffix(path, length, *other))
+            return true;
+    return has_suffix(path, length, kind->format.suffix);
 }
 
 /* What is behind a comma should be an option; when none is, it was meant to be. */
@@ -71,6 +73,28 @@ static const struct sink_kind *kind_by_path(const char *path)
     return found;
 }
 
+/* "run.csv,every=1s" of a kind that has no options: whoever writes that means no file. */
+static bool has_vain_options(const struct sink_kind *kind, const char *path)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_-";
+    if (kind->options || ends_like(kind, path, strlen(path)))
+        return false;
+    for (const char *c = strchr(path, ','); c; c = strchr(c + 1, ',')) {
+        size_t name = strspn(c + 1, letters);
+        if (name && c[1 + name] == '=' && ends_like(kind, path, (size_t)(c - path)))
+            return true;
+    }
+    return false;
+}
+
+static const struct sink_kind *kind_with_vain_options(const char *path)
+{
+    for (size_t i = 0; sink_kinds[i]; i++)
+        if (has_vain_options(sink_kinds[i], path))
+            return sink_kinds[i];
+    return NULL;
+}
+
 /* As far as it may be said: behind the scheme of a URL there may be a password. */
 static size_t harmless_length(const char *destination)
 {
@@ -88,6 +112,15 @@ int sink_choose(const char *format, const char *destination, const struct sink_k
     for (size_t i = 0; format && sink_kinds[i]; i++)
         if (strcmp(format, sink_kinds[i]->format.name) == 0)
             kind = sink_kinds[i];
+    const struct sink_kind *in_vain = !kind                          ? kind_with_vain_options(rest)
+                                      : has_vain_options(kind, rest) ? kind
+                                                                     : NULL;
+    if (in_vain)
+        return err_set(
+            e, -EINVAL,
+            "%s has no options, and behind the comma stands one; a path with commas ends "
+            "with %s",
+            in_vain->format.name, in_vain->format.suffix);
     if (kind) {
         *ret = kind;
         *ret_rest = rest;

@@ -148,10 +148,33 @@ static int make_tables(struct sqlite *db, bool is_new, struct toll_error *e)
     return r;
 }
 
+enum { CHECKED_BYTES = 8 << 20 }; /* some hundredths of a second */
+
+/* A damaged file takes rows that nobody can read afterwards. All of a small one is looked at, of
+ * others the runs. */
+static int check_whole(struct sqlite *db, struct toll_error *e)
+{
+    int64_t pages = 0, page_bytes = 0, good = 0;
+    int r = sqlite_ask(db, "PRAGMA page_count", &pages, e);
+    if (r == 0)
+        r = sqlite_ask(db, "PRAGMA page_size", &page_bytes, e);
+    if (r == 0)
+        r = sqlite_ask(db,
+                       pages * page_bytes <= CHECKED_BYTES
+                           ? "SELECT quick_check = 'ok' FROM pragma_quick_check(1)"
+                           : "SELECT count(length(start_ns)) >= 0 FROM runs NOT INDEXED",
+                       &good, e);
+    if (r == -EBADMSG || (r == 0 && !good))
+        return err_set(e, -EBADMSG, "the file is damaged; it is left as it is");
+    return r;
+}
+
 static int make(struct sqlite *db, bool is_new, struct toll_error *e)
 {
     bool is_complete;
     int r = check_version(db, e);
+    if (r == 0 && !is_new)
+        r = check_whole(db, e);
     if (r == 0)
         r = sqlite_schema_check(db, &is_complete, e);
     if (r == 0 && !is_complete)

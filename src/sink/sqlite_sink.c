@@ -29,6 +29,7 @@ static int sqlite_open_place(struct sink *s, struct toll_error *e)
     x->path = realpath(s->place, NULL);
     if (!x->path)
         return err_set(e, -errno, "cannot write to '%s': %s", s->place, strerror(errno));
+    s->plan.first_at_once = true; /* that there is a run */
     /* To know the file again; a descriptor of this kind disturbs none of SQLite's locks. */
     s->fd = open(x->path, O_PATH | O_CLOEXEC);
     s->owns_fd = s->fd >= 0;
@@ -132,8 +133,8 @@ static const struct sink_option options[] = {SINK_COURIER_OPTIONS("1s"), {.facts
 
 const struct sink_kind sink_sqlite = {
     .format = {"sqlite", ".sqlite",
-               "a SQLite file (.db too): the record for queries, as it happens", "FILE"},
-    .other_suffix = ".db",
+               "a SQLite file (.db, .sqlite3 too): the record for queries, as it happens", "FILE"},
+    .other_suffixes = {".db", ".sqlite3"},
     .options = options,
     .has_no_bytes = true, /* others may write to the file */
     .open = sqlite_open_place,

@@ -24,6 +24,7 @@ def test_a_run_from_its_beginning_to_its_end(place, tmp_path):
     assert run["start_time"] <= run["end_time"] == pytest.approx(time.time() * 1000, abs=60000)
     tags = run["tags"]
     assert tags["mlflow.source.name"] == "sh" and tags["mlflow.user"]
+    assert not tags["mlflow.user"].isdigit(), "a name, also where no variable has it"
     assert tags["toll.exit_code"] == "0" and tags["team"] == "blue" and tags["toll.host"]
     assert tags["toll.version"] == r.summary["toll"]
     assert "toll.command" not in tags

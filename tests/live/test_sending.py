@@ -175,6 +175,12 @@ def test_what_failed_is_told_without_a_summary(here, quiet):
     assert ends[1].startswith("toll: ") and "'/dev/full' could not be written: No space" in ends[1]
 
 
+def test_the_path_of_remote_write_is_told(here):
+    with sinklib.Server((405, b"Method Not Allowed", {})) as server:
+        r = here.run(["true"], ["-o", f"prometheus:{server.url}"])
+    assert "/api/v1/write" in r.summary["outputs"][0]["failure"]
+
+
 def test_two_runs_with_the_same_labels(here):
     with sinklib.Server((400, b"out of order sample", {})) as server:
         _, _, err = here.call([here.toll, "run", "-q", "-o", remote_write(server), "--", "true"])
@@ -281,6 +287,9 @@ def test_what_the_courier_reads_is_not_the_jobs(here):
     ("prometheus:http://h,every=soon", "takes a time such as"),
     ("prometheus:http://h,token_file=/no/such", "cannot read '/no/such'"),
     ("promotheus:http://h", "does not tell a format"),
+    ("openmetrics:19465", "write ':19465' to listen there"),
+    ("x.csv,every=1s", "csv has no options"),
+    ("csv:x.csv,every=1s", "csv has no options"),
 ])
 def test_mistakes_are_told_before_anything_runs(here, destination, sentence):
     status, out, err = here.call([here.toll, "run", "-o", destination, "--", "touch",
@@ -548,6 +557,47 @@ def test_a_file_of_another_run(here):
         os.killpg(p.pid, signal.SIGKILL)
     text = path.read_text()
     assert 'run="first"' not in text and "# EOF" not in text
+
+
+def test_a_textfile_is_there_from_the_start(here):
+    """Not only after the first five seconds; and of a run that was killed, what there was."""
+    path = here.path("run.prom")
+    with here.popen([here.toll, "run", "-q", "-o", f"{path},every=100s", "--", "sleep", "60"],
+                    start_new_session=True) as p:
+        until = time.monotonic() + livelib.GUARD
+        while not path.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        os.killpg(p.pid, signal.SIGKILL)
+    text = path.read_text()
+    assert "toll_target_threads{" in text and "toll_run_end_time" not in text
+
+
+def test_the_newest_figures_say_that_a_run_is_over(here):
+    path = here.path("run.prom")
+    assert here.run(["sh", "-c", "sleep 0.1; exit 3"], ["-i", "20ms", "-o", path]).status == 3
+    text = path.read_text()
+    assert re.search(r"^toll_run_exit_code\{.*\} 3$", text, re.M)
+    (ended,) = re.findall(r"^toll_run_end_time_seconds\{.*\} (.*)$", text, re.M)
+    assert abs(float(ended) - path.stat().st_mtime) < livelib.GUARD
+    assert "toll_target_cpu_seconds_total{" in text and "toll_target_memory_peak_bytes{" in text
+    for gauge in ("threads", "processes", "memory_rss_bytes", "cpu_cores"):
+        assert f"toll_target_{gauge}{{" not in text
+
+
+def test_groups_of_a_pushgateway(here):
+    """What tells runs apart in labels does so in groups."""
+    with sinklib.Server() as server:
+        for job in ("7", "8"):
+            assert here.run(["true"], ["--name", "grp", "--label", f"job={job}", "--label",
+                                       "team=a/b", "--label", "model=x",
+                                       "-o", f"pushgateway:{server.url}"]).status == 0
+        assert here.run(["true"], ["--name", "grp", "-o", f"pushgateway:{server.url}"]).status == 0
+    paths = [r["path"] for r in server.taken()]
+    for path, job in zip(paths, ("7", "8", "toll")):
+        assert path.startswith(f"/metrics/job/{job}/instance/"), path
+    # A GPU has a model of its own, which the group's would hide.
+    assert paths[0].endswith("/label_model/x/run/grp/team@base64/YS9i")
+    assert len(set(paths)) == 3
 
 
 def test_a_textfile_is_for_others(here):

@@ -4,6 +4,7 @@ Python's own module reads them."""
 import concurrent.futures
 import os
 import pathlib
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -252,6 +253,29 @@ def test_command_that_does_not_start(place):
     assert place.call([place.toll, "run", "-q", "-o", path, "true"])[0] == 0
     assert place.call([place.toll, "run", "-o", path, "/no/such/command"])[0] == 127
     assert one(path, "SELECT count(*) FROM runs") == 1
+
+
+def test_a_damaged_file_takes_no_run(here):
+    """Rows that nobody could read again are not said to be written."""
+    path = here.path("x.sqlite")
+    assert here.call([here.toll, "run", "-q", "-o", path, "--", "true"])[0] == 0
+    text = bytearray(path.read_bytes())
+    text[5000:8000] = bytes(i * 37 % 251 for i in range(3000))
+    path.write_bytes(text)
+    status, _, err = here.call([here.toll, "run", "-q", "-o", path, "--", "touch", here.path("ran")])
+    assert status == 125 and b"damaged" in err and not here.path("ran").exists()
+    assert path.read_bytes() == text
+
+
+def test_a_run_is_there_from_its_start(here):
+    """Before the time is over in which samples gather."""
+    path = here.path("x.sqlite")
+    with here.popen([here.toll, "run", "-q", "-o", f"{path},every=100s", "--", "sleep", "60"],
+                    start_new_session=True) as p:
+        try:
+            until(lambda: here.call([here.toll, "list", path])[0] == 0, "a run in the file")
+        finally:
+            os.killpg(p.pid, signal.SIGKILL)
 
 
 def test_same_file_twice(here):

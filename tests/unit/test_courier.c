@@ -112,6 +112,35 @@ static void test_all_arrive_in_order(void **state)
     assert_true(courier_free(NULL));
 }
 
+/* That there is something shall be known at once; the rest may gather. */
+static void test_the_first_does_not_wait(void **state)
+{
+    struct place p = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct courier *c;
+    struct courier_plan plan = {
+        .queue_bytes = 100000,
+        .gather_ns = 1000 * NS_PER_SECOND,
+        .first_at_once = true,
+        .batch_bytes = 1000,
+        .deliver = deliver,
+        .arg = &p,
+    };
+    assert_int_equal(courier_new(&c, &plan), 0);
+    p.courier = c;
+    assert_int_equal(courier_start(c), 0);
+    struct piece piece = {PIECE_FRAME, 1, "a", 1};
+    assert_int_equal(courier_put(c, &piece), 0);
+    while (!atomic_load(&p.calls)) /* the test's own limit of time ends it otherwise */
+        usleep(1000);
+    assert_int_equal(courier_put(c, &piece), 0);
+    assert_int_equal(courier_put(c, &piece), 0);
+    courier_end(c, 10 * NS_PER_SECOND);
+    assert_true(courier_wait(c));
+    assert_int_equal(p.samples, 3);
+    assert_int_equal(p.calls, 2);
+    assert_true(courier_free(c));
+}
+
 static void test_failures_are_repeated_and_told_once(void **state)
 {
     struct place p = {.answers = {DELIVERY_AGAIN, DELIVERY_AGAIN, DELIVERY_AGAIN, DELIVERY_DONE}};
@@ -313,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_arrive_in_order),
+        cmocka_unit_test(test_the_first_does_not_wait),
         cmocka_unit_test(test_failures_are_repeated_and_told_once),
         cmocka_unit_test(test_what_is_refused_is_counted),
         cmocka_unit_test(test_the_oldest_samples_make_room),

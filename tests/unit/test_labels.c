@@ -39,15 +39,17 @@ static void test_names_and_values(void **state)
 static void test_of_a_run(void **state)
 {
     struct labels l = {0};
-    char name[] = "train", one[] = "team=blue", two[] = "run=mine";
-    char *labels[] = {one, two, NULL};
+    char name[] = "train", one[] = "team=blue", two[] = "run=mine", three[] = "scope=q",
+         four[] = "gpu=a100", five[] = "system=old";
+    char *labels[] = {one, two, three, four, five, NULL};
     struct run run = {.name = name, .host = "box", .labels = labels};
     setenv("RANK", "3", 1);
     setenv("WORLD_SIZE", "4", 1);
     labels_add_run(&l, &run);
+    labels_add_users(&l, &run);
     static const char *const expected[][2] = {
-        {"instance", "box"}, {"label_run", "mine"}, {"rank", "3"},
-        {"run", "train"},    {"team", "blue"},
+        {"instance", "box"}, {"label_gpu", "a100"}, {"label_run", "mine"}, {"label_scope", "q"},
+        {"rank", "3"},       {"run", "train"},      {"system", "old"},     {"team", "blue"},
     };
     assert_int_equal(l.count, ARRAY_LEN(expected));
     for (size_t i = 0; i < l.count; i++) {
@@ -57,7 +59,7 @@ static void test_of_a_run(void **state)
     labels_done(&l);
 }
 
-/* Those of the user are cut short, so that what a series is of still fits. */
+/* Those of the user are cut short. */
 static void test_too_many(void **state)
 {
     enum { MANY = 2 * LABELS_AT_MOST };
@@ -70,8 +72,10 @@ static void test_too_many(void **state)
     struct labels l = {0};
     struct run run = {.host = "box", .labels = labels};
     labels_add_run(&l, &run);
-    assert_int_equal(l.count, LABELS_OF_RUN_AT_MOST);
     labels_add(&l, "scope", "disk");
+    size_t own = l.count;
+    labels_add_users(&l, &run);
+    assert_int_equal(l.count, own + LABELS_OF_USER_AT_MOST);
     assert_false(l.failed);
     assert_string_equal(l.items[l.count - 1].name, "scope");
     labels_done(&l);

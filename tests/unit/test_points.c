@@ -74,6 +74,8 @@ static void test_things_and_targets(void **state)
     disk.number = 40;
     snprintf(disk.entity.name, sizeof disk.entity.name, "vda");
     disk.entity.labels[0] = (struct label){"class", "ssd"};
+    char scope[] = "scope=q", class[] = "class=mine", *labels[] = {scope, class, NULL};
+    s.run.labels = labels; /* what toll calls its own keeps its name */
     row_put_u64(&disk.row, disk_read_bytes, 5);
     s.frame.machine = list;
     s.frame.machine_count = 1;
@@ -91,8 +93,17 @@ static void test_things_and_targets(void **state)
     assert_int_equal(row->kind, ENTITY_DISK);
     assert_string_equal(m->facts.name, "read_bytes");
     assert_string_equal(row->labels.items[0].name, "class");
+    assert_string_equal(row->labels.items[0].value, "ssd");
     assert_string_equal(row->labels.items[1].name, "disk");
     assert_string_equal(row->labels.items[1].value, "vda");
+    assert_string_equal(row->labels.items[3].name, "label_class");
+    assert_string_equal(row->labels.items[3].value, "mine");
+    assert_string_equal(row->labels.items[4].name, "label_scope");
+    assert_string_equal(row->labels.items[4].value, "q");
+    row = points_series(&p, point_at(&b, 0).series, &m);
+    assert_string_equal(row->labels.items[0].name, "class");
+    assert_string_equal(row->labels.items[0].value, "mine");
+    s.run.labels = NULL;
     buf_done(&b);
     points_done(&p);
     sample_remove(&s);

@@ -31,14 +31,21 @@ static void test_choose(void **state)
     }
     assert_int_equal(sink_choose(NULL, "some/run.db,every=2s", &kind, &rest, &e), 0);
     assert_string_equal(kind->format.name, "sqlite");
-    static const char *const bad[] = {"run", "run.xyz",     ".csv",     "run.csv.gz", "csv",
-                                      "",    "run.csv,a=b", "xcsv:run", "prometheus"};
+    static const char *const bad[] = {"run", "run.xyz", ".csv",     "run.csv.gz",
+                                      "csv", "",        "xcsv:run", "prometheus"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         kind = NULL;
         assert_int_equal(sink_choose(NULL, bad[i], &kind, &rest, &e), -EINVAL);
         assert_null(kind);
         assert_non_null(strstr(e.message, ".jsonl"));
     }
+    static const char *const in_vain[] = {"run.csv,a=b", "csv:run.csv,a=b"};
+    for (size_t i = 0; i < ARRAY_LEN(in_vain); i++) {
+        assert_int_equal(sink_choose(NULL, in_vain[i], &kind, &rest, &e), -EINVAL);
+        assert_non_null(strstr(e.message, "csv has no options"));
+    }
+    assert_int_equal(sink_choose(NULL, "some/run.prom", &kind, &rest, &e), 0);
+    assert_string_equal(kind->format.name, "openmetrics");
     assert_int_equal(sink_choose("xml", "run.csv", &kind, &rest, &e), -EINVAL);
     assert_non_null(strstr(e.message, "xml"));
     assert_int_equal(sink_choose(NULL, NULL, &kind, &rest, NULL), -EINVAL);
