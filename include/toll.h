@@ -658,6 +658,7 @@ struct toll_run {
     uint64_t samples;
     bool cut_short; /* the record has no end of it */
     struct toll_end end;
+    const char *const *attached_to; /* in words, NULL behind the last; none: it was not attached */
 };
 
 /* Calls back with each run of a record, in order. What it is given is borrowed for the call. */

@@ -14,6 +14,7 @@ struct list {
     bool as_json;
     bool has_heading;
     const char *path;
+    uint64_t count; /* of the runs in it */
 };
 
 /* ---- For programs ---------------------------------------------------------------------------- */
@@ -57,6 +58,7 @@ static void add_json(struct list *l, const struct toll_run *r)
     json_put_bool(j, "cut_short", r->cut_short);
     json_put_string(j, "name", r->name);
     add_words(j, "command", r->command);
+    add_words(j, "attached_to", r->attached_to);
     add_words(j, "labels", r->labels);
     json_put_string(j, "host", r->host);
     json_put_string(j, "toll", r->version);
@@ -77,8 +79,12 @@ static void add_foreign(struct buf *b, const char *text)
 static void add_status(struct buf *b, const struct toll_run *r)
 {
     const char *signal = r->end.signaled ? signal_name(r->end.status) : NULL;
+    bool is_left = !r->cut_short &&
+                   !r->end.ended; /* the record is whole, and what it is of runs on */
     if (r->cut_short && r->end.ended)
         buf_puts(b, "cut short");
+    else if (is_left)
+        buf_puts(b, *r->attached_to ? "left running" : "ended");
     else if (!r->end.ended || r->end.unknown)
         buf_puts(b, r->end.ended ? "ended" : "running");
     else if (signal)
@@ -120,6 +126,10 @@ static void add_text(struct list *l, const struct toll_run *r)
         buf_puts(b, " ");
         add_foreign(b, *word);
     }
+    for (const char *const *target = r->attached_to; *target; target++) {
+        buf_puts(b, target > r->attached_to ? ", " : *r->name ? ": attached to " : "attached to ");
+        add_foreign(b, *target);
+    }
     while (b->length && b->data[b->length - 1] == ' ')
         b->length--;
     buf_putc(b, '\n');
@@ -128,6 +138,7 @@ static void add_text(struct list *l, const struct toll_run *r)
 static void add_run(void *arg, const struct toll_run *r)
 {
     struct list *l = arg;
+    l->count++;
     if (l->as_json)
         add_json(l, r);
     else
@@ -136,37 +147,45 @@ static void add_run(void *arg, const struct toll_run *r)
 
 /* ---- The files ------------------------------------------------------------------------------- */
 
-static int list_file(struct list *l, const char *path, bool with_name, struct toll_error *e)
+/* What runs there are before something that cannot be read is listed all the same. */
+static int list_file(struct list *l, const char *path, bool with_name)
 {
+    struct toll_error e = {0};
+    size_t began = l->text.length;
     l->path = path;
+    l->count = 0;
     if (with_name && !l->as_json) {
         buf_puts(&l->text, l->text.length ? "\n" : "");
         add_foreign(&l->text, path);
         buf_puts(&l->text, ":\n");
         l->has_heading = false;
     }
-    return toll_record_runs(path, add_run, l, e);
+    int r = toll_record_runs(path, add_run, l, &e);
+    if (r < 0 && !l->count && !l->as_json)
+        l->text.length = began;
+    return r < 0 ? complain("%s", e.message) : 0;
 }
 
 static int list_files(const struct settings *s)
 {
     struct list l = {.as_json = s->json};
-    struct toll_error e = {0};
-    int r = 0;
+    int failed = 0;
     json_begin(&l.json, &l.text, 2);
     if (l.as_json)
         json_array(&l.json);
-    for (const char **path = s->words; *path && r == 0; path++)
-        r = list_file(&l, *path, s->words[1] != NULL, &e);
+    for (const char **path = s->words; *path; path++) {
+        int status = list_file(&l, *path, s->words[1] != NULL);
+        failed = status ? status : failed;
+    }
     if (l.as_json) {
         json_array_end(&l.json);
         buf_putc(&l.text, '\n');
     }
-    if (r < 0) {
-        buf_done(&l.text);
-        return complain("%s", e.message);
-    }
-    return print(&l.text);
+    bool is_empty = failed && !s->words[1] && !l.count; /* one file, and nothing in it */
+    if (is_empty)
+        buf_clear(&l.text);
+    int status = print(&l.text);
+    return failed ? failed : status;
 }
 
 int list_main(int argc, char **argv)
@@ -179,7 +198,8 @@ int list_main(int argc, char **argv)
     else if (s.help)
         status = help_subcommand(argv[0]);
     else if (!s.words)
-        status = complain("toll list takes records: .jsonl and .sqlite files that toll has written");
+        status = complain(
+            "toll list takes records: .jsonl and .sqlite files that toll has written");
     else
         status = list_files(&s);
     settings_done(&s);

@@ -6,6 +6,7 @@
 #include "engine/export_file.h"
 #include "engine/outputs_open.h"
 #include "record/record_reader.h"
+#include "sink/sink_choice.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@ struct place {
     char *destination;         /* owned: of a kind that opens its place by itself, or NULL */
     struct export_file file;   /* of a destination */
     bool may_stay_empty;       /* then there is no file */
+    bool has_run;              /* one was written */
     uint64_t pieces;           /* written */
     struct sink *sink;
 };
@@ -41,6 +43,20 @@ static bool is_same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
+/* It would grow while it is read, or be replaced by less than it was. */
+static int check_is_another(const char *record, const struct sink_kind *kind, const char *place,
+                            struct toll_error *e)
+{
+    const char *behind = sink_options_behind(kind, place);
+    CLEANUP_FREE char *path = strndup(place, behind ? (size_t)(behind - place) : strlen(place));
+    if (!path)
+        return err_set(e, -ENOMEM, "no memory for the outputs");
+    return is_same_file(record, path)
+               ? err_set(e, -EINVAL, "'%s' is the record itself: name another file to write to",
+                         path)
+               : 0;
+}
+
 /* A path becomes a descriptor of a new file, whose format has to be named then. A kind that opens
  * its place by itself is left alone. */
 static int open_place(struct place *p, const char *record, struct toll_error *e)
@@ -57,9 +73,9 @@ static int open_place(struct place *p, const char *record, struct toll_error *e)
         return err_set(e, -ENOMEM, "no memory for the outputs");
     if (!p->output.destination)
         return 0;
-    if (kind->open && is_same_file(record, path)) /* it would grow while it is read */
-        return err_set(e, -EINVAL, "'%s' is the record itself: name another file to write to",
-                       path);
+    r = check_is_another(record, kind, path, e);
+    if (r < 0)
+        return r;
     if (kind->open) {
         p->output.destination = p->destination = strdup(p->output.destination);
         return p->destination ? 0 : err_set(e, -ENOMEM, "no memory for the outputs");
@@ -174,6 +190,13 @@ static int begin_run(struct place *p, const struct selection *selection, const s
     int r = sink_open(&p->sink, &p->output, selection, e);
     if (r < 0)
         return r;
+    bool is_file = p->file.fd >= 0 || p->destination; /* on stdout one may follow the other */
+    if (p->has_run && is_file && p->sink->kind->holds_one_run)
+        return err_set(e, -EINVAL,
+                       "%s holds one run, and the record has several: choose one for '%s', such as "
+                       "--run 1",
+                       p->sink->kind->format.name, p->name);
+    p->has_run = true;
     sink_take_file(p->sink, p->name);
     p->may_stay_empty = p->sink->may_stay_empty;
     sink_wait_for_room(p->sink, NO_PROGRESS_NS);

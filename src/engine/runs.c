@@ -3,6 +3,15 @@
 #include "base/err.h"
 #include "record/record_reader.h"
 
+/* The words are the run's, the list is the caller's to free. NULL: no memory. */
+static const char **list_targets(const struct run *run)
+{
+    const char **list = calloc(run->target_count + 1, sizeof *list);
+    for (size_t i = 0; list && i < run->target_count; i++)
+        list[i] = run->targets[i].what ? run->targets[i].what : run->targets[i].name;
+    return list;
+}
+
 static void describe(struct toll_run *ret, const struct record_item *item)
 {
     static const char *const none[] = {NULL};
@@ -35,8 +44,15 @@ int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_
         one.samples += item.kind == RECORD_FRAME;
         if (item.kind != RECORD_SUMMARY)
             continue;
+        const char **targets = list_targets(item.run);
+        if (!targets) {
+            r = err_set(e, -ENOMEM, "no memory to read a record");
+            break;
+        }
         describe(&one, &item);
+        one.attached_to = targets;
         run(arg, &one);
+        free(targets);
     }
     record_reader_free(reader);
     return r;

@@ -131,6 +131,55 @@ def test_several_runs(tmp_path):
     ]
 
 
+def test_a_file_that_holds_one_run(tmp_path):
+    """Two JSON documents in a file are none; nor does a second run stand behind an # EOF."""
+    both = tmp_path / "both.jsonl"
+    both.write_bytes(2 * record_of("marks", tmp_path, "-m", "cpu_seconds").read_bytes())
+    for name in ("x.json", "x.om"):
+        done = toll("export", both, "-o", tmp_path / name)
+        assert done.returncode == 125 and b"--run 1" in done.stderr, done.stderr
+    assert not (tmp_path / "x.json").exists()
+    assert toll("export", both, "--run", "2", "-o", tmp_path / "x.json").returncode == 0
+    assert json.loads((tmp_path / "x.json").read_bytes())
+
+
+def test_not_into_itself(tmp_path):
+    record = record_of("marks", tmp_path, "-m", "cpu_seconds")
+    before = record.read_bytes()
+    assert toll("export", record, "-o", tmp_path / "x.sqlite").returncode == 0
+    for place in (record, tmp_path / "x.sqlite", f"{tmp_path}/x.sqlite,every=2s"):
+        path = str(place).partition(",")[0]
+        done = toll("export", path, "-o", place)
+        assert done.returncode == 125 and b"is the record itself" in done.stderr
+    assert record.read_bytes() == before
+
+
+def test_list_what_can_be_read(tmp_path):
+    """One bad file is told, and the others are listed."""
+    record = record_of("marks", tmp_path, "-m", "cpu_seconds")
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("{}\n")
+    files = (bad, record, tmp_path / "none.jsonl", record)
+    done = toll("list", *files)
+    assert done.returncode == 125
+    assert done.stdout.count(b"live.jsonl:\n") == 2 and b"bad" not in done.stdout
+    assert b"bad.jsonl" in done.stderr and b"none.jsonl" in done.stderr
+    done = toll("list", "--json", *files)
+    assert done.returncode == 125 and len(json.loads(done.stdout)) == 2
+    half = tmp_path / "half.jsonl"
+    half.write_bytes(record.read_bytes() + b"{}\n")
+    done = toll("list", half)
+    assert done.returncode == 125 and len(done.stdout.splitlines()) == 2
+
+
+def test_list_tells_what_was_attached_to(tmp_path):
+    record = record_of("attach-groups", tmp_path)
+    (run,) = json.loads(toll("list", "--json", record).stdout)
+    (line,) = [json.loads(x) for x in record.read_text().splitlines() if '"type":"run"' in x]
+    assert run["attached_to"] == [target["what"] for target in line["attached_to"]]
+    assert run["attached_to"][0] in toll("list", record).stdout.decode()
+
+
 def small(tmp_path):
     """A record of a few kilobytes with a line of each type."""
     return record_of("marks", tmp_path, "-m", "cpu_seconds").read_bytes()

@@ -4,6 +4,7 @@ killed."""
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -36,7 +37,9 @@ def test_growing_and_then_killed(place):
         wait_for_samples(record, 3)
         job = records(record, "run")[0]["pid"]
         export(place, record, "running", b"the run still goes on")
-        code, _, err = place.call([place.toll, "export", record, "-o", f"jsonl:{record}"])
+        copy = place.path("copy.jsonl")
+        copy.write_bytes(record.read_bytes())
+        code, _, err = place.call([place.toll, "export", copy, "-o", f"jsonl:{record}"])
         assert code == 125 and b"is being written by another toll" in err
     finally:
         os.kill(toll.pid, signal.SIGKILL)
@@ -102,5 +105,26 @@ def test_a_disk_without_room(here, name):
         assert name.encode() in err and (b"No space left" in err or b"disk is full" in err)
         assert [p.name for p in small.iterdir()] == ["old.csv"]
         assert (small / "old.csv").read_text() == "as before"
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+@needs_root
+def test_what_is_lost_for_want_of_room_is_what_is_missing(here):
+    """The samples that fit are in the file, whole, and those are not called lost."""
+    record, small = here.path("run.jsonl"), here.path("small")
+    assert here.call([here.toll, "run", "-q", "-i", "1ms", "-o", record, "--", "sleep", "0.3"])[0] == 0
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", small],
+                      check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        code, _, err = here.call([here.toll, "export", record, "-o", small / "run.om"])
+        assert code == 125 and b"No space left" in err, err
+        delivered = int(re.search(rb"(\d+) of \d+ samples went to", err).group(1))
+        lines = (small / "run.om").read_text().splitlines()
+        written = [line for line in lines if line.startswith("toll_target_wall_seconds_total{")
+                   and 'scope="main"' in line]
+        assert 0 < delivered == len(written)
     finally:
         subprocess.run(["umount", small], check=True)
