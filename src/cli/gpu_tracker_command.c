@@ -198,8 +198,10 @@ static int do_task(const struct gpu_tracker *g)
     return sub_track(g, &e) < 0 ? gpu_tracker_raise(&e) : 0;
 }
 
-static int usage(void)
+/* What is wrong with the words, and those there are. */
+static int usage(const struct toll_error *e)
 {
+    gpu_tracker_note(e->message);
     struct buf b = {0};
     gpu_tracker_usage(&b);
     fputs(b.data ? b.data : "", stderr);
@@ -214,7 +216,7 @@ int gpu_tracker_main(int argc, char **argv)
     struct buf b = {0};
     int status, r = gpu_tracker_read(&g, argc, argv, &e);
     if (r < 0)
-        status = e.message[0] ? gpu_tracker_raise(&e) : usage();
+        status = g.shows_usage ? usage(&e) : gpu_tracker_raise(&e);
     else if (g.help) {
         gpu_tracker_help(&b);
         status = print(&b);

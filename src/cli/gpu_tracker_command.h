@@ -26,10 +26,10 @@ struct gpu_tracker {
     const char **sessions;                /* likewise: NAME=FILE */
     char **kept;                          /* owned strings, NULL behind the last */
     bool help, version;
+    bool shows_usage; /* the words are none that it takes */
 };
 
-/* Reads the command line and the file it names. 0; -EINVAL without a sentence when the words are
- * none that it takes, so that it should be told how it is used; otherwise an error with one. */
+/* Reads the command line and the file it names. 0, or -errno and a sentence. */
 int gpu_tracker_read(struct gpu_tracker *g, int argc, char **argv, struct toll_error *e);
 void gpu_tracker_done(struct gpu_tracker *g);
 

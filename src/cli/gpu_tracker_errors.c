@@ -25,6 +25,11 @@ int gpu_tracker_say(const char *sentence)
     return EXIT_WRONG;
 }
 
+void gpu_tracker_note(const char *sentence)
+{
+    tell("", sentence);
+}
+
 void gpu_tracker_warn(void *arg, const char *sentence)
 {
     tell("WARNING:root:", sentence);

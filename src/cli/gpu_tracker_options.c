@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/gpu_tracker_options.h"
 
+#include "base/err.h"
+
 #include <getopt.h>
 #include <string.h>
 
@@ -98,7 +100,22 @@ static int take(struct gpu_tracker *g, const struct tracker_option *o, const cha
 /* The table in the words of getopt_long: an option is known by its number behind BEYOND. */
 enum { BEYOND = 256 };
 
-static int read_options(struct gpu_tracker *g, int argc, char **argv, unsigned *ret_tasks)
+/* What getopt_long stumbled over: a letter, or the word before the one that comes next. */
+static int wrong_option(int c, char *const *argv, struct toll_error *e)
+{
+    char letter[3] = {'-', (char)optopt, '\0'};
+    bool is_letter = optopt > 0 && optopt < BEYOND && optopt != 'h' && optopt != 'v';
+    const char *word = is_letter ? letter : argv[optind - 1];
+    if (c == ':')
+        return err_set(e, -EINVAL, "%s takes a value", word);
+    return err_set(e, -EINVAL,
+                   !is_letter && strchr(word, '=') && optopt ? "%s: it takes no value"
+                                                             : "there is no option %s",
+                   word);
+}
+
+static int read_options(struct gpu_tracker *g, int argc, char **argv, unsigned *ret_tasks,
+                        struct toll_error *e)
 {
     struct option names[ARRAY_LEN(tracker_options) + 3] = {{"help", no_argument, NULL, 'h'},
                                                            {"version", no_argument, NULL, 'v'}};
@@ -119,9 +136,9 @@ static int read_options(struct gpu_tracker *g, int argc, char **argv, unsigned *
         else if (c == 'v')
             g->version = true;
         else if (!o)
-            return -EINVAL;
+            return wrong_option(c, argv, e);
         if (o && take(g, o, optarg) < 0)
-            return -ENOMEM;
+            return err_set(e, -ENOMEM, "no memory");
         if (o)
             *ret_tasks &= o->tasks;
     }
@@ -140,25 +157,45 @@ static unsigned task_of(int count, char *const *words)
                                               : 0;
 }
 
-static bool has_what_it_needs(const struct gpu_tracker *g)
+/* What it needs and has not got, or NULL. */
+static const char *missing(const struct gpu_tracker *g)
 {
     switch (g->task) {
-    case TASK_EXECUTE: return g->execute;
-    case TASK_COMBINE: return g->sub_tracking_file;
-    case TASK_ANALYZE: return g->sub_tracking_file && g->tracking_file;
-    default: return true;
+    case TASK_EXECUTE: return g->execute ? NULL : "--execute=<command>";
+    case TASK_COMBINE: return g->sub_tracking_file ? NULL : "--stf=<sub-track-file>";
+    case TASK_ANALYZE:
+        return !g->tracking_file       ? "--tf=<tracking-file>"
+               : !g->sub_tracking_file ? "--stf=<sub-track-file>"
+                                       : NULL;
+    default: return NULL;
     }
+}
+
+static int wrong_words(unsigned task, int count, char *const *words, struct toll_error *e)
+{
+    if (task)
+        return err_set(e, -EINVAL, "these options do not go together");
+    if (strcmp(words[0], "sub-track") != 0)
+        return err_set(e, -EINVAL, "what '%s' is for is not known: a command is one word behind -e",
+                       words[0]);
+    return err_set(e, -EINVAL, "behind sub-track comes one of combine, analyze, compare%s%s",
+                   count > 1 ? ", not " : "", count > 1 ? words[count == 2 ? 1 : 2] : "");
 }
 
 int gpu_tracker_read(struct gpu_tracker *g, int argc, char **argv, struct toll_error *e)
 {
     unsigned tasks = TASK_EXECUTE | TASK_COMBINE | TASK_ANALYZE | TASK_COMPARE;
     *e = (struct toll_error){0};
-    int r = read_options(g, argc, argv, &tasks);
+    int r = read_options(g, argc, argv, &tasks, e);
+    g->shows_usage = r == -EINVAL;
     if (r < 0 || g->help || g->version)
         return r;
-    g->task = task_of(argc - optind, argv + optind) & tasks;
-    if (!g->task || !has_what_it_needs(g))
-        return -EINVAL;
+    unsigned task = task_of(argc - optind, argv + optind);
+    g->task = task & tasks;
+    g->shows_usage = !g->task || missing(g);
+    if (!g->task)
+        return wrong_words(task, argc - optind, argv + optind, e);
+    if (missing(g))
+        return err_set(e, -EINVAL, "%s is missing", missing(g));
     return g->config ? gpu_tracker_read_config(g, e) : 0;
 }

@@ -497,15 +497,31 @@ def test_mistakes_are_a_line_and_nothing_else(one, words, says):
     assert one.files() == before  # the command was not run, and nothing was written
 
 
-@pytest.mark.parametrize("words", [
-    [], ["-o", "x"], ["-e"], ["-e", "true", "--stf=x"], ["-e", "true", "more"], ["--never"], ["sub-track"],
-    ["sub-track", "dance"], ["sub-track", "analyze", "--tf=x.csv"], ["sub-track", "combine"],
-    ["sub-track", "combine", "--stf=x.csv", "--stat=max"], ["-e", "true", "--overwrite=yes"],
+@pytest.mark.parametrize("words, says", [
+    ([], "--execute=<command> is missing"),
+    (["-o", "x"], "--execute=<command> is missing"),
+    (["-e"], "-e takes a value"),
+    (["--execute"], "--execute takes a value"),
+    (["-e", "true", "--stf=x"], "these options do not go together"),
+    (["-e", "true", "more"], "what 'more' is for is not known: a command is one word behind -e"),
+    (["bash", "script.sh"], "what 'bash' is for is not known: a command is one word behind -e"),
+    (["--never"], "there is no option --never"),
+    (["--help-me"], "there is no option --help-me"),
+    (["-x"], "there is no option -x"),
+    (["--help=me"], "--help=me: it takes no value"),
+    (["sub-track"], "behind sub-track comes one of combine, analyze, compare"),
+    (["sub-track", "dance"], "behind sub-track comes one of combine, analyze, compare, not dance"),
+    (["sub-track", "combine", "x"], "behind sub-track comes one of combine, analyze, compare, not x"),
+    (["sub-track", "analyze", "--tf=x.csv"], "--stf=<sub-track-file> is missing"),
+    (["sub-track", "analyze", "--stf=x.csv"], "--tf=<tracking-file> is missing"),
+    (["sub-track", "combine"], "--stf=<sub-track-file> is missing"),
+    (["sub-track", "combine", "--stf=x.csv", "--stat=max"], "these options do not go together"),
+    (["-e", "true", "--overwrite=yes"], "--overwrite=yes: it takes no value"),
 ])
-def test_wrong_words_show_the_usage(one, words):
+def test_wrong_words_are_named_and_show_the_usage(one, words, says):
     status, out, err = one(*words)
     assert (status, out) == (1, "")
-    assert err.startswith("Usage:\n    gpu-tracker -h | --help\n") and one.files() == []
+    assert err.startswith(f"{says}\nUsage:\n    gpu-tracker -h | --help\n") and one.files() == []
 
 
 def test_command_that_cannot_be_executed(one):
