@@ -170,7 +170,8 @@ static bool keep_time(struct gathering *g, double time)
  * it is that of the time before. */
 static bool is_use_of_before(const struct gathering *g, double time, double since)
 {
-    return since < BEGINNING_SECONDS && since < (time - g->before) / 2;
+    bool is_first = isnan(g->before);
+    return since < BEGINNING_SECONDS && (is_first || since < (time - g->before) / 2);
 }
 
 static void take_for_block(const struct analysis *a, struct gathering *g, size_t number,

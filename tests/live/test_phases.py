@@ -137,9 +137,10 @@ def test_analysis_is_what_statistics_says(here, suffix):
     assert out == json.dumps(json.loads(out), indent=1) + "\n"
 
 
-def test_use_before_a_block_is_not_its_own(here):
+@pytest.mark.parametrize("earlier", [[], [[1, 2, 3, 3.6, START + 1]]])
+def test_use_before_a_block_is_not_its_own(here, earlier):
     """At the mark that begins it a row tells what was used before; memory is of that moment."""
-    points = [[1, 2, 3, 3.6, START + 1], [5, 6, 7, 4.4, START + 1.7004], [9, 8, 7, 45.8, START + 2.3]]
+    points = earlier + [[5, 6, 7, 4.4, START + 1.7004], [9, 8, 7, 45.8, START + 2.3]]
     blocks = [[7, "burn", 0, START + 1.7], [7, "burn", 1, START + 2.31]]
     files = points_file(here.directory, "csv", points), blocks_file(here.directory, "csv", blocks)
     status, out, err = run(here, "analyze", *files, "-f", "json")
