@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * OpenMetrics in three ways, which the place tells:
  *
- *   FILE.om               all samples with their times (om_file.h), to be loaded afterwards
- *   openmetrics:FILE.prom the newest figures without times, for the textfile collector of the node
- *                         exporter: replaced as a whole, as text of the older format, which it
- * reads openmetrics::PORT     an endpoint that is scraped (om_server.h)
+ *   FILE.om            all samples with their times (om_file.h), to be loaded afterwards
+ *   FILE.prom          the newest figures without times, for the textfile collector of the node
+ *                      exporter: replaced as a whole, as text of the older format
+ *   openmetrics::PORT  an endpoint that is scraped (om_server.h)
  */
 #include "base/err.h"
 #include "base/file.h"

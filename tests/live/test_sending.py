@@ -361,12 +361,13 @@ def test_otlp(here):
     with sinklib.Server((200, b"", {})) as server:
         r = here.run(["sleep", "0.3"], ["-i", "50ms", "-o", f"otlp:{server.url},every=100ms",
                                        "-o", here.path("run.jsonl"), "--label", "team=blue",
-                                       "--name", "otel"])
+                                       "--label", "scope=mine", "--name", "otel"])
         assert r.status == 0 and r.summary["outputs"][0]["complete"], r.err
         assert {x["path"] for x in server.requests} == {"/v1/metrics"}
         assert server.requests[0]["headers"]["Content-Type"] == "application/x-protobuf"
         resource, found = otlp_points(server)
     assert resource["service.name"] == "otel" and resource["team"] == "blue"
+    assert resource["label_scope"] == "mine", "toll's own labels keep their names"
     assert resource["host.name"]
     for name, unit, is_sum, more, metric in [
         ("process.cpu.time", "s", True, {"cpu.mode": "user"}, "cpu_user_seconds"),
