@@ -156,7 +156,7 @@ static void test_end_behind_a_row(void **state)
     for (int grows = 0; grows < 2; grows++) {
         struct translation t;
         assert_int_equal(translation_open(&t, &choice, &targets), 0);
-        struct moment m = {1, {1, 1}, {1, 1}, {1, 1}, 0, 0};
+        struct moment m = {1, {1, 1}, {1, 1}, {1, 1}, 0, 0, false};
         put(&t, &m, false);
         m.elapsed = 2;
         assert_int_equal(put(&t, &m, false), TARGETS); /* in which they slept */
