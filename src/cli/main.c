@@ -107,7 +107,8 @@ int complain(const char *format, ...)
 
 int print(struct buf *b)
 {
-    bool written = !buf_failed(b) && fwrite(b->data, 1, b->length, stdout) == b->length &&
+    bool written = !buf_failed(b) &&
+                   (!b->length || fwrite(b->data, 1, b->length, stdout) == b->length) &&
                    fflush(stdout) == 0;
     buf_done(b);
     return written ? 0 : complain("cannot write to stdout");

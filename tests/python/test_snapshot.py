@@ -51,9 +51,9 @@ def test_memory_threads_and_files_of_this_process():
     files = len(os.listdir("/proc/self/fd")) - 1  # the listing itself has one
     kept = [f for f in os.listdir("/proc/self/fd") if is_of_toll(f)]
     frame = toll.snapshot()
+    truth = status()
     kept_now = [f for f in os.listdir("/proc/self/fd") if is_of_toll(f)]
     more = toll.snapshot(os.getpid(), memory="pss")
-    truth = status()
     done.set()
     other.join()
     # The kernel keeps counts of each CPU and adds them up now and then.

@@ -17,6 +17,13 @@ struct sample {
     struct selection selection;
 };
 
+/* The name of its run, which the command's is otherwise. */
+static inline void sample_name(struct sample *s, const char *name)
+{
+    free(s->run.name);
+    s->run.name = strdup(name);
+}
+
 static inline void sample_make(struct sample *s, const char *metrics)
 {
     memset(s, 0, sizeof *s);

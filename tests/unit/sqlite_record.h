@@ -12,7 +12,7 @@ static inline const char *sqlite_record_make(struct sample *s, bool has_end)
     static char path[512];
     struct output_summary o;
     sample_make(s, "target_cpu_seconds,process_cpu_seconds,ticks");
-    s->run.name = strdup("job");
+    sample_name(s, "job");
     struct sink *sink = sample_sink(s, "run.db");
     row_put_u64(&s->parts[PART_COMBINED], process_cpu_seconds, 1500000000);
     row_put_u64(&s->process.own, process_cpu_seconds, 250000000);

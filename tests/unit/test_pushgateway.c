@@ -8,7 +8,7 @@ static void push(const char *behind, const char *run, const char *expected)
     struct output_summary o;
     char line[256];
     sample_make(&s, "target_cpu_seconds");
-    s.run.name = strdup(run);
+    sample_name(&s, run);
     server_start(&server);
     struct sink *sink = http_place_open(&s, &server, "pushgateway", behind);
     assert_int_equal(http_place_run(&s, sink, 2, &o), 0);
