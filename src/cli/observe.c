@@ -9,8 +9,9 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
-/* Ctrl-C is the usual way to end; the targets never hear of it. */
-static int open_signals(void)
+/* Ctrl-C is the usual way to end; the targets never hear of it. From here on it waits until it is
+ * looked for. */
+static sigset_t hold_signals(void)
 {
     sigset_t ends;
     sigemptyset(&ends);
@@ -18,8 +19,13 @@ static int open_signals(void)
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGHUP);
     signal(SIGPIPE, SIG_IGN);
-    if (sigprocmask(SIG_BLOCK, &ends, NULL) < 0)
-        return -errno;
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    return ends;
+}
+
+static int open_signals(void)
+{
+    sigset_t ends = hold_signals();
     int fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
     return fd < 0 ? -errno : fd;
 }
@@ -54,6 +60,7 @@ static int left_ms(uint64_t deadline_ms)
 int observe_attach(struct session *s, struct toll_error *e)
 {
     file_raise_limit();
+    hold_signals(); /* whoever sees the first lines of a record may ask for the end */
     return toll_tracker_attach(s->tracker, e);
 }
 
