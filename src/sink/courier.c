@@ -182,6 +182,8 @@ static void deliver(struct courier *c, struct batch b)
         if (d == DELIVERY_AGAIN)
             wait_before_retry(c, &wait_ns, &a);
     }
+    if (!b.attempt && !*c->counts.why)
+        snprintf(c->counts.why, sizeof c->counts.why, "there was no time left to send it");
     if (d == DELIVERY_AGAIN && c->plan.leave) {
         worker_unlock(&c->worker);
         a = (struct attempt){0};
@@ -280,6 +282,8 @@ bool courier_wait(struct courier *c)
         return true;
     worker_lock(&c->worker);
     c->counts.is_whole = false; /* whatever it has in its hands is lost to us */
+    if (!*c->counts.why)
+        snprintf(c->counts.why, sizeof c->counts.why, "sending did not come to an end in time");
     worker_unlock(&c->worker);
     return false;
 }

@@ -29,7 +29,8 @@ struct otlp {
     struct points points;
     struct http *http;
     struct buf url;
-    const struct run *run; /* borrowed, from the beginning on */
+    uint64_t start_ns; /* of the run … */
+    unsigned cpus;     /* … which may be gone before the courier's thread is */
     struct labels of_run;
     /* Of the courier's thread: */
     struct point_batch batch;
@@ -41,7 +42,8 @@ struct otlp {
 static void otlp_begin(struct sink *s, const struct run *run)
 {
     struct otlp *o = s->state;
-    o->run = run;
+    o->start_ns = run->start_real_ns;
+    o->cpus = run->cpus;
     labels_add_run(&o->of_run, run);
     labels_add_users(&o->of_run, run);
 }
@@ -101,11 +103,11 @@ static void add_point(struct otlp *o, const struct placed_point *point, const st
     struct otlp_attribute attribute;
     size_t began = protobuf_begin(&o->body, 1);
     if (m->kind == METRIC_COUNTER)
-        protobuf_fixed64(&o->body, 2, o->run->start_real_ns);
+        protobuf_fixed64(&o->body, 2, o->start_ns);
     protobuf_fixed64(&o->body, 3, (uint64_t)point->time_ms * NS_PER_MS);
     bool is_end = point_is_end(point->value);
     if (!is_end)
-        protobuf_double(&o->body, 4, point->value / otlp_divisor(row->kind, m, o->run->cpus));
+        protobuf_double(&o->body, 4, point->value / otlp_divisor(row->kind, m, o->cpus));
     for (size_t i = 0; i < row->labels.count; i++)
         if (!is_of_run(o, row->labels.items[i].name, row->labels.items[i].value))
             add_attribute(&o->body, 7, row->labels.items[i].name, row->labels.items[i].value);

@@ -74,7 +74,8 @@ struct sink_kind {
      * from the sink. May take as long as the sink's own limits allow. */
     const char *const *(*environment)(struct sink *s);
 
-    /* Both in the courier's thread, see courier.h. sink->courier tells whether time is up. */
+    /* Both in the courier's thread, see courier.h. sink->courier tells whether time is up. A thread
+     * that was left behind outlives the run: sink->run is not for them. */
     enum delivery (*deliver)(struct sink *s, const struct batch *b, struct attempt *a);
     enum delivery (*leave)(struct sink *s, const struct batch *b, struct attempt *a);
 };
