@@ -209,6 +209,7 @@ static void amd_smi_read(void *state, struct gpu_frame *f, const pid_t *pids, si
 
 const struct gpu_vendor gpu_vendor_amd_smi = {
     .name = "amd",
+    .people = "AMD",
     .means = "amd-smi",
     .is_likely = amd_smi_is_likely,
     .open = amd_smi_open,

@@ -37,9 +37,7 @@ int drm_vendor_open(struct drm_vendor *v, const struct drm_vendor_table *t,
         return r;
     v->facts = calloc(v->cards.count, sizeof *v->facts);
     v->figures = calloc(v->cards.count, sizeof *v->figures);
-    v->has_told_lost = calloc(v->cards.count, sizeof *v->has_told_lost);
-    if (!v->facts || !v->figures || !v->has_told_lost ||
-        drm_clients_init(&v->clients, v->cards.count) < 0) {
+    if (!v->facts || !v->figures || drm_clients_init(&v->clients, v->cards.count) < 0) {
         drm_vendor_close(v);
         return -ENOMEM;
     }
@@ -56,7 +54,6 @@ void drm_vendor_close(struct drm_vendor *v)
         drm_figures_done(&v->figures[i]);
     free(v->figures);
     free(v->facts);
-    free(v->has_told_lost);
     drm_clients_done(&v->clients);
     drm_cards_done(&v->cards);
     *v = (struct drm_vendor){0};
@@ -74,24 +71,9 @@ static void read_device(struct drm_vendor *v, size_t i, struct gpu_device *d)
         drm_figures_read(&v->figures[i], v->root, &d->row);
 }
 
-/* One in a round: of several that are gone each is told. */
-static void tell_lost(struct drm_vendor *v, const struct gpu_device *devices,
-                      struct gpu_trouble *trouble)
-{
-    for (size_t i = 0; i < v->cards.count && !*trouble->sentence; i++) {
-        if (!devices[i].is_lost || v->has_told_lost[i])
-            continue;
-        v->has_told_lost[i] = true;
-        snprintf(trouble->sentence, sizeof trouble->sentence,
-                 "%s's GPU %u (%s) is gone: it was taken out or has fallen off the bus, and its "
-                 "figures end here",
-                 v->people, v->facts[i].index, v->facts[i].pci);
-    }
-}
-
 static void tell_denied(struct drm_vendor *v, struct gpu_trouble *trouble)
 {
-    if (!v->clients.denied || v->has_told_denied || *trouble->sentence)
+    if (!v->clients.denied || v->has_told_denied)
         return;
     v->has_told_denied = true;
     snprintf(trouble->sentence, sizeof trouble->sentence,
@@ -112,7 +94,6 @@ unsigned drm_vendor_read(struct drm_vendor *v, struct gpu_frame *f, const pid_t 
         read_device(v, i, d);
     }
     drm_clients_put(&v->clients, f, first);
-    tell_lost(v, &f->devices[first], trouble);
     tell_denied(v, trouble);
     return first;
 }

@@ -13,7 +13,6 @@ struct drm_vendor {
     struct gpu_facts *facts;     /* owned, of each card */
     struct drm_figures *figures; /* owned, of each card */
     struct drm_clients clients;
-    bool *has_told_lost; /* owned, of each card */
     bool has_told_denied;
 };
 

@@ -5,9 +5,10 @@
 #include "base/worker.h"
 #include "collect/gpu_round.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { SENTENCES = 8 };
+enum { SENTENCES = 32 };
 
 struct gpu_reader {
     struct worker worker;
@@ -46,6 +47,17 @@ static void say(struct gpu_reader *r, const struct gpu_trouble *trouble)
         if (strcmp(r->said[i].sentence, trouble->sentence) == 0)
             return;
     r->said[r->said_count++] = *trouble;
+}
+
+/* With the lock held. */
+static void say_lost(struct gpu_reader *r, const struct gpu_device *d)
+{
+    const struct gpu_facts *f = &d->facts;
+    struct gpu_trouble trouble;
+    snprintf(trouble.sentence, sizeof trouble.sentence,
+             "%s's GPU %u (%s) is lost: %s, and its figures end here", d->vendor->people, f->index,
+             *f->uuid ? f->uuid : f->pci, d->vendor->lost);
+    say(r, &trouble);
 }
 
 static void turn_to(void *arg, const struct gpu_vendor *vendor)
@@ -114,6 +126,9 @@ static void hand_over(struct gpu_reader *r)
     r->busy_since_ns = 0;
     for (size_t i = 0; i < r->round.opened_count; i++)
         say(r, &r->round.opened[i].trouble);
+    for (size_t i = 0; i < r->ready.device_count; i++)
+        if (r->ready.devices[i].is_lost)
+            say_lost(r, &r->ready.devices[i]);
     worker_tell(&r->worker);
 }
 

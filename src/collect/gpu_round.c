@@ -62,8 +62,10 @@ static void read_vendor(struct gpu_round *r, struct gpu_opened *o, const pid_t *
         return;
     r->turn_to(r->turn_arg, o->vendor);
     o->vendor->read(o->state, &r->frame, pids, count, &o->trouble);
-    for (size_t i = first; i < r->frame.device_count; i++)
+    for (size_t i = first; i < r->frame.device_count; i++) {
         r->frame.devices[i].facts.means = o->vendor->means;
+        r->frame.devices[i].vendor = o->vendor;
+    }
 }
 
 void gpu_round_read(struct gpu_round *r, const pid_t *pids, size_t count)

@@ -32,13 +32,16 @@ enum {
     GPU_TELLS_BUSY = 1 << 2,
 };
 
+struct gpu_vendor;
+
 /* One device at one moment. */
 struct gpu_device {
     struct gpu_facts facts;
     struct row row;  /* of ENTITY_GPU, as the driver says: counters since whenever it began */
     unsigned tells;  /* GPU_TELLS_… */
     bool is_divided; /* its instances are devices of their own, and have its processes */
-    bool is_lost;    /* it was there and is not any more */
+    bool is_lost;    /* it was there and is not any more; the reader tells it, once */
+    const struct gpu_vendor *vendor; /* filled in by the reader */
 };
 
 /* What one process has of one device. */
@@ -99,8 +102,10 @@ struct gpu_context {
 };
 
 struct gpu_vendor {
-    const char *name;  /* nvidia */
-    const char *means; /* NVML, amdgpu sysfs, … */
+    const char *name;   /* nvidia */
+    const char *people; /* NVIDIA: in sentences */
+    const char *means;  /* NVML, amdgpu sysfs, … */
+    const char *lost;   /* "it has fallen off the bus": what is_lost of a device means */
 
     /* A cheap look whether there may be such a device, from the thread that samples: files that
      * are there or not. Where nothing looks likely nothing is opened, unless GPUs were asked for.

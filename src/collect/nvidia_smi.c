@@ -54,7 +54,6 @@ struct nvidia_smi {
     struct gpu_pids pids;
     struct smi_pace pace;
     bool has_told;
-    bool has_told_lost[MOST_DEVICES];
 };
 
 static bool nvidia_smi_is_likely(const struct sysroot *root)
@@ -202,20 +201,6 @@ static void tell(struct nvidia_smi *n, int status, struct gpu_trouble *trouble)
              status == -ETIME ? "does not answer" : "fails");
 }
 
-/* One in a round: of several that are lost each is told. */
-static void tell_lost(struct nvidia_smi *n, const struct gpu_frame *f, struct gpu_trouble *trouble)
-{
-    for (size_t i = 0; i < n->count && !*trouble->sentence; i++) {
-        if (!f->devices[i].is_lost || n->has_told_lost[i])
-            continue;
-        n->has_told_lost[i] = true;
-        snprintf(trouble->sentence, sizeof trouble->sentence,
-                 "NVIDIA's GPU %u (%s) is lost: nvidia-smi does not list it any more, and its "
-                 "figures end here",
-                 n->facts[i].index, n->facts[i].uuid);
-    }
-}
-
 static void read_all(struct nvidia_smi *n, struct gpu_trouble *trouble)
 {
     struct gpu_frame *f = &n->pace.kept;
@@ -233,7 +218,6 @@ static void read_all(struct nvidia_smi *n, struct gpu_trouble *trouble)
         tell(n, status, trouble);
         return;
     }
-    tell_lost(n, f, trouble);
     nvidia_smi_processes_read(&n->command, &n->pids, f);
 }
 
@@ -252,6 +236,8 @@ static void nvidia_smi_read(void *state, struct gpu_frame *f, const pid_t *pids,
 
 const struct gpu_vendor gpu_vendor_nvidia_smi = {
     .name = "nvidia",
+    .people = "NVIDIA",
+    .lost = "nvidia-smi does not list it any more",
     .means = "nvidia-smi",
     .is_likely = nvidia_smi_is_likely,
     .open = nvidia_smi_open,

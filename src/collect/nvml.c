@@ -156,22 +156,12 @@ static int nvml_open(void **ret_state, const struct gpu_context *c, struct gpu_t
     return 0;
 }
 
-/* One in a round: of several that are lost each is told. */
-static void tell_lost(struct nvml_device *d, struct gpu_trouble *trouble)
-{
-    if (d->has_told || *trouble->sentence)
-        return;
-    d->has_told = true;
-    snprintf(trouble->sentence, sizeof trouble->sentence,
-             "NVIDIA's GPU %u (%s) is lost: it has fallen off the bus, and its figures end here",
-             d->facts.index, d->facts.uuid);
-}
-
 static void nvml_read(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,
                       struct gpu_trouble *trouble)
 {
     struct nvml *n = state;
     uint64_t now_ns = clock_mono(NULL);
+    (void)trouble; /* whoever is lost says so in the frame */
     gpu_pids_begin(&n->pids, pids, pid_count, now_ns);
     for (size_t i = 0; i < n->count; i++) {
         struct nvml_device *own = &n->devices[i];
@@ -186,15 +176,15 @@ static void nvml_read(void *state, struct gpu_frame *f, const pid_t *pids, size_
         if (r != NVML_LOST && !own->is_divided)
             r = nvml_processes_read(&n->processes, &n->api, own->handle, &own->shares, &n->pids, f,
                                     place, now_ns);
-        if (r != NVML_LOST)
-            continue;
-        nvml_device_lose(&f->devices[place]);
-        tell_lost(own, trouble);
+        if (r == NVML_LOST)
+            nvml_device_lose(&f->devices[place]);
     }
 }
 
 const struct gpu_vendor gpu_vendor_nvml = {
     .name = "nvidia",
+    .people = "NVIDIA",
+    .lost = "it has fallen off the bus",
     .means = "NVML",
     .is_likely = nvml_is_likely,
     .open = nvml_open,

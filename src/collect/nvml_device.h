@@ -10,7 +10,6 @@ struct nvml_device {
     struct nvml_shares shares;
     bool is_divided;  /* it has instances: its utilisation is not to be had */
     bool is_instance; /* it is one of these */
-    bool has_told;    /* that it is lost */
 };
 
 /* Fills in who it is; parent: what it is an instance of, or NULL. */

@@ -188,13 +188,13 @@ static void tell_late(struct toll_tracker *t)
         outputs_note(t,
                      "the driver of %s GPUs (%s) takes long to begin: until it does, no figures of "
                      "GPUs are known",
-                     with->name, with->means);
+                     with->people, with->means);
     else
         outputs_note(
             t,
             "%s GPUs (%s) do not answer in time: while they do not, no figures of GPUs are "
             "known",
-            with->name, with->means);
+            with->people, with->means);
 }
 
 static void tell(struct toll_tracker *t)

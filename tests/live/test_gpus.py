@@ -259,7 +259,7 @@ def test_slow_to_begin_costs_figures_alone(place):
     before = [s for s in samples if s["elapsed_seconds"] < 1.0]
     assert len(before) > 3 and not any("gpus" in s for s in before)  # sampling went on
     assert any("gpus" in s for s in samples)
-    assert [n for n in result.notes if "driver of nvidia GPUs (NVML) takes long to begin" in n]
+    assert [n for n in result.notes if "driver of NVIDIA GPUs (NVML) takes long to begin" in n]
 
 
 def test_a_driver_that_hangs(place):
@@ -270,7 +270,7 @@ def test_a_driver_that_hangs(place):
     assert time.monotonic() - began < 30  # the call takes a minute
     assert result.status == 4
     assert "gpus" not in result.summary
-    assert [n for n in result.notes if "nvidia GPUs (NVML) do not answer in time" in n]
+    assert [n for n in result.notes if "NVIDIA GPUs (NVML) do not answer in time" in n]
     assert len(records(place.path("run.jsonl"), "sample")) > 5
 
 

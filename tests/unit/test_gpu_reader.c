@@ -87,8 +87,32 @@ static const struct gpu_vendor second = {
     .instead_of = &told,
 };
 
+static void lossy_read(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,
+                       struct gpu_trouble *trouble)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct gpu_device *d = gpu_frame_add_device(f);
+        d->facts.index = i;
+        snprintf(d->facts.pci, sizeof d->facts.pci, "0000:0%u:00.0", i);
+        snprintf(d->facts.uuid, sizeof d->facts.uuid, "%s", i == 2 ? "GPU-2" : "");
+        d->is_lost = i != 1;
+    }
+}
+
+static const struct gpu_vendor lossy = {
+    .name = "lossy",
+    .people = "Lossy",
+    .means = "what it is told",
+    .lost = "it ran away",
+    .is_likely = told_likely,
+    .open = second_open,
+    .read = lossy_read,
+    .close = told_close,
+};
+
 static const struct gpu_vendor *const one[] = {&told, NULL};
 static const struct gpu_vendor *const two[] = {&told, &second, NULL};
+static const struct gpu_vendor *const losing[] = {&lossy, NULL};
 
 static struct gpu_reader *start(const struct gpu_vendor *const *vendors)
 {
@@ -284,13 +308,37 @@ static void test_one_instead_of_another(void **state)
     sysroot_close(&root);
 }
 
+/* The round may have been the last one. */
+static void test_all_that_are_lost_are_told_at_once(void **state)
+{
+    struct gpu_reader *r = start(losing);
+    struct gpu_trouble said;
+    assert_true(wait_begun(r));
+    gpu_reader_ask(r, NULL, 0, 0);
+    assert_true(gpu_reader_wait_frame(r, LONG_MS));
+    assert_true(gpu_reader_says(r, &said));
+    assert_string_equal(said.sentence, "Lossy's GPU 0 (0000:00:00.0) is lost: it ran away, and its "
+                                       "figures end here");
+    assert_true(gpu_reader_says(r, &said));
+    assert_non_null(strstr(said.sentence, "Lossy's GPU 2 (GPU-2) is lost"));
+    gpu_reader_ask(r, NULL, 0, 0); /* and once */
+    assert_true(gpu_reader_wait_frame(r, LONG_MS));
+    assert_false(gpu_reader_says(r, &said));
+    assert_true(gpu_reader_free(r, LONG_MS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),          cmocka_unit_test(test_pace),
-        cmocka_unit_test(test_much_work),       cmocka_unit_test(test_hangs),
-        cmocka_unit_test(test_slow_to_begin),   cmocka_unit_test(test_nothing_likely),
-        cmocka_unit_test(test_no_vendor_opens), cmocka_unit_test(test_one_instead_of_another),
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_much_work),
+        cmocka_unit_test(test_hangs),
+        cmocka_unit_test(test_slow_to_begin),
+        cmocka_unit_test(test_nothing_likely),
+        cmocka_unit_test(test_no_vendor_opens),
+        cmocka_unit_test(test_one_instead_of_another),
+        cmocka_unit_test(test_all_that_are_lost_are_told_at_once),
     };
     return RUN("gpu_reader", tests);
 }
