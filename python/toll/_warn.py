@@ -30,8 +30,8 @@ def _sentence(output: Dict[str, Any]) -> str:
     lost, kept = output["dropped"], output["kept"]
     counts = [f"{lost} of {output['samples']} samples are lost"] if lost else []
     counts += [f"{kept} of {output['samples']} samples are put aside"] if kept else []
-    why = [output["failure"]] if output["failure"] else []
-    return ": ".join([output["name"], *[", ".join(counts)][: len(counts)], *why])
+    parts = [output["name"], ", ".join(counts), output["failure"]]
+    return ": ".join(part for part in parts if part)
 
 
 def what_failed(failed: int, paths: List[str], summary: "Summary") -> str:

@@ -55,8 +55,5 @@ int http_send(struct http *h, const struct http_request *request, struct http_re
 /* Whether such a status is worth another attempt: 408, 429 and 5xx but 501. */
 bool http_is_worth_a_retry(int status);
 
-/* Letters that do not belong on a terminal are replaced. */
-void http_make_printable(char *text);
-
 /* "answered 400: the first line of what it said", printable, and cut to fit. */
 void http_describe(const struct http_response *response, char *ret, size_t capacity);

@@ -2,18 +2,13 @@
  * What responses mean, whoever brought them. */
 #include "base/http.h"
 
+#include "base/utf8.h"
+
 #include <stdio.h>
 
 bool http_is_worth_a_retry(int status)
 {
     return status == 408 || status == 429 || (status >= 500 && status != 501);
-}
-
-void http_make_printable(char *text)
-{
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7F)
-            *c = '?';
 }
 
 void http_describe(const struct http_response *response, char *ret, size_t capacity)
@@ -25,5 +20,5 @@ void http_describe(const struct http_response *response, char *ret, size_t capac
     bool is_page = line && response->body[0] == '<'; /* HTML tells nothing in a line */
     snprintf(ret, capacity, "it answered %d%s%.*s", response->status, line && !is_page ? ": " : "",
              is_page ? 0 : (int)line, line ? response->body : "");
-    http_make_printable(ret);
+    text_make_printable(ret);
 }

@@ -38,3 +38,10 @@ bool utf8_is_text(const char *text, size_t length)
     }
     return true;
 }
+
+void text_make_printable(char *text)
+{
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7F)
+            *c = '?';
+}

@@ -3,6 +3,7 @@
 #include "cli/gpu_tracker_errors.h"
 
 #include "base/err.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +13,7 @@ static void tell(const char *kind, const char *sentence)
 {
     char shown[1024];
     snprintf(shown, sizeof shown, "%s", sentence);
-    for (char *c = shown; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7F)
-            *c = '?';
+    text_make_printable(shown);
     fprintf(stderr, "%s%s\n", kind, shown);
 }
 

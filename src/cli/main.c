@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/utf8.h"
 #include "base/util.h"
 #include "cli/cli.h"
 #include "cli/crash.h"
@@ -98,9 +99,7 @@ int complain(const char *format, ...)
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    for (char *c = sentence; *c; c++) /* it may quote what somebody else wrote */
-        if ((unsigned char)*c < 0x20 || *c == 0x7F)
-            *c = '?';
+    text_make_printable(sentence);
     fprintf(stderr, "toll: %s\n", sentence);
     return EXIT_TOLL;
 }

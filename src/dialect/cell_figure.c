@@ -26,6 +26,11 @@ int translation_row_init(struct translation_row *row, size_t columns)
 
 /* ---- What it is divided by ------------------------------------------------------------------- */
 
+static double factor_of(const struct dialect_column *c)
+{
+    return c->factor != 0 ? c->factor : 1;
+}
+
 /* An option by its name, or -1. */
 static int find_option(const struct dialect_choice *c, const char *name)
 {
@@ -147,7 +152,7 @@ double cell_look(const struct translation *t, const struct row_of *r, size_t col
         value = 0;
     if (is_share_of_rows(r, c))
         return value;
-    value *= c->factor != 0 ? c->factor : 1;
+    value *= factor_of(c);
     value *= scale_of(t, c);
     return divide(t, r, column, value);
 }
@@ -180,7 +185,7 @@ void cell_base(const struct translation *t, const struct row_of *r, size_t colum
  * is. NAN when it is not known how much that is. */
 static double most_of_cpus(const struct row_of *r, const struct dialect_column *c)
 {
-    return r->source->fact(r->source->of, FACT_CPUS, 0) * (c->factor != 0 ? c->factor : 1);
+    return r->source->fact(r->source->of, FACT_CPUS, 0) * factor_of(c);
 }
 
 /* A row that was cut short says nothing of a rate alone: by the end, or since it is one of a mark,
@@ -243,7 +248,7 @@ static double share(const struct translation *t, const struct row_of *r, size_t 
     double growth = now - state->before[column], of = whole - state->whole[column];
     state->before[column] = now;
     state->whole[column] = whole;
-    return of > 0 ? growth / of * (c->factor != 0 ? c->factor : 1) : (double)NAN;
+    return of > 0 ? growth / of * factor_of(c) : (double)NAN;
 }
 
 double cell_figure(const struct translation *t, const struct row_of *r, size_t column,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/outputs.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,9 +36,7 @@ enum { SENTENCE_BYTES = 768 };
 static void compose(char *sentence, const char *format, va_list args)
 {
     vsnprintf(sentence, SENTENCE_BYTES, format, args);
-    for (char *c = sentence; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7F)
-            *c = '?'; /* a process may call itself anything, and this goes to a terminal */
+    text_make_printable(sentence); /* a process may call itself anything */
 }
 
 void outputs_note(struct toll_tracker *t, const char *format, ...)

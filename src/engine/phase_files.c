@@ -40,11 +40,9 @@ static int analyze(struct analysis *ret, const char *points, const char *blocks,
                    struct toll_error *e)
 {
     struct phase_record record;
-    if (!phase_record_is(points))
-        return analysis_make(ret, points, blocks, e);
     int r = phase_record_open(&record, points, e);
-    if (r < 0)
-        return r;
+    if (r <= 0)
+        return r < 0 ? r : analysis_make(ret, points, blocks, e);
     r = analysis_make(ret, record.points.data, blocks ? blocks : record.blocks.data, e);
     phase_record_close(&record);
     return r;

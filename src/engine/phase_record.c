@@ -11,19 +11,18 @@ static void count_run(void *count, const struct toll_run *run)
     ++*(size_t *)count;
 }
 
-bool phase_record_is(const char *path)
-{
-    size_t runs = 0;
-    return ends_with(path, ".jsonl") ||
-           (ends_with(path, ".sqlite") && toll_record_runs(path, count_run, &runs, NULL) == 0);
-}
-
+/* 1: it is one, with one run. A tracking file may be of SQLite, too. */
 static int check_runs(const char *path, struct toll_error *e)
 {
     size_t runs = 0;
-    int r = toll_record_runs(path, count_run, &runs, e);
-    if (r < 0 || runs == 1)
-        return r;
+    bool can_be_nothing_else = ends_with(path, ".jsonl");
+    if (!can_be_nothing_else && !ends_with(path, ".sqlite"))
+        return 0;
+    int r = toll_record_runs(path, count_run, &runs, can_be_nothing_else ? e : NULL);
+    if (r < 0)
+        return can_be_nothing_else ? r : 0;
+    if (runs == 1)
+        return 1;
     return err_set(
         e, -EINVAL,
         "there are %zu runs in '%s'; 'toll export --run N %s -o FILE.jsonl' takes one of "
@@ -53,8 +52,9 @@ int phase_record_open(struct phase_record *ret, const char *path, struct toll_er
 {
     struct phase_record p = {0};
     int r = check_runs(path, e);
-    if (r == 0)
-        r = make_directory(&p, e);
+    if (r <= 0)
+        return r;
+    r = make_directory(&p, e);
     struct toll_output points = {
         .size = sizeof points, .destination = p.points.data, .dialect = "gpu-tracker"};
     struct toll_output blocks = {.size = sizeof blocks, .destination = p.blocks.data};
@@ -62,11 +62,12 @@ int phase_record_open(struct phase_record *ret, const char *path, struct toll_er
     struct toll_export asked = {.size = sizeof asked, .record = path, .outputs = outputs};
     if (r == 0)
         r = toll_record_export(&asked, e);
-    if (r < 0)
+    if (r < 0) {
         phase_record_close(&p);
-    else
-        *ret = p;
-    return r;
+        return r;
+    }
+    *ret = p;
+    return 1;
 }
 
 void phase_record_close(struct phase_record *p)

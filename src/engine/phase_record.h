@@ -11,9 +11,7 @@ struct phase_record {
     struct buf points, blocks;
 };
 
-/* Whether the path is that of a record. */
-bool phase_record_is(const char *path);
-
-/* Writes what a record with one run has as a tracking file and a sub-tracking file. */
+/* Writes what a record with one run has as a tracking file and a sub-tracking file. 1; 0 when the
+ * path is not that of a record, which may be the tracking file itself. */
 int phase_record_open(struct phase_record *ret, const char *path, struct toll_error *e);
 void phase_record_close(struct phase_record *p);

@@ -31,18 +31,10 @@ struct sqlite_source {
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* Looks without locks, and makes nothing beside it: it may be anybody's. */
 static int check_owner(const char *path, struct toll_error *e)
 {
-    struct sqlite *db;
     int64_t application = 0, version = 0;
-    int r = sqlite_open(&db, path, SQLITE_MODE_PEEK, 0, e);
-    if (r < 0)
-        return r;
-    r = sqlite_ask(db, "PRAGMA application_id", &application, e);
-    if (r == 0)
-        r = sqlite_ask(db, "PRAGMA user_version", &version, e);
-    sqlite_close(db);
+    int r = sqlite_schema_peek(path, &application, &version, e);
     return r == 0 ? sqlite_schema_is_ours(path, application, version, e) : r;
 }
 

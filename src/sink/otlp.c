@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/protobuf.h"
 #include "base/url.h"
+#include "base/utf8.h"
 #include "sink/http_sink.h"
 #include "sink/otlp_answer.h"
 #include "sink/otlp_names.h"
@@ -200,7 +201,7 @@ static enum delivery read_answer(const struct otlp *o, const struct batch *b,
     snprintf(a->why, sizeof a->why, "it rejected %llu of %zu figures%s%.*s",
              (unsigned long long)said.rejected, o->batch.count, length ? ": " : "", length,
              length ? said.message.at : "");
-    http_make_printable(a->why);
+    text_make_printable(a->why);
     if (said.rejected >= o->batch.count)
         return DELIVERY_REFUSED;
     a->is_partly = true;

@@ -39,20 +39,6 @@ static int cannot_write(const char *path, int r, struct toll_error *e)
 
 /* ---- Whose file it is ------------------------------------------------------------------------ */
 
-static int peek(const char *path, int64_t *ret_application, int64_t *ret_version,
-                struct toll_error *e)
-{
-    struct sqlite *db;
-    int r = sqlite_open(&db, path, SQLITE_MODE_PEEK, 0, e);
-    if (r < 0)
-        return r;
-    r = sqlite_ask(db, "PRAGMA application_id", ret_application, e);
-    if (r == 0)
-        r = sqlite_ask(db, "PRAGMA user_version", ret_version, e);
-    sqlite_close(db);
-    return r;
-}
-
 /* 1: there is nothing yet; 0: it is one of ours. What it says of itself stands in the file from the
  * moment it has tables, but another toll may be making them just now. */
 static int check_owner(const char *path, struct toll_error *e)
@@ -68,7 +54,7 @@ static int check_owner(const char *path, struct toll_error *e)
             return err_set(e, -EINVAL, "cannot write to '%s': SQLite needs a regular file", path);
         if (st.st_size == 0)
             return 1;
-        int r = peek(path, &application, &version, e);
+        int r = sqlite_schema_peek(path, &application, &version, e);
         if (r == -EBADMSG)
             return err_set(e, r, "'%s' is no SQLite file, and is left as it is", path);
         if (r < 0)

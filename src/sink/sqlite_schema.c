@@ -16,6 +16,20 @@ static const char insert_run[] =
 static const char end_run[] = "UPDATE runs SET wall_ns = ?2, status = ?3, code = ?4, signal = ?5, "
                               "summary = ?6 WHERE run = ?1";
 
+int sqlite_schema_peek(const char *path, int64_t *ret_application, int64_t *ret_version,
+                       struct toll_error *e)
+{
+    struct sqlite *db;
+    int r = sqlite_open(&db, path, SQLITE_MODE_PEEK, 0, e);
+    if (r < 0)
+        return r;
+    r = sqlite_ask(db, "PRAGMA application_id", ret_application, e);
+    if (r == 0)
+        r = sqlite_ask(db, "PRAGMA user_version", ret_version, e);
+    sqlite_close(db);
+    return r;
+}
+
 int sqlite_schema_is_ours(const char *path, int64_t application, int64_t version,
                           struct toll_error *e)
 {

@@ -40,6 +40,11 @@ enum sqlite_statement_number {
     STATEMENTS = STATEMENT_ROW + ENTITY_KINDS + 1,
 };
 
+/* What a file says of itself, looked at without locks and without making anything beside it: it may
+ * be anybody's. 0, -EBADMSG when it is no SQLite file, other errors. */
+int sqlite_schema_peek(const char *path, int64_t *ret_application, int64_t *ret_version,
+                       struct toll_error *e);
+
 /* Whether a file with that application_id and user_version is one that this toll reads and writes:
  * 0, or -EINVAL and a sentence. */
 int sqlite_schema_is_ours(const char *path, int64_t application, int64_t version,

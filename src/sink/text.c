@@ -68,12 +68,10 @@ static void add_answer_figure(struct buf *b, const struct text_rows *r, unsigned
             b->data[k] = UNBROKEN;
 }
 
-/* At least nothing says nothing. */
 static bool is_an_answer(const struct text_rows *r, unsigned i)
 {
     enum quality q = text_quality(r, PART_COMBINED, i);
-    return q != QUALITY_UNKNOWN &&
-           (q != QUALITY_LOWER_BOUND || text_figure(r, PART_COMBINED, i) > 0);
+    return q != QUALITY_UNKNOWN && !text_is_nothing(q, text_figure(r, PART_COMBINED, i));
 }
 
 /* The answer in a line or two; an average tells more of a rate than its peak. */

@@ -67,7 +67,7 @@ static void add_number(struct sink *s, const struct text_rows *r, unsigned i)
 {
     enum quality q = text_quality(r, PART_COMBINED, i);
     double figure = q == QUALITY_UNKNOWN ? 0 : text_figure(r, PART_COMBINED, i);
-    bool is_nothing = q == QUALITY_LOWER_BOUND && figure <= 0; /* at least nothing says nothing */
+    bool is_nothing = text_is_nothing(q, figure);
     if (q == QUALITY_UNKNOWN || is_nothing) {
         buf_puts(&s->text, is_nothing ? "none seen" : "?");
         return;

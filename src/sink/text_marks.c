@@ -91,11 +91,10 @@ static void add_phase_figure(struct sink *s, const struct phase_total *p, enum m
     buf_putc(&s->text, ' ');
     size_t start = s->text.length;
     double number = m->kind == METRIC_COUNTER ? f.total : f.max >= 0 ? f.max : f.mean;
-    bool is_bound = f.quality == QUALITY_LOWER_BOUND;
-    if (f.quality == QUALITY_UNKNOWN || (is_bound && number <= 0)) {
-        buf_putc(&s->text, '?'); /* at least nothing says nothing */
+    if (f.quality == QUALITY_UNKNOWN || text_is_nothing(f.quality, number)) {
+        buf_putc(&s->text, '?');
     } else {
-        buf_puts(&s->text, is_bound ? "≥" : "");
+        buf_puts(&s->text, f.quality == QUALITY_LOWER_BOUND ? "≥" : "");
         human_number(&s->text, m, number);
     }
     add_cell(s, start, width_of(m) - 1);

@@ -114,8 +114,8 @@ static void add_number(struct sink *s, const struct text_rows *r, enum part part
         buf_puts(&s->text, "?");
         return;
     }
-    if (q == QUALITY_LOWER_BOUND && number <= 0) {
-        buf_puts(&s->text, "none seen"); /* at least nothing says nothing */
+    if (text_is_nothing(q, number)) {
+        buf_puts(&s->text, "none seen");
         return;
     }
     buf_puts(&s->text, q == QUALITY_LOWER_BOUND ? "≥ " : "");

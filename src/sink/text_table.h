@@ -22,6 +22,12 @@ enum quality text_quality(const struct text_rows *r, enum part part, unsigned i)
 /* The total of a counter, the peak of a gauge. */
 double text_figure(const struct text_rows *r, enum part part, unsigned i);
 
+/* At least nothing says nothing. */
+static inline bool text_is_nothing(enum quality q, double figure)
+{
+    return q == QUALITY_LOWER_BOUND && figure <= 0;
+}
+
 /* Unless all is asked for, what is zero and what is unknown get one line together. */
 bool text_has_line(const struct sink *s, const struct text_rows *r, unsigned i);
 

@@ -114,13 +114,6 @@ static int find_points(struct analysis *a, struct gathering *g, struct toll_erro
     return r < 0 ? r : row_file_table(g->points, "data", e);
 }
 
-static bool is_of_use(const char *name)
-{
-    static const char suffix[] = "_utilization_percent";
-    size_t length = strlen(name);
-    return length >= sizeof suffix && strcmp(name + length + 1 - sizeof suffix, suffix) == 0;
-}
-
 static int read_names(struct analysis *a, struct gathering *g, struct toll_error *e)
 {
     size_t count = row_file_columns(g->points);
@@ -140,7 +133,7 @@ static int read_names(struct analysis *a, struct gathering *g, struct toll_error
         if (!name)
             return no_memory(g, e);
         g->columns[a->figure_count] = i;
-        g->is_use[a->figure_count] = is_of_use(name);
+        g->is_use[a->figure_count] = ends_with(name, "_utilization_percent");
         a->figures[a->figure_count++] = name;
     }
     g->overall = calloc(count + 1, sizeof *g->overall);

@@ -77,8 +77,6 @@ static void test_the_thread_leaves_last(void **state)
 {
     struct owner *o = make(true);
     assert_int_equal(worker_start(&o->worker), 0);
-    pthread_mutex_lock(&o->worker.lock);
-    pthread_mutex_unlock(&o->worker.lock);
     assert_false(worker_leave(&o->worker, wait_until(1)));
     assert_int_equal(disposed, 0);
     let_end(o); /* the thread has not, so it is still there */
