@@ -15,7 +15,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/scan.h"
+#include "base/json_number.h"
 
 enum { JSON_DEPTH = 32 };
 
@@ -72,20 +72,7 @@ bool json_in_bool(struct json_in *j, bool *ret);
 /* Takes a null when one is next. */
 bool json_in_null(struct json_in *j);
 
-/* As it is written: digits times ten to the power of the exponent. */
-struct json_number {
-    bool negative;
-    bool is_cut; /* there were more digits than are kept: those are in the exponent */
-    uint64_t digits;
-    int exponent;
-};
 bool json_in_number(struct json_in *j, struct json_number *ret);
-
-/* In units of 10^-decimals (nanoseconds: 9), rounded. False when it is negative or does not fit. */
-bool json_number_u64(const struct json_number *n, unsigned decimals, uint64_t *ret);
-
-/* The nearest double. False when it is too large for one. */
-bool json_number_double(const struct json_number *n, double *ret);
 
 /* Whatever it is. */
 void json_in_skip(struct json_in *j);
