@@ -9,8 +9,9 @@ import io
 import os
 import sqlite3
 import sys
+import threading
 import time
-from typing import Any, Callable, List, Optional, Set, TypeVar
+from typing import Any, Callable, List, Optional, Set, Tuple, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -20,6 +21,16 @@ SUFFIXES = (".csv", ".sqlite")
 BUSY_SECONDS = 10
 
 _begun: Set[str] = set()  # files that this program has written to, and may go on with
+_lock = threading.Lock()  # a file is begun by one thread
+
+
+def _unlock() -> None:
+    """In a child that was forked: whoever held it is not here."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_unlock)
 
 
 def check_suffix(path: str) -> str:
@@ -98,8 +109,12 @@ class SubTracker:
         self._overwrite = overwrite
 
     def _log(self, position: int) -> None:
-        path = self.sub_tracking_file
         values = (self.process_id, self.code_block_name, position, time.time())
+        with _lock:
+            self._write(values)
+
+    def _write(self, values: Tuple[int, str, int, float]) -> None:
+        path = self.sub_tracking_file
         key = os.path.abspath(path)
         lines = []
         if key not in _begun:

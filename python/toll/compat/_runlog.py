@@ -49,14 +49,20 @@ class RunLog:
         self._add(entry)
 
     def write(self, path: Path) -> None:
-        """All lines so far into a file, which is there whole or not at all."""
+        """All lines so far into a file, which is there whole or not at all. What is no file, such
+        as /dev/stdout, is written as it is; a link goes on leading to its file."""
         with self._lock:
             lines = [json.dumps(entry, default=str) + "\n" for entry in self._entries]
-        fresh = f"{os.fspath(path)}.{os.getpid()}.new"
+        place = os.path.realpath(path)
+        if os.path.exists(place) and not os.path.isfile(place):
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(lines)
+            return
+        fresh = f"{place}.{os.getpid()}.new"
         try:
             with open(fresh, "w", encoding="utf-8") as file:
                 file.writelines(lines)
-            os.replace(fresh, path)
+            os.replace(fresh, place)
         except BaseException as error:
             if os.path.exists(fresh):
                 os.unlink(fresh)

@@ -159,12 +159,14 @@ def build_resource_summary(
     dmon_csv_path: Optional["os.PathLike[str] | str"] = None,
 ) -> ResourceSummary:
     """Of the files of a HWMonitor, or of nvidia-smi: means and peaks. None: there is no such file."""
-    known = _columns_of(gpu_csv_path, GPU_FILE)
-    known.update(_columns_of(dmon_csv_path, DMON_FILE))
-    known.update(_columns_of(cpu_csv_path, CPU_FILE))
+    dmon = _columns_of(dmon_csv_path, DMON_FILE)
+    known = {**_columns_of(gpu_csv_path, GPU_FILE), **_columns_of(cpu_csv_path, CPU_FILE)}
     summary = ResourceSummary()
     for column in _SUMMARY:
-        values = known.get(column.terms.rstrip("^"), [])
+        terms = column.terms.rstrip("^")
+        # Of the file of memory controllers comes what is told only where there is one. It has more
+        # columns, which are those of the other file again, as it was between its samples.
+        values = (column.optional and dmon.get(terms)) or known.get(terms, [])
         if values:
             value = max(values) if column.take == "max" else sum(values) / len(values)
             setattr(summary, column.name, value)

@@ -4,8 +4,10 @@
 import os
 import re
 import sqlite3
+import threading
 
 import pytest
+from toll.compat import _blocks
 from toll.compat import gpu_tracker as gput
 
 
@@ -69,3 +71,43 @@ def test_files_of_blocks_that_are_there(tmp_path):
         gput.SubTracker("load", sub_tracking_file=str(path)).__enter__()
     with pytest.raises(ValueError, match='Valid file extensions are ".csv" and ".sqlite"'):
         gput.SubTracker("load", sub_tracking_file="blocks.txt")
+
+
+def test_a_file_that_another_thread_begins(tmp_path, monkeypatch):
+    path = tmp_path / "blocks.csv"
+    wrong = []
+
+    def block(name):
+        try:
+            with gput.SubTracker(name, sub_tracking_file=str(path)):
+                pass
+        except OSError as error:
+            wrong.append(error)
+
+    other = threading.Thread(target=block, args=("other",))
+    append = _blocks._append
+
+    def while_another_comes(*args):
+        monkeypatch.setattr(_blocks, "_append", append)
+        other.start()
+        other.join(0.2)
+        append(*args)
+
+    monkeypatch.setattr(_blocks, "_append", while_another_comes)
+    block("first")
+    other.join()
+    assert not wrong
+    lines = path.read_text().splitlines()
+    assert [line.split(",")[1] for line in lines[:2]] == ["code_block_name", "first"]
+    assert sorted(line.split(",")[1] for line in lines[1:]) == ["first"] * 2 + ["other"] * 2
+
+
+def test_a_child_of_a_thread_that_writes(tmp_path):
+    """The lock that another thread holds is not the child's."""
+    path = tmp_path / "blocks.csv"
+    with _blocks._lock:
+        pid = os.fork()
+        if not pid:
+            with gput.SubTracker("child", sub_tracking_file=str(path)):
+                os._exit(0 if path.exists() else 1)
+    assert os.waitpid(pid, 0)[1] == 0

@@ -66,6 +66,22 @@ def test_a_log_that_cannot_be_written_is_named(tmp_path):
     assert str(told.value).endswith("/no/run.jsonl'")
 
 
+def test_a_log_into_what_is_no_file(tmp_path):
+    """It is written to, and stays what it is: /dev/null is needed for other things."""
+    log = RunLog()
+    log.log_event("start")
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    log.write(tmp_path / "pipe")
+    assert json.loads(os.read(reader, 1000))["event"] == "start"
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "link").symlink_to(tmp_path / "run.jsonl")
+    log.write(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "run.jsonl").stat().st_size
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe", "run.jsonl"]
+
+
 def test_the_log_can_be_followed(tmp_path):
     path = tmp_path / "run.jsonl"
     with RunLog(path) as log:
@@ -202,6 +218,15 @@ def test_the_summary(files):
     summary.jax_peak_bytes_mb = 12.345
     assert summary.to_dict()["jax_peak_bytes_mb"] == 12.3
     assert shapes.kind(summary.to_dict()) == dict.fromkeys(summary.to_dict(), "float")
+
+
+def test_each_figure_comes_of_its_own_file(files):
+    """The file of memory controllers has utilisation and memory, too, of other moments."""
+    gpu, cpu, dmon = files
+    dmon.write_text("# gpu sm mem fb\n# Idx % % MB\n0 99 4 1\n0 99 8 1\n")
+    summary = build_resource_summary(gpu, cpu, dmon)
+    assert (summary.peak_vram_mb, summary.gpu_util_mean_pct, summary.gpu_util_max_pct) == (3000, 40, 80)
+    assert (summary.mem_util_mean_pct, summary.mem_util_max_pct) == (6.0, 8.0)
 
 
 def test_no_files(tmp_path):
