@@ -101,19 +101,19 @@ static void add_resource(struct otlp *o)
 static void add_point(struct otlp *o, const struct placed_point *point, const struct point_row *row,
                       const struct metric *m)
 {
-    struct otlp_attribute attribute;
+    const struct otlp_attribute *attribute = otlp_attribute(m);
     size_t began = protobuf_begin(&o->body, 1);
     if (m->kind == METRIC_COUNTER)
         protobuf_fixed64(&o->body, 2, o->start_ns);
     protobuf_fixed64(&o->body, 3, (uint64_t)point->time_ms * NS_PER_MS);
     bool is_end = point_is_end(point->value);
     if (!is_end)
-        protobuf_double(&o->body, 4, point->value / otlp_divisor(row->kind, m, o->cpus));
+        protobuf_double(&o->body, 4, point->value / otlp_divisor(m, o->cpus));
     for (size_t i = 0; i < row->labels.count; i++)
         if (!is_of_run(o, row->labels.items[i].name, row->labels.items[i].value))
             add_attribute(&o->body, 7, row->labels.items[i].name, row->labels.items[i].value);
-    if (otlp_attribute(row->kind, m, &attribute))
-        add_attribute(&o->body, 7, attribute.key, attribute.value);
+    if (attribute)
+        add_attribute(&o->body, 7, attribute->key, attribute->value);
     if (is_end)
         protobuf_varint(&o->body, 8, NO_RECORDED_VALUE);
     protobuf_end(&o->body, began);
@@ -131,12 +131,12 @@ static void add_metric(struct otlp *o, const struct placed_point **at,
     otlp_name(&name, kind, first);
     protobuf_string(&o->body, 1, name.data ? name.data : "");
     protobuf_string(&o->body, 2, first->facts.help);
-    protobuf_string(&o->body, 3, otlp_unit(kind, first));
+    protobuf_string(&o->body, 3, otlp_unit(first));
     bool is_sum = first->kind == METRIC_COUNTER;
     size_t data = protobuf_begin(&o->body, is_sum ? 7 : 5);
     for (; *at < end; ++*at) {
         row = points_series(&o->points, (*at)->series, &m);
-        if (row->kind != kind || !otlp_is_same(kind, first, m))
+        if (row->kind != kind || otlp_first(m) != otlp_first(first))
             break;
         add_point(o, *at, row, m);
     }
@@ -156,7 +156,7 @@ static int by_metric(const void *a, const void *b, void *points)
     const struct metric *m, *n;
     enum entity_kind k = points_series(points, x->series, &m)->kind;
     enum entity_kind l = points_series(points, y->series, &n)->kind;
-    const struct metric *p = otlp_first(k, m), *q = otlp_first(l, n);
+    const struct metric *p = otlp_first(m), *q = otlp_first(n);
     if (k != l)
         return k < l ? -1 : 1;
     if (p != q)

@@ -4,6 +4,7 @@
 #include "base/scan.h"
 #include "metric/entity.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,34 +75,68 @@ static struct scan difference(enum entity_kind kind, const struct metric *m, uns
     return (struct scan){.at = begin, .end = shortest.end};
 }
 
-bool otlp_attribute(enum entity_kind kind, const struct metric *m, struct otlp_attribute *ret)
+/* What is known of a metric here: found once, as it takes a look at all the others, and is asked
+ * for of every point. */
+static struct known {
+    const struct metric *first; /* of those that share its name there: itself, when nobody does */
+    bool has_their_name, has_attribute;
+    struct otlp_attribute attribute;
+} known[METRIC_COUNT];
+static pthread_once_t known_once = PTHREAD_ONCE_INIT;
+
+static void set_attribute(struct otlp_attribute *a, const char *otel, struct scan value)
 {
-    unsigned others;
-    struct scan value = difference(kind, m, &others);
-    if (!*m->facts.otel || !others || scan_done(&value))
-        return false;
     size_t i = 0;
-    while (*keys[i].otel && !ends_with(m->facts.otel, keys[i].otel))
+    while (*keys[i].otel && !ends_with(otel, keys[i].otel))
         i++;
-    snprintf(ret->value, sizeof ret->value, "%.*s", (int)(value.end - value.at), value.at);
+    a->key = keys[i].key;
+    snprintf(a->value, sizeof a->value, "%.*s", (int)(value.end - value.at), value.at);
     for (size_t k = 0; k < ARRAY_LEN(words); k++)
-        if (strncmp(ret->value, words[k].ours, strlen(words[k].ours)) == 0)
-            snprintf(ret->value, sizeof ret->value, "%s", words[k].theirs);
-    ret->key = keys[i].key;
-    return true;
+        if (strncmp(a->value, words[k].ours, strlen(words[k].ours)) == 0)
+            snprintf(a->value, sizeof a->value, "%s", words[k].theirs);
 }
 
-static bool has_their_name(enum entity_kind kind, const struct metric *m)
+static void learn_metric(enum entity_kind kind, enum metric_id id)
 {
-    struct otlp_attribute attribute;
+    const struct metric *m = metric_of(id);
+    struct known *k = &known[id];
     unsigned others;
-    difference(kind, m, &others);
-    return *m->facts.otel && (!others || otlp_attribute(kind, m, &attribute));
+    struct scan value = difference(kind, m, &others);
+    k->has_attribute = *m->facts.otel && others && !scan_done(&value);
+    k->has_their_name = *m->facts.otel && (!others || k->has_attribute);
+    k->first = m;
+    if (!k->has_attribute)
+        return;
+    set_attribute(&k->attribute, m->facts.otel, value);
+    for (enum metric_id earlier = metric_first(kind); earlier < id; earlier++)
+        if (known[earlier].has_their_name && shares(m, metric_of(earlier))) {
+            k->first = metric_of(earlier);
+            break;
+        }
+}
+
+static void learn_all(void)
+{
+    for (enum entity_kind kind = 0; kind < ENTITY_KINDS; kind++)
+        for (unsigned i = 0; i < metric_count(kind); i++)
+            learn_metric(kind, metric_first(kind) + i);
+}
+
+static const struct known *known_of(const struct metric *m)
+{
+    pthread_once(&known_once, learn_all);
+    return &known[m - metric_of(0)];
+}
+
+const struct otlp_attribute *otlp_attribute(const struct metric *m)
+{
+    const struct known *k = known_of(m);
+    return k->has_attribute ? &k->attribute : NULL;
 }
 
 void otlp_name(struct buf *b, enum entity_kind kind, const struct metric *m)
 {
-    if (has_their_name(kind, m))
+    if (known_of(m)->has_their_name)
         buf_puts(b, m->facts.otel);
     else
         buf_printf(b, "toll.%s.%s",
@@ -109,34 +144,25 @@ void otlp_name(struct buf *b, enum entity_kind kind, const struct metric *m)
                    m->facts.name);
 }
 
-bool otlp_is_same(enum entity_kind kind, const struct metric *a, const struct metric *b)
+const struct metric *otlp_first(const struct metric *m)
 {
-    return a == b || (has_their_name(kind, a) && has_their_name(kind, b) &&
-                      strcmp(a->facts.otel, b->facts.otel) == 0);
+    return known_of(m)->first;
 }
 
-const struct metric *otlp_first(enum entity_kind kind, const struct metric *m)
+static bool is_share_of_cpus(const struct metric *m)
 {
-    for (unsigned i = 0; i < metric_count(kind); i++)
-        if (otlp_is_same(kind, metric_of(metric_first(kind) + i), m))
-            return metric_of(metric_first(kind) + i);
-    return m;
-}
-
-static bool is_share_of_cpus(enum entity_kind kind, const struct metric *m)
-{
-    return m->unit == UNIT_cores && has_their_name(kind, m) &&
+    return m->unit == UNIT_cores && known_of(m)->has_their_name &&
            ends_with(m->facts.otel, "utilization");
 }
 
-const char *otlp_unit(enum entity_kind kind, const struct metric *m)
+const char *otlp_unit(const struct metric *m)
 {
     switch (m->unit) {
     case UNIT_seconds: return "s";
     case UNIT_bytes: return "By";
     case UNIT_joules: return "J";
     case UNIT_hertz: return "Hz";
-    case UNIT_cores: return is_share_of_cpus(kind, m) ? "1" : "{cpu}";
+    case UNIT_cores: return is_share_of_cpus(m) ? "1" : "{cpu}";
     case UNIT_watts: return "W";
     case UNIT_celsius: return "Cel";
     case UNIT_count:
@@ -146,7 +172,7 @@ const char *otlp_unit(enum entity_kind kind, const struct metric *m)
     return "1";
 }
 
-double otlp_divisor(enum entity_kind kind, const struct metric *m, unsigned cpus)
+double otlp_divisor(const struct metric *m, unsigned cpus)
 {
-    return is_share_of_cpus(kind, m) && cpus ? cpus : 1;
+    return is_share_of_cpus(m) && cpus ? cpus : 1;
 }

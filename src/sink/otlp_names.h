@@ -14,15 +14,14 @@ struct otlp_attribute {
 
 void otlp_name(struct buf *b, enum entity_kind kind, const struct metric *m);
 
-/* What tells it apart from those that share its name. False: nothing has to. */
-bool otlp_attribute(enum entity_kind kind, const struct metric *m, struct otlp_attribute *ret);
+/* What tells it apart from those that share its name. NULL: nothing has to. */
+const struct otlp_attribute *otlp_attribute(const struct metric *m);
 
-/* Whether two metrics of an entity have one name; and the first of those that do. */
-bool otlp_is_same(enum entity_kind kind, const struct metric *a, const struct metric *b);
-const struct metric *otlp_first(enum entity_kind kind, const struct metric *m);
+/* The first metric of its entity that has the same name. */
+const struct metric *otlp_first(const struct metric *m);
 
 /* As UCUM has it: s, By, 1. */
-const char *otlp_unit(enum entity_kind kind, const struct metric *m);
+const char *otlp_unit(const struct metric *m);
 
 /* Utilisation goes from 0 to 1 there. */
-double otlp_divisor(enum entity_kind kind, const struct metric *m, unsigned cpus);
+double otlp_divisor(const struct metric *m, unsigned cpus);

@@ -359,9 +359,9 @@ def otlp_points(server):
 
 def test_otlp(here):
     with sinklib.Server((200, b"", {})) as server:
-        r = here.run(["sleep", "0.3"], ["-i", "50ms", "-o", f"otlp:{server.url},every=100ms",
+        r = here.run(["sleep", "0.5"], ["-i", "50ms", "-o", f"otlp:{server.url},every=100ms",
                                        "-o", here.path("run.jsonl"), "--label", "team=blue",
-                                       "--label", "scope=mine", "--name", "otel"])
+                                       "--label", "scope=mine", "--name", "otel", "--system"])
         assert r.status == 0 and r.summary["outputs"][0]["complete"], r.err
         assert {x["path"] for x in server.requests} == {"/v1/metrics"}
         assert server.requests[0]["headers"]["Content-Type"] == "application/x-protobuf"
@@ -369,6 +369,7 @@ def test_otlp(here):
     assert resource["service.name"] == "otel" and resource["team"] == "blue"
     assert resource["label_scope"] == "mine", "toll's own labels keep their names"
     assert resource["host.name"]
+    samples = livelib.records(here.path("run.jsonl"), "sample")
     for name, unit, is_sum, more, metric in [
         ("process.cpu.time", "s", True, {"cpu.mode": "user"}, "cpu_user_seconds"),
         ("process.cpu.time", "s", True, {"cpu.mode": "system"}, "cpu_system_seconds"),
@@ -376,11 +377,14 @@ def test_otlp(here):
         ("process.thread.count", "1", False, {}, "threads"),
         ("process.disk.io", "By", True, {"direction": "write"}, "storage_written_bytes"),
         ("toll.target.cpu_seconds", "s", True, {}, "cpu_seconds"),
+        ("system.cpu.time", "s", True, {"cpu.mode": "idle"}, "cpu_idle_seconds"),
+        ("system.memory.usage", "By", False, {"state": "free"}, "memory_free_bytes"),
     ]:
-        key = (name, unit, is_sum, tuple(sorted({"scope": "main", **more}.items())))
+        scope = "system" if name.startswith("system") else "main"
+        key = (name, unit, is_sum, tuple(sorted({"scope": scope, **more}.items())))
         *points, end = found[key]
-        expected = [s["target"]["main"][metric] for s in livelib.records(here.path("run.jsonl"),
-                                                                        "sample")]
+        expected = [(s["target"]["main"] if scope == "main" else s["system"])[metric]
+                    for s in samples]
         assert [v for _, _, v in points] == [v for v in expected if v is not None], key
         assert end[2] is None, "its end is marked"
         assert [t for t, _, _ in points] == sorted({t for t, _, _ in points})
