@@ -125,10 +125,9 @@ static void add_metric(struct otlp *o, const struct placed_point **at,
 {
     const struct metric *first, *m;
     const struct point_row *row = points_series(&o->points, (*at)->series, &first);
-    enum entity_kind kind = row->kind;
     struct buf name = {0};
     size_t metric = protobuf_begin(&o->body, 2);
-    otlp_name(&name, kind, first);
+    otlp_name(&name, row->kind, first);
     protobuf_string(&o->body, 1, name.data ? name.data : "");
     protobuf_string(&o->body, 2, first->facts.help);
     protobuf_string(&o->body, 3, otlp_unit(first));
@@ -136,7 +135,7 @@ static void add_metric(struct otlp *o, const struct placed_point **at,
     size_t data = protobuf_begin(&o->body, is_sum ? 7 : 5);
     for (; *at < end; ++*at) {
         row = points_series(&o->points, (*at)->series, &m);
-        if (row->kind != kind || otlp_first(m) != otlp_first(first))
+        if (otlp_first(m) != otlp_first(first))
             break;
         add_point(o, *at, row, m);
     }
@@ -154,11 +153,9 @@ static int by_metric(const void *a, const void *b, void *points)
 {
     const struct placed_point *x = a, *y = b;
     const struct metric *m, *n;
-    enum entity_kind k = points_series(points, x->series, &m)->kind;
-    enum entity_kind l = points_series(points, y->series, &n)->kind;
+    points_series(points, x->series, &m);
+    points_series(points, y->series, &n);
     const struct metric *p = otlp_first(m), *q = otlp_first(n);
-    if (k != l)
-        return k < l ? -1 : 1;
     if (p != q)
         return p < q ? -1 : 1;
     if (x->series != y->series)

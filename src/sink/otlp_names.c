@@ -78,11 +78,46 @@ static struct scan difference(enum entity_kind kind, const struct metric *m, uns
 /* What is known of a metric here: found once, as it takes a look at all the others, and is asked
  * for of every point. */
 static struct known {
-    const struct metric *first; /* of those that share its name there: itself, when nobody does */
+    const struct metric *first; /* of those that are one there: itself, when no other is */
     bool has_their_name, has_attribute;
     struct otlp_attribute attribute;
 } known[METRIC_COUNT];
 static pthread_once_t known_once = PTHREAD_ONCE_INIT;
+
+static struct known *entry_of(const struct metric *m)
+{
+    return &known[m - metric_of(0)];
+}
+
+static bool is_share_of_cpus(const struct metric *m)
+{
+    return m->unit == UNIT_cores && entry_of(m)->has_their_name &&
+           ends_with(m->facts.otel, "utilization");
+}
+
+static const char *unit_of(const struct metric *m)
+{
+    switch (m->unit) {
+    case UNIT_seconds: return "s";
+    case UNIT_bytes: return "By";
+    case UNIT_joules: return "J";
+    case UNIT_hertz: return "Hz";
+    case UNIT_cores: return is_share_of_cpus(m) ? "1" : "{cpu}";
+    case UNIT_watts: return "W";
+    case UNIT_celsius: return "Cel";
+    case UNIT_count:
+    case UNIT_ratio:
+    case UNIT_number: return "1";
+    }
+    return "1";
+}
+
+/* Also of two entities: what all disks did, and what one did. */
+static bool is_one(const struct metric *a, const struct metric *b)
+{
+    return entry_of(a)->has_their_name && entry_of(b)->has_their_name && shares(a, b) &&
+           a->kind == b->kind && strcmp(unit_of(a), unit_of(b)) == 0;
+}
 
 static void set_attribute(struct otlp_attribute *a, const char *otel, struct scan value)
 {
@@ -104,15 +139,12 @@ static void learn_metric(enum entity_kind kind, enum metric_id id)
     struct scan value = difference(kind, m, &others);
     k->has_attribute = *m->facts.otel && others && !scan_done(&value);
     k->has_their_name = *m->facts.otel && (!others || k->has_attribute);
-    k->first = m;
-    if (!k->has_attribute)
-        return;
-    set_attribute(&k->attribute, m->facts.otel, value);
-    for (enum metric_id earlier = metric_first(kind); earlier < id; earlier++)
-        if (known[earlier].has_their_name && shares(m, metric_of(earlier))) {
-            k->first = metric_of(earlier);
-            break;
-        }
+    if (k->has_attribute)
+        set_attribute(&k->attribute, m->facts.otel, value);
+    enum metric_id first = 0;
+    while (first < id && !is_one(metric_of(first), m))
+        first++;
+    k->first = metric_of(first);
 }
 
 static void learn_all(void)
@@ -125,7 +157,7 @@ static void learn_all(void)
 static const struct known *known_of(const struct metric *m)
 {
     pthread_once(&known_once, learn_all);
-    return &known[m - metric_of(0)];
+    return entry_of(m);
 }
 
 const struct otlp_attribute *otlp_attribute(const struct metric *m)
@@ -149,30 +181,14 @@ const struct metric *otlp_first(const struct metric *m)
     return known_of(m)->first;
 }
 
-static bool is_share_of_cpus(const struct metric *m)
-{
-    return m->unit == UNIT_cores && known_of(m)->has_their_name &&
-           ends_with(m->facts.otel, "utilization");
-}
-
 const char *otlp_unit(const struct metric *m)
 {
-    switch (m->unit) {
-    case UNIT_seconds: return "s";
-    case UNIT_bytes: return "By";
-    case UNIT_joules: return "J";
-    case UNIT_hertz: return "Hz";
-    case UNIT_cores: return is_share_of_cpus(m) ? "1" : "{cpu}";
-    case UNIT_watts: return "W";
-    case UNIT_celsius: return "Cel";
-    case UNIT_count:
-    case UNIT_ratio:
-    case UNIT_number: return "1";
-    }
-    return "1";
+    pthread_once(&known_once, learn_all);
+    return unit_of(m);
 }
 
 double otlp_divisor(const struct metric *m, unsigned cpus)
 {
+    pthread_once(&known_once, learn_all);
     return is_share_of_cpus(m) && cpus ? cpus : 1;
 }

@@ -17,7 +17,7 @@ void otlp_name(struct buf *b, enum entity_kind kind, const struct metric *m);
 /* What tells it apart from those that share its name. NULL: nothing has to. */
 const struct otlp_attribute *otlp_attribute(const struct metric *m);
 
-/* The first metric of its entity that has the same name. */
+/* The first metric that is the same one there; it may be of another entity (all disks, a disk). */
 const struct metric *otlp_first(const struct metric *m);
 
 /* As UCUM has it: s, By, 1. */

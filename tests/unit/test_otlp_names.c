@@ -74,6 +74,20 @@ static void test_no_two_figures_are_one(void **state)
             }
 }
 
+/* A metric is told once in a request, with the points of all entities that have it. */
+static void test_one_metric_of_several_entities(void **state)
+{
+    assert_ptr_equal(otlp_first(metric_of(disk_written_bytes)),
+                     otlp_first(metric_of(system_disk_read_bytes)));
+    assert_ptr_equal(otlp_first(metric_of(disk_size_bytes)), metric_of(disk_size_bytes));
+    for (unsigned a = 0; a < METRIC_COUNT; a++) {
+        const struct metric *m = metric_of(a), *first = otlp_first(m);
+        assert_ptr_equal(otlp_first(first), first);
+        assert_int_equal(first->kind, m->kind);
+        assert_string_equal(otlp_unit(first), otlp_unit(m));
+    }
+}
+
 static void test_utilisation_is_a_share(void **state)
 {
     assert_true(otlp_divisor(metric_of(process_cpu_cores), 8) == 8);
@@ -99,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_no_two_figures_are_one),
+        cmocka_unit_test(test_one_metric_of_several_entities),
         cmocka_unit_test(test_utilisation_is_a_share),
         cmocka_unit_test(test_asking_costs_next_to_nothing),
     };
