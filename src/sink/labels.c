@@ -8,15 +8,22 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Two at the front are for the servers themselves. */
+static char letter_of(char c)
+{
+    return isalnum((unsigned char)c) && (unsigned char)c < 0x80 ? c : '_';
+}
+
+/* Names with two _ at the front are for the servers themselves: one refuses them, another falls
+ * over. What is no letter becomes one of them too. */
 static char *make_name(const char *text, const char *before)
 {
     struct buf b = {0};
+    bool is_reserved = *text && letter_of(text[0]) == '_' && letter_of(text[1]) == '_' && text[1];
     if (isdigit((unsigned char)*text) || !*text)
         buf_putc(&b, '_');
-    buf_puts(&b, strncmp(text, "__", 2) == 0 && !*before ? "label" : before);
+    buf_puts(&b, is_reserved && !*before ? "label" : before);
     for (; *text; text++)
-        buf_putc(&b, isalnum((unsigned char)*text) && (unsigned char)*text < 0x80 ? *text : '_');
+        buf_putc(&b, letter_of(*text));
     if (!buf_failed(&b))
         return b.data;
     buf_done(&b);

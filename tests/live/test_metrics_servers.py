@@ -322,7 +322,8 @@ def test_textfile_collector(here):
     directory.mkdir()
     directory.chmod(0o777)
     r = here.run(JOB, ["-i", "50ms", "-o", f"openmetrics:{directory}/toll.prom,every=50ms",
-                       "-o", here.path("run.jsonl"), "--name", 'a "quoted\\" name', "--system"])
+                       "-o", here.path("run.jsonl"), "--name", 'a "quoted\\" name', "--system",
+                       "--label", "ü=8"])  # a name of no letters: the collector fell over "__"
     assert r.status == 3
     assert [f.name for f in directory.iterdir()] == ["toll.prom"], "nothing is left beside it"
     text = (directory / "toll.prom").read_text()
@@ -376,7 +377,7 @@ def test_pushgateway(here, has_http):
         assert jobs == {"toll", "mine"}
         for job in ("7", "8"):
             here.run(JOB, ["-o", f"pushgateway:{url}", "--name", "x", "--label", f"job={job}",
-                           "--label", "scope=q"])
+                           "--label", "scope=q", "--label", "ü=8"])
         text = fetch(url + "/metrics")
         for job in ("7", "8"):
             (line,) = [line for line in text.splitlines() if line.startswith("toll_run_exit_code")

@@ -14,11 +14,19 @@ static void test_names_and_values(void **state)
     labels_add(&l, "b", "4"); /* … and so is what it would be called */
     labels_add(&l, "9", "x");
     labels_add(&l, "__name__", "evil");
+    labels_add(&l, "\xc3\xbc", "u"); /* no letter of it is left */
+    labels_add(&l, "_", "1");
     labels_add(&l, "A", "caf\xe9 \xc3\xa9");
     labels_add(&l, "empty", "");
     static const char *const expected[][2] = {
-        {"A", "caf\xc3\xa9 \xc3\xa9"}, {"_9", "x"},      {"a_b_c", "2"}, {"b", "1"},
-        {"label__name__", "evil"},     {"label_b", "3"},
+        {"A", "caf\xc3\xa9 \xc3\xa9"},
+        {"_", "1"},
+        {"_9", "x"},
+        {"a_b_c", "2"},
+        {"b", "1"},
+        {"label__", "u"},
+        {"label__name__", "evil"},
+        {"label_b", "3"},
     };
     assert_int_equal(l.count, ARRAY_LEN(expected));
     for (size_t i = 0; i < l.count; i++) {
