@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import livelib
+import sinklib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fakes"))
 import mlflow_server  # noqa: E402
@@ -30,7 +31,7 @@ def clean_environment(monkeypatch, here):
 
 
 def to(server, more=""):
-    return f"mlflow:{server.url},every=100ms{more}"
+    return sinklib.patient(f"mlflow:{server.url},every=100ms{more}")
 
 
 def expected(path, prefix="system/"):

@@ -153,7 +153,7 @@ def check_served(url, name, record):
 
 def run_to(here, destination, name, interval="100ms"):
     record = here.path(name.replace("/", "-") + ".jsonl")
-    r = here.run(JOB, ["-i", interval, "-o", destination, "-o", record, "--name", name])
+    r = here.run(JOB, ["-i", interval, "-o", sinklib.patient(destination), "-o", record, "--name", name])
     assert r.status == 3, r.err
     (output, *_) = r.summary["outputs"]
     assert output["complete"], output
@@ -371,12 +371,12 @@ def test_pushgateway(here, has_http):
         groups = json.loads(fetch(url + "/api/v1/metrics"))["data"]
         assert {g["labels"]["run"] for g in groups} == {"a/b c", "..", "."}
         assert all(g["labels"]["instance"] for g in groups)
-        r = here.run(JOB, ["-o", f"pushgateway:{url}/metrics/job/mine", "--name", "x"])
+        r = here.run(JOB, ["-o", f"pushgateway:{url}/metrics/job/mine,grace=60s", "--name", "x"])
         assert r.summary["outputs"][0]["complete"]
         jobs = {g["labels"]["job"] for g in json.loads(fetch(url + "/api/v1/metrics"))["data"]}
         assert jobs == {"toll", "mine"}
         for job in ("7", "8"):
-            here.run(JOB, ["-o", f"pushgateway:{url}", "--name", "x", "--label", f"job={job}",
+            here.run(JOB, ["-o", f"pushgateway:{url},grace=60s", "--name", "x", "--label", f"job={job}",
                            "--label", "scope=q", "--label", "ü=8"])
         text = fetch(url + "/metrics")
         for job in ("7", "8"):

@@ -13,7 +13,7 @@ from mlflowlib import Store, clean_environment, to  # noqa: F401
 def test_requests_byte_by_byte(here):
     store = Store()
     with sinklib.Server(store) as server:
-        r = here.run(["sleep", "0.7"], ["-i", "5ms", "-o", f"mlflow:{server.url}/,every=1h"])
+        r = here.run(["sleep", "0.7"], ["-i", "5ms", "-o", f"mlflow:{server.url}/,every=1h,grace=60s"])
         assert r.status == 0
     run_id, tags = store.run["run_id"], store.run["tags"]
     first, *rest = server.requests

@@ -25,7 +25,7 @@ def has_http(here):
 
 
 def remote_write(server, more=""):
-    return f"prometheus:{server.url}/api/v1/write,every=100ms{more}"
+    return sinklib.patient(f"prometheus:{server.url}/api/v1/write,every=100ms{more}")
 
 
 def expected_samples(path):
@@ -177,7 +177,7 @@ def test_what_failed_is_told_without_a_summary(here, quiet):
 
 def test_the_path_of_remote_write_is_told(here):
     with sinklib.Server((405, b"Method Not Allowed", {})) as server:
-        r = here.run(["true"], ["-o", f"prometheus:{server.url}"])
+        r = here.run(["true"], ["-o", f"prometheus:{server.url},grace=60s"])
     assert "/api/v1/write" in r.summary["outputs"][0]["failure"]
 
 
@@ -359,7 +359,7 @@ def otlp_points(server):
 
 def test_otlp(here):
     with sinklib.Server((200, b"", {})) as server:
-        r = here.run(["sleep", "0.5"], ["-i", "50ms", "-o", f"otlp:{server.url},every=100ms",
+        r = here.run(["sleep", "0.5"], ["-i", "50ms", "-o", f"otlp:{server.url},every=100ms,grace=60s",
                                        "-o", here.path("run.jsonl"), "--label", "team=blue",
                                        "--label", "scope=mine", "--name", "otel", "--system"])
         assert r.status == 0 and r.summary["outputs"][0]["complete"], r.err
@@ -396,7 +396,7 @@ def test_otlp_that_rejects_some(here, rejected, number):
     """Of one figure a sample lacks something; when none is taken all are lost."""
     said = b"\x08" + number + b"\x12\x03old"
     with sinklib.Server((200, b"\x0a" + bytes([len(said)]) + said, {})) as server:
-        r = here.run(["sleep", "0.1"], ["-i", "20ms", "-o", f"otlp:{server.url}/my/path,every=1h"])
+        r = here.run(["sleep", "0.1"], ["-i", "20ms", "-o", f"otlp:{server.url}/my/path,every=1h,grace=60s"])
         assert {x["path"] for x in server.requests} == {"/my/path"}
     (output,) = r.summary["outputs"]
     lost = min(rejected, output["samples"])
@@ -595,8 +595,8 @@ def test_groups_of_a_pushgateway(here):
         for job in ("7", "8"):
             assert here.run(["true"], ["--name", "grp", "--label", f"job={job}", "--label",
                                        "team=a/b", "--label", "model=x",
-                                       "-o", f"pushgateway:{server.url}"]).status == 0
-        assert here.run(["true"], ["--name", "grp", "-o", f"pushgateway:{server.url}"]).status == 0
+                                       "-o", f"pushgateway:{server.url},grace=60s"]).status == 0
+        assert here.run(["true"], ["--name", "grp", "-o", f"pushgateway:{server.url},grace=60s"]).status == 0
     paths = [r["path"] for r in server.taken()]
     for path, job in zip(paths, ("7", "8", "toll")):
         assert path.startswith(f"/metrics/job/{job}/instance/"), path
