@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/dialect_option.h"
 
+#include "base/file.h"
+
 #include <string.h>
 
 const struct toll_dialect *dialect_named(const char *text)
@@ -97,8 +99,8 @@ const char *output_format(const struct settings *s, const char *output, const ch
 static bool takes_series(const struct settings *s, const char *output, const char *dialect)
 {
     const char *path, *format = output_format(s, output, &path);
-    return ends_with(path, "/") || (has_format(dialect, format) && strcmp(format, "json") != 0 &&
-                                    strcmp(format, "text") != 0);
+    return file_is_directory(path) || (has_format(dialect, format) && strcmp(format, "json") != 0 &&
+                                       strcmp(format, "text") != 0);
 }
 
 static bool set_interval_of(struct settings *s, const char *dialect)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * toll export: a record in another format. */
+#include "base/file.h"
 #include "cli/color.h"
 #include "cli/dialect_option.h"
 #include "cli/help.h"
@@ -41,7 +42,7 @@ static int add_output(struct wanted *w, const struct settings *s, const char *fi
         out->format = out->format ? out->format : "csv";
         out->flags |= color_is_wanted(out->fd) ? TOLL_OUTPUT_COLOR : 0;
     }
-    bool is_directory = s->dialect && out->destination && ends_with(out->destination, "/");
+    bool is_directory = s->dialect && out->destination && file_is_directory(out->destination);
     out->dialect = w->dialects[w->count] = output_dialect(file);
     if (!out->dialect && (is_directory || dialect_has(s, out->format))) {
         out->dialect = s->dialect;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 
 enum writer being_written_lines(int fd)
@@ -61,6 +62,21 @@ static bool is_this_machine(const struct run *run)
     return uname(&u) == 0 && strcmp(u.nodename, run->host) == 0;
 }
 
+/* What others have open is for them and root to see; that SQLite holds a lock on the file as long
+ * as it is open, for everybody. */
+static bool holds_a_lock(pid_t pid, const struct stat *st)
+{
+    struct buf locks = {0}, wanted = {0};
+    buf_printf(&wanted, " %d %02x:%02x:%llu ", (int)pid, major(st->st_dev), minor(st->st_dev),
+               (unsigned long long)st->st_ino);
+    bool found = file_read_whole_at(AT_FDCWD, "/proc/locks", FILE_ANY_LINE, &locks) == 0 &&
+                 !buf_failed(&wanted) && !buf_failed(&locks) && locks.length &&
+                 memmem(locks.data, locks.length, wanted.data, wanted.length);
+    buf_done(&locks);
+    buf_done(&wanted);
+    return found;
+}
+
 enum writer being_written_tables(const char *path, const struct run *run)
 {
     char threads[64];
@@ -72,7 +88,8 @@ enum writer being_written_tables(const char *path, const struct run *run)
     if (dir < 0)
         return errno == ENOENT ? WRITER_GONE : WRITER_UNKNOWN;
     s.dir = dir;
-    if (file_each_entry(dir, look_at_thread, &s) < 0 || (s.denied && !s.found))
-        return WRITER_UNKNOWN;
-    return s.found ? WRITER_THERE : WRITER_GONE;
+    bool is_known = file_each_entry(dir, look_at_thread, &s) == 0 && !s.denied;
+    if (s.found || (!is_known && holds_a_lock(run->own_pid, &s.wanted)))
+        return WRITER_THERE;
+    return is_known ? WRITER_GONE : WRITER_UNKNOWN;
 }

@@ -165,14 +165,18 @@ static uint64_t metric_called(enum entity_kind kind, const char *name)
     return 0;
 }
 
-/* A summary has a row for each figure that was read, also for those that nobody could tell; what a
- * machine has nothing for was left out of all parts alike. */
+/* A summary has a row for each figure that was read, also for those that nobody could tell. What a
+ * machine has nothing for was left out of all parts, and what is of the whole alone of the others
+ * and of single processes. */
 static void narrow(struct selection *s, const uint64_t found[SQLITE_ENTITY_SELF + 1])
 {
     uint64_t combined = found[SQLITE_ENTITY_COMBINED], self = found[SQLITE_ENTITY_SELF];
     uint64_t left_out = combined ? s->parts[PART_COMBINED] & ~combined : 0;
-    for (unsigned part = 0; part < PARTS; part++)
-        s->parts[part] &= ~left_out;
+    for (unsigned part = 0; part < PARTS; part++) {
+        uint64_t own = found[SQLITE_ENTITY_COMBINED + part];
+        left_out |= own && part == PART_MAIN ? s->parts[part] & ~own : 0;
+        s->parts[part] &= own ? own : ~left_out;
+    }
     s->of[ENTITY_PROCESS] &= ~left_out;
     if (self)
         s->of[ENTITY_SELF] &= self;

@@ -56,11 +56,25 @@ static int check_headers(const struct sink *s, struct toll_error *e)
     struct scan lines = scan_string(headers ? headers : ""), line;
     while (scan_line(&lines, &line)) {
         const char *colon = memchr(line.at, ':', (size_t)(line.end - line.at));
-        if (!colon || colon == line.at) /* its value may be a secret */
+        bool is_plain = true;
+        for (const char *c = line.at; c < line.end; c++)
+            is_plain &= ((unsigned char)*c >= 0x20 && *c != 0x7F) || *c == '\t';
+        if (!colon || colon == line.at || !is_plain) /* its value may be a secret */
             return err_set(e, -EINVAL, "the option header of %s takes 'Name: value'",
                            s->kind->format.name);
     }
     return check_rest(s, e);
+}
+
+/* A file that is named, or that would be used, has to be there before anything runs. */
+static int check_certificates(const struct sink *s, const char *file, struct toll_error *e)
+{
+    bool is_named = sink_options_has(&s->settings, "ca");
+    if (!file || (!is_named && strncasecmp(s->place, "https:", 6) != 0) ||
+        faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) == 0)
+        return 0;
+    return err_set(e, -errno, "%s: cannot read the certificates in '%s': %s", s->kind->format.name,
+                   file, strerror(errno));
 }
 
 static int name_sink(struct sink *s)
@@ -105,7 +119,10 @@ static int open_with_secrets(struct sink *s, const struct http_settings *otherwi
     };
     if (otherwise)
         complete(&settings, otherwise, has_user);
-    int r = http_open(ret, &settings, e);
+    int r = check_certificates(s, settings.ca_file, e);
+    if (r < 0)
+        return r;
+    r = http_open(ret, &settings, e);
     return r < 0 ? err_wrap(e, r, "%s", s->kind->format.name) : 0;
 }
 
@@ -150,7 +167,8 @@ enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request
     int r = http_send(h, request, answer);
     if (r < 0) {
         snprintf(a->why, sizeof a->why, "%s", answer->why);
-        return r == -EINVAL ? DELIVERY_REFUSED : DELIVERY_AGAIN; /* no URL: it will not become one */
+        return r == -EINVAL ? DELIVERY_REFUSED
+                            : DELIVERY_AGAIN; /* no URL: it will not become one */
     }
     if (answer->status >= 200 && answer->status < 300) {
         s->bytes += request->length;

@@ -29,10 +29,11 @@ static bool find(struct json_in *j, const char *name, struct scan *ret)
     }
 }
 
+/* What becomes part of a URL: nothing but ASCII. */
 static bool is_plain(struct scan text)
 {
     for (const char *c = text.at; c < text.end; c++)
-        if (*c < 0x20 || *c == 0x7F)
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7F)
             return false;
     return text.at < text.end;
 }

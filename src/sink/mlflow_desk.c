@@ -157,6 +157,15 @@ static const char *in_words(int r)
                          : strerror(-r);
 }
 
+/* What did not fit before is lost for another reason than what is kept was not sent. */
+static void say_where(const struct mlflow_desk *d, const char *why, struct attempt *a)
+{
+    int r = d->spool_failure;
+    snprintf(a->why, sizeof a->why, "kept in '%s' for 'toll send'%s%s%s%s%.100s", d->spool.path,
+             r ? ", as far as it went (" : "", r ? in_words(r) : "", r ? ")" : "", *why ? ": " : "",
+             why);
+}
+
 /* The rest of the batch; otherwise when it cannot be. Samples of which something was refused are
  * counted as that now, not once more when the rest of them arrives. */
 static enum delivery put_aside(struct mlflow_desk *d, const struct batch *b, struct attempt *a,
@@ -173,13 +182,13 @@ static enum delivery put_aside(struct mlflow_desk *d, const struct batch *b, str
                 ? -ENOMEM
                 : mlflow_spool_add(&d->spool, d->ops.data + d->at, end - d->at, has_end(b));
     if (r < 0) {
+        d->spool_failure = r;
         snprintf(a->why, sizeof a->why, "%.80s; and it cannot be kept in '%.90s': %s", why,
                  d->spool.path, in_words(r));
         return otherwise;
     }
     mlflow_desk_tell_run(d);
-    snprintf(a->why, sizeof a->why, "kept in '%s' for 'toll send'%s%.100s", d->spool.path,
-             *why ? ": " : "", why);
+    say_where(d, why, a);
     return d->is_refused ? DELIVERY_REFUSED : DELIVERY_KEPT;
 }
 

@@ -19,7 +19,8 @@ struct mlflow_desk {
     bool run_is_told;      /* the spool says which run it is */
     uint64_t next_ns;      /* when the server is asked again for what is put aside */
     uint64_t wait_ns;
-    char why[256]; /* the last failure, or "" */
+    int spool_failure; /* the last one, or 0 */
+    char why[256];     /* the last failure, or "" */
 };
 
 enum delivery mlflow_desk_deliver(struct mlflow_desk *d, const struct batch *b, struct attempt *a);

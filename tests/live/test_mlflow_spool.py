@@ -107,6 +107,7 @@ def test_a_spool_has_a_limit(here):
     (output, *_) = r.summary["outputs"]
     assert r.status == 0 and output["kept"] and output["dropped"] and not output["complete"]
     assert output["kept"] + output["dropped"] == output["samples"]
+    assert "as far as it went (it is as large as the option spool_size" in output["failure"]
     with sinklib.Server(store) as server:
         status, out, err = here.call([here.toll, "send", spool, to(server)])
     assert status == 0, err

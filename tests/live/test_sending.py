@@ -286,6 +286,8 @@ def test_what_the_courier_reads_is_not_the_jobs(here):
     ("prometheus:http://h,evry=1s", "has no option 'evry'; there are every, grace, queue"),
     ("prometheus:http://h,every=soon", "takes a time such as"),
     ("prometheus:http://h,token_file=/no/such", "cannot read '/no/such'"),
+    ("prometheus:http://h,ca=/no/such", "cannot read the certificates in '/no/such': No such file"),
+    ("prometheus:http://h,header=X: a\r\nY: b", "takes 'Name: value'"),
     ("promotheus:http://h", "does not tell a format"),
     ("openmetrics:19465", "write ':19465' to listen there"),
     ("x.csv,every=1s", "csv has no options"),

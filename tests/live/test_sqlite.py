@@ -2,6 +2,7 @@
 """SQLite files of live runs: the same as the record, shared, read while written, and failing well.
 Python's own module reads them."""
 import concurrent.futures
+import json
 import os
 import pathlib
 import signal
@@ -49,7 +50,7 @@ def sentences(err):
     return [line for line in err.decode().splitlines() if line.startswith("toll: ")]
 
 
-@pytest.mark.parametrize("options", [[], ["--system", "--processes", "all"],
+@pytest.mark.parametrize("options", [[], ["--system", "--network", "--processes", "all"],
                                      ["-m", "cpu_*,memory_rss_bytes", "--no-children"]],
                          ids=["plain", "all", "some"])
 def test_is_the_record(place, options):
@@ -120,6 +121,24 @@ def test_read_while_it_is_written(place):
             p.wait()
     assert one(path, "SELECT signal FROM runs") == 15
     assert beside(path) == []
+
+
+@needs_root
+def test_another_user_sees_that_it_runs(here, nobody):
+    """Who may not look at what the writer has open."""
+    path = here.path("x.sqlite")
+    here.directory.chmod(0o755)
+    with here.popen([here.toll, "run", "-q", "-o", path, "--", "sleep", "60"]) as p:
+        try:
+            until(lambda: here.call([here.toll, "list", path])[0] == 0, "a run")
+            status, out, err = nobody.call([nobody.toll, "list", "--json", path])
+            assert status == 0, err
+            assert json.loads(out)[0]["status"] == "running"
+        finally:
+            p.kill()
+            p.wait()
+    status, out, _ = nobody.call([nobody.toll, "list", "--json", path])
+    assert status == 0 and json.loads(out)[0]["status"] == "unknown"
 
 
 def test_a_finished_file_can_be_read_anywhere(nobody):
