@@ -19,6 +19,7 @@ struct place {
     struct export_file file;   /* of a destination */
     bool may_stay_empty;       /* then there is no file */
     bool has_run;              /* one was written */
+    bool has_failed;           /* nothing more is written to it */
     uint64_t pieces;           /* written */
     struct sink *sink;
 };
@@ -30,9 +31,17 @@ struct export
     struct record_reader *reader;
     struct place *places; /* owned */
     size_t place_count, place_capacity;
-    uint64_t runs; /* that were read */
-    bool found;    /* the one that was asked for */
+    uint64_t runs;            /* that were read */
+    bool found;               /* the one that was asked for */
+    int failure;              /* of the first output that failed, or 0 … */
+    struct toll_error reason; /* … and why */
 };
+
+static void note(const struct export *x, const char *sentence)
+{
+    if (x->asked.note)
+        x->asked.note(x->asked.note_arg, sentence);
+}
 
 /* ---- The outputs ----------------------------------------------------------------------------- */
 
@@ -140,24 +149,39 @@ static void close_places(struct export *x)
     free(x->places);
 }
 
-static int commit_places(struct export *x, struct toll_error *e)
+/* The others go on without it. The first is what the caller is told, the rest are notes. */
+static void fail(struct export *x, struct place *p, int error, const struct toll_error *why)
 {
-    int r = 0;
-    for (size_t i = 0; i < x->place_count && r == 0; i++) {
-        const struct place *p = &x->places[i];
-        if (!p->may_stay_empty || p->pieces || access(p->name, F_OK) == 0)
-            r = export_file_commit(&x->places[i].file, e);
+    p->has_failed = true;
+    if (x->failure)
+        note(x, why->message);
+    else
+        x->reason = *why;
+    x->failure = x->failure ? x->failure : error;
+}
+
+static bool is_any_left(const struct export *x)
+{
+    for (size_t i = 0; i < x->place_count; i++)
+        if (!x->places[i].has_failed)
+            return true;
+    return false;
+}
+
+static void commit_places(struct export *x)
+{
+    for (size_t i = 0; i < x->place_count; i++) {
+        struct place *p = &x->places[i];
+        struct toll_error e;
+        if (p->has_failed || (p->may_stay_empty && !p->pieces && access(p->name, F_OK) != 0))
+            continue;
+        int r = export_file_commit(&p->file, &e);
+        if (r < 0)
+            fail(x, p, r, &e);
     }
-    return r;
 }
 
 /* ---- From the record to the outputs ---------------------------------------------------------- */
-
-static void note(const struct export *x, const char *sentence)
-{
-    if (x->asked.note)
-        x->asked.note(x->asked.note_arg, sentence);
-}
 
 static int hand(struct place *p, const struct record_item *item)
 {
@@ -239,7 +263,10 @@ static int hand_to_all(struct export *x, const struct record_item *item, struct 
     select_metrics(x, &selection);
     for (size_t i = 0; i < x->place_count; i++) {
         struct place *p = &x->places[i];
+        struct toll_error why;
         int r = 0;
+        if (p->has_failed)
+            continue;
         if (item->kind == RECORD_RUN)
             r = begin_run(p, &selection, item->run, e);
         if (r < 0)
@@ -247,9 +274,11 @@ static int hand_to_all(struct export *x, const struct record_item *item, struct 
         p->sink->selection = selection;
         r = hand(p, item);
         if (r < 0)
-            return cannot_write(p, r, e);
-        if (item->kind == RECORD_SUMMARY && (r = end_run(x, p, e)) < 0)
-            return r;
+            cannot_write(p, r, &why);
+        else if (item->kind == RECORD_SUMMARY)
+            r = end_run(x, p, &why);
+        if (r < 0)
+            fail(x, p, r, &why);
     }
     return 0;
 }
@@ -271,8 +300,8 @@ static void tell(const struct export *x, const struct record_item *item)
 static int go_through(struct export *x, struct toll_error *e)
 {
     struct record_item item;
-    int r;
-    while ((r = record_reader_next(x->reader, &item, e)) > 0) {
+    int r = 0;
+    while (is_any_left(x) && (r = record_reader_next(x->reader, &item, e)) > 0) {
         x->runs += item.kind == RECORD_RUN;
         if (x->asked.run && item.number != x->asked.run)
             continue;
@@ -283,7 +312,7 @@ static int go_through(struct export *x, struct toll_error *e)
         if (item.kind == RECORD_SUMMARY)
             tell(x, &item);
     }
-    if (r == 0 && x->asked.run && !x->found)
+    if (r == 0 && x->asked.run && !x->found && !x->failure)
         return err_set(e, -ENOENT, "there is no run %llu in the record: it has %llu",
                        (unsigned long long)x->asked.run, (unsigned long long)x->runs);
     return r;
@@ -315,7 +344,12 @@ int toll_record_export(const struct toll_export *asked, struct toll_error *e)
     if (r == 0)
         r = go_through(&x, e);
     if (r == 0)
-        r = commit_places(&x, e);
+        commit_places(&x);
+    if (r == 0 && x.failure) {
+        r = x.failure;
+        if (e)
+            *e = x.reason;
+    }
     close_places(&x);
     record_reader_free(x.reader);
     return r;

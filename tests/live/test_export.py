@@ -88,6 +88,19 @@ def test_a_sqlite_file_that_grows_and_is_killed(place):
     assert rows.startswith(begin), "what was exported while it grew stays"
 
 
+def test_one_that_fails_does_not_disturb_the_others(here):
+    record = here.path("run.jsonl")
+    assert here.call([here.toll, "run", "-q", "-o", record, "-o", "run.csv", "--", "sleep", "0.1"])[0] == 0
+    code, out, err = here.call([here.toll, "export", record, "-o", "csv:/dev/full", "-o", "x.csv", "-o",
+                                "json:/dev/full", "-o", "x.json", "-o", "-"])
+    assert code == 125
+    lines = err.decode().splitlines()
+    assert len(lines) == 2 and all("'/dev/full': No space left" in line for line in lines), err
+    whole = here.path("run.csv").read_bytes()
+    assert out == whole == here.path("x.csv").read_bytes()
+    assert json.loads(here.path("x.json").read_text())["end"]["status"] == "exited"
+
+
 @needs_root
 @pytest.mark.parametrize("name", ["old.csv", "new.jsonl", "new.sqlite"])
 def test_a_disk_without_room(here, name):
