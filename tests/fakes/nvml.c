@@ -15,6 +15,9 @@
  *   3.sample PID SM US  what it used of the GPU's time, at that time
  *   3.mig 2             it is divided into so many instances
  *
+ * What it was asked is written to the file that FAKE_NVML_ASKED names: a line "3.KEY" for each call
+ * of a function. So a job can wait until toll has looked.
+ *
  * Compiled with FAKE_OLD it is a library of an old driver, with FAKE_STUB it has next to nothing.
  */
 #include <fcntl.h>
@@ -116,9 +119,23 @@ __attribute__((constructor)) static void load(void)
     be_slow(NULL, "load");
 }
 
+static void note_question(const void *handle, const char *key)
+{
+    char name[16] = "";
+    const char *path = getenv("FAKE_NVML_ASKED");
+    FILE *file = path ? fopen(path, "ae") : NULL;
+    if (!file)
+        return;
+    if (handle)
+        name_of(handle, name);
+    fprintf(file, "%s.%s\n", name, key);
+    fclose(file);
+}
+
 /* What a function returns before it does anything. */
 static int begin(const void *handle, const char *key)
 {
+    note_question(handle, key);
     be_slow(handle, key);
     if (find(handle, "crash.", key))
         abort();

@@ -139,6 +139,22 @@ def until(condition, what):
     raise AssertionError(f"never happened: {what}")
 
 
+def job_until(condition):
+    """The same for a job, in words of a shell: a minute at most, and then the test will see."""
+    return f"n=0; until {condition} || [ $n -ge 1200 ]; do n=$((n + 1)); sleep 0.05; done"
+
+
+def recorded(pattern, count=1, path="run.jsonl"):
+    """A condition for a job: so many lines of a file, as toll's own record, have it. Then toll has
+    seen what the job did, however late this machine let it. It writes nothing, which would count."""
+    return f"awk '/{pattern}/ {{ n++ }} END {{ exit n < {count} }}' {path}"
+
+
+def noted(text, count=1):
+    """The same of toll's notes; the quotes keep it from finding the job's own command."""
+    return recorded(f'"name":"note".*{text}', count)
+
+
 def exists(pid):
     """A zombie does not count: nobody may be there to reap an orphan."""
     try:

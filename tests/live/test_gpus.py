@@ -11,7 +11,7 @@ import time
 
 import pytest
 from conftest import make_place
-from livelib import IS_ROOT, SANITIZED, records
+from livelib import GUARD, IS_ROOT, SANITIZED, job_until, noted, recorded, records, until
 
 FAKES = pathlib.Path(os.environ["TOLL_BUILD"]) / "tests/fakes"
 VISIBLE = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
@@ -45,8 +45,12 @@ TOGETHER = {
     "utilization": ("utilization_ratio", "memory_controller_ratio"),
     "memory_total": ("memory_total_bytes", "memory_used_bytes", "memory_reserved_bytes"),
 }
-# Long enough for some frames, of which there are ten in a second at most.
-JOB = ["sleep", "0.5"]
+# As long as some frames take, of which there are ten in a second at most; one asks for the memory
+# once or twice.
+LOOKED = job_until(recorded(r"^0\.memory_total", 5, "$FAKE_NVML_ASKED"))
+JOB = ["sh", "-c", LOOKED]
+FRAME = r'"gpus":\['
+KNOWN = job_until(recorded(FRAME))
 
 
 @pytest.fixture
@@ -69,7 +73,8 @@ class Driver:
         library.chmod(0o755)
         self.say(facts)
         self.env = {k: v for k, v in os.environ.items() if k not in VISIBLE}
-        self.env.update(LD_LIBRARY_PATH=str(library), FAKE_NVML=str(self.facts))
+        self.env.update(LD_LIBRARY_PATH=str(library), FAKE_NVML=str(self.facts),
+                        FAKE_NVML_ASKED=f"{self.facts}.asked")
 
     def say(self, facts):
         """In one piece: the library never sees half a file."""
@@ -80,6 +85,16 @@ class Driver:
 
     def run(self, *options, job=JOB, **variables):
         return self.place.run(job, options, env={**self.env, **variables})
+
+    def record(self, script, *options, **variables):
+        """The same with a record, for a job that waits until something is in it."""
+        return self.run("--gpus", "all", "-o", "run.jsonl", *options, job=["sh", "-c", script],
+                        **variables)
+
+
+def say(facts):
+    """For a job: the driver says something else, in one piece."""
+    return f"printf '{facts}' $$ >$FAKE_NVML.job; mv $FAKE_NVML.job $FAKE_NVML"
 
 
 def gpu(result, name="nvidia0"):
@@ -104,14 +119,15 @@ def test_every_figure_to_the_digit(place):
     assert figures["idle_seconds"]["total"] == 0
     assert figures["processes"]["max"] == 0
     samples = [s for s in records(place.path("run.jsonl"), "sample") if "gpus" in s]
-    assert 2 <= len(samples) <= 8  # at most ten in a second
+    assert 2 <= len(samples) <= 10 * result.summary["wall_seconds"] + 2  # at most ten in a second
     assert all(s["gpus"][0]["power_watts"] == 250.5 for s in samples)
 
 
 def test_columns(place):
     """Of a CSV; the GPUs are known when its heading is written."""
     driver = Driver(place, "gpus 2\n" + FIGURES)
-    result = driver.run("-m", "gpu_power_watts,target_gpu_memory_bytes", "-o", "run.csv")
+    result = driver.run("-m", "gpu_power_watts,target_gpu_memory_bytes", "--gpus", "0,1", "-o",
+                        "run.csv")
     assert result.status == 0
     rows = list(csv.DictReader(place.path("run.csv").open()))
     assert {"gpu.nvidia0.power_watts", "gpu.nvidia1.power_watts",
@@ -122,7 +138,8 @@ def test_columns(place):
 
 @pytest.mark.parametrize("count", [0, 1, 8])
 def test_number_of_gpus(place, count):
-    result = Driver(place, f"gpus {count}\n" + FIGURES).run("--gpus", "all")
+    driver = Driver(place, f"gpus {count}\n" + FIGURES)
+    result = driver.record(KNOWN if count else job_until(noted("no GPU here")))
     assert result.status == 0
     assert names(result) == [f"nvidia{i}" for i in range(count)]
     told = [n for n in result.notes if "no GPU" in n]
@@ -131,7 +148,7 @@ def test_number_of_gpus(place, count):
 
 def test_silent_unless_asked_for(place):
     """Without a sign of a driver the library is not even loaded."""
-    result = Driver(place, "gpus 1\n" + FIGURES).run()
+    result = Driver(place, "gpus 1\n" + FIGURES).run(job=["sleep", "0.2"])
     assert "gpus" not in result.summary
     assert not [m for m in result.summary["target"]["combined"] if "gpu" in m]
     assert not result.notes
@@ -139,18 +156,18 @@ def test_silent_unless_asked_for(place):
 
 def test_energy_grows(place):
     driver = Driver(place, "gpus 1\nenergy 5000000\n")
-    job = ["sh", "-c", 'sleep 0.4; printf "gpus 1\\nenergy 5001234\\n" >$FAKE_NVML; sleep 0.4']
-    assert gpu(driver.run("--gpus", "all", job=job))["energy_joules"]["total"] == 1.234
+    script = [KNOWN, say(r"gpus 1\nenergy 5001234\n"), job_until(recorded('"energy_joules":1'))]
+    assert gpu(driver.record("; ".join(script)))["energy_joules"]["total"] == 1.234
 
 
 def test_idle_time(place):
     driver = Driver(place, "gpus 1\nutilization 0\n")
-    job = ["sh", "-c", 'sleep 1; printf "gpus 1\\nutilization 50\\n" >$FAKE_NVML; sleep 1']
-    result = driver.run("--gpus", "all", job=job)
+    result = driver.record("; ".join([
+        job_until(recorded(r'"idle_seconds":(0\.[6-9]|[1-9])')),
+        say(r"gpus 1\nutilization 50\n"), job_until(recorded('"utilization_ratio":0.5')), "sleep 0.6"]))
     idle = gpu(result)["idle_seconds"]["total"]
-    # Half of it, but for two frames at most, and however late this machine lets the reader run.
-    assert 0.5 <= idle <= result.summary["wall_seconds"] - 0.5
-    text = place.call([place.toll, "run", "--gpus", "all", "--", "sleep", "0.3"],
+    assert 0.6 <= idle <= result.summary["wall_seconds"] - 0.6
+    text = place.call([place.toll, "run", "--gpus", "all", "--", *JOB],
                       env={**driver.env})[2].decode()
     assert "nvidia0 idled 0 % of the time" in text
 
@@ -160,14 +177,14 @@ def test_processes(place, stride):
     """The job tells the driver its own pid and its child's, each in two lists."""
     driver = Driver(place, f"gpus 2\nstride {stride}\n")
     script = f"""
-        sleep 0.8 & child=$!
+        sleep 100 & child=$!
         {{ printf 'gpus 2\\nstride {stride}\\n'
            echo 0.compute $$ 1000000; echo 0.graphics $$ 1000000; echo 0.compute 1 77
            echo 1.compute $child 2000000; echo 0.compute $child 500000
            echo 0.sample $$ 40 1000; echo 1.sample $child 25 1000
         }} >$FAKE_NVML.job; mv $FAKE_NVML.job $FAKE_NVML
-        wait"""
-    result = driver.run("--gpus", "all", job=["sh", "-c", script])
+        {job_until(recorded('"gpu_memory_bytes":3500000'))}; kill $child"""
+    result = driver.record(script)
     assert result.status == 0
     assert result.largest("gpu_memory_bytes") == 3500000
     assert result.largest("gpu_memory_bytes", "main") == 1000000
@@ -183,10 +200,10 @@ def test_processes(place, stride):
 
 def test_memory_not_available_is_unknown(place):
     """2^64-1 is no number."""
-    script = 'echo 0.compute $$ none >>$FAKE_NVML; sleep 0.5'
     driver = Driver(place, "gpus 1\n0.compute 1 5\n")
-    driver.facts.chmod(0o666)
-    result = driver.run("--gpus", "all", "-o", "run.jsonl", job=["sh", "-c", script])
+    result = driver.record("; ".join([
+        say(r"gpus 1\n0.compute 1 5\n0.compute %d none\n"),
+        job_until(recorded(f'"gpu_memory_bytes":null.*{FRAME}', 3))]))
     assert result.largest("gpus") == 1
     last = [s for s in records(place.path("run.jsonl"), "sample") if "gpus" in s][-2]
     assert last["target"]["combined"]["gpu_memory_bytes"] is None
@@ -195,8 +212,8 @@ def test_memory_not_available_is_unknown(place):
 @pytest.mark.parametrize("call", ["init", "count"])
 @pytest.mark.parametrize("code", CODES)
 def test_errors_of_the_beginning(root_or_user, call, code):
-    result = Driver(root_or_user, f"gpus 1\nerror.{call} {code}\n").run("--gpus", "all",
-                                                                        job=["sleep", "0.2"])
+    driver = Driver(root_or_user, f"gpus 1\nerror.{call} {code}\n")
+    result = driver.record(job_until(noted(f"error {code},")))
     assert result.status == 0
     assert "gpus" not in result.summary
     assert [n for n in result.notes if f"error {code}," in n], result.notes
@@ -218,7 +235,8 @@ def test_errors_of_a_figure(root_or_user, key, metric):
     """Each GPU fails with another code: that figure is unknown, all others are as they were told;
     but code 15 means that all of the GPU is gone."""
     facts = "".join(f"{i}.error.{key} {code}\n" for i, code in enumerate(CODES))
-    result = Driver(root_or_user, f"gpus {len(CODES) + 1}\n{FIGURES}{facts}").run("--gpus", "all")
+    driver = Driver(root_or_user, f"once 1\ngpus {len(CODES) + 1}\n{FIGURES}{facts}")
+    result = driver.record(job_until(recorded(FRAME, 3)))
     lost = CODES.index(15)
     assert names(result) == [f"nvidia{i}" for i in range(len(CODES) + 1) if i != lost]
     assert [n for n in result.notes if f"GPU {lost} (GPU-fake-{lost}) is lost" in n]
@@ -235,9 +253,9 @@ def test_errors_of_a_figure(root_or_user, key, metric):
 def test_every_lost_gpu_is_told(root_or_user):
     place = root_or_user
     driver = Driver(place, "gpus 3\nutilization 50\n")
-    script = ('sleep 0.4; printf "gpus 3\\nutilization 50\\n0.error.utilization 15\\n'
-              '2.error.utilization 15\\n" >$FAKE_NVML; sleep 0.8')
-    result = driver.run("--gpus", "all", job=["sh", "-c", script])
+    result = driver.record("; ".join([
+        KNOWN, say(r"gpus 3\nutilization 50\n0.error.utilization 15\n2.error.utilization 15\n"),
+        job_until(noted("is lost", 2))]))
     told = sorted(n.split("(")[0] for n in result.notes if "is lost" in n)
     assert told == ["NVIDIA's GPU 0 ", "NVIDIA's GPU 2 "]
     assert gpu(result, "nvidia0")["utilization_ratio"]["last"] == 0.5
@@ -245,8 +263,8 @@ def test_every_lost_gpu_is_told(root_or_user):
 
 def test_lost_in_the_middle(place):
     driver = Driver(place, "gpus 1\nutilization 50\n")
-    script = 'sleep 0.5; printf "gpus 1\\nerror.utilization 15\\n" >$FAKE_NVML; sleep 0.5; exit 3'
-    result = driver.run("--gpus", "all", job=["sh", "-c", script])
+    result = driver.record("; ".join([KNOWN, say(r"gpus 1\nerror.utilization 15\n"),
+                                      job_until(noted("is lost")), "sleep 0.2; exit 3"]))
     assert result.status == 3
     assert gpu(result)["utilization_ratio"]["last"] == 0.5
     assert len([n for n in result.notes if "is lost" in n]) == 1
@@ -254,11 +272,9 @@ def test_lost_in_the_middle(place):
 
 def test_slow_to_begin_costs_figures_alone(place):
     driver = Driver(place, "gpus 1\nslow.init 1600\nutilization 50\n")
-    result = driver.run("--gpus", "all", "-o", "run.jsonl", job=["sleep", "2.2"])
-    samples = records(place.path("run.jsonl"), "sample")
-    before = [s for s in samples if s["elapsed_seconds"] < 1.0]
-    assert len(before) > 3 and not any("gpus" in s for s in before)  # sampling went on
-    assert any("gpus" in s for s in samples)
+    result = driver.record(KNOWN)
+    told = ["gpus" in s for s in records(place.path("run.jsonl"), "sample")]
+    assert told.index(True) > 3  # sampling went on
     assert [n for n in result.notes if "driver of NVIDIA GPUs (NVML) takes long to begin" in n]
 
 
@@ -266,7 +282,7 @@ def test_a_driver_that_hangs(place):
     """Neither the job nor toll's end waits for it."""
     driver = Driver(place, "gpus 1\nutilization 50\nslow.utilization 60000\n")
     began = time.monotonic()
-    result = driver.run("--gpus", "all", "-o", "run.jsonl", job=["sh", "-c", "sleep 1.6; exit 4"])
+    result = driver.record(job_until(noted("do not answer in time")) + "; exit 4")
     assert time.monotonic() - began < 30  # the call takes a minute
     assert result.status == 4
     assert "gpus" not in result.summary
@@ -277,24 +293,27 @@ def test_a_driver_that_hangs(place):
 def test_hangs_in_the_middle(place):
     """What was known before is no answer for later."""
     driver = Driver(place, "gpus 1\nutilization 50\n0.compute 1 5\n")
-    script = 'sleep 0.5; echo "slow.utilization 60000" >>$FAKE_NVML; sleep 3'
-    result = driver.run("--gpus", "all", "-o", "run.jsonl", job=["sh", "-c", script])
+    unknown = '"combined":{[^}]*"gpu_memory_bytes":null'
+    result = driver.record("; ".join([
+        KNOWN, say(r"gpus 1\nutilization 50\n0.compute 1 5\nslow.utilization 60000\n"),
+        job_until(noted("do not answer in time")), f"before=$(grep -c '{unknown}' run.jsonl)",
+        job_until(f"[ $(grep -c '{unknown}' run.jsonl) -ge $((before + 5)) ]")]))
     assert result.status == 0
     samples = records(place.path("run.jsonl"), "sample")
-    known = [s["target"]["combined"]["gpu_memory_bytes"] for s in samples]
-    assert 0 in known  # the job had none, while that was known …
-    late = [s for s in samples if s["elapsed_seconds"] > 2.8][:-1]
-    assert late and all(s["target"]["combined"]["gpu_memory_bytes"] is None for s in late)
+    figures = [s["target"]["combined"]["gpu_memory_bytes"] for s in samples]
+    assert 0 in figures  # the job had none, while that was known …
+    assert figures[-6:-1] == [None] * 5
 
 
 def test_slow_calls(root_or_user):
     """A frame that takes a third of a second is one of every few samples, which go on."""
     place = root_or_user
     driver = Driver(place, "gpus 1\nutilization 50\nslow.power 350\npower 1000\n")
-    result = driver.run("--gpus", "all", "-o", "run.jsonl", "-i", "50ms", job=["sleep", "2"])
+    result = driver.record(job_until(recorded(FRAME, 3)), "-i", "50ms")
     samples = records(place.path("run.jsonl"), "sample")
     told = [s for s in samples if "gpus" in s]
-    assert 2 <= len(told) <= 7 and len(samples) > 2 * len(told)
+    assert 3 <= len(told) <= result.summary["wall_seconds"] / 0.35 + 2
+    assert len(samples) > 2 * len(told)
     assert gpu(result)["power_watts"]["max"] == 1
     assert not result.notes
 
@@ -303,8 +322,9 @@ def test_slow_calls(root_or_user):
 def test_a_library_that_crashes(place, call):
     """It costs its figures, not the job nor the account of it."""
     driver = Driver(place, f"gpus 1\n{FIGURES}crash.{call} 1\n")
-    job = ["sh", "-c", "head -c 70000 /dev/zero >out; sleep 1.5; exit 3"]
-    result = driver.run("--gpus", "all", "-o", "run.jsonl", job=job)
+    result = driver.record("; ".join([
+        "head -c 70000 /dev/zero >out", job_until(noted("no figures of GPUs are known")),
+        job_until(recorded('"type":"sample"', 6)), "exit 3"]))
     assert result.status == 3
     assert "gpus" not in result.summary
     assert result.total("io_written_bytes") == 70000
@@ -316,8 +336,9 @@ def test_a_library_that_crashes(place, call):
 def test_crashes_in_the_middle(root_or_user):
     place = root_or_user
     driver = Driver(place, "gpus 1\nutilization 50\n")
-    script = 'sleep 0.5; echo "crash.utilization 1" >>$FAKE_NVML; sleep 0.5; exit 5'
-    result = driver.run("--gpus", "all", job=["sh", "-c", script])
+    result = driver.record("; ".join([
+        KNOWN, say(r"gpus 1\nutilization 50\ncrash.utilization 1\n"),
+        job_until(noted("no figures of GPUs are known")), "exit 5"]))
     assert result.status == 5
     assert gpu(result)["utilization_ratio"]["last"] == 0.5
 
@@ -369,7 +390,8 @@ def test_old_driver(place):
 
 
 def test_stub_library(place):
-    result = Driver(place, "gpus 1\n", "nvml-stub").run("--gpus", "all")
+    driver = Driver(place, "gpus 1\n", "nvml-stub")
+    result = driver.record(job_until(noted("stub")))
     assert [n for n in result.notes if "stub" in n]
 
 
@@ -405,9 +427,10 @@ utilization 0
 def test_processes_of_instances(root_or_user):
     place = root_or_user
     driver = Driver(place, "gpus 1\n0.mig 2\n")
-    script = """printf 'gpus 1\\n0.mig 2\\n0:0.compute %d 3000\\n0:1.compute %d 40\\n0.compute %d 3040\\n' \
-                       $$ $$ $$ >$FAKE_NVML.job; mv $FAKE_NVML.job $FAKE_NVML; sleep 0.6"""
-    result = driver.run("--gpus", "all", job=["sh", "-c", script])
+    script = f"""printf 'gpus 1\\n0.mig 2\\n0:0.compute %d 3000\\n0:1.compute %d 40\\n0.compute %d 3040\\n' \
+                       $$ $$ $$ >$FAKE_NVML.job; mv $FAKE_NVML.job $FAKE_NVML
+                 {job_until(recorded('"gpu_memory_bytes":3040'))}"""
+    result = driver.record(script)
     assert result.largest("gpu_memory_bytes") == 3040
     assert result.largest("gpus") == 2
 
@@ -433,8 +456,8 @@ def test_processes_of_instances(root_or_user):
     (["-m", "gpu_*"], {}, [0, 1, 2]),
 ])
 def test_selection(root_or_user, options, variables, expected):
-    result = Driver(root_or_user, "gpus 3\n" + FIGURES).run(*options, job=["sleep", "0.2"],
-                                                            **variables)
+    driver = Driver(root_or_user, "gpus 3\n" + FIGURES)
+    result = driver.run(*options, job=JOB if expected else ["sleep", "0.2"], **variables)
     assert names(result) == [f"nvidia{i}" for i in expected]
 
 
@@ -497,10 +520,12 @@ def test_pids_of_a_namespace_below(root_or_user):
     """The driver calls the job by a number that NSpid has beside the one that toll sees."""
     place = root_or_user
     driver = Driver(place, "gpus 1\n0.compute 1 4000\n")
-    inner = ["unshare", "--pid", "--fork", "--mount-proc", "sleep", "0.8"]
+    inner = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c",
+             job_until(recorded('"gpu_memory_bytes":4000'))]
     status, _, err = place.call(
         ["unshare", "--pid", "--fork", "--mount-proc", place.toll, "run", "--gpus", "all",
-         "--summary", "none", "-o", place.path("run.json"), "--", *inner], env=driver.env)
+         "--summary", "none", "-o", place.path("run.json"), "-o", "run.jsonl", "--", *inner],
+        env=driver.env)
     assert status == 0, err
     summary = json.loads(place.path("run.json").read_text())
     assert summary["target"]["combined"]["gpu_memory_bytes"]["max"] == 4000
@@ -512,22 +537,30 @@ def test_attached(place):
     with place.popen(["sleep", "60"]) as job:
         try:
             driver.say(f"gpus 1\n{FIGURES}0.compute {job.pid} 4096\n")
-            status, out, err = place.call(
-                [place.toll, "attach", "--gpus", "all", "--for", "0.5s", "-i", "100ms",
-                 "--summary", "none", "-o", place.path("run.json"), str(job.pid)], env=driver.env)
+            record = place.path("run.jsonl")
+            with place.popen([place.toll, "attach", "--gpus", "all", "-i", "100ms", "-q", "-o",
+                              record, "-o", place.path("run.json"), str(job.pid)],
+                             env=driver.env) as toll:
+                until(lambda: record.exists() and '"gpu_memory_bytes":4096' in record.read_text(),
+                      "a sample with the GPU")
+                toll.send_signal(signal.SIGINT)
+                assert toll.wait(GUARD) == 0
         finally:
             job.kill()
-    assert status == 0, err
     combined = json.loads(place.path("run.json").read_text())["target"]["combined"]
     assert combined["gpu_memory_bytes"]["max"] == 4096
 
 
 def test_system(place):
     driver = Driver(place, "gpus 2\n" + FIGURES)
-    status, out, err = place.call(
-        [place.toll, "system", "--gpus", "all", "--for", "0.5s", "-i", "100ms"], env=driver.env)
-    assert status == 0, err
-    assert "nvidia0" in err.decode() and "nvidia1" in err.decode()  # the summary
-    lines = out.decode()
+    printed, summary = place.path("printed"), place.path("summary")
+    with printed.open("wb") as out, summary.open("wb") as err, place.popen(
+            [place.toll, "system", "--gpus", "all", "-i", "100ms"], stdout=out, stderr=err,
+            env=driver.env) as toll:
+        until(lambda: "nvidia1" in printed.read_text(), "a line with the GPUs")
+        toll.send_signal(signal.SIGINT)
+        assert toll.wait(GUARD) == 0, summary.read_text()
+    assert "nvidia0" in summary.read_text() and "nvidia1" in summary.read_text()
+    lines = printed.read_text()
     assert "nvidia1  busy 63%  memctl 21%  mem 1.0G  251W  71°C  1.4GHz" in lines
     assert max(map(len, lines.splitlines())) <= 80
