@@ -150,6 +150,12 @@ def recorded(pattern, count=1, path="run.jsonl"):
     return f"awk '/{pattern}/ {{ n++ }} END {{ exit n < {count} }}' {path}"
 
 
+def job_until_more(pattern, count):
+    """For a job: wait until the record has so many lines with it more than by now."""
+    lines = f"$(grep -Ec '{pattern}' run.jsonl || :)"
+    return f"before={lines}; " + job_until(f"[ {lines} -ge $((before + {count})) ]")
+
+
 def noted(text, count=1):
     """The same of toll's notes; the quotes keep it from finding the job's own command."""
     return recorded(f'"name":"note".*{text}', count)

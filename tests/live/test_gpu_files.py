@@ -8,6 +8,7 @@ import shlex
 import subprocess
 
 import pytest
+from livelib import job_until, job_until_more, noted, recorded
 
 TOLL = os.environ["TOLL"]
 GUARD = 120
@@ -62,16 +63,25 @@ def run(tmp_path, files, script, driver="", **variables):
     job = tmp_path / "job"
     job.write_text(PRELUDE + script)
     summary = tmp_path / "run.json"
-    toll = [TOLL, "run", "-q", "-i", "100ms", "-o", str(summary), "--gpus", "all", "--",
-            "sh", "-e", str(job)]
+    toll = [TOLL, "run", "-q", "-i", "100ms", "-o", str(summary), "-o", str(tmp_path / "run.jsonl"),
+            "--gpus", "all", "--", "sh", "-e", str(job)]
     outer = (f"mount --bind {shlex.quote(str(tmp_path / 'class'))} /sys/class && "
              f"exec {shlex.join(toll)}")
     env = {k: v for k, v in os.environ.items() if k not in VISIBLE}
     env.update(D=str(tmp_path), DRIVER=driver, **variables)
     done = subprocess.run([*UNSHARE, "sh", "-c", outer], env=env, timeout=GUARD,
-                          capture_output=True, text=True)
+                          cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(summary.read_text())
+
+
+def seen(pattern, count=1):
+    """For a job: wait until a sample has it."""
+    return job_until(recorded(pattern, count))
+
+
+FRAME = r'"gpus":\['
+KNOWN = seen(FRAME)
 
 
 def gpu(summary, name):
@@ -93,7 +103,7 @@ AMD = {
 
 
 def test_amd_device(tmp_path):
-    summary = run(tmp_path, AMD, "sleep 0.6")
+    summary = run(tmp_path, AMD, seen(FRAME, 3))
     device = gpu(summary, "amd0")
     assert device["uuid"] == "7f9c3a5d1e2b4c68"
     assert device["pci"] == PCI
@@ -110,23 +120,26 @@ def test_amd_device(tmp_path):
 def test_asleep_is_not_woken(tmp_path):
     """What a look would find in its files is not looked for."""
     files = {**AMD, "drm/card0/device/power/runtime_status": "suspended"}
-    device = gpu(run(tmp_path, files, "sleep 0.6"), "amd0")
+    device = gpu(run(tmp_path, files, seen(FRAME, 3)), "amd0")
     assert device["utilization_ratio"]["quality"] == "unknown"
     assert device["power_watts"]["quality"] == "unknown"
 
 
 def test_client_in_two_processes(tmp_path):
     """Memory and engine time of a client count once, though a child has inherited it."""
-    script = r"""
+    script = f"""
 open_card 'drm-memory-vram: 8192 KiB' 'drm-engine-gfx: 250000000 ns' 'drm-engine-dec: 5 ns'
-sh -c 'mount --bind "$D/fdinfo" "/proc/$$/fdinfo"; sleep 1; :' &
-sleep 0.5
+sh -c 'mount --bind "$D/fdinfo" "/proc/$$/fdinfo"; : >ready; read x <end; :' &
+{job_until("[ -e ready ]")}
+{seen('"gpu_memory_bytes":8388608')}
 say 'drm-memory-vram: 4096 KiB' 'drm-engine-gfx: 1250000000 ns' 'drm-engine-dec: 5 ns'
-sleep 0.6
+{seen('"gpu_seconds":1.25')}
 say 'drm-memory-vram: 4096 KiB' 'drm-engine-gfx: 1249000000 ns' 'drm-engine-dec: 5 ns'
-sleep 0.3
+{job_until_more(FRAME, 2)}
+echo >end
 wait
 """
+    os.mkfifo(tmp_path / "end")
     summary = run(tmp_path, AMD, script, "amdgpu")
     target = summary["target"]
     assert target["combined"]["gpu_memory_bytes"]["max"] == 8192 * 1024
@@ -146,8 +159,7 @@ def test_rocm(tmp_path):
 mkdir -p "$D/class/kfd/kfd/proc/$$/stats_53458"
 echo 26 >"$D/class/kfd/kfd/proc/$$/stats_53458/cu_occupancy"
 echo 1073741824 >"$D/class/kfd/kfd/proc/$$/vram_53458"
-sleep 0.8
-"""
+""" + seen(f'"gpu_memory_bytes":{1 << 30},"gpu_utilization_ratio":0.25')
     main = run(tmp_path, files, script)["target"]["main"]
     assert main["gpu_memory_bytes"]["max"] == 1 << 30
     assert main["gpu_utilization_ratio"]["max"] == 0.25
@@ -171,18 +183,18 @@ mkdir -p "$D/class/kfd/kfd/proc/$$"
 echo 3000000 >"$D/class/kfd/kfd/proc/$$/vram_11"
 echo 40000 >"$D/class/kfd/kfd/proc/$$/vram_22"
 open_card 'drm-memory-vram: 1024 KiB' 'drm-engine-gfx: 5 ns'
-sleep 0.8
-"""
+""" + seen('"gpu_memory_bytes":3040000')
     main = run(tmp_path, files, script, "amdgpu")["target"]["main"]
     assert main["gpu_memory_bytes"]["max"] == 3040000
     assert main["gpus"]["max"] == 2
 
 
 def test_card_that_is_taken_out(tmp_path):
-    script = r"""
-sleep 0.5
+    script = f"""
+{KNOWN}
 mv "$D/class/drm/card0" "$D/gone"
-sleep 0.6
+{job_until(noted("is lost"))}
+sleep 0.2
 """
     summary = run(tmp_path, AMD, script)
     assert gpu(summary, "amd0")["utilization_ratio"]["last"] == 0.37
@@ -198,7 +210,8 @@ sleep 0.6
 def test_client_behind_two_descriptors(tmp_path, driver, values):
     """A descriptor that was duplicated is the same client."""
     said = " ".join(f"'{v}'" for v in values)
-    target = run(tmp_path, card(driver), f"open_card {said}\nsleep 0.8", driver, TWICE="1")["target"]
+    script = f"open_card {said}\n" + seen(f'"gpu_memory_bytes":{2 << 20}', 2)
+    target = run(tmp_path, card(driver), script, driver, TWICE="1")["target"]
     assert target["combined"]["gpu_memory_bytes"]["max"] == 2 << 20
     assert target["combined"]["gpus"]["max"] == 1
     if driver != "xe":  # whose cycles stand still here: how long one is cannot be told
@@ -212,10 +225,9 @@ def test_two_vendors(tmp_path):
     script = r"""
 open_card 'drm-memory-vram: 1024 KiB' 'drm-engine-gfx: 5000000 ns'
 printf 'gpus 1\nutilization 10\n0.compute %d 300\n' $$ >"$FAKE_NVML.new"; mv "$FAKE_NVML.new" "$FAKE_NVML"
-sleep 0.6
+""" + seen(f'"gpu_memory_bytes":{(1 << 20) + 300}') + r"""
 printf 'gpus 1\nutilization 10\nerror.compute 4\nerror.sample 4\n' >"$FAKE_NVML.new"; mv "$FAKE_NVML.new" "$FAKE_NVML"
-sleep 0.6
-"""
+""" + seen(r'"main":\{[^}]*"gpu_memory_bytes":null', 2)
     summary = run(tmp_path, AMD, script, "amdgpu", FAKE_NVML=str(library),
                   LD_LIBRARY_PATH=str(pathlib.Path(os.environ["TOLL_BUILD"]) / "tests/fakes/nvml"))
     assert sorted(g["name"] for g in summary["gpus"]) == ["amd0", "nvidia0"]
@@ -234,12 +246,10 @@ def test_energy_of_the_run(tmp_path):
              "powercap/intel-rapl:0/name": "package-0",
              "powercap/intel-rapl:0/energy_uj": "1000000",
              "powercap/intel-rapl:0/max_energy_range_uj": "262143328850"}
-    script = r"""
-sleep 0.5
-echo 7500000 >"$D/class/drm/card0/device/hwmon/hwmon4/energy1_input"
-echo 2250000 >"$D/class/powercap/intel-rapl:0/energy_uj"
-sleep 0.5
-"""
+    script = KNOWN + r"""
+echo 7500000 1<>"$D/class/drm/card0/device/hwmon/hwmon4/energy1_input"  # never empty
+echo 2250000 1<>"$D/class/powercap/intel-rapl:0/energy_uj"
+""" + seen('"energy_joules":2.5')
     summary = run(tmp_path, files, script)
     assert summary["run_joules"] == {"gpu": 2.5, "processor": 1.25, "total": 3.75}
 
@@ -249,7 +259,7 @@ def test_gpu_inside_of_a_processor(tmp_path):
     files = {**card("i915", pci="0000:00:02.0"), **card("xe", 1, "0000:03:00.0"),
              "drm/card1/device/hwmon/hwmon4/name": "xe",
              "drm/card1/device/hwmon/hwmon4/energy1_input": "5000000"}
-    assert run(tmp_path, files, "sleep 0.5")["run_joules"]["gpu"] == 0
+    assert run(tmp_path, files, seen(FRAME, 2))["run_joules"]["gpu"] == 0
 
 
 def test_intel(tmp_path):
@@ -259,11 +269,10 @@ def test_intel(tmp_path):
              "drm/card0/device/hwmon/hwmon4/energy1_input": "5000000"}
     script = r"""
 open_card 'drm-resident-local0: 16 MiB' 'drm-engine-render: 1000 ns' 'drm-engine-capacity-render: 1'
-sleep 0.5
-echo 7500000 >"$D/class/drm/card0/device/hwmon/hwmon4/energy1_input"
+""" + seen(f'"gpu_memory_bytes":{16 << 20}') + r"""
+echo 7500000 1<>"$D/class/drm/card0/device/hwmon/hwmon4/energy1_input"
 say 'drm-resident-local0: 16 MiB' 'drm-engine-render: 300001000 ns'
-sleep 0.6
-"""
+""" + seen('"gpu_seconds":0.300001') + "\n" + seen('"energy_joules":2.5')
     summary = run(tmp_path, files, script, "i915")
     device = gpu(summary, "intel0")
     assert device["clock_sm_hertz"]["max"] == 1300000000
