@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 from attachlib import ROUNDING, attach, cpu_of, running, say, used
-from livelib import (IS_ROOT, TICK, children_of, cpu_cgroup, exists, in_cgroup, needs_root,
-                     not_sanitized, state_of, until)
+from livelib import (IS_ROOT, TICK, children_of, cpu_cgroup, exists, in_cgroup, job_until, needs_root,
+                     not_sanitized, recorded, state_of, until)
 
 
 def parent_of(pid):
@@ -123,8 +123,9 @@ def test_a_peak_from_before_is_not_of_now(place):
 @pytest.mark.parametrize("status", [0, 7])
 def test_the_end_is_noticed_at_once(place, status):
     """The next sample would come in an hour."""
-    with running(place, place.helper("burn"), 1, 0, 300, status) as p:
+    with running(place, "sh", "-c", f"read x; exit {status}") as p:
         toll = attach(place, "-i", "1h", p.pid)
+        say(p)
         p.wait()
         toll.wait()
     assert toll.status == 0
@@ -144,10 +145,12 @@ def test_a_killed_target(place):
 
 
 def test_how_the_target_ended_not_its_last_descendant(place):
-    script = "(sleep 0.9; exit 7) & echo ready; sleep 0.4; exit 3"
+    script = "exec 3<&0; (read x <&3; sleep 0.5; exit 7) & echo ready; read x; exit 3"
     with running(place, "sh", "-c", script) as p:
         assert p.stdout.readline() == b"ready\n"  # before that there is no descendant to be seen
         toll = attach(place, "-i", "1h", "--wait", "all", p.pid)
+        say(p)  # one line for each
+        say(p)
         p.wait()
         toll.wait()
     end = toll.summary["end"]
@@ -168,8 +171,9 @@ def test_the_end_of_many_is_noticed_at_once(place):
 
 
 def test_one_ends_and_the_others_go_on(place):
-    with running(place, "sleep", 0.3) as short, running(place, "sleep", 600) as long:
+    with running(place, "sleep", 600) as short, running(place, "sleep", 600) as long:
         toll = attach(place, "-i", "50ms", short.pid, long.pid)
+        short.kill()
         short.wait()
         count = len(toll.rows())
         until(lambda: len(toll.rows()) > count + 3, "samples of the other")
@@ -295,9 +299,9 @@ def test_a_pid_that_is_used_again(here):
     """The target ends and its number goes to somebody else: that one does not count."""
     pids = here.path("pids")
     script = (
-        "sleep 0.4 & first=$!\n"
-        f"{here.toll} attach -i 50ms -q -o x.json $first & toll=$!\n"
-        "wait $first\n"
+        "sleep 600 & first=$!\n"
+        f"{here.toll} attach -i 50ms -q -o x.json -o run.jsonl $first & toll=$!\n"
+        + job_until(recorded('"type":"sample"', 3)) + "\nkill -9 $first; wait $first\n"
         "echo $((first - 1)) > /proc/sys/kernel/ns_last_pid\n"
         f"{here.helper('burn')} 300 & second=$!\n"
         "wait $second $toll; echo $first $second > pids\n")

@@ -3,11 +3,12 @@
 import contextlib
 import os
 import pathlib
+import signal
 import time
 
 import pytest
 from attachlib import attach, cpu_of, leader, running, say, used
-from livelib import TICK, children_of, cpu_cgroup, needs_root, records, until
+from livelib import TICK, children_of, cpu_cgroup, needs_root, records, started, until
 
 # Works in steps of 10 ms, with a child for each and a file that it writes to.
 WORKER = """
@@ -103,13 +104,14 @@ def test_a_session_has_its_jobs(place):
 
 def test_a_group_ends_with_its_last(place):
     """The leader goes first; somebody who was never sampled is left."""
-    script = "read x; sleep 0.5 & exit 0"
+    script = "read x; sleep 600 & echo $! > pid; exit 0"
     with running(place, "setsid", "sh", "-c", script) as p:
         toll = attach(place, "-i", "1h", "--group", leader(p))
         say(p)
         p.wait()
         time.sleep(0.1)
         assert toll.process.poll() is None, "one is left"
+        os.kill(started(place.path("pid")), signal.SIGKILL)
         toll.wait()
     assert toll.status == 0
 

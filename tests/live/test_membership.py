@@ -6,8 +6,8 @@ import pathlib
 import shutil
 
 import pytest
-from livelib import (IS_ROOT, TICK, cpu_cgroup, exists, in_cgroup, needs_root, not_sanitized,
-                     records, started)
+from livelib import (IS_ROOT, TICK, cpu_cgroup, exists, in_cgroup, job_until, needs_root,
+                     not_sanitized, records, started)
 
 NAME = "a b) R 1"
 
@@ -57,7 +57,8 @@ def test_daemon_is_waited_for_with_wait_all(place):
 
 def test_daemon_that_ends_in_time_counts(place):
     """Orphans come home to toll also without --wait all."""
-    script = f"{place.helper('daemonize')} pid {place.helper('burn')} 200; sleep 0.8"
+    # The pipe ends with the daemon; then there is time to reap him.
+    script = f"{place.helper('daemonize')} pid {place.helper('burn')} 200 3>&1 | cat; sleep 0.3"
     result = place.run(["sh", "-c", script], ["-i", "1s"])
     assert 0.2 <= result.total("cpu_seconds") <= 0.2 + 3 * TICK
     assert result.summary["still_running_count"] == 0
@@ -151,7 +152,7 @@ def test_io_of_a_setuid_process_that_stays(nobody, setuid_program, before):
     """Not reaped at the end: the figure is a lower bound, and a note says why. It makes no
     difference that the process could be read as long as it was the user's own."""
     script = (f"{nobody.helper('daemonize')} pid sh -c '{before} exec {setuid_program} out 5000000 "
-              "60000 0'; sleep 1")
+              f"60000 0'; {job_until('[ $(stat -c %s out 2>/dev/null || echo 0) = 5000000 ]')}")
     result = nobody.run(["sh", "-c", script], ["-i", "10ms"])
     pid = started(nobody.path("pid"))
     try:
