@@ -156,9 +156,9 @@ def job_until_more(pattern, count):
     return f"before={lines}; " + job_until(f"[ {lines} -ge $((before + {count})) ]")
 
 
-def noted(text, count=1):
+def noted(text, count=1, path="run.jsonl"):
     """The same of toll's notes; the quotes keep it from finding the job's own command."""
-    return recorded(f'"name":"note".*{text}', count)
+    return recorded(f'"name":"note".*{text}', count, path)
 
 
 def exists(pid):

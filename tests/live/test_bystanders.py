@@ -4,9 +4,8 @@ import json
 import os
 import subprocess
 import sys
-import time
 
-from livelib import GUARD, TICK, not_sanitized, records, until
+from livelib import GUARD, TICK, job_until, not_sanitized, records, until
 
 
 def test_a_parent_that_ignores_its_children_once(place):
@@ -83,9 +82,11 @@ def test_pipe_that_is_not_read_holds_up_nothing(here):
     os.mkfifo(here.path("f.jsonl"))
     reader = os.open(here.path("f.jsonl"), os.O_RDONLY | os.O_NONBLOCK)
     try:
-        with here.popen([here.toll, "run", "-q", "-i", "1ms", "-o", "f.jsonl", "--", "sleep", "60"],
-                        stderr=subprocess.PIPE) as toll:
-            time.sleep(1)  # a pipe takes 64 KiB: full long ago
+        with here.popen([here.toll, "run", "-q", "-i", "1ms", "-o", "f.jsonl", "-o", "good.jsonl",
+                         "--", "sleep", "60"], stderr=subprocess.PIPE) as toll:
+            good = here.path("good.jsonl")
+            until(lambda: good.exists() and "cannot write to 'f.jsonl'" in good.read_text(),
+                  "a full pipe")
             toll.terminate()
             _, err = toll.communicate(timeout=GUARD)
         assert toll.returncode == 128 + 15
@@ -97,10 +98,9 @@ def test_pipe_that_is_not_read_holds_up_nothing(here):
 def test_slow_reader_gets_whole_lines(here):
     os.mkfifo(here.path("f.jsonl"))
     with here.popen(["sh", "-c", "sleep 1; cat f.jsonl > copy.jsonl"]) as reader:
-        until(lambda: reader.poll() is None, "the reader")
         opener = os.open(here.path("f.jsonl"), os.O_RDWR)  # until the reader has come
         status, _, _ = here.call([here.toll, "run", "-q", "-i", "5ms", "-o", "f.jsonl", "--",
-                                  "sleep", "1.5"])
+                                  "sh", "-c", job_until("[ -s copy.jsonl ]") + "; sleep 0.2"])
         os.close(opener)
         reader.wait(timeout=GUARD)
     assert status == 0

@@ -7,19 +7,14 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import pytest
 
-from livelib import needs_root, records, until
+from livelib import GUARD, job_until, needs_root, recorded, records, until
 
 
 def wait_for_samples(path, count):
-    for _ in range(2000):
-        if path.exists() and path.read_bytes().count(b'"type":"sample"') >= count:
-            return
-        time.sleep(0.01)
-    raise AssertionError("no samples")
+    until(lambda: path.exists() and path.read_bytes().count(b'"type":"sample"') >= count, "samples")
 
 
 def export(place, record, status, sentence):
@@ -43,7 +38,7 @@ def test_growing_and_then_killed(place):
         assert code == 125 and b"is being written by another toll" in err
     finally:
         os.kill(toll.pid, signal.SIGKILL)
-        toll.wait(20)
+        toll.wait(GUARD)
         if job:
             os.kill(job, signal.SIGKILL)
     whole = record.read_bytes().count(b'"type":"sample"')
@@ -79,7 +74,7 @@ def test_a_sqlite_file_that_grows_and_is_killed(place):
     finally:
         job = int(open(f"/proc/{toll.pid}/task/{toll.pid}/children").read().split()[0])
         os.kill(toll.pid, signal.SIGKILL)
-        toll.wait(20)
+        toll.wait(GUARD)
         os.kill(job, signal.SIGKILL)
     assert listed(place, record)[1]["status"] == "unknown"
     assert "cut short" in place.call([place.toll, "list", record])[1].decode()
@@ -106,7 +101,9 @@ def test_one_that_fails_does_not_disturb_the_others(here):
 def test_a_disk_without_room(here, name):
     """What was there stays as it was, and nothing else is left."""
     record, small = here.path("run.jsonl"), here.path("small")
-    assert here.call([here.toll, "run", "-q", "-i", "1ms", "-o", record, "--", "sleep", "0.3"])[0] == 0
+    many = job_until(recorded('"type":"sample"', 150))
+    assert here.call([here.toll, "run", "-q", "-i", "1ms", "-o", record, "--", "sh", "-c",
+                      many])[0] == 0
     small.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small],
                       check=False).returncode:
@@ -126,7 +123,9 @@ def test_a_disk_without_room(here, name):
 def test_what_is_lost_for_want_of_room_is_what_is_missing(here):
     """The samples that fit are in the file, whole, and those are not called lost."""
     record, small = here.path("run.jsonl"), here.path("small")
-    assert here.call([here.toll, "run", "-q", "-i", "1ms", "-o", record, "--", "sleep", "0.3"])[0] == 0
+    many = job_until(recorded('"type":"sample"', 150))
+    assert here.call([here.toll, "run", "-q", "-i", "1ms", "-o", record, "--", "sh", "-c",
+                      many])[0] == 0
     small.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", small],
                       check=False).returncode:

@@ -11,7 +11,7 @@ import subprocess
 import threading
 
 import pytest
-from livelib import GUARD, needs_root, records, until
+from livelib import GUARD, children_of, needs_root, records, until
 
 MIB = 1 << 20
 SENT_MIB = 200
@@ -231,11 +231,15 @@ def test_namespace_that_is_shared(here):
                 os.kill(int(here.path(name).read_text()), signal.SIGKILL)
 
 
+def namespace(pid):
+    return os.readlink(f"/proc/{pid}/ns/net")
+
+
 @needs_root
 @pytest.mark.parametrize("who", ["member", "other"])
 def test_namespace_that_is_not_the_targets_alone(here, who):
     """A member that is elsewhere makes it a lower bound; somebody who comes in later, unknown."""
-    script = "echo > ready; read go; unshare -n sleep 100 & echo > gone; wait"
+    script = "echo > ready; read go; unshare -n sleep 100 & wait"
     with here.popen(["unshare", "-n", "sh", "-c", script], stdin=subprocess.PIPE) as job:
         other = None
         try:
@@ -244,9 +248,11 @@ def test_namespace_that_is_not_the_targets_alone(here, who):
             if who == "member":
                 job.stdin.write(b"\n")
                 job.stdin.flush()
-                until(here.path("gone").exists, "the member")
+                member = until(lambda: children_of(job.pid), "the member")[0]
+                until(lambda: namespace(member) != namespace(job.pid), "the member elsewhere")
             else:
                 other = here.popen(["nsenter", "-t", str(job.pid), "-n", "sleep", "100"])
+                until(lambda: namespace(other.pid) == namespace(job.pid), "the other one")
             before = toll.samples()
             until(lambda: toll.samples() > before + 10, "some looks")
             sent = toll.end()["network_sent_bytes"]

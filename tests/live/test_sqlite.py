@@ -12,7 +12,7 @@ import sys
 import time
 
 import pytest
-from livelib import IS_ROOT, needs_root, not_sanitized, records, until
+from livelib import IS_ROOT, job_until, needs_root, not_sanitized, noted, records, until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
 import sqlite_record  # noqa: E402
@@ -316,8 +316,8 @@ def test_disk_that_fills_up(here):
         begin = time.monotonic()
         status, _, err = here.call(
             [here.toll, "run", "-i", "1ms", "--processes", "all", "-o",
-             f"{small}/x.sqlite,every=20ms", "-o", "good.jsonl", "--", here.helper("burn"), "600",
-             "0", "100", "7"])
+             f"{small}/x.sqlite,every=20ms", "-o", "good.jsonl", "--", "sh", "-c",
+             job_until(noted("disk is full", path="good.jsonl")) + "; sleep 0.1; exit 7"])
         took = time.monotonic() - begin
         assert status == 7
         assert len([line for line in sentences(err) if "the job goes on" in line]) == 1
@@ -347,8 +347,8 @@ def test_room_again(here):
     again = [here.toll, "run", "-q", "-o", f"{small}/x.sqlite", "--", "true"]
     try:
         here.call([here.toll, "run", "-q", "-i", "1ms", "--processes", "all", "-o",
-                   f"{small}/x.sqlite,every=20ms", "--", here.helper("burn"), "400", "0", "100",
-                   "7"])
+                   f"{small}/x.sqlite,every=20ms", "-o", "good.jsonl", "--", "sh", "-c",
+                   job_until(noted("disk is full", path="good.jsonl"))])
         data = (small / "x.sqlite").read_bytes()
         assert int.from_bytes(data[28:32], "big") * 4096 > len(data), "the rest is in the log"
         subprocess.run(["mount", "-o", "remount,size=8m", small], check=True)
@@ -378,7 +378,8 @@ def test_no_room_at_all(here):
 def test_file_that_vanishes(place):
     status, _, err = place.call(
         [place.toll, "run", "-i", "5ms", "-o", "x.sqlite,every=20ms", "-o", "good.jsonl", "--",
-         "sh", "-c", "sleep 0.2; rm -f x.sqlite x.sqlite-wal x.sqlite-shm; sleep 0.3; exit 7"])
+         "sh", "-c", "sleep 0.2; rm -f x.sqlite x.sqlite-wal x.sqlite-shm; " +
+         job_until(noted("removed or replaced", path="good.jsonl")) + "; exit 7"])
     assert status == 7
     assert len([line for line in sentences(err) if "the job goes on" in line]) == 1
     assert b"removed or replaced" in err

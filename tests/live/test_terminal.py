@@ -72,12 +72,14 @@ def test_ctrl_backslash_comes_once(bash):
 
 def test_ctrl_z_and_fg(bash):
     """Both stop, the shell has the terminal again; fg continues both, the status is passed on."""
-    toll, command = running(bash, "$TOLL run -q -- $HELPERS/burn 0 0 1000 9")
+    toll, command = running(bash, "$TOLL run -q -- sh -c 'read x; exit 9'")
     bash.type("\x1a")
     bash.expect("Stopped")
     bash.expect(PROMPT)
     assert state_of(toll) == state_of(command) == "T"
     bash.type("fg\n")
+    until(lambda: state_of(toll) in "SR" and state_of(command) in "SR", "both again")
+    bash.type("\n")
     bash.expect(PROMPT)
     bash.type("echo status $?\n")
     assert bash.expect(r"status (\d+)\r")[1] == "9"
