@@ -96,7 +96,7 @@ static int fail(const struct sqlite *db, int code, struct toll_error *e)
 static int load(struct sqlite *db, enum sqlite_mode mode, struct toll_error *e)
 {
     char why[256];
-    db->library = (mode == SQLITE_MODE_WRITE_APART ? dynlib_open_apart : dynlib_open)(
+    db->library = (mode == SQLITE_MODE_APPEND_APART ? dynlib_open_apart : dynlib_open)(
         "libsqlite3.so.0", why, sizeof why);
     if (!db->library)
         return err_set(e, -EOPNOTSUPP, "%s: SQLite cannot be loaded: %s", db->path, why);
@@ -126,7 +126,7 @@ static int open_handle(struct sqlite *db, enum sqlite_mode mode)
     if (mode == SQLITE_MODE_READ || uri)
         flags |= SQLITE_OPEN_READONLY | (uri ? SQLITE_OPEN_URI : 0);
     else
-        flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+        flags |= SQLITE_OPEN_READWRITE | (mode == SQLITE_MODE_WRITE ? SQLITE_OPEN_CREATE : 0);
     return db->call.open_v2(uri ? uri : db->path, &db->handle, flags, NULL);
 }
 

@@ -17,11 +17,12 @@ enum sqlite_mode {
     SQLITE_MODE_READ,  /* it has to be there */
     SQLITE_MODE_PEEK,  /* … and is read as it lies there: no lock, nothing is made or recovered */
     SQLITE_MODE_WRITE, /* made when it is not there */
+    SQLITE_MODE_APPEND, /* it has to be there: what was removed is not made again */
 
     /* The same with a copy of the library of its own. SQLite knows the files of a process by their
      * inodes and shares descriptors for them: a thread that has descriptors of its own must not
      * share with the rest of the program, which may have the same file open. */
-    SQLITE_MODE_WRITE_APART,
+    SQLITE_MODE_APPEND_APART,
 };
 
 /* Whether toll was built to use it; whether the library is there is told by opening. */

@@ -213,7 +213,7 @@ void sqlite_file_discard(const char *path)
 {
     struct sqlite *db = NULL;
     int64_t count = 1;
-    if (sqlite_open(&db, path, SQLITE_MODE_WRITE, SHORT_MS, NULL) < 0 ||
+    if (sqlite_open(&db, path, SQLITE_MODE_APPEND, SHORT_MS, NULL) < 0 ||
         sqlite_ask(db, "SELECT count(*) FROM runs", &count, NULL) < 0)
         count = 1;
     sqlite_close(db);
@@ -278,8 +278,10 @@ int sqlite_file_open(struct sqlite_file **ret, const char *path, bool is_apart,
     }
     f->device = st.st_dev;
     f->inode = st.st_ino;
-    int r = sqlite_open(&f->db, path, is_apart ? SQLITE_MODE_WRITE_APART : SQLITE_MODE_WRITE,
+    int r = sqlite_open(&f->db, path, is_apart ? SQLITE_MODE_APPEND_APART : SQLITE_MODE_APPEND,
                         BUSY_MS, e);
+    if (r == -ENOENT) /* since it was looked at */
+        r = err_set(e, -ESTALE, "the file was removed");
     /* What was committed survives a kill at any time; when the machine itself goes down, the last
      * seconds may be missing, and the file is whole. */
     if (r == 0)

@@ -378,7 +378,8 @@ def test_no_room_at_all(here):
 def test_file_that_vanishes(place):
     status, _, err = place.call(
         [place.toll, "run", "-i", "5ms", "-o", "x.sqlite,every=20ms", "-o", "good.jsonl", "--",
-         "sh", "-c", "sleep 0.2; rm -f x.sqlite x.sqlite-wal x.sqlite-shm; " +
+         "sh", "-c", job_until("[ -s x.sqlite-wal ]") +
+         "; rm -f x.sqlite x.sqlite-wal x.sqlite-shm; " +
          job_until(noted("removed or replaced", path="good.jsonl")) + "; exit 7"])
     assert status == 7
     assert len([line for line in sentences(err) if "the job goes on" in line]) == 1

@@ -97,6 +97,9 @@ static void test_bad_file(void **state)
     struct sqlite *db = NULL;
     struct toll_error e = {0};
     assert_int_equal(sqlite_open(&db, path, SQLITE_MODE_READ, 0, &e), -ENOENT);
+    assert_int_equal(sqlite_open(&db, path, SQLITE_MODE_APPEND, 0, &e), -ENOENT);
+    assert_int_equal(sqlite_open(&db, path, SQLITE_MODE_APPEND_APART, 0, &e), -ENOENT);
+    assert_int_not_equal(access(path, F_OK), 0);
     assert_non_null(strstr(e.message, path));
     assert_non_null(strstr(e.message, "No such file"));
     assert_int_equal(sqlite_open(&db, "/tmp/no/such/a.sqlite", SQLITE_MODE_WRITE, 0, &e), -ENOENT);
@@ -147,7 +150,7 @@ static void test_peek(void **state)
 static void test_apart(void **state)
 {
     struct toll_error e = {0};
-    struct sqlite *db = opened(SQLITE_MODE_WRITE_APART), *other = opened(SQLITE_MODE_WRITE);
+    struct sqlite *other = opened(SQLITE_MODE_WRITE), *db = opened(SQLITE_MODE_APPEND_APART);
     assert_int_equal(sqlite_run(db, "CREATE TABLE t (a)", &e), 0);
     assert_int_equal(sqlite_run(other, "INSERT INTO t VALUES (1)", &e), 0);
     sqlite_close(other);
