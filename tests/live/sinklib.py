@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Servers that take what toll sends, and misbehave when told to; and readers of what they got."""
 import http.server
+import itertools
+import os
 import socket
 import struct
 import threading
@@ -195,6 +197,25 @@ def arrived(server):
                 assert not series or ms > max(series), "a sample came too late"
                 series[ms] = bits
     return found
+
+
+def free_port():
+    """For a program that wants to be told its port. Not one of those that the kernel gives to whoever
+    asks for any, of whom there are many between now and then; tests that run beside this one begin
+    elsewhere."""
+    begin, end = 10000, 30000  # ip_local_port_range begins at 32768
+    for i in range(end - begin):
+        port = begin + (os.getpid() * 37 + next(_ports) + i) % (end - begin)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free")
+
+
+_ports = itertools.count()
 
 
 def silent():

@@ -396,9 +396,9 @@ def marker(tmp_path_factory):
 
 def test_a_flood_is_taken_or_told_as_lost(here, marker):
     r = here.run([marker, "flood", "5000"], ["-o", here.path("run.jsonl")])
-    marks, not_taken = r.summary["marks"], int(r.out)
+    marks, (not_taken, count) = r.summary["marks"], map(int, r.out.split())
     assert r.status == 0
-    assert marks["taken"] + marks["lost"] == 10001 and marks["lost"] == not_taken
+    assert marks["taken"] + marks["lost"] == count >= 10001 and marks["lost"] == not_taken
     assert marks["ignored"] == 0
     values = [g["value"] for g in records(here.path("run.jsonl"), "gauge")]
     assert values == sorted(values) and len(set(values)) == len(values)

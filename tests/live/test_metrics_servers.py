@@ -21,6 +21,7 @@ import pytest
 
 import livelib
 import sinklib
+from sinklib import free_port
 
 JOB = ["sh", "-c", "i=0; while [ $i -lt 15 ]; do i=$((i+1)); sleep 0.05; done; exit 3"]
 
@@ -28,12 +29,6 @@ JOB = ["sh", "-c", "i=0; while [ $i -lt 15 ]; do i=$((i+1)); sleep 0.05; done; e
 def needs(*programs):
     missing = [p for p in programs if not shutil.which(p)]
     return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def fetch(url, headers=None):

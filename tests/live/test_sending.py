@@ -71,8 +71,13 @@ def check_all_arrived(server, record):
 
 
 def test_every_sample_arrives_once(place):
-    with sinklib.Server() as server:
-        r = place.run(["sleep", "0.35"],
+    def answer(request):
+        place.path("asked").touch()
+        return 204, b"", {}
+
+    with sinklib.Server(answer) as server:
+        job = livelib.job_until("[ -e asked ]") + "; sleep 0.1"
+        r = place.run(["sh", "-c", job],
                       ["-i", "20ms", "-o", remote_write(server), "-o", place.path("run.jsonl"),
                        "--name", "my run", "--label", "team=blue", "--label", "run=x"])
         assert r.status == 0, r.err
@@ -97,12 +102,13 @@ def test_a_server_that_is_away_for_a_while(here):
     with sinklib.Server() as first:
         p = here.popen([here.toll, "run", "-q", "-i", "50ms", "--summary-to", here.path("s.json"),
                         "-o", remote_write(first, ",grace=30s"), "-o", here.path("run.jsonl"),
-                        "--", "sleep", "2.5"])
-        while len(first.requests) < 2:
-            time.sleep(0.02)
+                        "--", "sh", "-c", livelib.job_until("[ -e over ]")])
+        livelib.until(lambda: len(first.requests) >= 2, "requests")
         first.stop()
-        time.sleep(0.6)
+        livelib.until(lambda: "the job goes on" in here.path("run.jsonl").read_text(), "trouble")
         with sinklib.Server(port=first.port) as second:
+            livelib.until(second.taken, "that it goes on")
+            here.path("over").touch()
             assert p.wait(livelib.GUARD) == 0
             second.requests = first.requests + second.requests
             samples = check_all_arrived(second, here.path("run.jsonl"))
@@ -194,15 +200,15 @@ def test_a_server_that_never_answers(here):
         url = "http://127.0.0.1:%d/" % silent.getsockname()[1]
         alone = here.run(job, ["-i", "10ms"])
         began = time.monotonic()
-        r = here.run(job, ["-i", "10ms", "-o", f"prometheus:{url},every=20ms,grace=700ms"])
+        r = here.run(job, ["-i", "10ms", "-o", f"prometheus:{url},every=20ms,grace=1500ms"])
         took = time.monotonic() - began
     assert r.status == 0
     wall = r.summary["wall_seconds"]
-    assert wall < alone.summary["wall_seconds"] + 0.3, "the job is not held up"
+    assert wall < alone.summary["wall_seconds"] + 1, "the job is not held up"
     ticks = [x.summary["self"]["ticks"]["total"] + x.summary["self"]["ticks_missed"]["total"]
              for x in (alone, r)]
     assert ticks[1] / wall == pytest.approx(ticks[0] / alone.summary["wall_seconds"], rel=0.2)
-    assert 0.6 < took - wall < 5, "the grace, and no more than a slow machine"
+    assert 1.4 < took - wall < 10, "the grace, and no more than a slow machine"
     (output, *_) = r.summary["outputs"]
     assert output["delivered"] == 0 and not output["complete"]
     assert output["dropped"] == output["samples"] > 10
@@ -238,11 +244,14 @@ def test_others_are_not_disturbed(here):
 
 def test_a_queue_that_is_full_drops_the_oldest(here):
     with sinklib.Server((503, b"", {})) as server:
+        record = here.path("run.jsonl")
         p = here.popen([here.toll, "run", "-q", "-i", "5ms", "--summary-to", here.path("s.json"),
-                        "-o", remote_write(server, ",queue=16K,grace=20s"),
-                        "--", "sleep", "0.6"])
-        time.sleep(0.5)
+                        "-o", remote_write(server, ",queue=16K,grace=20s"), "-o", record,
+                        "--", "sh", "-c", livelib.job_until("[ -e over ]")])
+        livelib.until(lambda: record.exists() and record.read_text().count('"sample"') > 100,
+                      "more than fits")
         server.answer = (204, b"", {})
+        here.path("over").touch()
         assert p.wait(livelib.GUARD) == 0
     (output, *_) = json.loads(here.path("s.json").read_text())["outputs"]
     assert output["dropped"] > 0 and output["delivered"] > 0
@@ -432,10 +441,7 @@ def raw(port, data, linger=False):
 @pytest.fixture
 def endpoint(here):
     """toll with an endpoint, as long as the test takes."""
-    import socket
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = sinklib.free_port()
     p = here.popen([here.toll, "run", "-i", "20ms", "-o", f"openmetrics::{port}", "-o",
                     here.path("run.jsonl"), "--summary-to", here.path("s.json"), "--", "sleep",
                     "60"])
@@ -488,15 +494,23 @@ def test_endpoint_under_a_flood(endpoint, here):
     """Those who say nothing take all places, for a while: samples go on, and then it answers."""
     import socket
     p, port = endpoint
-    before = len(livelib.records(here.path("run.jsonl"), "sample"))
+
+    def samples():
+        text = here.path("run.jsonl").read_text()
+        lines = map(json.loads, text[:text.rindex("\n")].splitlines())
+        return [line for line in lines if line["type"] == "sample"]
+
+    before = len(samples())
     silent = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(12)]
     for s in silent[:4]:
         s.sendall(b"GET /me")
     began = time.monotonic()
     assert b"200 OK" in raw(port, b"GET /metrics HTTP/1.1\r\n\r\n")
     took = time.monotonic() - began
-    samples = len(livelib.records(here.path("run.jsonl"), "sample")) - before
-    assert samples > took / 0.02 * 0.5, "samples are not held up"
+    meanwhile = samples()[before - 1:]
+    assert max(s["interval_seconds"] for s in meanwhile) < took / 2, "samples are not held up"
+    ticks = len(meanwhile) + meanwhile[-1]["self"]["ticks_missed"] - meanwhile[0]["self"]["ticks_missed"]
+    assert ticks > took / 0.02 * 0.5, "but for those that a busy machine missed"
     for s in silent:
         s.close()
     assert p.poll() is None

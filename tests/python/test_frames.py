@@ -11,6 +11,7 @@ import types
 
 import pytest
 import toll
+from work import frames
 
 
 def test_frames_are_in_order_and_complete():
@@ -28,7 +29,7 @@ def test_frames_are_in_order_and_complete():
 
 def test_history_keeps_the_last():
     with toll.track(interval=0.002, history=4) as t:
-        time.sleep(0.1)
+        frames(t, 6)
     assert len(t.frames) == 4
     assert t.frames[-1].last
     assert t.dropped == t.frames[0].number > 0
@@ -36,8 +37,7 @@ def test_history_keeps_the_last():
 
 def test_no_history():
     with toll.track(interval=0.002, history=0) as t:
-        time.sleep(0.02)
-        assert t.frame is not None
+        assert frames(t, 2) is not None
     assert t.frames == []
     assert t.frame.last
     assert t.dropped == t.frame.number + 1
@@ -95,7 +95,7 @@ def test_an_interrupt_is_heard_while_waiting():
 
 def test_access_to_figures():
     with toll.track(interval=0.01) as t:
-        time.sleep(0.05)
+        frames(t, 3)
     frame = t.frames[2]
     assert frame.memory_rss_bytes == frame["target_memory_rss_bytes"] > 1 << 20
     assert isinstance(frame.memory_rss_bytes, int)
@@ -138,7 +138,7 @@ def test_columns_are_those_of_csv(tmp_path):
 
 def test_rows_of_processes():
     with toll.track(processes="all", interval=0.01) as t:
-        time.sleep(0.05)
+        frames(t, 2)
     processes = [row for row in t.frames[1].rows if row.entity == "process"]
     assert [row.pid for row in processes] == [os.getpid()]
     assert processes[0].parent == os.getppid()

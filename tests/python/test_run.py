@@ -13,6 +13,7 @@ import time
 
 import pytest
 import toll
+from work import until
 
 PYTHON = [sys.executable, "-S", "-E", "-c"]
 
@@ -115,8 +116,11 @@ def test_timeout():
 
 def test_timeout_of_one_that_does_not_listen():
     job = 'trap "" TERM; echo ready; while :; do sleep 0.05; done'
-    with pytest.raises(subprocess.TimeoutExpired) as over:
-        toll.run(job, shell=True, timeout=0.5, grace=0.1, stdout=subprocess.PIPE)
+    for timeout in (0.5, 5, 50):  # until it was ready when its time was over
+        with pytest.raises(subprocess.TimeoutExpired) as over:
+            toll.run(job, shell=True, timeout=timeout, grace=0.1, stdout=subprocess.PIPE)
+        if over.value.output:
+            break
     assert over.value.summary.end.signal == signal.SIGKILL
 
 
@@ -126,9 +130,14 @@ def test_a_timeout_that_is_not_needed():
 
 def test_an_interrupt_is_handed_on_and_waited_for(tmp_path):
     """Of this process alone, as from a debugger; the command ends its work first."""
-    job = f'trap "sleep 0.2; echo done >{tmp_path}/end; exit 0" INT; while :; do sleep 0.05; done'
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    job = (f'trap "sleep 0.2; echo done >{tmp_path}/end; exit 0" INT; : >{tmp_path}/ready; '
+           "while :; do sleep 0.05; done")
+
+    def interrupt():
+        until((tmp_path / "ready").exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         toll.run(job, shell=True)
     assert (tmp_path / "end").read_text() == "done\n"

@@ -88,9 +88,11 @@ def test_pss_when_it_is_asked_for():
 
 
 def test_another_process():
-    with subprocess.Popen(["sleep", "60"]) as other:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         try:
-            time.sleep(0.1)
+            other.stdin.write(b"go\n")
+            other.stdin.flush()
+            assert other.stdout.readline() == b"go\n"  # now it has all it needs
             frame = toll.snapshot(other.pid)
             assert frame.memory_virtual_bytes == int(status(other.pid)["VmSize"].split()[0]) * 1024
             assert frame.threads == 1

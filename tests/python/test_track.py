@@ -13,7 +13,7 @@ import warnings
 
 import pytest
 import toll
-from work import burn
+from work import another_frame, burn, frames
 
 # CPU clocks tell nanoseconds; reading them takes some microseconds on either side.
 CLOCK = 0.002
@@ -85,7 +85,7 @@ def test_memory():
     with toll.track(interval=0.005) as t:
         block = bytearray(64 << 20)
         block[::4096] = bytes(len(block) // 4096)[::-1]
-        time.sleep(0.05)
+        another_frame(t)
         peak = t.figure("target_memory_rss_bytes").max
     assert peak >= 64 << 20
     assert t.summary.target.memory_rss_bytes.max >= peak
@@ -107,7 +107,7 @@ def test_while_it_runs():
         burn(0.05)
         first = t.figure("target_cpu_seconds").total
         burn(0.1)
-        time.sleep(0.03)
+        another_frame(t)
         assert t.figure("target_cpu_seconds").total > first
         assert t.summary.target.cpu_seconds.total > first
         assert t.frame.cpu_seconds > first
@@ -146,7 +146,7 @@ def test_several_targets():
     with subprocess.Popen(["sleep", "60"]) as one, subprocess.Popen(["sleep", "60"]) as two:
         try:
             with toll.track([one.pid, two.pid], interval=0.01) as t:
-                time.sleep(0.1)
+                frames(t, 3)
         finally:
             one.kill()
             two.kill()
