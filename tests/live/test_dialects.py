@@ -12,7 +12,7 @@ import sys
 import psutil
 import pytest
 from livelib import records, until
-from test_gpus import FIGURES, Driver, root_or_user  # noqa: F401
+from test_gpus import FIGURES, LOOKED, Driver, root_or_user  # noqa: F401
 
 # Holds 40 MB, tells that it does, then waits until its input ends.
 STEADY = "data = bytearray(b'x' * 40_000_000); print('up', flush=True); input()"
@@ -402,7 +402,7 @@ def test_the_record_tells_the_same(root_or_user, name):
     script = (f"{place.toll} mark phase begin load step=1; sleep 0.15 & "
               "i=0; while [ $i -lt 40000 ]; do i=$((i + 1)); done; "
               f"head -c 2000000 /dev/zero >file; wait; {place.toll} mark phase end load; "
-              f"{place.toll} mark event done; sleep 0.15")
+              f"{place.toll} mark event done; {LOOKED}")
     result = driver.run("-i", "50ms", "--gpus", "all", "--system", "--dialect", dialect, "-o", name,
                         "-o", record, job=["sh", "-c", script])
     assert result.status == 0, result.err

@@ -24,7 +24,7 @@ def python():
     def run(script, **variables):
         done = subprocess.run(
             [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONPATH": str(PACKAGE), **variables},
+            env={**os.environ, "PYTHONPATH": f"{PACKAGE}:{os.path.dirname(__file__)}", **variables},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,

@@ -24,6 +24,7 @@ def with_gpus(python, tmp_path):
             "import toll\n" + script,
             LD_LIBRARY_PATH=str(FAKES / "nvml"),
             FAKE_NVML=str(facts),
+            FAKE_NVML_ASKED=f"{facts}.asked",
             CUDA_VISIBLE_DEVICES="",
         )
 
@@ -32,9 +33,9 @@ def with_gpus(python, tmp_path):
 
 def test_a_block(with_gpus):
     script = """
-import time
+from work import looked
 with toll.track(gpus=[0, 2], interval=0.05) as t:
-    time.sleep(0.5)
+    looked()
 gpus = [r for r in t.frames[-1].rows if r.entity == "gpu"]
 print([r.name for r in gpus], gpus[0].utilization_ratio)
 """

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Work whose cost is known from elsewhere, and waiting for what is bound to happen."""
 
+import os
 import time
 
 
@@ -17,6 +18,21 @@ def until(condition):
     while not condition():
         assert time.monotonic() < end, "it never happened"
         time.sleep(0.002)
+
+
+def looked():
+    """Wait until the fake of NVIDIA's library was asked for some frames more; for each it is asked for
+    the memory once or twice."""
+
+    def count():
+        path = os.environ["FAKE_NVML_ASKED"]
+        if not os.path.exists(path):
+            return 0
+        with open(path, encoding="ascii") as file:
+            return file.read().count("\n0.memory_total")
+
+    before = count()
+    until(lambda: count() >= before + 5)
 
 
 def frames(tracker, count):

@@ -11,10 +11,11 @@ def test_gpus(python, tmp_path):
     facts.write_text("gpus 2\nutilization 50\nmemory_total 2147483648\nmemory_used 1073741824\n")
     said = python(
         """
-import json, time
+import json
+from work import looked
 from toll.compat import gpu_tracker as gput
 with gput.Tracker(gpu_uuids={"GPU-fake-1"}, gpu_ram_unit="megabytes", sleep_time=0.1) as tracker:
-    time.sleep(0.5)
+    looked()
 found = tracker.to_json()
 print(json.dumps([found["max_gpu_ram"], found["gpu_utilization"]]))
 try:
@@ -23,6 +24,7 @@ except ValueError as error:
     print(error)
 """,
         FAKE_NVML=str(facts),
+        FAKE_NVML_ASKED=f"{facts}.asked",
         LD_LIBRARY_PATH=os.path.join(os.environ["TOLL_BUILD"], "tests/fakes/nvml"),
     ).splitlines()
     ram, use = json.loads(said[0])
@@ -39,15 +41,17 @@ def test_a_brand(python, tmp_path):
     said = python(
         """
 import json, logging, sys, time
+from work import looked
 logging.basicConfig(stream=sys.stdout, format="%(message)s")
 from toll.compat import gpu_tracker as gput
 for brand in ("nvidia", None, "amd"):
     with gput.Tracker(gpu_brand=brand, gpu_ram_unit="megabytes", sleep_time=0.1) as tracker:
-        time.sleep(0.4)
+        time.sleep(0.2) if brand == "amd" else looked()
     found = tracker.to_json()
     print(json.dumps([found["max_gpu_ram"]["system"], found["gpu_utilization"]["n_expected_gpus"]]))
 """,
         FAKE_NVML=str(facts),
+        FAKE_NVML_ASKED=f"{facts}.asked",
         LD_LIBRARY_PATH=os.path.join(os.environ["TOLL_BUILD"], "tests/fakes/nvml"),
     ).splitlines()
     assert said[:2] == ["[2048.0, 2]"] * 2

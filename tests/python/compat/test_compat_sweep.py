@@ -159,16 +159,18 @@ def test_gpus(python, tmp_path):
     facts.write_text(GPU_FACTS)
     said = python(
         f"""
-import json, time
+import json
+from work import looked
 from toll.compat.sweep import HWMonitor, build_resource_summary
 monitor = HWMonitor()
 monitor.start({str(tmp_path / "out")!r}, 0.1)
-time.sleep(0.6)
+looked()
 paths = monitor.stop()
 print(json.dumps([str(p) for p in paths]))
 print(json.dumps(build_resource_summary(*paths).to_dict()))
 """,
         FAKE_NVML=str(facts),
+        FAKE_NVML_ASKED=f"{facts}.asked",
         LD_LIBRARY_PATH=fakes,
     )
     paths, summary = map(json.loads, said.splitlines())
