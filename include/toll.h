@@ -201,6 +201,10 @@ struct toll_format {
 /* The i-th format, or NULL behind the last. */
 const struct toll_format *toll_format_at(size_t i);
 
+/* The format that a destination tells by itself: by the name in front of it, or by its suffix, which
+ * need not be the usual one (".db"). NULL: it tells none. */
+const struct toll_format *toll_format_of(const char *destination);
+
 /* What can be said to one format, behind a comma of the destination. Where a format has options, a
  * comma that is meant is written twice. */
 struct toll_format_option {

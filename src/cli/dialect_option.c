@@ -40,17 +40,6 @@ const char *dialect_series(const struct settings *s)
     return series_of(s->dialect);
 }
 
-/* "run.om,every=5s": the suffix stands before options. */
-static bool has_options_behind(const char *path, const struct toll_format *f)
-{
-    if (!toll_format_option_at(f, 0))
-        return false;
-    for (const char *at = strstr(path, f->suffix); at; at = strstr(at + 1, f->suffix))
-        if (at > path && at[strlen(f->suffix)] == ',')
-            return true;
-    return false;
-}
-
 /* Where what is named in front of a path ends, "csv", "csv@spdl" or "@spdl", at a ':'; NULL: there
  * is nothing. *ret_format: NULL when only a dialect is named. */
 static const char *front_of(const char *output, const struct toll_format **ret_format)
@@ -85,13 +74,9 @@ const char *output_format(const struct settings *s, const char *output, const ch
     *ret_path = output = end ? end + 1 : output;
     if (end && f)
         return f->name;
-    const struct toll_format *longest = NULL; /* a suffix may be the end of another */
-    for (size_t i = 0; (f = toll_format_at(i)); i++)
-        if (*f->suffix && (ends_with(output, f->suffix) || has_options_behind(output, f)) &&
-            (!longest || strlen(f->suffix) > strlen(longest->suffix)))
-            longest = f;
-    if (longest)
-        return longest->name;
+    f = toll_format_of(output);
+    if (f)
+        return f->name;
     return s->format ? s->format : series_of(own ? own : s->dialect);
 }
 

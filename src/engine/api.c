@@ -30,6 +30,13 @@ const struct toll_format *toll_format_at(size_t i)
     return NULL;
 }
 
+const struct toll_format *toll_format_of(const char *destination)
+{
+    const struct sink_kind *kind;
+    const char *rest;
+    return sink_choose(NULL, destination, &kind, &rest, NULL) < 0 ? NULL : &kind->format;
+}
+
 const struct toll_format_option *toll_format_option_at(const struct toll_format *format, size_t i)
 {
     for (size_t k = 0; sink_kinds[k]; k++)

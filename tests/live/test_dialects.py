@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 
@@ -358,6 +359,18 @@ def test_mistakes(place, options, sentence):
     assert (status, out) == (125, b"")
     assert sentence in err.decode() and err.count(b"\n") == 1
     assert list(place.directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [["--dialect", "resource-tracker", "-o", "rows.csv"], ["-f", "csv"]])
+def test_a_file_of_another_suffix_keeps_its_runs(place, options):
+    """.db and .prom tell formats, too: neither a dialect nor --format is for them."""
+    for more in ([], options):
+        result = place.run(["true"], [*more, "-o", "runs.db", "-o", "newest.prom"])
+        assert result.status == 0, result.err
+    base = sqlite3.connect(place.path("runs.db"))
+    assert base.execute("SELECT count(*) FROM runs").fetchone() == (2,)
+    base.close()
+    assert place.path("newest.prom").read_text().startswith("# TYPE toll_")
 
 
 def test_not_for_the_machine(place):

@@ -32,6 +32,11 @@ static void test_tables(void **state)
     for (const struct toll_format *f = toll_format_at(n = 0); f; f = toll_format_at(++n))
         assert_true(*f->name && f->suffix && *f->place && *f->help);
     assert_null(toll_format_at(SIZE_MAX));
+    assert_string_equal(toll_format_of("runs.db")->name, "sqlite");
+    assert_string_equal(toll_format_of("a.sub-tracking.csv")->name, "sub-tracking");
+    assert_string_equal(toll_format_of("run.om,every=5s")->name, "openmetrics");
+    assert_string_equal(toll_format_of("csv:run.json")->name, "csv");
+    assert_null(toll_format_of("run"));
     assert_string_equal(toll_version(), TOLL_VERSION);
 }
 
