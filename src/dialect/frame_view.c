@@ -32,15 +32,23 @@ static double as_recorded(const struct metric *m, double value)
     return metric_is_double(m) && isfinite(value) ? python_round(value, METRIC_DECIMALS) : value;
 }
 
+/* How many CPUs there are is told by every run, also where the machine was not measured. */
+static double of_the_run(const struct run *run, const struct dialect_place *place)
+{
+    return place->id == system_cpus_online_count && run->online_cpus ? (double)run->online_cpus
+                                                                     : (double)NAN;
+}
+
 static double frame_figure(const void *of, const struct dialect_place *place,
                            enum dialect_take take)
 {
     (void)take;
+    const struct frame_view *view = of;
     const struct metric *m = metric_of(place->id);
-    const struct row *row = find_row(((const struct frame_view *)of)->frame, place);
+    const struct row *row = find_row(view->frame, place);
     return row && row_has(row, place->id)
                ? as_recorded(m, metric_number(m, row_value(row, place->id)))
-               : (double)NAN;
+               : of_the_run(view->run, place);
 }
 
 static size_t frame_count(const void *of, enum entity_kind kind)
@@ -156,7 +164,7 @@ static double summary_figure(const void *of, const struct dialect_place *place,
     const struct series *s = find_series(of, place);
     const struct metric *m = metric_of(place->id);
     if (!s || !s->observed_ns)
-        return (double)NAN;
+        return of_the_run(((const struct summary *)of)->run, place);
     switch (take) {
     case TAKE_MAX: return s->count ? s->max : (double)NAN;
     case TAKE_MEAN:

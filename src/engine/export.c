@@ -215,12 +215,13 @@ static int begin_run(struct place *p, const struct selection *selection, const s
     if (r < 0)
         return r;
     bool is_file = p->file.fd >= 0 || p->destination; /* on stdout one may follow the other */
-    if (p->has_run && is_file && p->sink->kind->holds_one_run)
+    if (p->has_run && is_file && sink_holds_one_run(p->sink))
         return err_set(e, -EINVAL,
                        "%s holds one run, and the record has several: choose one for '%s', such as "
                        "--run 1",
                        p->sink->kind->format.name, p->name);
     p->has_run = true;
+    p->sink->follows = p->pieces > 0;
     sink_take_file(p->sink, p->name);
     p->may_stay_empty = p->sink->may_stay_empty;
     sink_wait_for_room(p->sink, NO_PROGRESS_NS);

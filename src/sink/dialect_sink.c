@@ -111,8 +111,11 @@ static void add_preface(struct sink *s, const struct dialect_table *table, const
     translation_done(&t);
 }
 
+/* Of another run the columns are the same: one heading is for all. */
 static void add_heading(struct sink *s, const struct translation *t)
 {
+    if (s->follows && !t->table->preface)
+        return;
     if (t->table->heading)
         buf_puts(&s->text, t->table->heading);
     else if (!t->table->no_heading)

@@ -112,6 +112,7 @@ struct sink {
     const struct run *run;          /* borrowed, from the beginning on */
     void *state;                    /* of the kind, NULL at first */
     bool has_heading;
+    bool follows; /* behind another run in the same file */
     struct buf text;
     struct buf rest;        /* of a piece that a slow reader took only in part */
     uint64_t pieces;        /* written */
@@ -186,6 +187,9 @@ int sink_check_subject(const struct sink *s, bool has_target, struct toll_error 
 
 /* Whether its dialect has figures of the machine, beside those of a target. */
 bool sink_needs_system(const struct sink *s);
+
+/* Whether a second run would make its file unreadable for whoever reads that format. */
+bool sink_holds_one_run(const struct sink *s);
 
 /* The summary as such an output would have it, added to *out. -EINVAL and a sentence when the
  * format has none. */

@@ -250,9 +250,20 @@ int sink_check_subject(const struct sink *s, bool has_target, struct toll_error 
                               : "processes, not for the whole machine");
 }
 
+static const struct dialect_table *target_table(const struct sink *s)
+{
+    return s->dialect ? dialect_choice_table(s->dialect, s->kind->format.name, SUBJECT_TARGET)
+                      : NULL;
+}
+
 bool sink_needs_system(const struct sink *s)
 {
-    const struct dialect_table *t =
-        s->dialect ? dialect_choice_table(s->dialect, s->kind->format.name, SUBJECT_TARGET) : NULL;
+    const struct dialect_table *t = target_table(s);
     return t && dialect_table_needs_system(s->dialect, t);
+}
+
+bool sink_holds_one_run(const struct sink *s)
+{
+    const struct dialect_table *t = target_table(s);
+    return s->kind->holds_one_run || (t && t->preface); /* what is said of all is of one */
 }

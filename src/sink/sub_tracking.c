@@ -13,7 +13,8 @@ static const char newline[] = "\r\n";
 
 static void sub_tracking_begin(struct sink *s, const struct run *run)
 {
-    block_log_heading(&s->text, newline);
+    if (!s->follows)
+        block_log_heading(&s->text, newline);
 }
 
 static void add_row(struct sink *s, const struct told_mark *m, bool is_stop)

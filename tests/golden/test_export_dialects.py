@@ -106,3 +106,49 @@ def test_the_pid_is_that_of_the_toll_that_measured(tmp_path):
     assert json.loads(record.read_text().splitlines()[0])["toll_pid"] == int(pid)
     rows = toll("export", record, "--dialect", "spdl", "-f", "jsonl").stdout.splitlines()
     assert {json.loads(row)["pid"] for row in rows} == {int(pid)}
+
+
+# ---- Several runs in a record --------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_runs(tmp_path):
+    both = tmp_path / "both.jsonl"
+    for run in ("marks", "this-machine"):
+        one = tmp_path / f"{run}.jsonl"
+        assert toll("replay", "-q", "-o", one, recorded.fixture_of(run)).returncode == 0
+        with open(both, "ab") as file:
+            file.write(one.read_bytes())
+    return both
+
+
+@pytest.mark.parametrize("name, dialect", [
+    ("rows.csv", "resource-tracker"), ("all.sub-tracking.csv", None)])
+def test_several_runs_have_one_heading(name, dialect, two_runs, tmp_path):
+    def lines(*words):
+        done = toll("export", two_runs, *spoken(dialect), *words, "-o", tmp_path / name)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return (tmp_path / name).read_bytes().splitlines(True)
+
+    first, second = lines("--run", "1"), lines("--run", "2")
+    assert lines() == first + second[1:] and len(first + second) > 2
+
+
+def test_a_tracking_file_holds_one_run(two_runs, tmp_path):
+    """What stands in front of its rows is of one session."""
+    done = toll("export", two_runs, "--dialect", "gpu-tracker", "-o", tmp_path / "points.csv")
+    assert done.returncode == 125 and b"csv holds one run" in done.stderr
+    assert b"--run 1" in done.stderr and not (tmp_path / "points.csv").exists()
+
+
+def test_cpus_of_a_run_without_the_machine(tmp_path):
+    """How many there are stands in the first line of every record."""
+    record = tmp_path / "record.jsonl"
+    assert toll("replay", "-q", "-o", record, recorded.fixture_of("this-machine")).returncode == 0
+    head, rest = record.read_text().split("\n", 1)
+    head = {**json.loads(head), "online_cpus": 4}
+    record.write_text(json.dumps(head) + "\n" + rest)
+    done = toll("export", record, "--dialect", "gpu-tracker", "-f", "json")
+    use = json.loads(done.stdout)["cpu_utilization"]
+    assert (use["system_core_count"], use["n_expected_cores"]) == (4, 4)
+    assert use["combined"]["max_hardware_percent"] == use["combined"]["max_sum_percent"] / 4 > 0
