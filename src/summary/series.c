@@ -36,13 +36,27 @@ static void observe(struct series *s, const struct metric *m, double value, uint
     series_weigh(s, m, value, weight_ns);
 }
 
+/* What was used per second: never less than nothing. */
+static double window_rate(const struct series *s)
+{
+    return s->window > 0 ? s->window / ((double)s->window_ns / 1e9) : 0;
+}
+
 static void close_window(struct series *s, const struct metric *m, uint64_t elapsed_ns)
 {
-    observe(s, m, s->window / ((double)s->window_ns / 1e9), s->window_ns, elapsed_ns);
+    observe(s, m, window_rate(s), s->window_ns, elapsed_ns);
     s->closed = s->window;
     s->closed_ns = s->window_ns;
     s->window = 0;
     s->window_ns = 0;
+}
+
+/* A counter of the run begins at zero. At the end, when the parts of a target add up, one of them
+ * may stand a little lower than before. */
+static double growth(const struct metric *m, uint64_t before, uint64_t now)
+{
+    union value step = {.u = now < before ? before - now : now - before};
+    return now < before ? -metric_number(m, step) : metric_number(m, step);
 }
 
 void series_put(struct series *s, const struct metric *m, union value value, uint64_t elapsed_ns)
@@ -51,9 +65,7 @@ void series_put(struct series *s, const struct metric *m, union value value, uin
     double seconds = (double)interval_ns / 1e9;
     double amount = metric_number(m, value); /* over the interval */
     if (m->kind == METRIC_COUNTER) {
-        /* A counter of the run begins at zero. */
-        union value grown = {.u = value.u - s->last.u};
-        amount = metric_number(m, grown);
+        amount = growth(m, s->last.u, value.u);
     } else {
         amount *= seconds;
     }
@@ -87,7 +99,7 @@ static void end_window(struct series *s, const struct metric *m, uint64_t elapse
         s->window += s->closed;
         s->window_ns += s->closed_ns;
     }
-    observe(s, m, s->window / ((double)s->window_ns / 1e9), rest_ns, elapsed_ns);
+    observe(s, m, window_rate(s), rest_ns, elapsed_ns);
     s->window = 0;
     s->window_ns = 0;
 }

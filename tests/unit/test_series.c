@@ -198,6 +198,23 @@ static void test_quantiles_in_the_unit(void **state)
     octave_store_done(&store);
 }
 
+/* At the end the parts of a target add up: one may stand lower than it did a moment before. */
+static void test_a_counter_that_falls(void **state)
+{
+    struct series s = {0};
+    put(&s, cpu, 20 * MS, 60 * MS);
+    put(&s, cpu, 19 * MS, 80 * MS);
+    series_end(&s, cpu, 80 * MS);
+    assert_true(close_to(series_mean(&s, cpu), 0.019 / 0.08));
+    assert_true(close_to(s.max, 0.019 / 0.08) && s.min == s.max);
+
+    s = (struct series){0};
+    put(&s, cpu, 20 * MS, 200 * MS);
+    put(&s, cpu, 19 * MS, 400 * MS);
+    series_end(&s, cpu, 400 * MS);
+    assert_true(close_to(s.max, 0.1) && s.min == 0);
+}
+
 static void test_at_least(void **state)
 {
     struct series s = {0};
@@ -226,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_twice_at_once),
         cmocka_unit_test(test_quantiles),
         cmocka_unit_test(test_quantiles_in_the_unit),
+        cmocka_unit_test(test_a_counter_that_falls),
         cmocka_unit_test(test_at_least),
     };
     return cmocka_run_group_tests_name("series", tests, find_metrics, NULL);
