@@ -45,7 +45,8 @@
  * Threads: different trackers are independent. One tracker is used from one thread at a time,
  * except for calls that say "from any thread": that is of a tracker in the background, once
  * toll_tracker_start has returned. After a fork, the child has no tracker: calls with
- * the parent's do nothing there and return -ESRCH.
+ * the parent's do nothing there and return -ESRCH. So do calls with NULL, for programs that go on
+ * when measuring could not begin; only marks go elsewhere then.
  *
  * Growth: structs that a program fills in begin with their size; what a newer library has more is
  * then left at its default, and -E2BIG says that an older one does not know what it is asked for. A
@@ -163,8 +164,8 @@ struct toll_options {
 
     /* Called in the place of note with what becomes of outputs at the end: once for each that is
      * not complete, or has put something aside, with its name, what is missing and why
-     * (has_failed), and for each that makes toll_tracker_finish wait. The same rules as of note; all
-     * have been told when toll_tracker_finish returns. */
+     * (has_failed), and for each that makes toll_tracker_finish wait. The same rules as of note;
+     * all have been told when toll_tracker_finish returns. */
     void (*ending)(void *arg, bool has_failed, const char *sentence);
     void *ending_arg;
 };
@@ -229,10 +230,10 @@ struct toll_sent {
 
 /* An output that is sent over a network keeps what it cannot send in a file, where its format says
  * so (mlflow). Sends it, and removes the file when all was taken. destination: as for an output,
- * NULL: where it was meant to go; what is secret comes from variables or files, as it did then. Made
- * for a command's patience: it waits some seconds for a server that is away. -EIO: the file stays as
- * it is, and can be sent again; nothing arrives twice. -EREMOTEIO: it was sent, and some of it was
- * refused for good. -EBUSY: the run that writes it goes on. ret may be NULL. */
+ * NULL: where it was meant to go; what is secret comes from variables or files, as it did then.
+ * Made for a command's patience: it waits some seconds for a server that is away. -EIO: the file
+ * stays as it is, and can be sent again; nothing arrives twice. -EREMOTEIO: it was sent, and some
+ * of it was refused for good. -EBUSY: the run that writes it goes on. ret may be NULL. */
 int toll_send(const char *spool, const char *destination, struct toll_sent *ret,
               struct toll_error *e);
 
@@ -341,14 +342,15 @@ int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *optio
                      struct toll_error *e);
 
 /* Accepts NULL. Outputs are closed; a command that still runs goes on. Without
- * toll_tracker_finish before it, no summary is written. */
+ * toll_tracker_finish before it, no summary is written. Does nothing in the tracker's own
+ * callbacks, which are in the middle of it. */
 void toll_tracker_free(struct toll_tracker *t);
 
 /* Write to one more place; a path that ends with a slash is a directory, for a dialect that has
- * several files, of which those stay away that nothing comes into. Files are opened at once, so that a bad path, or one that another
- * tracker writes to (-EBUSY), is known before anything runs; a file made for a command that then
- * could not be started is removed. A summary is written at the end; a pipe that is not read never
- * blocks, it loses what does not fit. */
+ * several files, of which those stay away that nothing comes into. Files are opened at once, so
+ * that a bad path, or one that another tracker writes to (-EBUSY), is known before anything runs; a
+ * file made for a command that then could not be started is removed. A summary is written at the
+ * end; a pipe that is not read never blocks, it loses what does not fit. */
 int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *output,
                             struct toll_error *e);
 
@@ -451,11 +453,12 @@ struct toll_end {
 /* Stop: take the last sample, settle the totals, hand the summary to every output and close them.
  * The first failure of an output is returned, after all were tried. Frames that wait for the
  * callback are handed to it first. ret_end may be NULL; of several targets only `ended` is told,
- * that all have. */
+ * that all have. -EDEADLK in the tracker's own callbacks, for which it would wait. */
 int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end);
 
-/* Whoever waits in toll_tracker_finish for outputs that send has had enough: what has not arrived is
- * put aside or dropped, as when their time is over. From any thread, and from a signal's handler. */
+/* Whoever waits in toll_tracker_finish for outputs that send has had enough: what has not arrived
+ * is put aside or dropped, as when their time is over. From any thread, and from a signal's
+ * handler. */
 void toll_tracker_hurry(struct toll_tracker *t);
 
 /* ---- What it came to, at any time ---------------------------------------------------------- */

@@ -109,12 +109,12 @@ int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct to
 
 pid_t toll_tracker_pid(const struct toll_tracker *t)
 {
-    return t->reaper.main_reaped ? 0 : t->launched.pid;
+    return !t || t->reaper.main_reaped ? 0 : t->launched.pid;
 }
 
 bool toll_tracker_contains(struct toll_tracker *t, pid_t pid)
 {
-    bool may_look = t->started && !t->background.is_on && !is_forked(t);
+    bool may_look = !is_elsewhere(t) && t->started && !t->background.is_on;
     for (unsigned hops = 0; may_look && pid > 1 && hops < 1000; hops++) {
         if (pid == t->launched.pid)
             return true;
@@ -128,12 +128,12 @@ bool toll_tracker_contains(struct toll_tracker *t, pid_t pid)
 
 int toll_tracker_fd(const struct toll_tracker *t)
 {
-    return t->background.is_on ? -1 : t->epoll; /* the sampler's number means nothing here */
+    return !t || t->background.is_on ? -1 : t->epoll; /* the sampler's number means nothing here */
 }
 
 int toll_tracker_step(struct toll_tracker *t)
 {
-    if (is_forked(t))
+    if (is_elsewhere(t))
         return -ESRCH;
     return t->background.is_on ? -EINVAL : step(t);
 }
@@ -146,9 +146,9 @@ int toll_tracker_start(struct toll_tracker *t, struct toll_error *e)
 
 int toll_tracker_wait(struct toll_tracker *t, int timeout_ms)
 {
-    struct background *b = &t->background;
-    if (is_forked(t))
+    if (is_elsewhere(t))
         return -ESRCH;
+    struct background *b = &t->background;
     if (!b->is_on)
         return -EINVAL;
     uint64_t until_ns = wait_until(timeout_ms);
@@ -164,8 +164,10 @@ int toll_tracker_wait(struct toll_tracker *t, int timeout_ms)
 
 int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end)
 {
-    if (is_forked(t))
+    if (is_elsewhere(t))
         return -ESRCH;
+    if (background_is_teller(t))
+        return -EDEADLK; /* it would wait for itself */
     if (!t->started || t->finished || (ret_end && sized_check(ret_end, "end", NULL) < 0))
         return -EINVAL;
     int r = t->background.is_on ? background_finish(t) : lifetime_finish(t);
@@ -176,13 +178,14 @@ int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end)
 
 void toll_tracker_hurry(struct toll_tracker *t)
 {
-    atomic_store(&t->is_hurried, true);
+    if (t)
+        atomic_store(&t->is_hurried, true);
 }
 
 void toll_tracker_free(struct toll_tracker *t)
 {
-    if (!t || is_forked(t))
-        return; /* what a fork has of it goes with the fork */
+    if (is_elsewhere(t) || background_is_teller(t))
+        return; /* what a fork has of it goes with the fork; a callback's tracker is in use */
     if (t->background.is_on)
         background_end(t);
     else

@@ -144,6 +144,12 @@ static void *tell(void *arg)
     return NULL;
 }
 
+bool background_is_teller(const struct toll_tracker *t)
+{
+    const struct background *b = &t->background;
+    return b->is_on && b->has_teller && pthread_equal(pthread_self(), b->teller);
+}
+
 /* ---- For the program's threads --------------------------------------------------------------- */
 
 static int open_pipe(struct background *b)

@@ -45,6 +45,9 @@ int background_finish(struct toll_tracker *t);
 /* End the threads; the sampler closes whatever is open. */
 void background_end(struct toll_tracker *t);
 
+/* Whether this is the thread that calls the program's callbacks. */
+bool background_is_teller(const struct toll_tracker *t);
+
 /* While others read of the tracker. Does nothing for one without a sampler. */
 void background_lock(struct toll_tracker *t);
 void background_unlock(struct toll_tracker *t);

@@ -80,6 +80,8 @@ void lifetime_close(struct toll_tracker *t)
 
 int lifetime_check_owner(const struct toll_tracker *t, struct toll_error *e)
 {
-    return is_forked(t) ? err_set(e, -ESRCH, "the tracker belongs to the parent of this process")
-                        : 0;
+    if (!t)
+        return err_set(e, -ESRCH, "there is no tracker");
+    return is_elsewhere(t) ? err_set(e, -ESRCH, "the tracker belongs to the parent of this process")
+                           : 0;
 }

@@ -114,6 +114,7 @@ static void begin_phase(struct toll_tracker *t, const struct mark_text *m, uint6
         t->summary.marks.left_out++;
     if (r != 0)
         return;
+    p->told_for = m->sender && m->sender != m->pid;
     if (m->attributes.at < m->attributes.end)
         p->attributes = strndup(m->attributes.at, (size_t)(m->attributes.end - m->attributes.at));
     if (t->frame.tick && t->frame.mono_ns >= at_ns)
@@ -137,7 +138,10 @@ static void end_phase(struct toll_tracker *t, const struct mark_text *m, uint64_
 {
     struct phase *p;
     const struct phase_owner owner = {has_left, t};
-    int r = phases_end(&t->marks.phases, m->name, m->pid, at_ns, &owner, &p);
+    /* Shells become the command that is their last word: a `toll mark` that is the shell itself
+     * says the end for its parent. */
+    bool is_shell = phases_was_told_for(&t->marks.phases, m->name, m->sender);
+    int r = phases_end(&t->marks.phases, m->name, is_shell ? m->sender : m->pid, at_ns, &owner, &p);
     if (r == -ENOENT) {
         t->summary.marks.unmatched++;
         outputs_note(t, "the end of a phase was told that had not begun: '%s'", m->name);
@@ -264,6 +268,7 @@ static void add_waiting(struct toll_tracker *t, char *text, size_t length, pid_t
     }
     if (w.mark.lost <= LOST_AT_MOST)
         t->summary.marks.lost += w.mark.lost;
+    w.mark.sender = sender;
     if (!w.mark.pid)
         w.mark.pid = sender;
     if (w.mark.time_ns >= t->start_ns && w.mark.time_ns <= w.at_ns)

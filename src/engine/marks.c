@@ -62,7 +62,7 @@ int toll_mark(struct toll_tracker *t, const struct toll_mark *mark)
         r = check(&m);
     if (r < 0)
         return r;
-    if (t && is_forked(t))
+    if (t && is_elsewhere(t))
         return -ESRCH;
     if (!t && !m.attributes && !mark_client_has_listener())
         return 1; /* attributes may be too long, which is told whoever listens */

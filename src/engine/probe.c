@@ -128,7 +128,7 @@ static struct taken *copy_own(struct toll_probe *p, int *result)
 static struct taken *copy_target(struct toll_probe *p, int *result)
 {
     struct toll_tracker *t = p->tracker;
-    *result = is_forked(t) || (t->whole && targets_have_ended(t)) ? -ESRCH : 0;
+    *result = is_elsewhere(t) || (t->whole && targets_have_ended(t)) ? -ESRCH : 0;
     if (*result < 0)
         return NULL;
     tick(t, false);

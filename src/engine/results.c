@@ -92,7 +92,7 @@ static void bring_up_to_date(struct toll_tracker *t)
 
 int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_figure *ret)
 {
-    if (is_forked(t))
+    if (is_elsewhere(t))
         return -ESRCH;
     if (!name || !ret || sized_check(ret, "figure", NULL) < 0 || !t->started)
         return -EINVAL;
@@ -143,7 +143,7 @@ int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *out
 
 int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret)
 {
-    if (is_forked(t))
+    if (is_elsewhere(t))
         return -ESRCH;
     if (!t->background.is_on)
         return -EINVAL;
@@ -156,7 +156,7 @@ int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret)
 
 int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_frame **ret)
 {
-    if (is_forked(t))
+    if (is_elsewhere(t))
         return -ESRCH;
     if (!t->background.is_on || t->options.frame || !t->options.frames_kept)
         return -EINVAL;

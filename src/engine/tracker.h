@@ -196,10 +196,10 @@ static inline struct process_source *source_of(struct member *m)
     return (struct process_source *)m->payload;
 }
 
-/* A child of the program that made it has no tracker. */
-static inline bool is_forked(const struct toll_tracker *t)
+/* A child of the program that made it has no tracker, nor has who could not make one. */
+static inline bool is_elsewhere(const struct toll_tracker *t)
 {
-    return t->owner_pid != getpid();
+    return !t || t->owner_pid != getpid();
 }
 
 /* The targets and, when there are several, their union. */

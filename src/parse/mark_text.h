@@ -26,6 +26,7 @@ struct mark_text {
     char name[MARK_NAME_BYTES + 1];
     double value;           /* of a gauge */
     pid_t pid;              /* 0: the sender's */
+    pid_t sender;           /* for whoever receives it; 0: not known */
     uint64_t time_ns;       /* 0: not told */
     uint64_t lost;          /* before this one */
     struct scan attributes; /* a window on the text, for mark_text_attribute */

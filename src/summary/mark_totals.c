@@ -70,13 +70,18 @@ bool mark_totals_phase(struct mark_totals *t, const struct phase_over *over)
     p->total_ns += length;
     p->min_ns = min_u64(p->min_ns, length);
     p->max_ns = max_u64(p->max_ns, length);
+    /* Several at the same time have the figures of the same target: they count once. */
+    bool again = over->widened && over->begin_ns < p->widened_until_ns;
+    if (over->widened)
+        p->widened_until_ns = max_u64(p->widened_until_ns, over->end_ns);
     bool measured = false;
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
         struct phase_figure f = phase_figures_of(over->figures, id, over->begin_ns, over->end_ns);
-        if (f.quality == QUALITY_UNKNOWN)
+        bool counter = metric_of(id)->kind == METRIC_COUNTER;
+        if (f.quality == QUALITY_UNKNOWN || (again && counter))
             continue;
         add_figure(p, id, &f, (double)length / 1e9);
-        measured |= metric_of(id)->kind == METRIC_COUNTER;
+        measured |= counter;
     }
     p->measured += measured;
     return true;

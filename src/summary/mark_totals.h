@@ -14,10 +14,11 @@ struct phase_total {
     uint64_t not_ended; /* … of them: the run was over first */
     uint64_t measured;  /* … of them: looked at often enough to tell what they used */
     uint64_t total_ns, min_ns, max_ns;
-    pid_t pid;       /* of the first */
-    bool of_several; /* processes */
-    bool of_target;  /* some have the figures of the whole target, not of a process … */
-    bool widened;    /* … although another one than its main process began them */
+    pid_t pid;                 /* of the first */
+    bool of_several;           /* processes */
+    bool of_target;            /* some have the figures of the whole target, not of a process … */
+    bool widened;              /* … although another one than its main process began them … */
+    uint64_t widened_until_ns; /* … the last of which ended then */
     struct {
         uint64_t known; /* of how many phases */
         bool partly;    /* some of them are lower bounds */

@@ -93,6 +93,12 @@ int phases_begin(struct phases *p, const char *name, pid_t pid, uint64_t at_ns, 
     return 0;
 }
 
+bool phases_was_told_for(const struct phases *p, const char *name, pid_t pid)
+{
+    size_t at = find(p, name, pid, false); /* it may have left since */
+    return at && p->open[at - 1]->told_for;
+}
+
 int phases_end(struct phases *p, const char *name, pid_t pid, uint64_t at_ns,
                const struct phase_owner *owner, struct phase **ret)
 {

@@ -18,6 +18,7 @@ struct phase {
     char *name;       /* owned */
     char *attributes; /* owned, words of a mark; NULL: none */
     pid_t pid;
+    bool told_for;        /* somebody else said the beginning for that process */
     uint64_t start_ticks; /* of that process, once it was looked at */
     unsigned depth;
     uint64_t begin_ns, end_ns;
@@ -41,6 +42,9 @@ void phase_free(struct phase *p);
 
 /* 0 and a new phase; 1 when it is open already and is now one level deeper; -ENOSPC, -ENOMEM. */
 int phases_begin(struct phases *p, const char *name, pid_t pid, uint64_t at_ns, struct phase **ret);
+
+/* Whether such a phase is open that was begun for that process, not by itself: that of a shell. */
+bool phases_was_told_for(const struct phases *p, const char *name, pid_t pid);
 
 /* Whether the process that began the phase is not there any more. */
 struct phase_owner {

@@ -132,6 +132,15 @@ def test_begun_and_ended_by_different_shells(place):
     assert r.summary["marks"]["unmatched"] == 0
 
 
+def test_shells_that_become_their_last_mark(here):
+    """Shells execute their last command in their own place: it says the end for their parent."""
+    worker = f"({MARK} begin same; $HELPERS/burn 40; {MARK} end same)"
+    r = measure(here, f"{MARK} begin same; {worker} & {worker} & wait; {MARK} end same")
+    p = phase(r, "same")
+    assert p["count"] == 3 and not p["not_ended_count"] and "widened" not in p
+    assert not r.summary["marks"]["unmatched"]
+
+
 def test_what_is_not_ended_is_told(here):
     r = measure(here, f"{MARK} end never; {MARK} begin left; sleep 0.2")
     assert phase(r, "left")["not_ended_count"] == 1 and phase(r, "left")["total_seconds"] >= 0.19

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdatomic.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -203,6 +204,30 @@ static void test_no_descriptors_of_its_own(void **state)
     assert_int_equal(status, 0);
 }
 
+struct ended_inside {
+    struct toll_tracker *t;
+    atomic_int finished;
+};
+
+static void end_inside(void *arg, const struct toll_frame *frame)
+{
+    struct ended_inside *inside = arg;
+    inside->finished = toll_tracker_finish(inside->t, NULL);
+    toll_tracker_free(inside->t);
+}
+
+/* Frames come from a thread of the tracker, which cannot wait for itself. */
+static void test_a_callback_that_ends_it(void **state)
+{
+    struct ended_inside inside = {0};
+    inside.t = make((struct toll_options){.frame = end_inside, .frame_arg = &inside});
+    assert_int_equal(toll_tracker_start(inside.t, NULL), 0);
+    assert_int_equal(toll_tracker_finish(inside.t, NULL), 0); /* every frame was told by then */
+    assert_int_equal(inside.finished, -EDEADLK);
+    assert_true(total(inside.t, "self_ticks") > 0);
+    toll_tracker_free(inside.t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +237,7 @@ int main(void)
         cmocka_unit_test(test_much_data_of_threads),
         cmocka_unit_test(test_a_file_of_the_same_name),
         cmocka_unit_test(test_no_descriptors_of_its_own),
+        cmocka_unit_test(test_a_callback_that_ends_it),
     };
     return RUN("background_host", tests);
 }

@@ -48,6 +48,26 @@ static void test_phases_of_a_name(void **state)
     mark_totals_done(&t);
 }
 
+/* The figures of one target, told for several at the same time. */
+static void test_the_whole_target_counts_once(void **state)
+{
+    struct mark_totals t = {0};
+    uint64_t s = NS_PER_SECOND;
+    struct phase_figures one = used(0, 2 * s, s, 100), two = used(s, 3 * s, s, 300);
+    struct phase_figures later = used(3 * s, 4 * s, s, 200);
+    struct phase_over over[] = {{"a", 1, 0, 2 * s, .widened = true, .figures = &one},
+                                {"a", 2, s, 3 * s, .widened = true, .figures = &two},
+                                {"a", 3, 3 * s, 4 * s, .widened = true, .figures = &later}};
+    for (size_t i = 0; i < ARRAY_LEN(over); i++)
+        assert_true(mark_totals_phase(&t, &over[i]));
+    struct phase_figure cpu = phase_total_figure(t.phases, process_cpu_seconds);
+    assert_true(cpu.total == 2 && cpu.quality == QUALITY_LOWER_BOUND);
+    struct phase_figure rss = phase_total_figure(t.phases, process_memory_rss_bytes);
+    assert_true(rss.max == 300 && rss.quality == QUALITY_SAMPLED);
+    assert_true(t.phases->count == 3 && t.phases->measured == 2);
+    mark_totals_done(&t);
+}
+
 static void test_gauges(void **state)
 {
     struct mark_totals t = {0};
@@ -86,6 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_phases_of_a_name),
+        cmocka_unit_test(test_the_whole_target_counts_once),
         cmocka_unit_test(test_gauges),
         cmocka_unit_test(test_bounded),
     };

@@ -99,6 +99,20 @@ static void test_ended_by_another(void **state)
 }
 
 /* The pid is another process's by now. */
+/* A shell has others say what it does; whoever speaks for itself is no shell. */
+static void test_told_for(void **state)
+{
+    struct phases p = {0};
+    begin(&p, "a", 101, 10, 0);
+    assert_false(phases_was_told_for(&p, "a", 101));
+    p.open[0]->told_for = true;
+    assert_true(phases_was_told_for(&p, "a", 101));
+    assert_false(phases_was_told_for(&p, "a", 102) || phases_was_told_for(&p, "b", 101));
+    p.open[0]->process_left = true;
+    assert_true(phases_was_told_for(&p, "a", 101));
+    phases_done(&p);
+}
+
 static void test_reused_pid(void **state)
 {
     struct phases p = {0};
@@ -167,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_one_end_too_many),
         cmocka_unit_test(test_died_inside),
         cmocka_unit_test(test_ended_by_another),
+        cmocka_unit_test(test_told_for),
         cmocka_unit_test(test_reused_pid),
         cmocka_unit_test(test_whose_figures),
         cmocka_unit_test(test_cut),

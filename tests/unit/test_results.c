@@ -90,12 +90,37 @@ static void test_reports(void **state)
     toll_tracker_free(t);
 }
 
+/* A program that goes on when measuring could not begin. */
+static void test_no_tracker(void **state)
+{
+    struct toll_figure f;
+    struct toll_frame *frame;
+    struct toll_error e;
+    char *text;
+    assert_int_equal(ask(NULL, "target_cpu_seconds", &f), -ESRCH);
+    assert_int_equal(toll_tracker_report(NULL, "json", 0, &text, &e), -ESRCH);
+    assert_string_equal(e.message, "there is no tracker");
+    assert_int_equal(toll_tracker_frame(NULL, &frame), -ESRCH);
+    assert_int_equal(toll_tracker_next_frame(NULL, 0, &frame), -ESRCH);
+    assert_int_equal(toll_tracker_wait(NULL, 0), -ESRCH);
+    assert_int_equal(toll_tracker_add_target(NULL, NULL, &e), -ESRCH);
+    assert_int_equal(toll_tracker_start(NULL, &e), -ESRCH);
+    assert_int_equal(toll_tracker_step(NULL), -ESRCH);
+    assert_int_equal(toll_tracker_finish(NULL, NULL), -ESRCH);
+    assert_int_equal(toll_tracker_fd(NULL), -1);
+    assert_int_equal(toll_tracker_pid(NULL), 0);
+    assert_false(toll_tracker_contains(NULL, 1));
+    toll_tracker_hurry(NULL);
+    toll_tracker_free(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_figures),
         cmocka_unit_test(test_a_smaller_struct),
         cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_no_tracker),
     };
     return RUN("results", tests);
 }
