@@ -109,6 +109,19 @@ void dialect_set_interval(struct settings *s)
         set_interval_of(s, s->dialect);
 }
 
+/* A tracking file in SQLite is what toll writes under another name. */
+static const char *other_way(const struct settings *s)
+{
+    const char *path;
+    for (const char **o = s->outputs; o && *o; o++) {
+        const char *format = output_format(s, *o, &path);
+        if (format && strcmp(format, "sqlite") == 0 &&
+            strcmp(dialect_named(s->dialect)->name, "gpu-tracker") == 0)
+            return "; 'gpu-tracker --tf=FILE.sqlite' writes its tracking file in SQLite";
+    }
+    return "";
+}
+
 int dialect_check_carried(const struct settings *s, bool carried, struct toll_error *e)
 {
     if (!s->dialect || carried)
@@ -116,6 +129,6 @@ int dialect_check_carried(const struct settings *s, bool carried, struct toll_er
     const struct toll_dialect *d = dialect_named(s->dialect);
     return err_set(e, -EINVAL,
                    "--dialect: no output is in a format that %s has; it has %s, and -o FILE names "
-                   "one by its suffix",
-                   d->name, d->formats);
+                   "one by its suffix%s",
+                   d->name, d->formats, other_way(s));
 }

@@ -12,24 +12,42 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Beside the file, and then in its place. What is no file (/dev/stderr) is written as it is. */
-static int write_file(const char *data, size_t length, const char *path, struct toll_error *e)
+/* A new file beside the place of the other, or NULL in *ret_beside: then it is written as it is. So
+ * is what is no file (/dev/stderr), and what stands where nothing can be made beside it. */
+static int open_beside(const char *path, char **ret_beside)
 {
     struct stat there;
     struct buf beside = {0};
-    bool is_file = stat(path, &there) < 0 || S_ISREG(there.st_mode);
-    buf_puts(&beside, path);
-    if (is_file)
-        buf_printf(&beside, ".%d.tmp", (int)getpid());
-    if (buf_failed(&beside))
-        return err_set(e, -ENOMEM, "%s: no memory", path);
-    CLEANUP_CLOSE int fd = open(beside.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int r = fd < 0 ? -errno : file_write_all(fd, data, length, NULL);
-    if (r == 0 && is_file && rename(beside.data, path) < 0)
+    bool is_there = stat(path, &there) == 0;
+    if (!is_there || S_ISREG(there.st_mode)) {
+        buf_printf(&beside, "%s.%d.tmp", path, (int)getpid());
+        if (buf_failed(&beside))
+            return -ENOMEM;
+        int fd = open(beside.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), error = errno;
+        if (fd >= 0) {
+            *ret_beside = beside.data;
+            return fd;
+        }
+        buf_done(&beside);
+        if (!is_there)
+            return -error;
+    }
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Beside the file, and then in its place; of a link, in that of what it leads to. */
+static int write_file(const char *data, size_t length, const char *path, struct toll_error *e)
+{
+    CLEANUP_FREE char *beside = NULL;
+    CLEANUP_FREE char *there = realpath(path, NULL);
+    const char *place = there ? there : path;
+    CLEANUP_CLOSE int fd = open_beside(place, &beside);
+    int r = fd < 0 ? fd : file_write_all(fd, data, length, NULL);
+    if (r == 0 && beside && rename(beside, place) < 0)
         r = -errno;
-    if (r < 0 && is_file && fd >= 0)
-        unlink(beside.data);
-    buf_done(&beside);
+    if (r < 0 && beside)
+        unlink(beside);
     return r < 0 ? err_set(e, r, "%s: %s", path, strerror(-r)) : 0;
 }
 

@@ -347,6 +347,8 @@ def test_sweep_of_gpus(place):
     (["--dialect", "resource-tracker"],
      "no output is in a format that resource-tracker has; it has csv"),
     (["--dialect", "resource-tracker", "-o", "x.jsonl"], "it has csv, and -o FILE names one"),
+    (["--dialect", "gpu-tracker,ram_unit=bytes", "-q", "-o", "x.sqlite"],
+     "it has csv json text, and -o FILE names one by its suffix; 'gpu-tracker --tf=FILE.sqlite'"),
     (["--dialect", "spdl,x=1", "-o", "x.jsonl"], "the dialect spdl does not take 'x=1'"),
     (["--dialect", "gpu-tracker,ram_unit=pounds"],
      "ram_unit of the dialect is 'pounds'; it takes bytes, kilobytes, megabytes, gigabytes or terabytes"),

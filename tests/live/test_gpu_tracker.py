@@ -156,6 +156,26 @@ def test_text_in_a_file(tracker):
     assert tracker.files() == ["out.txt"]
 
 
+def test_a_file_that_is_there_is_written_to(tracker):
+    """Through a link, and where no other can be made beside it."""
+    closed = tracker.place.path("closed")
+    closed.mkdir()
+    for name in ("out.txt", "led.txt"):
+        (closed / name).touch()
+        (closed / name).chmod(0o666)
+    tracker.place.path("link.txt").symlink_to("closed/led.txt")
+    closed.chmod(0o555)
+    try:
+        for output, file in (("closed/out.txt", "out.txt"), ("link.txt", "led.txt")):
+            status, _, err = tracker("-e", "true", "--disable-logs", "-o", output)
+            assert (status, err) == (0, "")
+            assert (closed / file).read_text().startswith("Max RAM:\n")
+        assert tracker.place.path("link.txt").is_symlink()
+        assert sorted(path.name for path in closed.iterdir()) == ["led.txt", "out.txt"]
+    finally:
+        closed.chmod(0o777)
+
+
 def test_json_on_the_screen(tracker):
     status, out, _ = tracker("-e", "bash example-script.sh", "-f", "json", "--st=0.2")
     head = "from the script\n" + STATUS.format(0)
