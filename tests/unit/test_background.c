@@ -322,15 +322,20 @@ static void test_wait_for_others(void **state)
 {
     struct toll_tracker *t = NULL;
     struct toll_options o = {.size = sizeof o};
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
-        usleep(50000);
-        _exit(7);
+        char word;
+        close(ends[1]);
+        _exit(read(ends[0], &word, 1) == 0 ? 7 : 1); /* until it is closed, when all is ready */
     }
     struct toll_target target = {.size = sizeof target, .id = child};
     assert_int_equal(toll_tracker_new(&t, &o, NULL), 0);
     assert_int_equal(toll_tracker_add_target(t, &target, NULL), 0);
     assert_int_equal(toll_tracker_start(t, NULL), 0);
+    close(ends[0]);
+    close(ends[1]);
     assert_int_equal(toll_tracker_wait(t, -1), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     struct toll_end end = {.size = sizeof end};

@@ -15,9 +15,10 @@ struct place {
     enum delivery answers[8]; /* then the last one for good */
     atomic_uint calls;
     unsigned pieces, samples;
-    char seen[4096];     /* the first letter of each piece that was taken */
-    atomic_bool is_held; /* deliver() does not return */
-    bool obeys;          /* … unless time is up */
+    char seen[4096];      /* the first letter of each piece that was taken */
+    atomic_bool is_asked; /* deliver() was called */
+    atomic_bool is_held;  /* deliver() does not return */
+    bool obeys;           /* … unless time is up */
     struct courier *courier;
     uint64_t wait_ns;
     bool signals_blocked;
@@ -29,6 +30,7 @@ struct place {
 static enum delivery deliver(void *arg, const struct batch *b, struct attempt *a)
 {
     struct place *p = arg;
+    atomic_store(&p->is_asked, true);
     while (atomic_load(&p->is_held) && !(p->obeys && courier_is_over(p->courier)))
         usleep(1000);
     sigset_t blocked;
@@ -272,7 +274,8 @@ static void test_a_call_that_never_returns(void **state)
     struct courier *c = make(&p, 1 << 20, false);
     courier_start(c);
     put(c, PIECE_FRAME, "a");
-    usleep(20000);
+    while (!atomic_load(&p.is_asked)) /* the test's own limit of time ends it otherwise */
+        usleep(1000);
     courier_end(c, 0);
     assert_false(courier_wait(c));
     struct courier_counts n;
