@@ -14,7 +14,7 @@ FAULTS = os.path.join(os.environ["TOLL_BUILD"], "tests", "fakes", "faults.so")
 TOP = pathlib.Path(__file__).resolve().parents[2]
 MACHINE = TOP / "tests/golden/machines/desktop"
 
-TIMEOUT = 30  # no run takes this long; a hang would
+TIMEOUT = 120  # no run takes this long; a hang would
 EVERY_CALL_UP_TO = 60
 
 ENVIRONMENT = {

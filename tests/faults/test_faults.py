@@ -21,7 +21,7 @@ LEAKS_OF_OTHERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "leak
 LSAN_OPTIONS = f"suppressions={LEAKS_OF_OTHERS}:print_suppressions=0"
 
 # No run of a job that ends at once takes this long; a hang would.
-TIMEOUT = 30
+TIMEOUT = 120
 # Behind these many calls the steps grow, so that a kind that is called often stays affordable.
 EVERY_CALL_UP_TO = 40
 

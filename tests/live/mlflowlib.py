@@ -31,7 +31,9 @@ def clean_environment(monkeypatch, here):
 
 
 def to(server, more=""):
-    return sinklib.patient(f"mlflow:{server.url},every=100ms{more}")
+    """A server that answers: the command may wait for its run as long as that takes."""
+    wait = "" if "wait=" in more else ",wait=60s"
+    return sinklib.patient(f"mlflow:{server.url},every=100ms{wait}{more}")
 
 
 def expected(path, prefix="system/"):

@@ -85,13 +85,17 @@ def test_ctrl_z_and_fg(bash):
     assert bash.expect(r"status (\d+)\r")[1] == "9"
 
 
-def test_ctrl_z_and_bg(bash):
-    toll, shell = running(bash, "$TOLL run -q -- sh -c 'sleep 0.5; echo done in the background'")
-    # dash starts programs by vfork: stopped before their exec, they hold it up, with toll or without.
-    until(lambda: children_named(shell, "sleep"), "the sleep of the shell")
+def test_ctrl_z_and_bg(bash, here):
+    os.mkfifo(here.path("go"))
+    # The shell starts no program: one that is stopped before its exec would hold it up (vfork).
+    toll, shell = running(bash, "$TOLL run -q -- sh -c 'read x <go; echo done in the background'")
+    until(lambda: children_named(toll, "sh"), "the shell itself")
     bash.type("\x1a")
     bash.expect("Stopped")
+    assert state_of(toll) == state_of(shell) == "T"
     bash.type("bg\n")
+    until(lambda: state_of(toll) in "SR" and state_of(shell) in "SR", "both again")
+    here.path("go").write_text("\n")
     bash.expect("done in the background")
     until(lambda: not exists(toll), "the end of toll")
 
