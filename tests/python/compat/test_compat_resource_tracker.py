@@ -4,7 +4,6 @@
 import csv
 import io
 import os
-import signal
 import subprocess
 import time
 
@@ -142,14 +141,20 @@ def test_one_row_at_a_time():
 
 
 def test_the_machine_one_row_at_a_time():
+    def busy():
+        times = psutil.cpu_times()
+        return (times.user + times.nice) * TICKS
+
+    before = busy()
     tracker = SystemTracker(autostart=False)
-    before = psutil.cpu_times()
+    begun = busy()
     burn(0.2)
+    ending = busy()
     row = tracker.diff_stats()
-    after = psutil.cpu_times()
+    after = busy()
     assert ",".join(f'"{name}"' for name in row) + "\r\n" == SYSTEM_HEADING
-    busy = (after.user + after.nice - before.user - before.nice) * TICKS
-    assert row["utime"] == pytest.approx(busy, abs=0.15 * TICKS)
+    # Others count too. Between its looks is more than between ours, and less; each is in ticks.
+    assert ending - begun - 2 <= row["utime"] <= after - before + 2
     memory = psutil.virtual_memory()
     assert row["memory_free"] * 1024 == pytest.approx(memory.free, rel=0.2)
     assert row["memory_buffers"] * 1024 == pytest.approx(memory.buffers, rel=0.2, abs=1 << 20)
@@ -165,7 +170,7 @@ def test_the_machine_until_it_is_interrupted(python):
         """
 import os, signal, threading
 from toll.compat.resource_tracker import SystemTracker
-threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     SystemTracker(interval=0.2)
 except KeyboardInterrupt:
@@ -246,9 +251,10 @@ def test_a_bad_interval():
 
 def test_values_agree_with_the_native_ones():
     """A process that holds steady: the same figures, in other units."""
-    process = job("import time; b = bytearray(50 << 20); time.sleep(30)")
+    script = "import time; b = bytearray(50 << 20); print(flush=True); time.sleep(60)"
+    process = job(script, stdout=subprocess.PIPE)
     try:
-        time.sleep(0.3)
+        process.stdout.readline()  # now it holds steady
         row = PidTracker(pid=process.pid, autostart=False).diff_stats()
         native = toll.snapshot(process.pid, children=True, memory="pss")
         theirs = psutil.Process(process.pid).memory_full_info()
@@ -257,5 +263,5 @@ def test_values_agree_with_the_native_ones():
         assert row["pss"] * 1024 == pytest.approx(theirs.pss, rel=0.1)
         assert row["children"] == 0
     finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.kill()
+        process.communicate()
