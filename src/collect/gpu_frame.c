@@ -31,18 +31,24 @@ struct gpu_device *gpu_frame_add_device(struct gpu_frame *f)
     return d;
 }
 
-struct gpu_process *gpu_frame_process(struct gpu_frame *f, unsigned device, pid_t pid)
+static struct gpu_process *add_process(struct gpu_frame *f)
 {
-    for (size_t i = f->process_count; i--;) /* those of the same device are the last */
-        if (f->processes[i].device == device && f->processes[i].pid == pid)
-            return &f->processes[i];
     struct gpu_process *processes = grow(f->processes, f->process_count, &f->process_capacity,
                                          sizeof *processes);
     if (!processes)
         return NULL;
     f->processes = processes;
-    struct gpu_process *p = &processes[f->process_count++];
-    *p = (struct gpu_process){.device = device, .pid = pid};
+    return &processes[f->process_count++];
+}
+
+struct gpu_process *gpu_frame_process(struct gpu_frame *f, unsigned device, pid_t pid)
+{
+    for (size_t i = f->process_count; i--;) /* those of the same device are the last */
+        if (f->processes[i].device == device && f->processes[i].pid == pid)
+            return &f->processes[i];
+    struct gpu_process *p = add_process(f);
+    if (p)
+        *p = (struct gpu_process){.device = device, .pid = pid};
     return p;
 }
 
@@ -54,10 +60,31 @@ size_t gpu_frame_count(const struct gpu_frame *f, unsigned device)
     return count;
 }
 
+void gpu_frame_join(struct gpu_frame *f, const struct gpu_frame *part, unsigned place,
+                    unsigned count)
+{
+    for (size_t i = 0; i < count && i < part->device_count; i++) {
+        if (place + i == f->device_count)
+            gpu_frame_add_device(f);
+        if (place + i < f->device_count)
+            f->devices[place + i] = part->devices[i];
+    }
+    for (size_t i = 0; i < part->process_count; i++) {
+        unsigned device = part->processes[i].device;
+        struct gpu_process *p = NULL;
+        if (device < count && place + device < f->device_count)
+            p = add_process(f);
+        if (!p)
+            continue;
+        *p = part->processes[i];
+        p->device = place + device;
+    }
+}
+
 void gpu_frame_clear(struct gpu_frame *f)
 {
     f->device_count = f->process_count = 0;
-    f->began_ns = f->ended_ns = f->rest_ns = 0;
+    f->began_ns = 0;
 }
 
 void gpu_frame_done(struct gpu_frame *f)

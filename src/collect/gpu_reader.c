@@ -4,11 +4,9 @@
 #include "base/clock.h"
 #include "base/worker.h"
 #include "collect/gpu_round.h"
+#include "collect/gpu_sentences.h"
 
-#include <stdio.h>
 #include <string.h>
-
-enum { SENTENCES = 32 };
 
 struct gpu_reader {
     struct worker worker;
@@ -21,44 +19,20 @@ struct gpu_reader {
 
     /* Of both: */
     struct gpu_helpers helpers;
-    bool stop, has_begun;
+    bool stop, has_begun, is_open;
     uint64_t busy_since_ns; /* it began or reads since then; 0: it rests */
     const struct gpu_vendor *busy_with;
-    int vendors_open;
     bool is_asked, is_reading;
     uint64_t due_ns;
     pid_t *asked_pids; /* owned */
     size_t asked_count, asked_capacity;
     struct gpu_frame ready;
     bool is_ready;
-    struct gpu_trouble said[SENTENCES];
-    unsigned said_count, told_count;
+    struct gpu_sentences sentences;
     struct gpu_trouble excuse;
 };
 
 /* ---- The thread ------------------------------------------------------------------------------ */
-
-/* Once each: a sentence that was said is not said again. With the lock held. */
-static void say(struct gpu_reader *r, const struct gpu_trouble *trouble)
-{
-    if (!*trouble->sentence || r->said_count == SENTENCES)
-        return;
-    for (unsigned i = 0; i < r->said_count; i++)
-        if (strcmp(r->said[i].sentence, trouble->sentence) == 0)
-            return;
-    r->said[r->said_count++] = *trouble;
-}
-
-/* With the lock held. */
-static void say_lost(struct gpu_reader *r, const struct gpu_device *d)
-{
-    const struct gpu_facts *f = &d->facts;
-    struct gpu_trouble trouble;
-    snprintf(trouble.sentence, sizeof trouble.sentence,
-             "%s's GPU %u (%s) is lost: %s, and its figures end here", d->vendor->people, f->index,
-             *f->uuid ? f->uuid : f->pci, d->vendor->lost);
-    say(r, &trouble);
-}
 
 static void turn_to(void *arg, const struct gpu_vendor *vendor)
 {
@@ -70,16 +44,16 @@ static void turn_to(void *arg, const struct gpu_vendor *vendor)
 
 static void begin(struct gpu_reader *r)
 {
-    int count = gpu_round_open(&r->round);
+    bool is_open = gpu_round_open(&r->round);
     worker_lock(&r->worker);
-    for (size_t i = 0; i < r->round.opened_count; i++) {
-        const struct gpu_opened *o = &r->round.opened[i];
-        if (o->result != -ENODEV)
-            say(r, &o->trouble);
+    for (size_t i = 0; i < r->round.attempt_count; i++) {
+        const struct gpu_attempt *a = &r->round.attempts[i];
+        if (a->result != -ENODEV)
+            gpu_sentences_say(&r->sentences, &a->trouble);
         else if (!*r->excuse.sentence)
-            r->excuse = o->trouble;
+            r->excuse = a->trouble;
     }
-    r->vendors_open = count;
+    r->is_open = is_open;
     r->has_begun = true;
     r->busy_since_ns = 0;
     worker_tell(&r->worker);
@@ -93,7 +67,7 @@ static bool wait_for_request(struct gpu_reader *r)
         if (r->stop)
             return false;
         uint64_t at = gpu_round_begin_at(&r->round, r->due_ns);
-        if (!r->is_asked || !r->vendors_open)
+        if (!r->is_asked || !r->is_open)
             worker_wait_for_change(&r->worker, UINT64_MAX);
         else if (clock_mono(NULL) >= at)
             return true;
@@ -124,11 +98,10 @@ static void hand_over(struct gpu_reader *r)
     r->is_ready = true;
     r->is_reading = false;
     r->busy_since_ns = 0;
-    for (size_t i = 0; i < r->round.opened_count; i++)
-        say(r, &r->round.opened[i].trouble);
+    gpu_sentences_say(&r->sentences, &r->round.trouble);
     for (size_t i = 0; i < r->ready.device_count; i++)
         if (r->ready.devices[i].is_lost)
-            say_lost(r, &r->ready.devices[i]);
+            gpu_sentences_say_lost(&r->sentences, &r->ready.devices[i]);
     worker_tell(&r->worker);
 }
 
@@ -170,26 +143,13 @@ static const struct worker_plan plan = {
     .dispose = dispose,
 };
 
-static bool is_any_likely(const struct gpu_vendor *const *vendors, const struct sysroot *root)
-{
-    for (size_t i = 0; vendors[i]; i++)
-        if (vendors[i]->is_likely(root))
-            return true;
-    return false;
-}
-
 int gpu_reader_start(struct gpu_reader **ret, const struct sysroot *root,
                      const struct gpu_vendor *const *vendors, bool all)
 {
-    struct sysroot own;
-    sysroot_copy(&own, root);
-    sysroot_open_rest(&own); /* before a command is started there is but /proc */
-    struct gpu_reader *r = all || is_any_likely(vendors, &own) ? calloc(1, sizeof *r) : NULL;
-    if (!r) {
-        sysroot_close(&own);
-        return all ? -ENOMEM : -ENODEV;
-    }
-    r->root = own;
+    struct gpu_reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return -ENOMEM;
+    sysroot_copy(&r->root, root);
     r->round = (struct gpu_round){.root = &r->root,
                                   .helpers = &r->helpers,
                                   .vendors = vendors,
@@ -208,15 +168,18 @@ int gpu_reader_start(struct gpu_reader **ret, const struct sysroot *root,
     return 0;
 }
 
-bool gpu_reader_free(struct gpu_reader *r, int wait_ms)
+void gpu_reader_stop(struct gpu_reader *r)
 {
-    if (!r)
-        return true;
     worker_lock(&r->worker);
     r->stop = true;
     worker_tell(&r->worker);
     worker_unlock(&r->worker);
-    return worker_leave(&r->worker, wait_until(wait_ms));
+}
+
+bool gpu_reader_free(struct gpu_reader *r, uint64_t until_ns)
+{
+    gpu_reader_stop(r);
+    return worker_leave(&r->worker, until_ns);
 }
 
 bool gpu_reader_is_asked(struct gpu_reader *r)
@@ -268,32 +231,34 @@ bool gpu_reader_take(struct gpu_reader *r, struct gpu_frame *f)
     return is_new;
 }
 
-bool gpu_reader_wait_frame(struct gpu_reader *r, int timeout_ms)
+/* With the lock held. */
+static bool is_awaited(const struct gpu_reader *r)
 {
-    uint64_t until_ns = wait_until(timeout_ms);
+    return (r->is_asked || r->is_reading) && (r->is_open || !r->has_begun);
+}
+
+bool gpu_reader_wait_frame(struct gpu_reader *r, uint64_t until_ns)
+{
     worker_lock(&r->worker);
-    while ((r->is_asked || r->is_reading) && !(r->has_begun && !r->vendors_open) &&
-           worker_wait_for_change(&r->worker, until_ns))
+    while (is_awaited(r) && worker_wait_for_change(&r->worker, until_ns))
         ;
-    bool is_there = !r->is_asked && !r->is_reading;
+    bool is_there = !is_awaited(r);
     worker_unlock(&r->worker);
     return is_there;
 }
 
-int gpu_reader_vendors(struct gpu_reader *r)
+int gpu_reader_is_open(struct gpu_reader *r)
 {
     worker_lock(&r->worker);
-    int count = r->has_begun ? r->vendors_open : -EAGAIN;
+    int result = r->has_begun ? r->is_open : -EAGAIN;
     worker_unlock(&r->worker);
-    return count;
+    return result;
 }
 
 bool gpu_reader_says(struct gpu_reader *r, struct gpu_trouble *ret)
 {
     worker_lock(&r->worker);
-    bool has = r->told_count < r->said_count;
-    if (has)
-        *ret = r->said[r->told_count++];
+    bool has = gpu_sentences_tell(&r->sentences, ret);
     worker_unlock(&r->worker);
     return has;
 }

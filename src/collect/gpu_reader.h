@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reads GPUs in a thread of its own, since a driver may take seconds to begin and may hang.
+ * Reads the GPUs of one vendor in a thread of its own, since a driver may take seconds to begin and
+ * may hang.
  *
  * Whoever samples asks for a frame by the time of the next sample, and takes the newest one there
  * is: neither waits. A thread that hangs is left behind at the end; it owns all that it touches. */
@@ -9,14 +10,16 @@
 
 struct gpu_reader;
 
-/* all: open every vendor; otherwise those whose devices are likely. -ENODEV when none is, other
- * errors when a thread cannot be had. vendors: gpu_vendors, or those of a test. */
+/* vendors: the first, and those behind it that stand for it. all: whether devices are likely or
+ * not. An error when a thread cannot be had. */
 int gpu_reader_start(struct gpu_reader **ret, const struct sysroot *root,
                      const struct gpu_vendor *const *vendors, bool all);
 
-/* Accepts NULL. Waits for the thread so many milliseconds at most, and leaves it behind then.
- * Whether it ended. */
-bool gpu_reader_free(struct gpu_reader *r, int wait_ms);
+/* It need not go on; says so and does not wait. */
+void gpu_reader_stop(struct gpu_reader *r);
+
+/* Waits for the thread until then at most, and leaves it behind. Whether it ended. */
+bool gpu_reader_free(struct gpu_reader *r, uint64_t until_ns);
 
 /* Whether the next frame is asked for already. */
 bool gpu_reader_is_asked(struct gpu_reader *r);
@@ -29,24 +32,24 @@ void gpu_reader_ask(struct gpu_reader *r, const pid_t *pids, size_t count, uint6
  * not taken yet. */
 bool gpu_reader_take(struct gpu_reader *r, struct gpu_frame *f);
 
-/* Waits until the frame that was asked for is there; false when that took too long, or no vendor is
- * open. */
-bool gpu_reader_wait_frame(struct gpu_reader *r, int timeout_ms);
+/* Waits until the frame that was asked for is there, or none will come since no vendor is open;
+ * false when that took too long. */
+bool gpu_reader_wait_frame(struct gpu_reader *r, uint64_t until_ns);
 
-/* How the vendors have begun: so many are open; -EAGAIN while they still begin. */
-int gpu_reader_vendors(struct gpu_reader *r);
+/* Whether the vendor is; -EAGAIN while it still begins. */
+int gpu_reader_is_open(struct gpu_reader *r);
 
 /* The next sentence for people, once each. */
 bool gpu_reader_says(struct gpu_reader *r, struct gpu_trouble *ret);
 
-/* Why a vendor found nothing: for those who asked for GPUs. "" when there is nothing to say. */
+/* Why nothing was found: for those who asked for GPUs. "" when there is nothing to say. */
 void gpu_reader_excuse(struct gpu_reader *r, struct gpu_trouble *ret);
 
-/* Whether that child of ours is a helper of a vendor. */
+/* Whether that child of ours is a helper of the vendor. */
 bool gpu_reader_has_child(struct gpu_reader *r, pid_t pid);
 
-/* How long the vendors have been beginning, or the devices being read, and of which vendor just
- * now, or NULL; 0 when neither. */
+/* How long the vendor has been beginning, or its devices being read, and which of those that stand
+ * for each other it is, or NULL; 0 when neither. */
 uint64_t gpu_reader_busy_ns(struct gpu_reader *r, const struct gpu_vendor **ret_with);
 
 /* The thread. */

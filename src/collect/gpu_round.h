@@ -1,43 +1,46 @@
 /* SPDX-License-Identifier: MIT
- * What the thread that reads GPUs does: it opens the vendors, and reads all their devices in rounds
- * that keep a distance. Any of it may take long, and may hang. */
+ * What a thread that reads GPUs does: it opens a vendor, or one that stands for it, and reads its
+ * devices in rounds that keep a distance. Any of it may take long, and may hang. */
 #pragma once
 
 #include "collect/gpu_helpers.h"
 
-enum { GPU_VENDORS_MAX = 8 };
+enum { GPU_STAND_INS = 4 };
 
-struct gpu_opened {
-    const struct gpu_vendor *vendor;
-    void *state;                /* its own */
-    int result;                 /* of opening it */
-    struct gpu_trouble trouble; /* of opening, then of the last round */
+/* To open one of them. */
+struct gpu_attempt {
+    int result;
+    struct gpu_trouble trouble;
 };
 
 struct gpu_round {
     /* Given: */
     const struct sysroot *root;
     struct gpu_helpers *helpers;
-    const struct gpu_vendor *const *vendors;
-    bool all; /* every vendor, not those alone whose devices are likely */
+    const struct gpu_vendor *const *vendors; /* the first, and those behind it that stand for it */
+    bool all;                                /* each, not those alone whose devices are likely */
     void (*turn_to)(void *arg, const struct gpu_vendor *vendor); /* before each call of a vendor */
     void *turn_arg;
 
-    struct gpu_opened opened[GPU_VENDORS_MAX];
-    size_t opened_count;
+    struct gpu_attempt attempts[GPU_STAND_INS];
+    size_t attempt_count;
+    const struct gpu_vendor *vendor; /* the one that is open, NULL: none is */
+    void *state;                     /* its own */
+
     struct gpu_frame frame; /* of the last round; whoever takes it puts another one there */
+    struct gpu_trouble trouble;
 
     uint64_t began_ns, cost_ns; /* of the last round … */
     uint64_t rest_ns;           /* … and from its beginning to that of the next */
 };
 
-/* Each may have a trouble to tell. How many are open. */
-int gpu_round_open(struct gpu_round *r);
+/* Whether one is open. Each attempt may have a trouble to tell. */
+bool gpu_round_open(struct gpu_round *r);
 
 /* When to begin a round so that it is over when it is due; 0: at once. */
 uint64_t gpu_round_begin_at(const struct gpu_round *r, uint64_t due_ns);
 
-/* pids: of interest, sorted. */
+/* Where one is open. pids: of interest, sorted. */
 void gpu_round_read(struct gpu_round *r, const pid_t *pids, size_t count);
 
 void gpu_round_close(struct gpu_round *r);

@@ -2,8 +2,9 @@
  * The contract of those who know about GPUs. A vendor is one file with a struct gpu_vendor, and one
  * line in gpu_vendors.c.
  *
- * All of it but is_likely is called from one thread, which is not the one that samples: a driver
- * may take seconds to begin and may hang. What is not known stays unknown, never 0. */
+ * All of it but is_likely is called from one thread, which is the vendor's and not the one that
+ * samples: a driver may take seconds to begin and may hang. What is not known stays unknown, never
+ * 0. */
 #pragma once
 
 #include "base/sysroot.h"
@@ -41,7 +42,11 @@ struct gpu_device {
     unsigned tells;  /* GPU_TELLS_… */
     bool is_divided; /* its instances are devices of their own, and have its processes */
     bool is_lost;    /* it was there and is not any more; the reader tells it, once */
-    const struct gpu_vendor *vendor; /* filled in by the reader */
+
+    /* Filled in by the reader: */
+    const struct gpu_vendor *vendor;
+    uint64_t read_ns; /* when, monotonic */
+    uint64_t rest_ns; /* how long it is to the next reading, at least */
 };
 
 /* What one process has of one device. */
@@ -56,14 +61,13 @@ struct gpu_process {
     uint64_t busy_ns; /* counter: engine time of this process on this device, the busiest engine */
 };
 
-/* What one round of reading gave. Arrays grow and are used again. */
+/* What one round of reading gave, or the newest of all vendors. Arrays grow and are used again. */
 struct gpu_frame {
     struct gpu_device *devices; /* owned */
     size_t device_count, device_capacity;
     struct gpu_process *processes; /* owned; each (device, pid) once */
     size_t process_count, process_capacity;
-    uint64_t began_ns, ended_ns; /* monotonic */
-    uint64_t rest_ns;            /* how long it is to the next one, at least */
+    uint64_t began_ns; /* a round, monotonic */
 };
 
 /* Cleared, its row ready to be filled in; or NULL when there is no memory. */
@@ -74,6 +78,11 @@ struct gpu_process *gpu_frame_process(struct gpu_frame *f, unsigned device, pid_
 
 /* So many different pids as use that device. */
 size_t gpu_frame_count(const struct gpu_frame *f, unsigned device);
+
+/* Puts so many devices of a part at that place, which they had before or is the next that is free,
+ * and adds their processes. What there is no memory for is left out. */
+void gpu_frame_join(struct gpu_frame *f, const struct gpu_frame *part, unsigned place,
+                    unsigned count);
 void gpu_frame_clear(struct gpu_frame *f);
 void gpu_frame_done(struct gpu_frame *f);
 
@@ -124,9 +133,19 @@ struct gpu_vendor {
     void (*close)(void *state);
 
     /* The vendor whose place this one takes where that could not be opened (a command in the place
-     * of a library), or NULL. Such a one stands behind it in the list. */
+     * of a library), or NULL. Such a one stands right behind it in the list, and shares its thread.
+     */
     const struct gpu_vendor *instead_of;
 };
 
 /* THE list, NULL behind the last. */
 extern const struct gpu_vendor *const gpu_vendors[];
+
+/* Whether devices of the first one in the list, or of those that stand for it, are likely. */
+bool gpu_vendor_is_likely(const struct gpu_vendor *const *first, const struct sysroot *root);
+
+/* The next in the list that stands for nobody, NULL behind the last. */
+const struct gpu_vendor *const *gpu_vendor_next(const struct gpu_vendor *const *first);
+
+/* Whether any device is. */
+bool gpu_vendors_are_likely(const struct gpu_vendor *const *vendors, const struct sysroot *root);

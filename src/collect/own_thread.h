@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-enum { OWN_THREADS_AT_MOST = 16 };
+enum { OWN_THREADS_AT_MOST = 16 }; /* more than there are vendors of GPUs */
 
 struct own_thread {
     pid_t pid; /* of the program that measures itself; 0: no program does */

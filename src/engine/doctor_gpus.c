@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * GPUs: their drivers are asked as a run asks them, in a thread of its own. */
-#include "collect/gpu_reader.h"
+#include "collect/gpu_readers.h"
 #include "engine/doctor.h"
 #include "engine/gpu_choice.h"
 
@@ -9,17 +9,11 @@
 
 enum { BEGIN_MS = 5000, END_MS = 200 };
 
+#define LATE_NS (4 * NS_PER_SECOND)
+
 #define REMEDY                                                                                     \
     "load the driver of the GPU (nvidia, amdgpu, i915 or xe); in a container hand the devices in " \
     "(docker run --gpus all)"
-
-static bool is_likely(const struct sysroot *root)
-{
-    for (size_t i = 0; gpu_vendors[i]; i++)
-        if (gpu_vendors[i]->is_likely(root))
-            return true;
-    return false;
-}
 
 /* Devices that are read by the same means stand together. */
 static size_t group_end(const struct gpu_frame *frame, size_t first)
@@ -105,42 +99,56 @@ static bool tells_processes(const struct gpu_frame *frame)
     return false;
 }
 
-static void ask(struct gpu_reader *r, bool likely, struct finding *f)
+/* What is wrong beside the devices that are there: the first sentence that a vendor has, or one for
+ * the vendor that has not answered. */
+static bool find_trouble(struct gpu_readers *r, struct gpu_trouble *ret)
+{
+    bool is_beginning;
+    const struct gpu_vendor *late = gpu_readers_late(r, LATE_NS, &is_beginning);
+    if (gpu_readers_say(r, ret))
+        return true;
+    if (late)
+        snprintf(ret->sentence, sizeof ret->sentence, "%s GPUs (%s) have not answered for %d s",
+                 late->people, late->means, BEGIN_MS / 1000);
+    return late;
+}
+
+static void ask(struct gpu_readers *r, bool likely, struct finding *f)
 {
     struct gpu_frame frame = {0};
     struct gpu_trouble why;
-    gpu_reader_ask(r, NULL, 0, 0);
-    bool has_frame = gpu_reader_wait_frame(r, BEGIN_MS);
-    gpu_reader_take(r, &frame);
-    gpu_reader_excuse(r, &why);
-    bool says = gpu_reader_says(r, &why);
+    gpu_readers_ask(r, NULL, 0, 0);
+    bool has_answer = gpu_readers_wait(r, BEGIN_MS, true);
+    gpu_readers_take(r, &frame);
+    gpu_readers_excuse(r, &why);
+    bool has_trouble = find_trouble(r, &why);
     if (frame.device_count) {
         struct buf devices = describe(&frame);
         const char *known = buf_failed(&devices) ? "" : devices.data;
-        if (says)
+        if (has_trouble)
             finding_partly(f, "%s; %s", known, why.sentence);
         else if (!tells_processes(&frame))
             finding_partly(f, "%s; they do not tell which process uses them", known);
         else
             finding_detail(f, "%s", known);
         buf_done(&devices);
-    } else if (!has_frame && gpu_reader_vendors(r) != 0) {
-        finding_missing(f, "the driver has not answered for %d s", BEGIN_MS / 1000);
-        finding_remedy(f, "see what it writes to the kernel log: dmesg");
     } else {
-        finding_missing(
-            f, "%s", (says || likely) && *why.sentence ? why.sentence : "no GPU that has a driver");
-        finding_remedy(f, "%s", says ? "mend that, then see: toll doctor gpus" : REMEDY);
+        bool is_reason = (has_trouble || likely) && *why.sentence;
+        finding_missing(f, "%s", is_reason ? why.sentence : "no GPU that has a driver");
+        finding_remedy(f, "%s",
+                       !has_answer   ? "see what the driver writes to the kernel log: dmesg"
+                       : has_trouble ? "mend that, then see: toll doctor gpus"
+                                     : REMEDY);
     }
     gpu_frame_done(&frame);
 }
 
 void doctor_gpus(const struct doctor_facts *d, struct finding *f)
 {
-    struct gpu_reader *r;
+    struct gpu_readers *r;
     finding_ok(f, "sampled", "NVML, sysfs, fdinfo");
     if (!d->root.live) {
-        if (is_likely(&d->root)) {
+        if (gpu_vendors_are_likely(gpu_vendors, &d->root)) {
             finding_unknown(f, "a recorded machine has no driver to ask");
         } else {
             finding_missing(f, "no GPU that has a driver");
@@ -148,11 +156,11 @@ void doctor_gpus(const struct doctor_facts *d, struct finding *f)
         }
         return;
     }
-    int result = gpu_reader_start(&r, &d->root, gpu_vendors, true);
+    int result = gpu_readers_start(&r, &d->root, gpu_vendors, true);
     if (result < 0) {
         finding_unknown(f, "no thread to ask in: %s", strerror(-result));
         return;
     }
-    ask(r, is_likely(&d->root), f);
-    gpu_reader_free(r, END_MS);
+    ask(r, gpu_vendors_are_likely(gpu_vendors, &d->root), f);
+    gpu_readers_free(r, END_MS);
 }

@@ -221,16 +221,34 @@ static void list_all(struct buf *b, const struct gpu_device *devices, size_t cou
     list_devices(b, devices, count, SHORT_UUID);
 }
 
+static bool is_there(const char *name, const struct gpu_device *devices, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_called(&devices[i].facts, name))
+            return true;
+    return false;
+}
+
+/* A number is every vendor's. */
+bool gpu_choice_awaits(const struct gpu_choice *c, const struct gpu_device *devices, size_t count)
+{
+    if (c->kind != GPUS_NAMED)
+        return c->kind != GPUS_NONE;
+    const char *list = c->names;
+    char name[NAME_BYTES];
+    while (next_name(&list, name))
+        if (!name[strspn(name, "0123456789:")] || !is_there(name, devices, count))
+            return true;
+    return false;
+}
+
 int gpu_choice_check(const struct gpu_choice *c, const struct gpu_device *devices, size_t count,
                      struct toll_error *e)
 {
     const char *list = c->kind == GPUS_NAMED ? c->names : "";
     char name[NAME_BYTES];
     while (next_name(&list, name)) {
-        bool is_there = false;
-        for (size_t i = 0; i < count; i++)
-            is_there |= is_called(&devices[i].facts, name);
-        if (is_there)
+        if (is_there(name, devices, count))
             continue;
         struct buf there = {0};
         list_all(&there, devices, count);

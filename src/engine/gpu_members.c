@@ -64,7 +64,8 @@ static void add_busy(struct toll_tracker *t, struct member *m, const struct gpu_
     struct row *own = &m->process.own;
     bool from_birth = is_launched(t) || t->options.since_start ||
                       m->process.entity.start_ticks >= t->discovery.start_ticks;
-    const struct gpu_use *use = gpu_uses_look(&g->uses, p, from_birth, g->frame.ended_ns);
+    const struct gpu_use *use = gpu_uses_look(&g->uses, p, from_birth,
+                                              g->frame.devices[p->device].read_ns);
     if (!use)
         return;
     if (!p->has_share)
@@ -143,15 +144,16 @@ static void fill_in(struct toll_tracker *t)
 void gpus_members(struct toll_tracker *t)
 {
     struct gpus *g = &t->gpus;
-    if (!g->reader || !t->members_changed)
+    if (!g->readers || !t->members_changed)
         return;
     struct told all = told(g);
-    g->is_known = g->is_fresh && all.users && !gpu_things_are_unclear(&g->things, &g->frame);
+    bool is_clear = all.users && !gpu_things_are_unclear(&g->things, &g->frame);
+    g->is_known = g->is_fresh && is_clear;
     if (!g->is_known)
         all = (struct told){0};
     for (size_t i = 0; i < t->members.count; i++)
         begin_member(t->members.order[i], &all);
-    if (g->is_known)
+    if (is_clear) /* engine time goes on where one vendor of several does not answer */
         fill_in(t);
 }
 
@@ -165,7 +167,7 @@ static void put_count(struct row *row, uint64_t devices)
 void gpus_put(const struct toll_tracker *t, struct target *g)
 {
     uint64_t of[PARTS] = {0};
-    if (!t->gpus.reader || !t->gpus.is_known)
+    if (!t->gpus.readers || !t->gpus.is_known)
         return;
     for (size_t i = 0; i < t->members.count; i++) {
         const struct member *m = t->members.order[i];

@@ -90,15 +90,20 @@ static void label_scope(struct gpu_thing *thing)
     add_label(&thing->measured.entity, "scope", "device");
 }
 
-void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t span_ns,
-                    struct measured_list *list)
+void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t start_ns,
+                    uint64_t most_ns, struct measured_list *list)
 {
     for (unsigned i = 0; i < f->device_count && i < t->count; i++) {
         struct gpu_thing *thing = t->items[i];
-        if (!gpu_things_chosen(t, i) || f->devices[i].is_lost)
+        const struct gpu_device *d = &f->devices[i];
+        if (!gpu_things_chosen(t, i) || d->read_ns == thing->read_ns)
             continue;
-        thing->measured.read = f->devices[i].row;
-        count_idle(thing, &f->devices[i].row, span_ns);
+        uint64_t span_ns = left_u64(d->read_ns, max_u64(thing->read_ns, start_ns));
+        thing->read_ns = d->read_ns;
+        if (d->is_lost)
+            continue;
+        thing->measured.read = d->row;
+        count_idle(thing, &d->row, min_u64(span_ns, max_u64(most_ns, d->rest_ns)));
         if (has_unknown(f, i))
             label_scope(thing);
         measured_list_add(list, &thing->measured);
@@ -128,6 +133,17 @@ void gpu_things_sum(const struct gpu_things *t, const struct gpu_frame *f, struc
         row_put_u64(system, system_gpu_memory_used_bytes, used);
 }
 
+bool gpu_things_are_fresh(const struct gpu_things *t, const struct gpu_frame *f, uint64_t now_ns,
+                          uint64_t holds_ns)
+{
+    for (unsigned i = 0; i < f->device_count; i++) {
+        const struct gpu_device *d = &f->devices[i];
+        if (gpu_things_chosen(t, i) && left_u64(now_ns, d->read_ns) > holds_ns + d->rest_ns)
+            return false;
+    }
+    return f->device_count;
+}
+
 bool gpu_things_are_unclear(const struct gpu_things *t, const struct gpu_frame *f)
 {
     for (unsigned i = 0; i < f->device_count; i++)
@@ -155,15 +171,16 @@ void gpu_uses_begin(struct gpu_uses *u)
 void gpu_uses_end(struct gpu_uses *u, const struct gpu_frame *f)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < u->count; i++)
-        if (u->items[i].is_there || u->items[i].total_ns) {
-            u->items[kept] = u->items[i];
-            if (!u->items[kept].is_there) /* when it comes back it counts from zero */
-                u->items[kept].last_ns = 0;
-            kept++;
-        }
+    for (size_t i = 0; i < u->count; i++) {
+        struct gpu_use *use = &u->items[i];
+        if (!use->is_there) /* when it comes back it counts from zero */
+            use->last_ns = 0;
+        if (use->device < f->device_count)
+            use->looked_ns = f->devices[use->device].read_ns;
+        if (use->is_there || use->total_ns)
+            u->items[kept++] = *use;
+    }
     u->count = kept;
-    u->looked_ns = f->ended_ns;
 }
 
 static struct gpu_use *find(struct gpu_uses *u, const struct gpu_process *p)
@@ -190,7 +207,7 @@ static struct gpu_use *add(struct gpu_uses *u, const struct gpu_process *p)
 }
 
 const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process *p,
-                                    bool from_birth, uint64_t now_ns)
+                                    bool from_birth, uint64_t read_ns)
 {
     struct gpu_use *use = find(u, p);
     bool is_new = !use;
@@ -198,17 +215,19 @@ const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process
         use = add(u, p);
     if (!use)
         return NULL;
+    use->is_there = true;
+    if (!is_new && use->looked_ns == read_ns)
+        return use; /* what has been read since is of others */
     if (is_new && !from_birth)
         use->last_ns = p->busy_ns;
     uint64_t grown = left_u64(p->busy_ns, use->last_ns);
     use->share = -1;
-    if (!is_new && u->looked_ns && now_ns > u->looked_ns)
-        use->share = (double)grown / (double)(now_ns - u->looked_ns);
+    if (!is_new && read_ns > use->looked_ns)
+        use->share = (double)grown / (double)(read_ns - use->looked_ns);
     if (use->share > 1)
         use->share = 1; /* what came late */
     use->total_ns += grown;
     use->last_ns = max_u64(use->last_ns, p->busy_ns);
-    use->is_there = true;
     return use;
 }
 

@@ -11,6 +11,7 @@ struct gpu_thing {
     struct gpu_facts facts; /* labels point into it */
     char index[16];
     bool is_chosen;
+    uint64_t read_ns; /* when it was last, as its frame says */
     uint64_t watched_ns, idle_ns;
     bool is_watched; /* its utilisation was known at least once */
 };
@@ -24,44 +25,49 @@ struct gpu_things {
 struct gpu_use {
     pid_t pid;
     unsigned device;
-    bool is_there;     /* in the frame that was last looked at */
-    uint64_t last_ns;  /* what the driver said */
-    uint64_t total_ns; /* what counts */
-    double share;      /* of the time between the last two frames; negative: not known */
+    bool is_there;      /* in the frame that was last looked at */
+    uint64_t last_ns;   /* what the driver said */
+    uint64_t total_ns;  /* what counts */
+    uint64_t looked_ns; /* when the device was read last */
+    double share;       /* of the time between the last two readings; negative: not known */
 };
 
 struct gpu_uses {
     struct gpu_use *items; /* owned */
     size_t count, capacity;
-    uint64_t looked_ns; /* when the last frame was read */
 };
 
-struct gpu_reader;
+struct gpu_readers;
 
 /* All that a tracker has to do with GPUs. */
 struct gpus {
     struct gpu_choice choice;
-    struct gpu_reader *reader;      /* owned, NULL: GPUs are not read */
+    struct gpu_readers *readers;    /* owned, NULL: GPUs are not read */
     struct open_files files_before; /* … of this program, before it began */
     struct gpu_frame frame;         /* the newest */
     struct gpu_things things;
     struct gpu_uses uses;
     bool is_unseen; /* the frame came before the first tick */
     bool is_new;    /* … or with this one */
-    bool is_fresh;  /* it is not older than what a driver says anyway */
+    bool is_fresh;  /* all that were chosen are in it, none older than what a driver says anyway */
     bool is_known;  /* whose processes they are: what members have is in their rows */
-    bool none_told, late_told, scope_told;
-    pid_t *pids;     /* owned, of members */
+    bool none_told, scope_told;
+    pid_t *pids; /* owned, of members */
     size_t pid_capacity;
 };
 
 /* A place for each device of the frame. What there is no memory for is left out. */
 void gpu_things_meet(struct gpu_things *t, const struct gpu_frame *f, const struct gpu_choice *c);
 
-/* The frame's figures into the things that were chosen; those that were read go into the list.
- * span_ns: for how long they stand. */
-void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t span_ns,
-                    struct measured_list *list);
+/* The frame's figures into the things that were chosen; those that were read anew go into the list.
+ * They stand for the time since they were last read, or since start_ns; for no longer than most_ns,
+ * or than they rest. */
+void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t start_ns,
+                    uint64_t most_ns, struct measured_list *list);
+
+/* Whether no figures of those that were chosen are older than that, and than they rest. */
+bool gpu_things_are_fresh(const struct gpu_things *t, const struct gpu_frame *f, uint64_t now_ns,
+                          uint64_t holds_ns);
 
 /* The frame's figures of those that were chosen, added up, into the row of the machine. A sum that
  * leaves one out is none. */
@@ -76,13 +82,14 @@ static inline bool gpu_things_chosen(const struct gpu_things *t, unsigned device
     return device < t->count && t->items[device] && t->items[device]->is_chosen;
 }
 
-/* A frame begins, and ends: who was not in it has left the device. */
+/* A look at a frame begins, and ends: who was not in it has left the device. */
 void gpu_uses_begin(struct gpu_uses *u);
 void gpu_uses_end(struct gpu_uses *u, const struct gpu_frame *f);
 
-/* That process as the frame has it. from_birth: what it used before counts. NULL without memory. */
+/* That process as the frame has it, which was read then. from_birth: what it used before counts.
+ * NULL without memory. */
 const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process *p,
-                                    bool from_birth, uint64_t now_ns);
+                                    bool from_birth, uint64_t read_ns);
 
 /* It is there, and its counter cannot be told this time. Whether it was told before. */
 bool gpu_uses_keep(struct gpu_uses *u, const struct gpu_process *p);

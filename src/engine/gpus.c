@@ -2,17 +2,17 @@
 #include "engine/gpus.h"
 
 #include "base/err.h"
-#include "collect/gpu_reader.h"
+#include "collect/gpu_readers.h"
 #include "engine/outputs.h"
 
 #include <string.h>
 
-/* A driver's figures are of the last second at most: longer a frame does not hold, unless the next
- * one cannot be there yet. */
+/* A driver's figures are of the last second at most: longer they do not hold, unless the next ones
+ * cannot be there yet. */
 #define HOLDS_NS (1500 * NS_PER_MS)
 #define LATE_NS  NS_PER_SECOND
 
-enum { CHECK_MS = 10000, ASKED_MS = 250, LAST_FRAME_MS = 60, END_MS = 20 };
+enum { CHECK_MS = 10000, LOOK_MS = 50, ASKED_MS = 250, LAST_FRAME_MS = 60, END_MS = 20 };
 
 /* ---- Beginning and end ----------------------------------------------------------------------- */
 
@@ -21,9 +21,7 @@ static bool is_likely(void)
     struct sysroot root;
     if (sysroot_open(&root, NULL, NULL) < 0)
         return false;
-    bool likely = false;
-    for (size_t i = 0; gpu_vendors[i] && !likely; i++)
-        likely = gpu_vendors[i]->is_likely(&root);
+    bool likely = gpu_vendors_are_likely(gpu_vendors, &root);
     sysroot_close(&root);
     return likely;
 }
@@ -64,10 +62,31 @@ static bool is_on(const struct toll_tracker *t)
 
 static int start(struct toll_tracker *t)
 {
-    if (t->gpus.reader)
+    if (t->gpus.readers)
         return 0;
     open_files_note(&t->gpus.files_before);
-    return gpu_reader_start(&t->gpus.reader, &t->root, gpu_vendors, t->gpus.choice.is_asked);
+    return gpu_readers_start(&t->gpus.readers, &t->root, gpu_vendors, t->gpus.choice.is_asked);
+}
+
+/* Those that are named have to be there; a vendor whose devices nobody named is not waited for. */
+static int check_names(struct gpus *g, struct toll_error *e)
+{
+    uint64_t until_ns = clock_mono(NULL) + CHECK_MS * NS_PER_MS;
+    bool is_beginning, are_all;
+    do {
+        are_all = gpu_readers_wait(g->readers, LOOK_MS, true);
+        g->is_unseen |= gpu_readers_take(g->readers, &g->frame);
+    } while (!are_all && gpu_choice_awaits(&g->choice, g->frame.devices, g->frame.device_count) &&
+             clock_mono(NULL) < until_ns);
+    if (are_all && !g->frame.device_count)
+        return -ENODEV;
+    int r = gpu_choice_check(&g->choice, g->frame.devices, g->frame.device_count, e);
+    if (r == 0 || are_all)
+        return r;
+    const struct gpu_vendor *late = gpu_readers_late(g->readers, LATE_NS, &is_beginning);
+    return late ? err_set(e, -ETIMEDOUT, "%s GPUs (%s) did not answer for %d s", late->people,
+                          late->means, CHECK_MS / 1000)
+                : r;
 }
 
 int gpus_check(struct toll_tracker *t, struct toll_error *e)
@@ -79,24 +98,22 @@ int gpus_check(struct toll_tracker *t, struct toll_error *e)
     int r = start(t);
     if (r < 0)
         return err_set(e, r, "cannot read GPUs: %s", strerror(-r));
-    gpu_reader_ask(g->reader, NULL, 0, 0);
+    gpu_readers_ask(g->readers, NULL, 0, 0);
     if (g->choice.kind != GPUS_NAMED) {
-        gpu_reader_wait_frame(g->reader, ASKED_MS);
+        gpu_readers_wait(g->readers, ASKED_MS, true);
         return 0;
     }
-    if (!gpu_reader_wait_frame(g->reader, CHECK_MS) && gpu_reader_vendors(g->reader) != 0)
-        return err_set(e, -ETIMEDOUT, "the GPUs did not answer for %d s", CHECK_MS / 1000);
-    g->is_unseen = gpu_reader_take(g->reader, &g->frame);
-    if (g->frame.device_count)
-        return gpu_choice_check(&g->choice, g->frame.devices, g->frame.device_count, e);
-    gpu_reader_excuse(g->reader, &why);
-    gpu_reader_says(g->reader, &why);
+    r = check_names(g, e);
+    if (r != -ENODEV)
+        return r;
+    gpu_readers_excuse(g->readers, &why);
+    gpu_readers_say(g->readers, &why);
     return err_set(e, -ENODEV, "there is no GPU here%s%s", *why.sentence ? ": " : "", why.sentence);
 }
 
 void gpus_hide_files(struct toll_tracker *t)
 {
-    if (t->gpus.reader)
+    if (t->gpus.readers)
         open_files_hide_new(&t->gpus.files_before);
 }
 
@@ -108,16 +125,15 @@ void gpus_open(struct toll_tracker *t)
     if (r < 0 && t->gpus.choice.is_asked)
         outputs_note(t, "GPUs cannot be read: %s", strerror(-r));
     /* Where nothing looks like a GPU and no vendor's library finds one, there is none. */
-    t->run.gpus = t->gpus.reader && (gpu_reader_vendors(t->gpus.reader) != 0 || is_likely());
+    t->run.gpus = t->gpus.readers && (gpu_readers_open_count(t->gpus.readers) != 0 || is_likely());
     gpus_ask(t, clock_mono(NULL));
 }
 
 void gpus_close(struct toll_tracker *t)
 {
     struct gpus *g = &t->gpus;
-    bool has_begun = g->reader && gpu_reader_vendors(g->reader) != -EAGAIN;
-    gpu_reader_free(g->reader, has_begun ? END_MS : 0);
-    g->reader = NULL;
+    gpu_readers_free(g->readers, END_MS);
+    g->readers = NULL;
     open_files_done(&g->files_before);
     gpu_frame_done(&g->frame);
     gpu_things_done(&g->things);
@@ -127,14 +143,14 @@ void gpus_close(struct toll_tracker *t)
     g->pids = NULL;
 }
 
-pid_t gpus_thread(const struct toll_tracker *t)
+size_t gpus_threads(const struct toll_tracker *t, pid_t ret[GPU_READERS_MAX])
 {
-    return t->gpus.reader ? gpu_reader_thread(t->gpus.reader) : 0;
+    return t->gpus.readers ? gpu_readers_threads(t->gpus.readers, ret) : 0;
 }
 
 bool gpus_own_child(const struct toll_tracker *t, pid_t pid)
 {
-    return t->gpus.reader && gpu_reader_has_child(t->gpus.reader, pid);
+    return t->gpus.readers && gpu_readers_have_child(t->gpus.readers, pid);
 }
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
@@ -167,45 +183,42 @@ static size_t list_members(struct toll_tracker *t)
 
 void gpus_ask(struct toll_tracker *t, uint64_t due_ns)
 {
-    struct gpu_reader *r = t->gpus.reader;
-    if (!r || (due_ns && gpu_reader_is_asked(r)))
+    struct gpu_readers *r = t->gpus.readers;
+    if (!r || (due_ns && gpu_readers_are_asked(r)))
         return;
     size_t count = list_members(t);
-    gpu_reader_ask(r, t->gpus.pids, count, due_ns);
+    gpu_readers_ask(r, t->gpus.pids, count, due_ns);
 }
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
+/* Sums over all GPUs are unknown with those of one. */
 static void tell_late(struct toll_tracker *t)
 {
-    struct gpus *g = &t->gpus;
-    const struct gpu_vendor *with;
-    uint64_t busy_ns = gpu_reader_busy_ns(g->reader, &with);
-    if (busy_ns <= LATE_NS || !with || g->late_told)
-        return;
-    g->late_told = true;
-    if (gpu_reader_vendors(g->reader) < 0)
-        outputs_note(t,
-                     "the driver of %s GPUs (%s) takes long to begin: until it does, no figures of "
-                     "GPUs are known",
-                     with->people, with->means);
-    else
-        outputs_note(
-            t,
-            "%s GPUs (%s) do not answer in time: while they do not, no figures of GPUs are "
-            "known",
-            with->people, with->means);
+    const struct gpu_vendor *late;
+    bool is_beginning;
+    while ((late = gpu_readers_late(t->gpus.readers, LATE_NS, &is_beginning)))
+        if (is_beginning)
+            outputs_note(t,
+                         "the driver of %s GPUs (%s) takes long to begin: until it does, neither "
+                         "their figures nor sums over all GPUs are known",
+                         late->people, late->means);
+        else
+            outputs_note(t,
+                         "%s GPUs (%s) do not answer in time: while they do not, neither their "
+                         "figures nor sums over all GPUs are known",
+                         late->people, late->means);
 }
 
 static void tell(struct toll_tracker *t)
 {
     struct gpus *g = &t->gpus;
     struct gpu_trouble said;
-    while (gpu_reader_says(g->reader, &said))
+    while (gpu_readers_say(g->readers, &said))
         outputs_note(t, "%s", said.sentence);
-    if (!g->none_told && g->choice.is_asked && gpu_reader_vendors(g->reader) == 0) {
+    if (!g->none_told && g->choice.is_asked && gpu_readers_open_count(g->readers) == 0) {
         g->none_told = true;
-        gpu_reader_excuse(g->reader, &said);
+        gpu_readers_excuse(g->readers, &said);
         outputs_note(t, "there is no GPU here%s%s", *said.sentence ? ": " : "", said.sentence);
     }
     tell_late(t);
@@ -214,16 +227,15 @@ static void tell(struct toll_tracker *t)
 static void take(struct toll_tracker *t)
 {
     struct gpus *g = &t->gpus;
-    uint64_t before_ns = max_u64(g->frame.ended_ns, t->start_ns);
-    g->is_new = gpu_reader_take(g->reader, &g->frame) || g->is_unseen;
+    g->is_new = gpu_readers_take(g->readers, &g->frame) || g->is_unseen;
     g->is_unseen = false;
     if (!g->is_new)
         return;
     gpu_things_meet(&g->things, &g->frame, &g->choice);
-    t->run.gpu_count = (unsigned)g->frame.device_count;
+    if (gpu_readers_are_complete(g->readers))
+        t->run.gpu_count = (unsigned)g->frame.device_count;
     uint64_t most_ns = max_u64(NS_PER_SECOND, 2 * t->frame.interval_ns);
-    uint64_t span_ns = min_u64(left_u64(g->frame.ended_ns, before_ns), most_ns);
-    gpu_things_put(&g->things, &g->frame, span_ns, &t->machine.list);
+    gpu_things_put(&g->things, &g->frame, t->start_ns, most_ns, &t->machine.list);
     if (!g->scope_told && gpu_things_are_unclear(&g->things, &g->frame)) {
         g->scope_told = true;
         outputs_note(t, "the processes on the GPUs cannot be told apart in this container: figures "
@@ -231,20 +243,28 @@ static void take(struct toll_tracker *t)
     }
 }
 
+/* A vendor that has not told its devices yet may have some that are meant. */
+static bool is_awaiting(const struct gpus *g)
+{
+    return !gpu_readers_are_complete(g->readers) &&
+           gpu_choice_awaits(&g->choice, g->frame.devices, g->frame.device_count);
+}
+
 void gpus_tick(struct toll_tracker *t)
 {
     struct gpus *g = &t->gpus;
-    if (!g->reader)
+    if (!g->readers)
         return;
-    if ((t->frame.last || t->is_probe) && gpu_reader_vendors(g->reader) > 0) {
+    if (t->frame.last || t->is_probe) {
         gpus_ask(t, 0);
-        gpu_reader_wait_frame(g->reader, t->is_probe ? ASKED_MS : LAST_FRAME_MS);
+        gpu_readers_wait(g->readers, t->is_probe ? ASKED_MS : LAST_FRAME_MS, false);
     }
     take(t);
     tell(t);
     bool was_fresh = g->is_fresh;
-    g->is_fresh = g->frame.device_count &&
-                  left_u64(t->frame.mono_ns, g->frame.ended_ns) <= HOLDS_NS + g->frame.rest_ns;
+    t->run.gpus_awaited = is_awaiting(g);
+    g->is_fresh = !t->run.gpus_awaited &&
+                  gpu_things_are_fresh(&g->things, &g->frame, t->frame.mono_ns, HOLDS_NS);
     t->members_changed |= g->is_new || was_fresh != g->is_fresh;
     if (g->is_fresh)
         gpu_things_sum(&g->things, &g->frame, &t->machine.system.read);

@@ -2,6 +2,7 @@
  * What is read of GPUs: the devices that were chosen, and what members have of them. */
 #pragma once
 
+#include "collect/gpu_readers.h"
 #include "engine/tracker.h"
 
 /* Takes the choice, and figures of GPUs out of the selection where none will be read. */
@@ -30,8 +31,8 @@ void gpus_put(const struct toll_tracker *t, struct target *g);
 /* Asks for the next frame, by the time of the next sample. */
 void gpus_ask(struct toll_tracker *t, uint64_t due_ns);
 
-/* The thread that reads them, 0: there is none. */
-pid_t gpus_thread(const struct toll_tracker *t);
+/* The threads that read them; so many. */
+size_t gpus_threads(const struct toll_tracker *t, pid_t ret[GPU_READERS_MAX]);
 
 /* Whether a child of ours is a helper of those who read GPUs. */
 bool gpus_own_child(const struct toll_tracker *t, pid_t pid);

@@ -5,10 +5,7 @@
 
 size_t own_threads_list(const struct toll_tracker *t, pid_t ret[OWN_THREADS_AT_MOST])
 {
-    size_t count = 0;
-    pid_t reader = gpus_thread(t);
-    if (reader)
-        ret[count++] = reader;
+    size_t count = gpus_threads(t, ret);
     for (size_t i = 0; i < t->sink_count; i++) {
         pid_t courier = sink_thread(t->sinks[i]);
         if (courier && count < OWN_THREADS_AT_MOST)

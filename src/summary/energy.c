@@ -66,5 +66,6 @@ struct energy energy_of(const struct summary *s)
         if (s->things[i].thing->entity.kind == ENTITY_RAPL)
             add_processor(&e, &s->things[i]);
     }
+    e.knows_gpus &= !(s->run && s->run->gpus_awaited);
     return e;
 }

@@ -11,5 +11,6 @@ struct energy {
     double gpus_joules, processors_joules;
 };
 
-/* A sum that leaves somebody out is none: one GPU without a counter makes it unknown. */
+/* A sum that leaves somebody out is none: one GPU without a counter, or one that has not been heard
+ * of yet, makes it unknown. */
 struct energy energy_of(const struct summary *s);

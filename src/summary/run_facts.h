@@ -31,6 +31,7 @@ struct run {
     bool system;        /* the machine is measured too */
     bool network;       /* … and the network of the target */
     bool gpus;          /* GPUs are read, whether or not they have answered yet … */
+    bool gpus_awaited;  /* … some that are meant may be missing: a driver has not begun yet */
     bool gpus_unread;   /* … they are there, but were not asked for */
     unsigned gpu_count; /* … and how many the machine has, as far as they have; chosen or not */
     bool gpus_untold;   /* of a record that does not tell whether they were */

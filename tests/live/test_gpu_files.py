@@ -57,14 +57,14 @@ def card(driver, number=0, pci=PCI):
             f"DRIVER={driver}\nPCI_ID=1002:73BF\nPCI_SLOT_NAME={pci}"}
 
 
-def run(tmp_path, files, script, driver="", **variables):
+def run(tmp_path, files, script, driver="", gpus="all", **variables):
     """The summary of a job in a machine with these files below /sys/class."""
     write(tmp_path / "class", files)
     job = tmp_path / "job"
     job.write_text(PRELUDE + script)
     summary = tmp_path / "run.json"
     toll = [TOLL, "run", "-q", "-i", "100ms", "-o", str(summary), "-o", str(tmp_path / "run.jsonl"),
-            "--gpus", "all", "--", "sh", "-e", str(job)]
+            "--gpus", gpus, "--", "sh", "-e", str(job)]
     outer = (f"mount --bind {shlex.quote(str(tmp_path / 'class'))} /sys/class && "
              f"exec {shlex.join(toll)}")
     env = {k: v for k, v in os.environ.items() if k not in VISIBLE}

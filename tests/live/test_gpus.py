@@ -330,7 +330,7 @@ def test_a_library_that_crashes(place, call):
     assert result.total("io_written_bytes") == 70000
     assert result.summary["target"]["combined"]["gpu_memory_bytes"]["quality"] == "unknown"
     assert len(records(place.path("run.jsonl"), "sample")) > 5
-    assert [n for n in result.notes if "no figures of GPUs are known" in n]
+    assert [n for n in result.notes if "sums over all GPUs are known" in n]
 
 
 def test_crashes_in_the_middle(root_or_user):

@@ -68,6 +68,17 @@ static void test_one_without_a_counter(void **state)
     assert_true(e.has_gpus && !e.knows_gpus && !e.knows_processors);
 }
 
+/* A driver that has not begun: its GPUs may have used some. */
+static void test_one_is_awaited(void **state)
+{
+    struct room r;
+    room_make(&r);
+    r.run.gpus_awaited = true;
+    put(&r, add(&r, ENTITY_GPU, "nvidia0"), gpu_energy_joules, 2500000);
+    struct energy e = sum_up(&r);
+    assert_true(e.has_gpus && !e.knows_gpus);
+}
+
 static void test_instances_are_of_their_board(void **state)
 {
     struct room r;
@@ -107,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_both),
         cmocka_unit_test(test_one_without_a_counter),
+        cmocka_unit_test(test_one_is_awaited),
         cmocka_unit_test(test_instances_are_of_their_board),
         cmocka_unit_test(test_inside_of_a_processor),
         cmocka_unit_test(test_nothing),

@@ -169,6 +169,28 @@ static void test_other_spellings(void **state)
     assert_int_equal(meant(NULL), 4 | 8);
 }
 
+static bool awaits(const char *text, size_t count)
+{
+    struct gpu_choice c;
+    assert_int_equal(gpu_choice_parse(&c, text, NULL), 0);
+    bool result = gpu_choice_awaits(&c, devices, count);
+    gpu_choice_done(&c);
+    return result;
+}
+
+/* Whether one may come yet that is meant. */
+static void test_awaits(void **state)
+{
+    assert_true(awaits("all", DEVICES));
+    assert_true(awaits(NULL, DEVICES));
+    assert_false(awaits("none", 0));
+    assert_false(awaits("amd0,GPU-aaaa", DEVICES));
+    assert_false(awaits("1234567890abcdef", DEVICES));
+    assert_true(awaits("amd0,GPU-aaaa", DEVICES - 1)); /* the one is not there yet */
+    assert_true(awaits("0", DEVICES));                 /* another vendor's too */
+    assert_true(awaits("0:1", DEVICES));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +202,7 @@ int main(void)
         cmocka_unit_test_setup(test_asked, setup),
         cmocka_unit_test_setup(test_refused, setup),
         cmocka_unit_test_setup(test_check, setup),
+        cmocka_unit_test_setup(test_awaits, setup),
     };
     return RUN("gpu_choice", tests);
 }

@@ -29,7 +29,7 @@ static void room_make(struct room *r, const char *choice)
     *r = (struct room){.target.bit = 1, .now_ns = NS_PER_SECOND};
     r->t = calloc(1, sizeof *r->t);
     assert_non_null(r->t);
-    r->t->gpus.reader = (struct gpu_reader *)&r->reader;
+    r->t->gpus.readers = (struct gpu_readers *)&r->reader;
     r->t->gpus.is_fresh = true;
     r->t->options.since_start = true; /* all of it counts */
     members_init(&r->t->members, 0);
@@ -58,15 +58,15 @@ static void look_begin(struct room *r, const unsigned *tells, size_t count)
 {
     struct gpus *g = &r->t->gpus;
     gpu_frame_clear(&g->frame);
+    r->now_ns += NS_PER_SECOND;
     for (size_t i = 0; i < count; i++) {
         struct gpu_device *d = gpu_frame_add_device(&g->frame);
         d->facts.vendor = "nvidia";
         d->facts.index = (unsigned)i;
         d->tells = tells[i];
+        d->read_ns = r->now_ns;
     }
     gpu_things_meet(&g->things, &g->frame, &g->choice);
-    r->now_ns += NS_PER_SECOND;
-    g->frame.ended_ns = r->now_ns;
 }
 
 static struct gpu_process *put(struct room *r, unsigned device, pid_t pid)
@@ -226,6 +226,25 @@ static void test_engine_time(void **state)
     room_remove(&r);
 }
 
+/* One vendor of two does not answer: sums are unknown, the other's engine time counts on. */
+static void test_engine_time_of_those_that_answer(void **state)
+{
+    struct room r;
+    room_make(&r, "all");
+    look_begin(&r, (unsigned[]){ALL, BOTH}, 2);
+    put_busy(&r, 0, MAIN, 300);
+    look_end(&r);
+    r.t->gpus.is_fresh = false;
+    look_begin(&r, (unsigned[]){ALL, BOTH}, 2);
+    put_busy(&r, 0, MAIN, 900);
+    r.t->gpus.frame.devices[1].read_ns -= NS_PER_SECOND;
+    look_end(&r);
+    assert_int_equal(row_u64(own(&r, MAIN), process_gpu_seconds), 900);
+    assert_false(row_has(own(&r, MAIN), process_gpu_memory_bytes));
+    assert_false(row_has(own(&r, MAIN), process_gpu_utilization_ratio));
+    room_remove(&r);
+}
+
 static void test_time_that_is_not_counted(void **state)
 {
     struct room r;
@@ -295,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_unknown_memory_of_one),
         cmocka_unit_test(test_whose_it_is_cannot_be_told),
         cmocka_unit_test(test_engine_time),
+        cmocka_unit_test(test_engine_time_of_those_that_answer),
         cmocka_unit_test(test_time_that_is_not_counted),
         cmocka_unit_test(test_time_that_is_not_known_yet),
         cmocka_unit_test(test_old_frame),

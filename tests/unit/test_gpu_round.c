@@ -63,6 +63,12 @@ static const struct gpu_vendor second = {
     .read = add_device,
     .close = count_close,
 };
+static const struct gpu_vendor other = {
+    .is_likely = likely,
+    .open = second_open,
+    .read = add_device,
+    .close = count_close,
+};
 static const struct gpu_vendor *const vendors[] = {&first, &second, NULL};
 
 static void note_turn(void *arg, const struct gpu_vendor *vendor)
@@ -83,13 +89,14 @@ static void test_one_stands_for_another(void **state)
 {
     struct gpu_round r = make();
     first_result = -ENODEV;
-    assert_int_equal(gpu_round_open(&r), 1);
-    assert_int_equal(r.opened_count, 2);
-    assert_string_equal(r.opened[0].trouble.sentence, ""); /* it is made up for */
+    assert_true(gpu_round_open(&r));
+    assert_int_equal(r.attempt_count, 2);
+    assert_string_equal(r.attempts[0].trouble.sentence, ""); /* it is made up for */
     pid_t pids[] = {1, 2};
     gpu_round_read(&r, pids, 2);
     assert_int_equal(r.frame.device_count, 1);
-    assert_string_equal(r.opened[1].trouble.sentence, "for 2 pids");
+    assert_ptr_equal(r.frame.devices[0].vendor, &second);
+    assert_string_equal(r.trouble.sentence, "for 2 pids");
     assert_true(turn_count == 3 && turns[0] == &first && turns[1] == &second &&
                 turns[2] == &second);
     gpu_round_close(&r);
@@ -101,8 +108,9 @@ static void test_not_where_the_other_opens(void **state)
 {
     struct gpu_round r = make();
     first_result = 0;
-    assert_int_equal(gpu_round_open(&r), 1);
-    assert_int_equal(r.opened_count, 1);
+    assert_true(gpu_round_open(&r));
+    assert_ptr_equal(r.vendor, &first);
+    assert_int_equal(r.attempt_count, 1);
     gpu_round_close(&r);
 }
 
@@ -111,13 +119,25 @@ static void test_only_the_likely(void **state)
     struct gpu_round r = make();
     first_result = -ENODEV;
     is_second_likely = false;
-    assert_int_equal(gpu_round_open(&r), 0);
-    assert_string_equal(r.opened[0].trouble.sentence, "the first does not open");
+    assert_false(gpu_round_open(&r));
+    assert_string_equal(r.attempts[0].trouble.sentence, "the first does not open");
+    gpu_round_close(&r); /* of nothing */
     r = make();
     r.all = true;
-    assert_int_equal(gpu_round_open(&r), 1);
+    assert_true(gpu_round_open(&r));
     gpu_round_close(&r);
     is_second_likely = true;
+}
+
+/* Vendors further down the list have a thread of their own. */
+static void test_not_those_of_others(void **state)
+{
+    static const struct gpu_vendor *const other_way[] = {&first, &other, NULL};
+    struct gpu_round r = make();
+    r.vendors = other_way;
+    first_result = -ENODEV;
+    assert_false(gpu_round_open(&r));
+    assert_int_equal(r.attempt_count, 1);
 }
 
 static void test_rounds_keep_a_distance(void **state)
@@ -128,7 +148,8 @@ static void test_rounds_keep_a_distance(void **state)
     assert_int_equal(gpu_round_begin_at(&r, 0), 0);
     uint64_t before_ns = clock_mono(NULL);
     gpu_round_read(&r, NULL, 0);
-    assert_true(r.began_ns >= before_ns && r.frame.ended_ns >= r.began_ns);
+    assert_true(r.began_ns >= before_ns && r.frame.devices[0].read_ns >= r.began_ns);
+    assert_int_equal(r.frame.devices[0].rest_ns, r.rest_ns);
     assert_true(r.rest_ns >= 100 * NS_PER_MS);
     assert_int_equal(gpu_round_begin_at(&r, r.began_ns + 1), r.began_ns + r.rest_ns);
     uint64_t due_ns = r.began_ns + 1000 * NS_PER_SECOND;
@@ -144,6 +165,7 @@ int main(void)
         cmocka_unit_test(test_one_stands_for_another),
         cmocka_unit_test(test_not_where_the_other_opens),
         cmocka_unit_test(test_only_the_likely),
+        cmocka_unit_test(test_not_those_of_others),
         cmocka_unit_test(test_rounds_keep_a_distance),
     };
     return RUN("gpu_round", tests);

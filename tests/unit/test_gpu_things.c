@@ -8,6 +8,7 @@ struct room {
     struct gpu_things things;
     struct gpu_choice choice;
     struct measured_list list;
+    uint64_t now_ns;
 };
 
 static void room_make(struct room *r, unsigned devices, const char *choice)
@@ -23,10 +24,14 @@ static void room_make(struct room *r, unsigned devices, const char *choice)
     gpu_things_meet(&r->things, &r->frame, &r->choice);
 }
 
+/* What all devices tell, so much later. */
 static void room_put(struct room *r, uint64_t span_ns)
 {
     r->list.count = 0;
-    gpu_things_put(&r->things, &r->frame, span_ns, &r->list);
+    r->now_ns += span_ns;
+    for (size_t i = 0; i < r->frame.device_count; i++)
+        r->frame.devices[i].read_ns = r->now_ns;
+    gpu_things_put(&r->things, &r->frame, 0, NS_PER_SECOND, &r->list);
 }
 
 static void room_remove(struct room *r)
@@ -50,7 +55,7 @@ static void test_those_chosen_are_listed(void **state)
     struct room r;
     room_make(&r, 3, "0,2");
     row_put_double(&r.frame.devices[2].row, gpu_power_watts, 5);
-    room_put(&r, 0);
+    room_put(&r, 1);
     assert_int_equal(r.list.count, 2);
     assert_string_equal(r.list.items[1]->entity.name, "nvidia2");
     assert_string_equal(label_of(r.list.items[1], "index"), "2");
@@ -58,10 +63,10 @@ static void test_those_chosen_are_listed(void **state)
     assert_null(label_of(r.list.items[1], "instance")); /* what is empty is no label */
     assert_true(row_has(&r.list.items[1]->read, gpu_power_watts));
     struct measured *before = r.list.items[1];
-    room_put(&r, 0);
+    room_put(&r, 1);
     assert_ptr_equal(r.list.items[1], before);
     r.frame.devices[2].is_lost = true;
-    room_put(&r, 0);
+    room_put(&r, 1);
     assert_int_equal(r.list.count, 1);
     assert_true(gpu_things_chosen(&r.things, 2));
     assert_false(gpu_things_chosen(&r.things, 1));
@@ -86,17 +91,49 @@ static void test_idle(void **state)
     room_remove(&r);
 }
 
+/* One vendor answers, the other does not: each stands for itself. */
+static void test_each_at_its_own_time(void **state)
+{
+    struct room r;
+    room_make(&r, 2, "all");
+    for (unsigned i = 0; i < 2; i++)
+        row_put_double(&r.frame.devices[i].row, gpu_utilization_ratio, 0);
+    r.frame.devices[0].read_ns = r.frame.devices[1].read_ns = 1000;
+    gpu_things_put(&r.things, &r.frame, 600, NS_PER_SECOND, &r.list);
+    assert_int_equal(row_u64(&r.list.items[1]->read, gpu_idle_seconds), 400); /* of the run */
+    r.list.count = 0;
+    r.frame.devices[0].read_ns = 4000;
+    gpu_things_put(&r.things, &r.frame, 600, NS_PER_SECOND, &r.list);
+    assert_int_equal(r.list.count, 1);
+    assert_string_equal(r.list.items[0]->entity.name, "nvidia0");
+    assert_int_equal(row_u64(&r.list.items[0]->read, gpu_idle_seconds), 3400);
+    assert_true(gpu_things_are_fresh(&r.things, &r.frame, 4000, 3000));
+    assert_false(
+        gpu_things_are_fresh(&r.things, &r.frame, 4001, 3000)); /* of all that are chosen */
+    r.frame.devices[1].rest_ns = 5;
+    assert_true(gpu_things_are_fresh(&r.things, &r.frame, 4001, 3000)); /* it cannot be newer */
+    r.things.items[1]->is_chosen = false;
+    assert_true(gpu_things_are_fresh(&r.things, &r.frame, 7000, 3000));
+    /* What is read seldom stands for longer. */
+    r.list.count = 0;
+    r.frame.devices[0].read_ns += 100 * NS_PER_SECOND;
+    r.frame.devices[0].rest_ns = 10 * NS_PER_SECOND;
+    gpu_things_put(&r.things, &r.frame, 600, NS_PER_SECOND, &r.list);
+    assert_int_equal(row_u64(&r.list.items[0]->read, gpu_idle_seconds), 10 * NS_PER_SECOND + 3400);
+    room_remove(&r);
+}
+
 static void test_scope(void **state)
 {
     struct room r;
     room_make(&r, 2, "1");
     gpu_frame_process(&r.frame, 0, GPU_UNKNOWN_PID);
-    room_put(&r, 0);
+    room_put(&r, 1);
     assert_false(gpu_things_are_unclear(&r.things, &r.frame)); /* that one was not chosen */
     gpu_frame_process(&r.frame, 1, GPU_UNKNOWN_PID);
     assert_true(gpu_things_are_unclear(&r.things, &r.frame));
     for (unsigned i = 0; i < 20; i++)
-        room_put(&r, 0);
+        room_put(&r, 1);
     assert_string_equal(label_of(r.list.items[0], "scope"), "device");
     room_remove(&r);
 }
@@ -105,7 +142,8 @@ static const struct gpu_use *look(struct gpu_uses *u, pid_t pid, uint64_t busy_n
                                   uint64_t now_ns)
 {
     struct gpu_process p = {.pid = pid, .has_busy = true, .busy_ns = busy_ns};
-    struct gpu_frame f = {.ended_ns = now_ns};
+    struct gpu_device device = {.read_ns = now_ns};
+    struct gpu_frame f = {.devices = &device, .device_count = 1};
     gpu_uses_begin(u);
     assert_non_null(gpu_uses_look(u, &p, from_birth, now_ns));
     gpu_uses_end(u, &f);
@@ -127,11 +165,13 @@ static void test_engine_time(void **state)
     use = look(&u, 5, 5000, true, 4000);
     assert_true(use->share == 1);
     /* It closes the device, and opens it again. */
-    struct gpu_frame nobody = {.ended_ns = 5000};
+    struct gpu_device device = {.read_ns = 5000};
+    struct gpu_frame nobody = {.devices = &device, .device_count = 1};
     gpu_uses_begin(&u);
     gpu_uses_end(&u, &nobody);
     use = look(&u, 5, 100, true, 6000);
     assert_int_equal(use->total_ns, 5100);
+    assert_true(use->share == 0.1); /* since that last look */
     gpu_uses_done(&u);
 }
 
@@ -139,7 +179,8 @@ static void test_engine_time(void **state)
 static void test_unknown_for_a_moment(void **state)
 {
     struct gpu_uses u = {0};
-    struct gpu_frame f = {.ended_ns = 2000};
+    struct gpu_device device = {.read_ns = 2000};
+    struct gpu_frame f = {.devices = &device, .device_count = 1};
     look(&u, 5, 400, true, 1000);
     gpu_uses_begin(&u);
     gpu_uses_keep(&u, &(struct gpu_process){.pid = 5});
@@ -147,6 +188,18 @@ static void test_unknown_for_a_moment(void **state)
     gpu_uses_end(&u, &f);
     assert_int_equal(u.count, 1);
     assert_int_equal(look(&u, 5, 500, true, 3000)->total_ns, 500);
+    gpu_uses_done(&u);
+}
+
+/* Another vendor's devices were read anew, or a process has come: this one has nothing new. */
+static void test_the_same_reading_twice(void **state)
+{
+    struct gpu_uses u = {0};
+    look(&u, 5, 400, true, 1000);
+    look(&u, 5, 900, true, 2000);
+    const struct gpu_use *use = look(&u, 5, 900, true, 2000);
+    assert_true(use->share == 0.5);
+    assert_int_equal(use->total_ns, 900);
     gpu_uses_done(&u);
 }
 
@@ -163,9 +216,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_those_chosen_are_listed),
         cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_each_at_its_own_time),
         cmocka_unit_test(test_scope),
         cmocka_unit_test(test_engine_time),
         cmocka_unit_test(test_unknown_for_a_moment),
+        cmocka_unit_test(test_the_same_reading_twice),
         cmocka_unit_test(test_what_was_before_does_not_count),
     };
     return RUN("gpu_things", tests);
