@@ -21,6 +21,21 @@ static PyObject *metrics(PyObject *module, PyObject *unused)
     return all;
 }
 
+static PyObject *formats(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    PyObject *all = PyList_New(0);
+    const struct toll_format *f;
+    for (size_t i = 0; all && (f = toll_format_at(i)); i++) {
+        PyObject *name = PyUnicode_FromString(f->name);
+        if (!name || PyList_Append(all, name) < 0)
+            Py_CLEAR(all);
+        Py_XDECREF(name);
+    }
+    return all;
+}
+
 static PyObject *mark(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -40,6 +55,7 @@ static PyMethodDef functions[] = {
     {"record_lines", record_lines, METH_VARARGS, "A record, written to a descriptor as JSONL."},
     {"phases_compare", phases_compare, METH_VARARGS, "Runs beside each other, and notes."},
     {"metrics", metrics, METH_NOARGS, "The table of metrics, as tuples."},
+    {"formats", formats, METH_NOARGS, "The names of formats that can be written."},
     {NULL, NULL, 0, NULL},
 };
 

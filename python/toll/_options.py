@@ -132,6 +132,8 @@ def option_tuple(
     history: int = 0,
     gpus: Gpus = None,
 ) -> OptionsTuple:
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name is {name!r}; it takes text")
     if history < 0:
         raise ValueError(f"history is {history}; it takes a number of frames, or 0 for none")
     return (
@@ -158,14 +160,22 @@ def _number(what: str, value: object) -> int:
     return value
 
 
+def _named(what: str, value: object) -> List[object]:
+    """An empty list is a mistake: it would be this process, of which nobody spoke."""
+    found = _each(value)
+    if value is not None and not found:
+        raise ValueError(f"{what} is {value!r}, which names nobody; None is this process")
+    return found
+
+
 def target_list(
     pid: object, group: object, session: object, cgroup: object, match: object, user: object
 ) -> List[Target]:
     """Each may be one or several; none at all is this process."""
-    found = [Target(PROCESS, _number("pid", one), None) for one in _each(pid)]
-    found += [Target(GROUP, _number("group", one), None) for one in _each(group)]
-    found += [Target(SESSION, _number("session", one), None) for one in _each(session)]
-    found += [Target(CGROUP, 0, str(one)) for one in _each(cgroup)]
-    found += [Target(MATCH, 0, str(one)) for one in _each(match)]
-    found += [Target(USER, 0, str(one)) for one in _each(user)]
+    found = [Target(PROCESS, _number("pid", one), None) for one in _named("pid", pid)]
+    found += [Target(GROUP, _number("group", one), None) for one in _named("group", group)]
+    found += [Target(SESSION, _number("session", one), None) for one in _named("session", session)]
+    found += [Target(CGROUP, 0, str(one)) for one in _named("cgroup", cgroup)]
+    found += [Target(MATCH, 0, str(one)) for one in _named("match", match)]
+    found += [Target(USER, 0, str(one)) for one in _named("user", user)]
     return found

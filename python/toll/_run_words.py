@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Iterable, List
 
 from . import _toll
@@ -15,10 +16,20 @@ def time_word(value: float) -> str:
     return f"{max(1, round(value * 1e6))}us"
 
 
+def _from_anywhere(place: str) -> str:
+    """The command may run in another directory; a server is where it is: a URL, [HOST]:PORT, ""."""
+    if not place or "://" in place or re.match(r"[^/]*:\d+(,|$)", place) or os.path.isabs(place):
+        return place
+    return os.path.join(os.getcwd(), place)
+
+
 def _destination(output: Destination) -> str:
     """As -o takes it."""
-    path = os.path.join(os.getcwd(), output.path)  # the command may run in another directory
-    front = output.format or ""
+    front, path = output.format or "", output.path
+    word, colon, rest = path.partition(":")
+    if colon and not front and word in _toll.formats():
+        front, path = word, rest
+    path = _from_anywhere(path)
     if output.dialect is not None:
         _toll.translator(output.dialect)  # says what is wrong with it
         if ":" in output.dialect:

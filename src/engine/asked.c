@@ -111,6 +111,9 @@ static int no_process(const struct toll_tracker *t, pid_t pid, struct toll_error
         return err_set(e, -ESRCH,
                        "process %d (%s) has ended already: only its parent has not asked how",
                        (int)pid, m->process.entity.name);
+    if (t->discovery.unread < 0)
+        return err_set(e, t->discovery.unread, "process %d cannot be read: %s", (int)pid,
+                       strerror(-t->discovery.unread));
     return err_set(e, -ESRCH, "there is no process %d, or this user may not see it", (int)pid);
 }
 

@@ -57,6 +57,7 @@ struct discovery {
     bool attaching;                /* the first walk: what is there was there before */
     bool somebody_waits;           /* to be asked for children, because that is dear */
     bool with_tracker;             /* the process that measures may belong to a target */
+    int unread;                    /* why one that was met could not be read; 0: none */
 };
 
 /* The reads that are dear, on their budget. */

@@ -114,6 +114,7 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
     if (r < 0 && m->was_seen)
         return; /* it keeps its last figures */
     if (r < 0) {
+        t->discovery.unread = r;
         departure_forget(t, m); /* it will be met again */
         return;
     }

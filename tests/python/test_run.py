@@ -13,6 +13,8 @@ import time
 
 import pytest
 import toll
+from toll._options import option_tuple, output_list
+from toll._run_words import run_words
 from work import until
 
 PYTHON = [sys.executable, "-S", "-E", "-c"]
@@ -160,6 +162,31 @@ def test_options(tmp_path, monkeypatch):
     assert set(document["target"]["combined"]) == {"cpu_seconds", "memory_rss_bytes"}
     assert (tmp_path / "run.csv").read_text().startswith("time,")
     assert json.loads((tmp_path / "record").read_text().splitlines()[0])["name"] == "nap"
+
+
+def test_outputs_that_name_their_format(tmp_path, monkeypatch):
+    """Files are those of this directory, whatever the command's is; servers are where they are."""
+    monkeypatch.chdir(tmp_path)
+    toll.run(["true"], cwd="/", outputs=["csv:rows", "a:b.json", ("json", "own")])
+    assert (tmp_path / "rows").read_text().startswith("time,")
+    assert (tmp_path / "own").exists() and (tmp_path / "a:b.json").exists()
+    servers = ["prometheus:http://host:9090/write", "mlflow:", "openmetrics::9464", "otlp:https://h"]
+    words = run_words(option_tuple(), output_list([*servers, ("pushgateway", "http://host:1")]))
+    asked = [after for word, after in zip(words, words[1:]) if word == "-o"]
+    assert asked == [*servers, "pushgateway:http://host:1"]
+
+
+def test_a_directory_that_is_gone(python, tmp_path):
+    """subprocess.run does not mind."""
+    script = """
+import os, toll
+gone = os.environ["GONE"]
+os.chdir(gone)
+os.rmdir(gone)
+print(toll.run(["true"]).summary.end.code)
+"""
+    (tmp_path / "gone").mkdir()
+    assert python(script, GONE=str(tmp_path / "gone")) == "0\n"
 
 
 def test_outputs_of_other_tools(tmp_path):

@@ -203,3 +203,23 @@ def test_from_threads():
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def test_without_descriptors(python):
+    """A process that cannot be read is still there."""
+    script = """
+import os, resource, toll
+resource.setrlimit(resource.RLIMIT_NOFILE, (24, 4096))
+held, said = [], set()
+try:
+    while True: held.append(os.dup(0))
+except OSError: pass
+while held:
+    try:
+        toll.snapshot(os.getppid())
+        break
+    except OSError as error: said.add(type(error).__name__)
+    os.close(held.pop())
+print(said, len(held) > 0)
+"""
+    assert python(script) == "{'OSError'} True\n"

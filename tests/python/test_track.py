@@ -4,6 +4,7 @@
 import errno
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -230,6 +231,9 @@ def test_from_many_threads():
         ({"history": -1}, ValueError, "history is -1; it takes a number of frames"),
         ({"pid": -1}, ValueError, "pid is -1; it takes a number from 1 up"),
         ({"pid": "1"}, TypeError, "pid is '1'; it takes a number"),
+        ({"pid": []}, ValueError, "pid is [], which names nobody; None is this process"),
+        ({"user": ()}, ValueError, "user is (), which names nobody"),
+        ({"name": 5}, TypeError, "name is 5; it takes text"),
         ({"outputs": "run.xls"}, ValueError, "does not tell a format"),
         ({"outputs": "/nowhere/run.csv"}, FileNotFoundError, "cannot write to"),
         ({"labels": {"a=b": 1}}, ValueError, "a key is text without '='"),
@@ -240,7 +244,7 @@ def test_from_many_threads():
     ],
 )
 def test_mistakes_are_told(options, error, says):
-    with pytest.raises(error, match=says.replace("(", r"\(").replace("'", ".")):
+    with pytest.raises(error, match=re.escape(says)):
         toll.track(**options)
 
 
