@@ -42,14 +42,21 @@ static int points_path(struct buf *ret, const char *target, struct toll_error *e
     return buf_failed(ret) ? err_set(e, -ENOMEM, "no memory") : 0;
 }
 
-static int points_store(const char *written, const char *target, struct toll_error *e)
+/* Somebody else may have made the file since it was checked; what cannot be stored lies beside. */
+static int points_store(const struct gpu_tracker *g, const char *written, struct toll_error *e)
 {
+    const char *target = g->tracking_file;
     if (strcmp(written, target) == 0)
         return 0;
-    int r = toll_phases_store(written, target, e);
-    if (r == 0)
-        unlink(written); /* otherwise it is all there is */
-    return r;
+    int r = !g->overwrite && access(target, F_OK) == 0
+                ? err_set(e, -EEXIST, "File %s was made by somebody else meanwhile", target)
+                : toll_phases_store(written, target, e);
+    if (r == 0) {
+        unlink(written);
+        return 0;
+    }
+    struct toll_error why = *e;
+    return err_set(e, r, "%s; its rows are in %s", why.message, written);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -135,7 +142,7 @@ static int run_it(const struct gpu_tracker *g, char **command, const char *diale
                                  : gpu_tracker_not_started(g, command[0], &outcome);
     }
     session_close(&s);
-    if (points.data && outcome.has_run && points_store(points.data, g->tracking_file, &e) < 0)
+    if (points.data && outcome.has_run && points_store(g, points.data, &e) < 0)
         gpu_tracker_raise(&e);
     buf_done(&points);
     if (outcome.interrupted)

@@ -437,6 +437,18 @@ def test_tracking_file_that_is_there(one, suffix):
     assert one.files() == [path.name, "r.txt"]
 
 
+def test_tracking_file_that_somebody_makes_meanwhile(one):
+    """It is left alone, and the rows are not lost."""
+    path = one.place.path("points.sqlite")
+    status, _, err = one("-e", "cp example-script.sh points.sqlite", "--tf=points.sqlite", "--disable-logs",
+                         "-o", "r.txt")
+    said = re.fullmatch("FileExistsError: File points.sqlite was made by somebody else meanwhile; its rows "
+                        r"are in (points\.sqlite\.\d+\.csv)\n", err)
+    assert status == 0 and said, err
+    assert path.read_text() == one.place.path("example-script.sh").read_text()
+    assert read_points(one.place.path(said[1]))[2] == POINTS
+
+
 def test_marks_are_code_blocks(one):
     """The dialect's samples and the phases of the job, analyzed together."""
     # The rows of this dialect come when they are measured.

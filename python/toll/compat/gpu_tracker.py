@@ -179,10 +179,17 @@ class Tracker:
         self._store_points()
 
     def _store_points(self) -> None:
+        """What was measured is no reason for the program to fail: the rows lie beside then."""
         if self._points is None or self._points == self._tracking_file:
             return
-        _toll.phases_store(self._points, str(self._tracking_file))
-        os.remove(self._points)
+        try:
+            if os.path.exists(str(self._tracking_file)):
+                raise FileExistsError(f"File {self._tracking_file} was made by somebody else meanwhile")
+            _toll.phases_store(self._points, str(self._tracking_file))
+        except (OSError, ValueError) as error:
+            _LOG.error("%s; its rows are in %s", error, self._points)
+        else:
+            os.remove(self._points)
 
     def start(self) -> None:
         """Begin to measure. Once."""

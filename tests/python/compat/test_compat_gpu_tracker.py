@@ -273,6 +273,16 @@ def test_a_record_for_the_worst_case(tmp_path):
     assert not path.exists()
 
 
+def test_a_tracking_file_that_somebody_makes_meanwhile(tmp_path, caplog):
+    """It is left alone; the rows are not lost, and the program goes on."""
+    path = tmp_path / "points.sqlite"
+    with gput.Tracker(tracking_file=str(path), disable_logs=True):
+        path.write_text("mine")
+    (beside,) = tmp_path.glob("points.sqlite.*.csv")
+    assert path.read_text() == "mine" and beside.read_text().startswith("ram_unit,")
+    assert "made by somebody else" in caplog.text and str(beside) in caplog.text
+
+
 def test_notes_are_logged_or_not(caplog, monkeypatch):
     caplog.set_level(logging.WARNING)
     for quiet in (False, True):
