@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <resolv.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,6 +63,23 @@ static bool is_number(const char *host)
     return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
 }
 
+/* Nothing can call it back from this. It asks each server once, for a second, where 5 s and twice
+ * are usual: whoever is asked for in vain is asked for again later, and at the end what cannot be
+ * sent still has to be put aside. */
+static int look_up(const char *host, struct addrinfo **ret)
+{
+    struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
+    if (!(_res.options & RES_INIT))
+        res_init();
+    int wait = _res.retrans, times = _res.retry;
+    _res.retrans = 1;
+    _res.retry = 1;
+    int r = getaddrinfo(host, NULL, &wanted, ret);
+    _res.retrans = wait;
+    _res.retry = times;
+    return r;
+}
+
 static int resolve(struct http_curl *c, const struct url *u, unsigned port, struct curl_slist **ret,
                    char *why, size_t capacity)
 {
@@ -73,8 +91,8 @@ static int resolve(struct http_curl *c, const struct url *u, unsigned port, stru
     host[length] = '\0';
     if (is_number(host))
         return 0;
-    struct addrinfo wanted = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-    int r = getaddrinfo(host, NULL, &wanted, &found);
+    struct addrinfo *found = NULL;
+    int r = look_up(host, &found);
     if (r != 0) {
         snprintf(why, capacity, "'%s' cannot be looked up: %s", host, gai_strerror(r));
         return -EHOSTUNREACH;

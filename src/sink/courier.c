@@ -9,7 +9,7 @@
 
 #define FIRST_WAIT_NS   (250 * NS_PER_MS)
 #define LONGEST_WAIT_NS (30 * NS_PER_SECOND)
-#define STUCK_NS        (NS_PER_SECOND) /* behind the grace, to come back and put things aside */
+#define STUCK_NS        (2 * NS_PER_SECOND) /* behind the grace, to come back and put things aside */
 
 struct courier {
     struct courier_plan plan;

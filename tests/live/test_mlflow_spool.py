@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What -o mlflow: puts aside, and toll send."""
+import json
 import re
+import socket
 import stat
 import time
 
 import pytest
 
 import sinklib
+from livelib import needs_root
 from mlflowlib import Store, check_all_arrived, clean_environment, to  # noqa: F401
 
 
@@ -97,6 +100,26 @@ def test_what_is_put_aside_is_told_without_a_summary(here, quiet):
     (line,) = [x for x in err.decode().splitlines() if "the job goes on" not in x]
     assert status == 0 and re.match(r"toll: mlflow http://127.0.0.1:9: (\d+) of \1 samples are put "
                                     rf"aside: kept in '{spool}' for 'toll send'", line), err
+
+
+@needs_root
+def test_a_name_server_that_never_answers(here):
+    """Nothing calls a thread back that asks for a name: at the end it has to be back by itself."""
+    here.path("resolv.conf").write_text("nameserver 127.53.53.53\n")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        try:
+            silent.bind(("127.53.53.53", 53))
+        except OSError:
+            pytest.skip("somebody answers there")
+        status, _, err = here.call(
+            ["unshare", "-m", "sh", "-c", "mount --bind resolv.conf /etc/resolv.conf || exit 77; "
+             'exec "$@"', "sh", here.toll, "run", "-o", "s.json", "-o", "mlflow:http://no.example.org,"
+             "every=50ms,wait=0s,grace=300ms,spool=kept.spool", "--", "sleep", "0.2"])
+    if status == 77:
+        pytest.skip("nothing can be mounted here")
+    (output,) = json.loads(here.path("s.json").read_text())["outputs"]
+    assert status == 0 and output["kept"] == output["samples"] > 1, err
+    assert "'no.example.org' cannot be looked up" in output["failure"]
 
 
 def test_a_spool_has_a_limit(here):
