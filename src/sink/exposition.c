@@ -117,13 +117,8 @@ int exposition_take(struct exposition *x, const char *piece, size_t length)
 
 void exposition_add_end(struct buf *b, const struct summary *s)
 {
-    const struct toll_end *how = &s->whole.end;
-    struct exposition_end end = {
-        .time_ms = (s->run->start_real_ns + s->elapsed_ns) / NS_PER_MS,
-        .has_status = s->has_target && !s->target_count && how->ended && !how->unknown,
-        .is_signal = how->signaled,
-        .status = how->status,
-    };
+    struct run_end end;
+    run_end_take(&end, s);
     buf_add(b, (const char *)&end, sizeof end);
 }
 
@@ -155,30 +150,24 @@ void exposition_take_batch(struct exposition *x, const struct batch *b)
     }
 }
 
-static void write_fact(const struct exposition *x, struct buf *b, const char *name,
-                       const char *help, enum exposition_flavour flavour)
+static void write_fact(const struct exposition *x, struct buf *b, const struct run_fact *f,
+                       enum exposition_flavour flavour)
 {
-    buf_printf(b, "# TYPE toll_run_%s gauge\n", name);
-    if (ends_with(name, "_seconds") && flavour == EXPOSITION_OPENMETRICS)
-        buf_printf(b, "# UNIT toll_run_%s seconds\n", name);
-    buf_printf(b, "# HELP toll_run_%s %s\ntoll_run_%s", name, help, name);
+    buf_printf(b, "# TYPE toll_run_%s gauge\n", f->name);
+    if (ends_with(f->name, "_seconds") && flavour == EXPOSITION_OPENMETRICS)
+        buf_printf(b, "# UNIT toll_run_%s seconds\n", f->name);
+    buf_printf(b, "# HELP toll_run_%s %s\ntoll_run_%s", f->name, f->help, f->name);
     add_labels(b, &x->of_run);
+    buf_fixed(b, f->number, f->decimals);
+    buf_putc(b, '\n');
 }
 
 static void write_end(const struct exposition *x, struct buf *b, enum exposition_flavour flavour)
 {
-    if (!x->end.time_ms)
-        return;
-    write_fact(x, b, "end_time_seconds", "When the run was over, since 1970", flavour);
-    buf_fixed(b, x->end.time_ms, 3);
-    buf_putc(b, '\n');
-    if (!x->end.has_status)
-        return;
-    if (x->end.is_signal)
-        write_fact(x, b, "exit_signal", "The signal that ended the command", flavour);
-    else
-        write_fact(x, b, "exit_code", "The exit status of the command", flavour);
-    buf_printf(b, "%d\n", x->end.status);
+    struct run_fact facts[RUN_FACTS_AT_MOST];
+    size_t count = run_end_facts(&x->end, facts);
+    for (size_t i = 0; i < count; i++)
+        write_fact(x, b, &facts[i], flavour);
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */

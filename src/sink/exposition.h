@@ -12,7 +12,7 @@
 
 #include "sink/piece_queue.h"
 #include "sink/points.h"
-#include "summary/summary.h"
+#include "sink/run_end.h"
 
 enum exposition_flavour { EXPOSITION_OPENMETRICS, EXPOSITION_TEXT };
 
@@ -26,20 +26,13 @@ void exposition_series(struct buf *b, const struct point_row *row, const struct 
 /* A number as such text has it: NaN and infinity too. */
 void exposition_number(struct buf *b, double value);
 
-/* How a run ended, as a piece has it. */
-struct exposition_end {
-    uint64_t time_ms; /* since 1970; 0: it goes on */
-    bool has_status, is_signal;
-    int status;
-};
-
 /* The newest value of each series, and what became of the run. */
 struct exposition {
     struct points *points; /* borrowed */
     double *values;        /* owned, by series; NAN: there is none */
     size_t count;
     struct labels of_run;
-    struct exposition_end end;
+    struct run_end end;
 };
 
 void exposition_begin(struct exposition *x, const struct run *run);

@@ -137,6 +137,13 @@ void labels_add_users(struct labels *l, const struct run *run)
     }
 }
 
+bool labels_has(const struct labels *l, const char *name, const char *value)
+{
+    bool is_taken;
+    size_t at = place_of(l, name, &is_taken);
+    return is_taken && strcmp(l->items[at].value, value) == 0;
+}
+
 void labels_done(struct labels *l)
 {
     for (size_t i = 0; i < l->count; i++) {

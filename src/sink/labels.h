@@ -30,4 +30,7 @@ void labels_add_users(struct labels *l, const struct run *run);
 /* Whether some series, though not all, has a label of toll's that is called so. */
 bool labels_is_of_things(const char *name);
 
+/* Whether there is one of that name and value: another thing may have another value. */
+bool labels_has(const struct labels *l, const char *name, const char *value);
+
 void labels_done(struct labels *l);

@@ -142,14 +142,6 @@ void mlflow_desk_tell_run(struct mlflow_desk *d)
     buf_done(&op);
 }
 
-static bool has_end(const struct batch *b)
-{
-    for (size_t i = 0; i < b->count; i++)
-        if (b->pieces[i].of == PIECE_SUMMARY)
-            return true;
-    return false;
-}
-
 static const char *in_words(int r)
 {
     return r == -EFBIG   ? "it is as large as the option spool_size lets it be"
@@ -180,7 +172,7 @@ static enum delivery put_aside(struct mlflow_desk *d, const struct batch *b, str
     size_t end = d->is_refused ? max_u64(d->count_at, d->at) : d->ops.length;
     int r = buf_failed(&d->spool.head)
                 ? -ENOMEM
-                : mlflow_spool_add(&d->spool, d->ops.data + d->at, end - d->at, has_end(b));
+                : mlflow_spool_add(&d->spool, d->ops.data + d->at, end - d->at, batch_has_end(b));
     if (r < 0) {
         d->spool_failure = r;
         snprintf(a->why, sizeof a->why, "%.80s; and it cannot be kept in '%.90s': %s", why,
@@ -222,7 +214,7 @@ static void wait_longer(struct mlflow_desk *d, const struct attempt *a)
 
 enum delivery mlflow_desk_deliver(struct mlflow_desk *d, const struct batch *b, struct attempt *a)
 {
-    bool is_end = has_end(b);
+    bool is_end = batch_has_end(b);
     if (!b->attempt && !encode(d, b))
         return courier_lacks_memory(a);
     bool is_spooling = mlflow_spool_has_some(&d->spool);

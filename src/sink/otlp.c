@@ -19,6 +19,7 @@
 #include "sink/otlp_answer.h"
 #include "sink/otlp_names.h"
 #include "sink/point_batch.h"
+#include "sink/run_end.h"
 #include "sink/sinks.h"
 
 #include <stdio.h>
@@ -33,9 +34,12 @@ struct otlp {
     uint64_t start_ns; /* of the run … */
     unsigned cpus;     /* … which may be gone before the courier's thread is */
     struct labels of_run;
+    struct run_end end; /* told before the piece of end_ms, which ends all series */
+    int64_t end_ms;
     /* Of the courier's thread: */
     struct point_batch batch;
     struct buf body;
+    size_t figures; /* in it */
 };
 
 /* ---- While a sample is taken ----------------------------------------------------------------- */
@@ -58,7 +62,9 @@ static void otlp_frame(struct sink *s, const struct frame *f)
 static void otlp_summary(struct sink *s, const struct summary *summary)
 {
     struct otlp *o = s->state;
+    run_end_take(&o->end, summary);
     points_add_end(&o->points, &s->text);
+    o->end_ms = o->points.last_ms;
 }
 
 /* ---- In the courier's thread ----------------------------------------------------------------- */
@@ -71,16 +77,6 @@ static void add_attribute(struct buf *b, unsigned field, const char *key, const 
     protobuf_string(b, 1, text);
     protobuf_end(b, value);
     protobuf_end(b, began);
-}
-
-/* A thing may have a label of the same name, and another value. */
-static bool is_of_run(const struct otlp *o, const char *name, const char *value)
-{
-    for (size_t i = 0; i < o->of_run.count; i++)
-        if (strcmp(o->of_run.items[i].name, name) == 0 &&
-            strcmp(o->of_run.items[i].value, value) == 0)
-            return true;
-    return false;
 }
 
 /* run and instance under the names that everybody looks for, the others as they are. */
@@ -110,7 +106,7 @@ static void add_point(struct otlp *o, const struct placed_point *point, const st
     if (!is_end)
         protobuf_double(&o->body, 4, point->value / otlp_divisor(m, o->cpus));
     for (size_t i = 0; i < row->labels.count; i++)
-        if (!is_of_run(o, row->labels.items[i].name, row->labels.items[i].value))
+        if (!labels_has(&o->of_run, row->labels.items[i].name, row->labels.items[i].value))
             add_attribute(&o->body, 7, row->labels.items[i].name, row->labels.items[i].value);
     if (attribute)
         add_attribute(&o->body, 7, attribute->key, attribute->value);
@@ -149,6 +145,28 @@ static void add_metric(struct otlp *o, const struct placed_point **at,
     buf_done(&name);
 }
 
+/* How it ended, which is of the resource as a whole: points without attributes. */
+static size_t add_end(struct otlp *o)
+{
+    struct run_fact facts[RUN_FACTS_AT_MOST];
+    size_t count = run_end_facts(&o->end, facts);
+    for (size_t i = 0; i < count; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "toll.run.%s", facts[i].name);
+        size_t metric = protobuf_begin(&o->body, 2);
+        protobuf_string(&o->body, 1, name);
+        protobuf_string(&o->body, 2, facts[i].help);
+        protobuf_string(&o->body, 3, ends_with(name, "_seconds") ? "s" : "1");
+        size_t gauge = protobuf_begin(&o->body, 5), point = protobuf_begin(&o->body, 1);
+        protobuf_fixed64(&o->body, 3, (uint64_t)o->end_ms * NS_PER_MS);
+        protobuf_double(&o->body, 4, run_fact_value(&facts[i]));
+        protobuf_end(&o->body, point);
+        protobuf_end(&o->body, gauge);
+        protobuf_end(&o->body, metric);
+    }
+    return count;
+}
+
 static int by_metric(const void *a, const void *b, void *points)
 {
     const struct placed_point *x = a, *y = b;
@@ -180,6 +198,7 @@ static int encode(struct otlp *o, const struct batch *b)
     protobuf_end(&o->body, scope);
     while (at < end)
         add_metric(o, &at, end);
+    o->figures = o->batch.count + (batch_has_end(b) ? add_end(o) : 0);
     protobuf_end(&o->body, scope_metrics);
     protobuf_end(&o->body, resource_metrics);
     return buf_failed(&o->body) ? -ENOMEM : 0;
@@ -196,10 +215,10 @@ static enum delivery read_answer(const struct otlp *o, const struct batch *b,
         return DELIVERY_DONE;
     int length = (int)min_u64((uint64_t)(said.message.end - said.message.at), 160);
     snprintf(a->why, sizeof a->why, "it rejected %llu of %zu figures%s%.*s",
-             (unsigned long long)said.rejected, o->batch.count, length ? ": " : "", length,
+             (unsigned long long)said.rejected, o->figures, length ? ": " : "", length,
              length ? said.message.at : "");
     text_make_printable(a->why);
-    if (said.rejected >= o->batch.count)
+    if (said.rejected >= o->figures)
         return DELIVERY_REFUSED;
     a->is_partly = true;
     a->lacking = min_u64(said.rejected, b->samples);

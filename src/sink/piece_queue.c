@@ -163,3 +163,11 @@ void piece_queue_return(struct piece_queue *q)
     }
     q->batch = NULL;
 }
+
+bool batch_has_end(const struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (b->pieces[i].of == PIECE_SUMMARY)
+            return true;
+    return false;
+}

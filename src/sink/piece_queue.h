@@ -32,6 +32,9 @@ struct batch {
     unsigned attempt; /* 0 at first, then how often it was tried before */
 };
 
+/* Whether the end of the run is in it. */
+bool batch_has_end(const struct batch *b);
+
 struct piece_node;
 
 struct piece_queue {

@@ -13,6 +13,7 @@
 #include "base/snappy.h"
 #include "sink/http_sink.h"
 #include "sink/point_batch.h"
+#include "sink/run_end.h"
 #include "sink/sinks.h"
 
 #include <string.h>
@@ -22,6 +23,9 @@ enum { BATCH_BYTES = 256 * 1024 };
 struct prometheus {
     struct points points;
     struct http *http;
+    struct labels of_run;
+    struct run_end end; /* told before the piece of end_ms, which ends all series */
+    int64_t end_ms;
     /* Of the courier's thread: */
     struct point_batch batch;
     struct buf message, body, name;
@@ -29,6 +33,13 @@ struct prometheus {
 };
 
 /* ---- While a sample is taken ----------------------------------------------------------------- */
+
+static void prometheus_begin(struct sink *s, const struct run *run)
+{
+    struct prometheus *p = s->state;
+    labels_add_run(&p->of_run, run);
+    labels_add_users(&p->of_run, run);
+}
 
 static void prometheus_frame(struct sink *s, const struct frame *f)
 {
@@ -39,7 +50,9 @@ static void prometheus_frame(struct sink *s, const struct frame *f)
 static void prometheus_summary(struct sink *s, const struct summary *summary)
 {
     struct prometheus *p = s->state;
+    run_end_take(&p->end, summary);
     points_add_end(&p->points, &s->text);
+    p->end_ms = p->points.last_ms;
 }
 
 /* ---- In the courier's thread ----------------------------------------------------------------- */
@@ -52,32 +65,53 @@ static void add_label(struct buf *b, const char *name, const char *value)
     protobuf_end(b, began);
 }
 
-static void add_labels(struct prometheus *p, uint64_t series)
+/* With p->name among them. */
+static void add_labels(struct prometheus *p, const struct labels *l)
 {
     static const char name[] = "__name__";
+    bool is_named = false;
+    for (size_t i = 0; i <= l->count; i++) {
+        if (!is_named && (i == l->count || strcmp(l->items[i].name, name) > 0)) {
+            add_label(&p->message, name, p->name.data ? p->name.data : "");
+            is_named = true;
+        }
+        if (i < l->count)
+            add_label(&p->message, l->items[i].name, l->items[i].value);
+    }
+}
+
+static void add_series(struct prometheus *p, uint64_t series)
+{
     const struct metric *m;
     const struct point_row *row = points_series(&p->points, series, &m);
-    bool is_named = false;
     buf_clear(&p->name);
     points_name(&p->name, row->kind, m);
     if (m->kind == METRIC_COUNTER)
         buf_puts(&p->name, "_total");
-    for (size_t i = 0; i <= row->labels.count; i++) {
-        if (!is_named && (i == row->labels.count || strcmp(row->labels.items[i].name, name) > 0)) {
-            add_label(&p->message, name, p->name.data ? p->name.data : "");
-            is_named = true;
-        }
-        if (i < row->labels.count)
-            add_label(&p->message, row->labels.items[i].name, row->labels.items[i].value);
-    }
+    add_labels(p, &row->labels);
 }
 
-static void add_sample(struct buf *b, const struct placed_point *point)
+static void add_sample(struct buf *b, double value, int64_t time_ms)
 {
     size_t began = protobuf_begin(b, 2);
-    protobuf_double(b, 1, point->value);
-    protobuf_varint(b, 2, (uint64_t)point->time_ms);
+    protobuf_double(b, 1, value);
+    protobuf_varint(b, 2, (uint64_t)time_ms);
     protobuf_end(b, began);
+}
+
+/* One sample each, which does not end with the others: it is there to be asked for. */
+static void add_end(struct prometheus *p)
+{
+    struct run_fact facts[RUN_FACTS_AT_MOST];
+    size_t count = run_end_facts(&p->end, facts);
+    for (size_t i = 0; i < count; i++) {
+        size_t began = protobuf_begin(&p->message, 1);
+        buf_clear(&p->name);
+        buf_printf(&p->name, "toll_run_%s", facts[i].name);
+        add_labels(p, &p->of_run);
+        add_sample(&p->message, run_fact_value(&facts[i]), p->end_ms);
+        protobuf_end(&p->message, began);
+    }
 }
 
 static int encode(struct prometheus *p, const struct batch *b)
@@ -92,11 +126,13 @@ static int encode(struct prometheus *p, const struct batch *b)
     while (at < end) {
         uint64_t series = at->series;
         size_t began = protobuf_begin(&p->message, 1);
-        add_labels(p, series);
+        add_series(p, series);
         for (; at < end && at->series == series; at++)
-            add_sample(&p->message, at);
+            add_sample(&p->message, at->value, at->time_ms);
         protobuf_end(&p->message, began);
     }
+    if (batch_has_end(b))
+        add_end(p);
     snappy_wrap(&p->body, p->message.data, p->message.length);
     return buf_failed(&p->message) || buf_failed(&p->name) || buf_failed(&p->body) ? -ENOMEM : 0;
 }
@@ -174,6 +210,7 @@ static void prometheus_close(struct sink *s)
     if (!p)
         return;
     points_done(&p->points);
+    labels_done(&p->of_run);
     http_close(p->http);
     point_batch_done(&p->batch);
     buf_done(&p->message);
@@ -192,6 +229,7 @@ const struct sink_kind sink_prometheus = {
     .format = {"prometheus", "", "Prometheus remote write: samples over HTTP, as they come", "URL"},
     .options = options,
     .open = prometheus_open,
+    .begin = prometheus_begin,
     .frame = prometheus_frame,
     .summary = prometheus_summary,
     .deliver = prometheus_deliver,

@@ -166,6 +166,11 @@ def test_remote_write_to_prometheus(here, has_http, prometheus):
     query = urllib.parse.urlencode({"query": 'toll_target_threads{run="written"}',
                                     "time": last / 1000 + 0.5})
     assert json.loads(fetch(f"{url}/api/v1/query?{query}"))["data"]["result"] == []
+    # … and how it ended is not.
+    query = urllib.parse.urlencode({"query": 'toll_run_exit_code{run="written"}',
+                                    "time": last / 1000 + 0.5})
+    (series,) = json.loads(fetch(f"{url}/api/v1/query?{query}"))["data"]["result"]
+    assert series["value"][1] == "3"
 
 
 def documented_queries():

@@ -44,6 +44,12 @@ def expected_samples(path):
     return found, times
 
 
+def facts_of_the_end(server):
+    """{name: the one value it has} of what tells how a run ended."""
+    return {dict(labels)["__name__"]: sinklib.number(*samples.values())
+            for labels, samples in sinklib.arrived(server).items() if "scope" not in dict(labels)}
+
+
 @pytest.fixture(autouse=True, scope="module")
 def metrics(programs):
     global METRICS
@@ -56,7 +62,7 @@ def check_all_arrived(server, record):
     found = {}
     for labels, samples in sinklib.arrived(server).items():
         d = dict(labels)
-        if d["scope"] not in ("combined", "main", "descendants", "self"):
+        if d.get("scope") not in ("combined", "main", "descendants", "self"):
             continue
         values = [bits for _, bits in sorted(samples.items())]
         assert values[-1] == sinklib.END_BITS, "its end is marked"
@@ -76,17 +82,22 @@ def test_every_sample_arrives_once(place):
         return 204, b"", {}
 
     with sinklib.Server(answer) as server:
-        job = livelib.job_until("[ -e asked ]") + "; sleep 0.1"
+        job = livelib.job_until("[ -e asked ]") + "; sleep 0.1; exit 4"
         r = place.run(["sh", "-c", job],
                       ["-i", "20ms", "-o", remote_write(server), "-o", place.path("run.jsonl"),
                        "--name", "my run", "--label", "team=blue", "--label", "run=x"])
-        assert r.status == 0, r.err
+        assert r.status == 4, r.err
         samples = check_all_arrived(server, place.path("run.jsonl"))
+        ended = facts_of_the_end(server)
         labels = dict(next(iter(sinklib.arrived(server))))
         (output, *_) = r.summary["outputs"]
         head = server.requests[0]["headers"]
     assert output["name"] == f"prometheus {server.url}/api/v1/write"
     assert output["samples"] == output["delivered"] == samples
+    (last,) = livelib.records(place.path("run.jsonl"), "sample")[-1:]
+    assert set(ended) == {"toll_run_end_time_seconds", "toll_run_exit_code"}
+    assert ended["toll_run_exit_code"] == 4
+    assert abs(ended["toll_run_end_time_seconds"] - last["unix_seconds"]) < 1
     assert output["dropped"] == output["kept"] == output["retries"] == 0
     assert output["complete"] and output["failure"] is None
     assert labels["run"] == "my run" and labels["team"] == "blue" and labels["label_run"] == "x"
@@ -360,7 +371,7 @@ def otlp_points(server):
             assert (data.get(2), data.get(3)) == (([2], [1]) if is_sum else (None, None))
             for point in data[1]:
                 p = group(point)
-                key = (name, unit, is_sum, tuple(sorted(attributes(p[7]).items())))
+                key = (name, unit, is_sum, tuple(sorted(attributes(p.get(7, [])).items())))
                 value = sinklib.number(p[4][0]) if 4 in p else None
                 assert (value is None) == (p.get(8) == [1])
                 found.setdefault(key, []).append((p[3][0], p.get(2, [None])[0], value))
@@ -381,6 +392,7 @@ def test_otlp(here):
     assert resource["label_scope"] == "mine", "toll's own labels keep their names"
     assert resource["host.name"]
     samples = livelib.records(here.path("run.jsonl"), "sample")
+    assert [v for _, _, v in found["toll.run.exit_code", "1", False, ()]] == [0]
     for name, unit, is_sum, more, metric in [
         ("process.cpu.time", "s", True, {"cpu.mode": "user"}, "cpu_user_seconds"),
         ("process.cpu.time", "s", True, {"cpu.mode": "system"}, "cpu_system_seconds"),

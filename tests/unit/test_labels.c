@@ -33,6 +33,8 @@ static void test_names_and_values(void **state)
         assert_string_equal(l.items[i].name, expected[i][0]);
         assert_string_equal(l.items[i].value, expected[i][1]);
     }
+    assert_true(labels_has(&l, "b", "1"));
+    assert_false(labels_has(&l, "b", "3") || labels_has(&l, "c", "1"));
     assert_false(l.failed);
     for (unsigned i = 0; i < 2 * LABELS_AT_MOST; i++) {
         char key[16];
