@@ -7,6 +7,7 @@ import asyncio
 import collections
 import threading
 import time
+from math import nan
 from typing import Any, AsyncIterator, Deque, Dict, Iterator, List, Optional
 
 from . import _toll
@@ -155,11 +156,12 @@ def frames_to_pandas(frames: List[_toll.Frame]) -> Any:
         raise ImportError(
             "to_pandas() needs pandas, which is not installed; frames and to_dict() do without"
         ) from error
-    rows: List[Dict[str, Optional[float]]] = [
+    # With None in the place of what is not known, a column would hold objects, not numbers.
+    rows: List[Dict[str, float]] = [
         {
             "elapsed_seconds": frame.elapsed_seconds,
             "interval_seconds": frame.interval_seconds,
-            **frame.to_dict(),
+            **{name: nan if value is None else value for name, value in frame.to_dict().items()},
         }
         for frame in frames
     ]

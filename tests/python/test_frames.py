@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-import types
 
 import pytest
 import toll
@@ -161,21 +160,7 @@ def test_with_pandas():
     assert len(table) == len(t.frames)
     assert table.index.name == "time"
     assert isinstance(table.index, pandas.DatetimeIndex)
-    assert table["target_cpu_seconds"].is_monotonic_increasing
-
-
-def test_what_pandas_is_given(monkeypatch):
-    """Where it is not installed: rows and index as they are handed over."""
-    given = {}
-    fake = types.ModuleType("pandas")
-    fake.to_datetime = lambda values, unit, utc: (values, unit, utc)
-    fake.DatetimeIndex = lambda values, name: (values, name)
-    fake.DataFrame = lambda rows, index: given.update(rows=rows, index=index)
-    monkeypatch.setitem(sys.modules, "pandas", fake)
-    with toll.track(interval=0.01) as t:
-        time.sleep(0.03)
-    t.to_pandas()
-    times = [frame.time_ns for frame in t.frames]
-    assert given["index"] == ((times, "ns", True), "time")
-    assert len(given["rows"]) == len(t.frames)
-    assert given["rows"][0]["target_cpu_seconds"] == t.frames[0].cpu_seconds
+    assert list(table.index) == [pandas.Timestamp(f.time_ns, unit="ns", tz="UTC") for f in t.frames]
+    assert list(table["target_cpu_seconds"]) == [f.cpu_seconds for f in t.frames]
+    assert {kind.kind for kind in table.dtypes} <= set("if"), "numbers, also where nothing is known"
+    assert table["target_network_sent_bytes"].isna().all()
