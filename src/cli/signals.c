@@ -41,6 +41,17 @@ static void follow_stop(pid_t command)
         kill(getpid(), SIGSTOP);
 }
 
+/* A shell continues the whole group: then the command goes on already, or was stopped anew since,
+ * which one more SIGCONT would undo. */
+static bool was_continued(pid_t command)
+{
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)command, &info, WCONTINUED | WNOHANG) == 0 && info.si_pid)
+        return true;
+    info = (siginfo_t){0};
+    return waitid(P_PID, (id_t)command, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+}
+
 /* Keys and a hangup go to the whole foreground group. */
 static bool is_of_terminal(int number)
 {
@@ -89,6 +100,8 @@ bool signals_forward(struct signals *s, struct toll_tracker *t)
             continue;
         if (number == SIGCHLD)
             follow_stop(command);
+        else if (number == SIGCONT && was_continued(command))
+            continue;
         else if (!command_has_it(t, &info, command))
             kill(command, number);
     }

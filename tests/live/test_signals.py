@@ -143,6 +143,20 @@ def test_toll_stopped_and_continued(place):
     assert [n for n in got if n != signal.SIGCONT] == [signal.SIGUSR2]
 
 
+def test_a_group_that_is_continued(place):
+    """The command has it with the others: a second one, which toll came late with, would undo the
+    next stop."""
+    c = Catcher(place)
+    for _ in range(3):
+        os.killpg(c.process.pid, signal.SIGSTOP)
+        until(lambda: state_of(c.process.pid) == state_of(c.command) == "T", "both stopped")
+        before = len(c.got())
+        os.killpg(c.process.pid, signal.SIGCONT)
+        until(lambda: len(c.got()) > before, "SIGCONT in the command")
+        until(lambda: state_of(c.process.pid) == "S", "toll at rest")
+    assert c.end() == [signal.SIGCONT] * 3
+
+
 def test_second_ctrl_c_ends_the_wait_for_daemons(place):
     """With --wait all the command may be gone and a daemon stay: TERM ends the wait, not him."""
     from livelib import exists, started

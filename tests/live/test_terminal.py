@@ -21,13 +21,6 @@ def bash(here):
         yield t
 
 
-def runs_again(bash, toll, command):
-    """Both go on, and the shell waits for them: only then it sees what stops them next."""
-    with open(f"/proc/{bash.pid}/wchan", encoding="ascii") as file:
-        waits = file.read() in ("do_wait", "0")  # which a kernel may keep for itself
-    return waits and state_of(toll) in "SR" and state_of(command) in "SR"
-
-
 def children_named(pid, name):
     return [c for c in children_of(pid)
             if open(f"/proc/{c}/comm", encoding="utf-8").read().strip() == name]
@@ -116,7 +109,7 @@ def test_stopped_twice(bash):
         bash.expect(PROMPT)
         assert state_of(toll) == state_of(command) == "T"
         bash.type("fg\n")
-        until(lambda: runs_again(bash, toll, command), "both again")
+        until(lambda: state_of(toll) in "SR" and state_of(command) in "SR", "both again")
     bash.type("\x03")
     bash.expect(PROMPT)
 
