@@ -72,6 +72,22 @@ static void count_idle(struct gpu_thing *thing, const struct row *row, uint64_t 
     put_counter(&thing->measured, gpu_idle_seconds, thing->idle_ns);
 }
 
+/* A counter never falls. The driver's begins anew when the driver is loaded again, far below where
+ * it was: what it counted before stays, and it counts on from there. A little lower it is held. */
+static void keep_energy(struct gpu_thing *thing)
+{
+    struct row *row = &thing->measured.read;
+    if (!row_has(row, gpu_energy_joules))
+        return;
+    uint64_t now_uj = row_u64(row, gpu_energy_joules);
+    if (now_uj < thing->energy_uj / 2)
+        thing->energy_more_uj += thing->energy_uj - now_uj;
+    else
+        now_uj = max_u64(now_uj, thing->energy_uj);
+    thing->energy_uj = now_uj;
+    row_put_u64(row, gpu_energy_joules, sum_u64(now_uj, thing->energy_more_uj));
+}
+
 /* Somebody uses the device, and it cannot be told who. */
 static bool has_unknown(const struct gpu_frame *f, unsigned device)
 {
@@ -103,6 +119,7 @@ void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t st
         if (d->is_lost)
             continue;
         thing->measured.read = d->row;
+        keep_energy(thing);
         count_idle(thing, &d->row, min_u64(span_ns, max_u64(most_ns, d->rest_ns)));
         if (has_unknown(f, i))
             label_scope(thing);

@@ -13,7 +13,9 @@ struct gpu_thing {
     bool is_chosen;
     uint64_t read_ns; /* when it was last, as its frame says */
     uint64_t watched_ns, idle_ns;
-    bool is_watched; /* its utilisation was known at least once */
+    bool is_watched;         /* its utilisation was known at least once */
+    uint64_t energy_uj;      /* the driver's counter, as last read … */
+    uint64_t energy_more_uj; /* … and what it had counted before it began anew */
 };
 
 struct gpu_things {

@@ -161,6 +161,17 @@ def test_energy_grows(place):
     assert gpu(driver.record("; ".join(script)))["energy_joules"]["total"] == 1.234
 
 
+def test_energy_begins_anew(root_or_user):
+    """The driver is loaded again: what was used before stays, and it counts on."""
+    driver = Driver(root_or_user, "gpus 1\nenergy 5000000\n")
+    script = "; ".join(
+        f'printf "gpus 1\\nenergy {energy}\\n" >$FAKE_NVML.new; mv $FAKE_NVML.new $FAKE_NVML; '
+        + job_until_more(f'"energy_joules":{joules}[,}}]', 3)
+        for energy, joules in ((5002000, 2), (300, 2), (1300, 3)))
+    result = driver.run("--gpus", "all", "-o", "run.jsonl", "-i", "100ms", job=["sh", "-c", script])
+    assert gpu(result)["energy_joules"]["total"] == 3
+
+
 def test_idle_time(place):
     driver = Driver(place, "gpus 1\nutilization 0\n")
     result = driver.record("; ".join([
@@ -323,7 +334,7 @@ def test_a_library_that_crashes(place, call):
     """It costs its figures, not the job nor the account of it."""
     driver = Driver(place, f"gpus 1\n{FIGURES}crash.{call} 1\n")
     result = driver.record("; ".join([
-        "head -c 70000 /dev/zero >out", job_until(noted("no figures of GPUs are known")),
+        "head -c 70000 /dev/zero >out", job_until(noted("sums over all GPUs are known")),
         job_until(recorded('"type":"sample"', 6)), "exit 3"]))
     assert result.status == 3
     assert "gpus" not in result.summary
@@ -338,7 +349,7 @@ def test_crashes_in_the_middle(root_or_user):
     driver = Driver(place, "gpus 1\nutilization 50\n")
     result = driver.record("; ".join([
         KNOWN, say(r"gpus 1\nutilization 50\ncrash.utilization 1\n"),
-        job_until(noted("no figures of GPUs are known")), "exit 5"]))
+        job_until(noted("sums over all GPUs are known")), "exit 5"]))
     assert result.status == 5
     assert gpu(result)["utilization_ratio"]["last"] == 0.5
 

@@ -91,6 +91,24 @@ static void test_idle(void **state)
     room_remove(&r);
 }
 
+/* Loading a driver again, or a step back, takes nothing from what was used. */
+static void test_energy_never_falls(void **state)
+{
+    struct room r;
+    static const uint64_t said[] = {5000, 7000, 6990, 7010, 300, 1300, 200, 250};
+    static const uint64_t known[] = {5000, 7000, 7000, 7010, 7010, 8010, 8010, 8060};
+    room_make(&r, 1, "all");
+    for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+        row_put_u64(&r.frame.devices[0].row, gpu_energy_joules, said[i]);
+        room_put(&r, 1);
+        assert_int_equal(row_u64(&r.list.items[0]->read, gpu_energy_joules), known[i]);
+        r.frame.devices[0].row.present = 0; /* for a moment it is not told */
+        room_put(&r, 1);
+        assert_false(row_has(&r.list.items[0]->read, gpu_energy_joules));
+    }
+    room_remove(&r);
+}
+
 /* One vendor answers, the other does not: each stands for itself. */
 static void test_each_at_its_own_time(void **state)
 {
@@ -216,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_those_chosen_are_listed),
         cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_energy_never_falls),
         cmocka_unit_test(test_each_at_its_own_time),
         cmocka_unit_test(test_scope),
         cmocka_unit_test(test_engine_time),
