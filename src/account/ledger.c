@@ -295,6 +295,14 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
                          &parts[PART_DESCENDANTS]);
 }
 
+void ledger_hold(const struct ledger *l, struct row parts[PARTS])
+{
+    const struct row *held = &l->held[PART_DESCENDANTS];
+    struct row *row = &parts[PART_DESCENDANTS];
+    FOR_EACH_BIT(id, held->present & row->present)
+    row_put_u64(row, id, max_u64(row_u64(row, id), row_u64(held, id)));
+}
+
 /* What every target knows, the union knows too. */
 static uint64_t known_to_all(const struct row *const targets[], size_t count)
 {

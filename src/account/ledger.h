@@ -73,13 +73,17 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost);
 void ledger_fold(struct ledger *l, const struct members *members, bool changed, bool last,
                  struct row parts[PARTS]);
 
+/* For samples, which go to places where a counter that falls has begun again from 0: after the last
+ * fold, what fell stands where it was. */
+void ledger_hold(const struct ledger *l, struct row parts[PARTS]);
+
 /* Of targets that have nobody in common: what they counted makes the whole, to the last digit. Each
  * holds its counters by itself, so that their sum may stand higher than what the whole holds. */
 void ledger_add_up(struct ledger *whole, const struct row *const targets[], size_t count,
                    struct row *combined);
 
-/* The union of targets with members in common has at least what any of them has, also where that was
- * counted by a cgroup, which misses nobody. */
+/* The union of targets with members in common has at least what any of them has, also where that
+ * was counted by a cgroup, which misses nobody. */
 void ledger_at_least(struct ledger *whole, const struct row *const targets[], size_t count,
                      struct row *combined);
 

@@ -147,6 +147,13 @@ static void pick_processes(struct toll_tracker *t)
 
 /* ---- Rates of the moment --------------------------------------------------------------------- */
 
+/* In the summary the parts add up, in samples no counter falls. */
+static void hold_counters(struct toll_tracker *t)
+{
+    for (size_t i = 0; t->frame.last && i < book_count(t); i++)
+        ledger_hold(&t->targets[i].ledger, t->targets[i].parts);
+}
+
 /* A rate over a short time tells how the kernel counts rather than what the job does: times come in
  * ticks, and at the end with what had not come to light before. The summary has it all; a sample
  * leaves out what it cannot know. */
@@ -217,6 +224,7 @@ void tick(struct toll_tracker *t, bool last)
     measure_self(t);
     summary_frame(&t->summary, f);
     hide_rates(t);
+    hold_counters(t);
     outputs_frame(t);
     if (t->background.is_on)
         publish(t);

@@ -7,10 +7,11 @@ toll's total is the sum of what wait4 says, exact to the microsecond, but the st
 fork, and the program that joins the cgroup or becomes the wrapper) is inside it and outside of the
 truth, and that is a few milliseconds of a cold cache.
 """
+import itertools
 import json
 
 import pytest
-from livelib import PAGE, TICK, cpu_cgroup, in_cgroup, not_sanitized
+from livelib import PAGE, TICK, cpu_cgroup, in_cgroup, not_sanitized, records
 
 INTERVALS = ["1s", "100ms", "10ms"]
 FORKS = 3000
@@ -79,6 +80,20 @@ def test_main_and_descendants(place):
     # two programs and of a shell adds a few milliseconds.
     assert result.total("cpu_seconds", "main") == pytest.approx(0.3, abs=2 * TICK)
     assert result.total("cpu_seconds", "descendants") == pytest.approx(0.2, abs=2 * TICK)
+
+
+def test_no_counter_falls(place):
+    """Not when children are reaped, nor at the end: to a server it would have begun again at 0."""
+    metrics = json.loads(place.call([place.toll, "metrics", "--json"])[1])
+    counters = [m["name"] for m in metrics if (m["entity"], m["kind"]) == ("process", "counter")]
+    job = "for i in 1 2 3 4; do head -c 6000000 /dev/zero | od >/dev/null; done; head -c 9 /dev/zero"
+    for _ in range(8):
+        place.run(["sh", "-c", job], ["-i", "10ms", "-o", "run.jsonl"])
+        samples = records(place.path("run.jsonl"), "sample")
+        for before, after in zip(samples, samples[1:]):
+            for part, name in itertools.product(("combined", "main", "descendants"), counters):
+                old, new = (sample["target"][part].get(name) for sample in (before, after))
+                assert old is None or new is None or new >= old, (part, name)
 
 
 BYTES = 100 << 20

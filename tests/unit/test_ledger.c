@@ -291,6 +291,27 @@ static void test_all_denied(void **state)
     end(&b);
 }
 
+/* At the end the parts add up; a sample does not fall for it. */
+static void test_what_falls_at_the_end(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true), *child = join(&b, 2, false);
+    put(main, process_cpu_seconds, 100, 0);
+    put(child, process_cpu_seconds, 50, 0);
+    fold(&b);
+    leave(&b, child, false);
+    put(main, process_cpu_seconds, 110, 45); /* ticks: less than was seen of the child */
+    ledger_fold(&b.ledger, &b.members, true, true, b.parts);
+    assert_value(&b.parts[PART_COMBINED], process_cpu_seconds, 155);
+    assert_value(&b.parts[PART_MAIN], process_cpu_seconds, 110);
+    assert_value(&b.parts[PART_DESCENDANTS], process_cpu_seconds, 45);
+    ledger_hold(&b.ledger, b.parts);
+    assert_value(&b.parts[PART_DESCENDANTS], process_cpu_seconds, 50);
+    assert_value(&b.parts[PART_MAIN], process_cpu_seconds, 110);
+    end(&b);
+}
+
 static void test_gauges_end_with_the_last_process(void **state)
 {
     struct books b;
@@ -855,6 +876,7 @@ int main(void)
         cmocka_unit_test(test_once),
         cmocka_unit_test(test_once_alone),
         cmocka_unit_test(test_all_denied),
+        cmocka_unit_test(test_what_falls_at_the_end),
         cmocka_unit_test(test_gauges_end_with_the_last_process),
         cmocka_unit_test(test_what_was_read_at_the_end),
         cmocka_unit_test(test_was_lost),
