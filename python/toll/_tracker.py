@@ -108,7 +108,8 @@ class Track:
                 self._texts = texts
             self._native.close()
             failed, self._failed = self._failed, 0
-            kept = None if self._told_kept else what_was_kept(self.summary)
+            may_keep = bool(self._paths) and not self._told_kept
+            kept = what_was_kept(self.summary) if may_keep else None
             self._told_kept = True
         if kept:
             warn(kept, error)

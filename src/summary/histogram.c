@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "summary/histogram.h"
 
-enum { SUB = OCTAVE_BUCKETS, BUCKETS = HISTOGRAM_OCTAVES * OCTAVE_BUCKETS };
+enum { SUB = OCTAVE_BUCKETS };
 
 int octave_store_init(struct octave_store *s, unsigned histograms)
 {
@@ -61,20 +61,39 @@ static uint64_t weight_of(const struct histogram *h, unsigned bucket)
     return held + h->store->octaves[number - 1].weights[bucket % OCTAVE_BUCKETS];
 }
 
+static uint64_t weight_of_octave(const struct histogram *h, unsigned octave)
+{
+    uint64_t weight = 0;
+    if (!h->numbers[octave]) /* as most are */
+        return h->held_bucket / OCTAVE_BUCKETS == octave ? h->held : 0;
+    for (unsigned i = 0; i < OCTAVE_BUCKETS; i++)
+        weight += weight_of(h, octave * OCTAVE_BUCKETS + i);
+    return weight;
+}
+
+/* The bucket in which so much of the weight is reached that lies in the octave. */
+static unsigned find_bucket(const struct histogram *h, unsigned octave, uint64_t below)
+{
+    unsigned bucket = octave * OCTAVE_BUCKETS;
+    uint64_t weight = weight_of(h, bucket), seen = weight;
+    while (!weight || seen < below)
+        seen += weight = weight_of(h, ++bucket);
+    return bucket;
+}
+
 bool histogram_quantile(const struct histogram *h, double share, uint64_t *ret)
 {
-    uint64_t total = 0;
-    for (unsigned i = 0; i < BUCKETS; i++)
-        total += weight_of(h, i);
+    uint64_t total = 0, seen = 0;
+    for (unsigned i = 0; i < HISTOGRAM_OCTAVES; i++)
+        total += weight_of_octave(h, i);
     uint64_t below = min_u64((uint64_t)(share * (double)total), total); /* a double may round up */
-    uint64_t seen = 0;
-    for (unsigned i = 0; i < BUCKETS; i++) {
-        uint64_t weight = weight_of(h, i);
-        seen += weight;
-        if (weight && seen >= below) {
-            *ret = middle_of(i);
+    for (unsigned i = 0; i < HISTOGRAM_OCTAVES; i++) {
+        uint64_t weight = weight_of_octave(h, i);
+        if (weight && seen + weight >= below) {
+            *ret = middle_of(find_bucket(h, i, left_u64(below, seen)));
             return true;
         }
+        seen += weight;
     }
     return false;
 }
