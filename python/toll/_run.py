@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from . import _toll
 from ._command import find_command
+from ._interrupts import HeldInterrupts
 from ._options import Destination, Globs, Gpus, Interval, Output, Path, option_tuple, output_list
 from ._run_words import run_words, time_word
 from ._summary import Summary
@@ -232,19 +233,24 @@ def run(
         command = [find_command(), *run_words(options, [*place.outputs, *output_list(outputs)])]
         if timeout is not None:
             command += ["--timeout", time_word(timeout), "--grace", time_word(grace)]
-        process = subprocess.Popen(
-            [*command, "--", *words],
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            cwd=cwd,
-            encoding=encoding,
-            errors=errors,
-            text=text,
-            env=env,
-            **popen,
-        )
-        out, err = _communicate(process, input)
+        interrupts = HeldInterrupts()  # one that comes in between would leave the command behind
+        try:
+            process = subprocess.Popen(
+                [*command, "--", *words],
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=cwd,
+                encoding=encoding,
+                errors=errors,
+                text=text,
+                env=env,
+                **popen,
+            )
+        except BaseException:
+            interrupts.release()
+            raise
+        out, err = _communicate(process, input, interrupts)
         summary = place.read()
         refused = summary is None and place.refused()
     status = process.returncode
@@ -255,8 +261,11 @@ def run(
     return _finish(Completed(args, _returncode(status, summary), out, err, summary), timeout, check)
 
 
-def _communicate(process: "subprocess.Popen[Any]", input: Any) -> Tuple[Any, Any]:
+def _communicate(
+    process: "subprocess.Popen[Any]", input: Any, interrupts: HeldInterrupts
+) -> Tuple[Any, Any]:
     try:
+        interrupts.release()
         return process.communicate(input)
     except KeyboardInterrupt:
         _wait_interrupted(process)

@@ -21,9 +21,13 @@ def bash(here):
         yield t
 
 
+def name_of(pid):
+    with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+        return file.read().strip()
+
+
 def children_named(pid, name):
-    return [c for c in children_of(pid)
-            if open(f"/proc/{c}/comm", encoding="utf-8").read().strip() == name]
+    return [c for c in children_of(pid) if name_of(c) == name]
 
 
 def running(bash, command):
@@ -207,6 +211,7 @@ def test_ctrl_c_ends_attach_with_a_summary(bash):
     """On a line of its own, behind the ^C of the terminal; the target does not notice."""
     bash.type("sleep 1000 & echo pid $!\n")
     pid = int(bash.expect(r"pid (\d+)\r")[1])
+    until(lambda: name_of(pid) == "sleep", "the target, until then a copy of the shell")
     bash.type(f"TERM=xterm $TOLL attach -i 20ms {pid}\n")
     bash.expect(r"\x1b\[2m +time +cores")  # the heading is dim
     bash.expect(r"\d\d:\d\d:\d\d +\S+")

@@ -145,6 +145,37 @@ def test_an_interrupt_is_handed_on_and_waited_for(tmp_path):
     assert (tmp_path / "end").read_text() == "done\n"
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_while_the_command_is_started(tmp_path, monkeypatch, when):
+    """It is heard once the command can be told, which ends its work first; nothing is left."""
+
+    class Popen(subprocess.Popen):
+        def __init__(self, *args, **kwargs):
+            if when == "before":
+                os.kill(os.getpid(), signal.SIGINT)
+            super().__init__(*args, **kwargs)
+            until((tmp_path / "ready").exists)
+            if when == "after":
+                os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    job = (f'trap "echo done >{tmp_path}/end; exit 0" INT; : >{tmp_path}/ready; '
+           "while :; do sleep 0.05; done")
+    with pytest.raises(KeyboardInterrupt):
+        toll.run(job, shell=True)
+    assert (tmp_path / "end").read_text() == "done\n"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_no_interrupt_is_held_when_nothing_starts():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(TypeError):
+        toll.run(["true"], bufsize="no number")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_options(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = toll.run(
