@@ -79,8 +79,8 @@ static void add_foreign(struct buf *b, const char *text)
 static void add_status(struct buf *b, const struct toll_run *r)
 {
     const char *signal = r->end.signaled ? signal_name(r->end.status) : NULL;
-    bool is_left = !r->cut_short &&
-                   !r->end.ended; /* the record is whole, and what it is of runs on */
+    /* The record is whole, and what it is of runs on. */
+    bool is_left = !r->cut_short && !r->end.ended;
     if (r->cut_short && r->end.ended)
         buf_puts(b, "cut short");
     else if (is_left)

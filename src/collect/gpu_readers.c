@@ -8,8 +8,8 @@ struct source {
     struct gpu_reader *reader; /* owned */
     struct gpu_frame newest;
     bool has_place;
-    unsigned place,
-        place_count; /* of its devices in the common frame: as many as it had at first */
+    unsigned place;       /* of its devices in the common frame … */
+    unsigned place_count; /* … as many as it had at first */
     bool late_told;
 };
 

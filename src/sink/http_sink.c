@@ -167,8 +167,8 @@ enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request
     int r = http_send(h, request, answer);
     if (r < 0) {
         snprintf(a->why, sizeof a->why, "%s", answer->why);
-        return r == -EINVAL ? DELIVERY_REFUSED
-                            : DELIVERY_AGAIN; /* no URL: it will not become one */
+        /* What is no URL will not become one. */
+        return r == -EINVAL ? DELIVERY_REFUSED : DELIVERY_AGAIN;
     }
     if (answer->status >= 200 && answer->status < 300) {
         s->bytes += request->length;

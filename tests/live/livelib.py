@@ -156,6 +156,20 @@ def job_until_more(pattern, count):
     return f"before={lines}; " + job_until(f"[ {lines} -ge $((before + {count})) ]")
 
 
+@contextlib.contextmanager
+def small_disk(place, size):
+    """A filesystem that is soon full; as root, where one can be mounted."""
+    small = place.path("small")
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", small],
+                      check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        yield small
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
 def noted(text, count=1, path="run.jsonl"):
     """The same of toll's notes; the quotes keep it from finding the job's own command."""
     return recorded(f'"name":"note".*{text}', count, path)

@@ -6,11 +6,10 @@ import json
 import os
 import re
 import signal
-import subprocess
 
 import pytest
 
-from livelib import GUARD, job_until, needs_root, recorded, records, until
+from livelib import GUARD, job_until, needs_root, recorded, records, small_disk, until
 
 
 def wait_for_samples(path, count):
@@ -100,37 +99,27 @@ def test_one_that_fails_does_not_disturb_the_others(here):
 @pytest.mark.parametrize("name", ["old.csv", "new.jsonl", "new.sqlite"])
 def test_a_disk_without_room(here, name):
     """What was there stays as it was, and nothing else is left."""
-    record, small = here.path("run.jsonl"), here.path("small")
+    record = here.path("run.jsonl")
     many = job_until(recorded('"type":"sample"', 150))
     assert here.call([here.toll, "run", "-q", "-i", "1ms", "-o", record, "--", "sh", "-c",
                       many])[0] == 0
-    small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small],
-                      check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
+    with small_disk(here, "16k") as small:
         (small / "old.csv").write_text("as before")
         code, _, err = here.call([here.toll, "export", record, "-o", small / name])
         assert code == 125 and err.count(b"\n") == 1, err
         assert name.encode() in err and (b"No space left" in err or b"disk is full" in err)
         assert [p.name for p in small.iterdir()] == ["old.csv"]
         assert (small / "old.csv").read_text() == "as before"
-    finally:
-        subprocess.run(["umount", small], check=True)
 
 
 @needs_root
 def test_what_is_lost_for_want_of_room_is_what_is_missing(here):
     """The samples that fit are in the file, whole, and those are not called lost."""
-    record, small = here.path("run.jsonl"), here.path("small")
+    record = here.path("run.jsonl")
     many = job_until(recorded('"type":"sample"', 150))
     assert here.call([here.toll, "run", "-q", "-i", "1ms", "-o", record, "--", "sh", "-c",
                       many])[0] == 0
-    small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", small],
-                      check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
+    with small_disk(here, "128k") as small:
         code, _, err = here.call([here.toll, "export", record, "-o", small / "run.om"])
         assert code == 125 and b"No space left" in err, err
         delivered = int(re.search(rb"(\d+) of \d+ samples went to", err).group(1))
@@ -138,5 +127,3 @@ def test_what_is_lost_for_want_of_room_is_what_is_missing(here):
         written = [line for line in lines if line.startswith("toll_target_wall_seconds_total{")
                    and 'scope="main"' in line]
         assert 0 < delivered == len(written)
-    finally:
-        subprocess.run(["umount", small], check=True)

@@ -3,10 +3,9 @@
 import csv
 import json
 import os
-import subprocess
 
 import pytest
-from livelib import IS_ROOT, job_until, needs_root, noted, records, until
+from livelib import IS_ROOT, job_until, needs_root, noted, records, small_disk, until
 
 JOB = ["100", "0", "100", "7"]  # of `burn`: busy, then asleep, ends with 7
 
@@ -40,12 +39,7 @@ def test_full_device_is_in_the_summary(place):
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_disk_that_fills_up(here, suffix):
     """A filesystem of 64 KiB: it ends with a whole line, and other outputs are not harmed."""
-    small = here.path("small")
-    small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", small],
-                      check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
+    with small_disk(here, "64k") as small:
         full = job_until(noted("No space left", path="good.jsonl"))
         status, _, err = here.call(
             [here.toll, "run", "-i", "1ms", "--processes", "all", "-o", small / f"x.{suffix}",
@@ -60,8 +54,6 @@ def test_disk_that_fills_up(here, suffix):
             assert len({len(row) for row in rows}) == 1
         assert len(sentences(err, "cannot write")) == 1
         assert records(here.path("good.jsonl"), "summary")
-    finally:
-        subprocess.run(["umount", small], check=True)
 
 
 def test_directory_that_is_not_there(place):

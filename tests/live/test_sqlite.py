@@ -12,7 +12,8 @@ import sys
 import time
 
 import pytest
-from livelib import IS_ROOT, job_until, needs_root, not_sanitized, noted, records, until
+from livelib import (IS_ROOT, job_until, needs_root, not_sanitized, noted, records, small_disk,
+                     until)
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden"))
 import sqlite_record  # noqa: E402
@@ -307,12 +308,7 @@ def test_same_file_twice(here):
 
 @needs_root
 def test_disk_that_fills_up(here):
-    small = here.path("small")
-    small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "none", small],
-                      check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
+    with small_disk(here, "600k") as small:
         begin = time.monotonic()
         status, _, err = here.call(
             [here.toll, "run", "-i", "1ms", "--processes", "all", "-o",
@@ -332,20 +328,13 @@ def test_disk_that_fills_up(here):
         assert ticks and len(ticks) == output["delivered"]
         assert db.execute("SELECT count(*) FROM target_samples").fetchone()[0] == 3 * len(ticks)
         db.close()
-    finally:
-        subprocess.run(["umount", small], check=True)
 
 
 @needs_root
 def test_room_again(here):
     """What a full disk left in the log is no reason to refuse the file."""
-    small = here.path("small")
-    small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=340k", "none", small],
-                      check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    again = [here.toll, "run", "-q", "-o", f"{small}/x.sqlite", "--", "true"]
-    try:
+    with small_disk(here, "340k") as small:
+        again = [here.toll, "run", "-q", "-o", f"{small}/x.sqlite", "--", "true"]
         here.call([here.toll, "run", "-q", "-i", "1ms", "--processes", "all", "-o",
                    f"{small}/x.sqlite,every=20ms", "-o", "good.jsonl", "--", "sh", "-c",
                    job_until(noted("disk is full", path="good.jsonl"))])
@@ -355,24 +344,15 @@ def test_room_again(here):
         assert here.call(again) == (0, b"", b"")
         assert one(small / "x.sqlite", "SELECT count(*) FROM runs WHERE status = 'exited'") == 1
         assert one(small / "x.sqlite", "PRAGMA integrity_check") == "ok"
-    finally:
-        subprocess.run(["umount", small], check=True)
 
 
 @needs_root
 def test_no_room_at_all(here):
-    small = here.path("small")
-    small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", small],
-                      check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    try:
+    with small_disk(here, "64k") as small:
         status, _, err = here.call([here.toll, "run", "-q", "-o", f"{small}/x.sqlite", "--", "true"])
         assert status == 125
         assert b"x.sqlite': the disk is full, its tables do not fit" in err
         assert list(small.iterdir()) == []
-    finally:
-        subprocess.run(["umount", small], check=True)
 
 
 def test_file_that_vanishes(place):
