@@ -46,7 +46,8 @@
  * except for calls that say "from any thread": that is of a tracker in the background, once
  * toll_tracker_start has returned. After a fork, the child has no tracker: calls with
  * the parent's do nothing there and return -ESRCH. So do calls with NULL, for programs that go on
- * when measuring could not begin; only marks go elsewhere then.
+ * when measuring could not begin; only marks go elsewhere then. NULL for any other pointer that may
+ * not be NULL is -EINVAL; a call that returns a pointer or a number then returns NULL, NAN or 0.
  *
  * Growth: structs that a program fills in begin with their size; what a newer library has more is
  * then left at its default, and -E2BIG says that an older one does not know what it is asked for. A
@@ -168,6 +169,21 @@ struct toll_options {
      * all have been told when toll_tracker_finish returns. */
     void (*ending)(void *arg, bool has_failed, const char *sentence);
     void *ending_arg;
+
+    /* What looks like a secret in the command, the name, the labels and the marks of a run (the
+     * value of --password, API_KEY=…, a password in a URL, …) is *** in every output. */
+    bool show_secrets; /* … is kept as it is */
+    bool no_args;      /* of the command only the program's name is kept */
+
+    /* In the background: the process that measures belongs to no target, whatever it descends from.
+     * For one that does nothing else, such as a child that a job starts to be measured by. */
+    bool without_self;
+
+    /* Launched: the kernel records every process that starts or ends (perf_event_open, no
+     * privileges needed), so that processes started are counted exactly, and a child that was
+     * discarded without being waited for is noticed even if no look has seen it. Starting a process
+     * takes longer. Where the kernel refuses, the run goes on without, with a note. */
+    bool watch_exits;
 };
 
 /* ---- Outputs ------------------------------------------------------------------------------- */
@@ -223,17 +239,20 @@ const struct toll_format_option *toll_format_option_at(const struct toll_format 
 /* What came of sending it later. */
 struct toll_sent {
     size_t size;
-    uint64_t samples; /* that have arrived now … */
-    uint64_t refused; /* … and that never will */
-    char run[64];     /* the ID of the run there */
+    uint64_t samples;       /* that have arrived now … */
+    uint64_t refused;       /* … and that never will */
+    char run[64];           /* the ID of the run there, of MLflow; otherwise "" */
+    uint64_t points;        /* single figures that were sent now … */
+    uint64_t points_before; /* … and by an earlier attempt, which are not sent again */
 };
 
 /* An output that is sent over a network keeps what it cannot send in a file, where its format says
- * so (mlflow). Sends it, and removes the file when all was taken. destination: as for an output,
- * NULL: where it was meant to go; what is secret comes from variables or files, as it did then.
- * Made for a command's patience: it waits some seconds for a server that is away. -EIO: the file
- * stays as it is, and can be sent again; nothing arrives twice. -EREMOTEIO: it was sent, and some
- * of it was refused for good. -EBUSY: the run that writes it goes on. ret may be NULL. */
+ * so (mlflow, prometheus, otlp). Sends it, and removes the file when all was taken. destination: as
+ * for an output, NULL: where it was meant to go; what is secret comes from variables or files, as it
+ * did then. Made for a command's patience: it waits some seconds for a server that is away. -EIO:
+ * the file stays, with a mark of how far it was sent, and can be sent again; nothing arrives twice.
+ * -EREMOTEIO: it was sent, and some of it was refused for good. -EBUSY: the run that writes it goes
+ * on. ret may be NULL. */
 int toll_send(const char *spool, const char *destination, struct toll_sent *ret,
               struct toll_error *e);
 
@@ -313,7 +332,8 @@ struct toll_row {
 const struct toll_row *toll_frame_row(const struct toll_frame *frame, size_t i);
 
 /* A figure in its metric's unit, by its name without the entity: "cpu_seconds". NAN when it is not
- * known; unknown is never 0. */
+ * known; unknown is never 0. A sum over processes of which one may not be read is not known: the
+ * summary has it as a lower bound. */
 double toll_row_get(const struct toll_row *row, const char *name);
 
 /* The i-th metric that such a row can have, or NULL behind the last; *ret_value as above. */
@@ -350,9 +370,24 @@ void toll_tracker_free(struct toll_tracker *t);
  * several files, of which those stay away that nothing comes into. Files are opened at once, so
  * that a bad path, or one that another tracker writes to (-EBUSY), is known before anything runs; a
  * file made for a command that then could not be started is removed. A summary is written at the
- * end; a pipe that is not read never blocks, it loses what does not fit. */
+ * end. The reader of a pipe, a terminal or a socket is never waited for while it is measured: up to
+ * 16 MiB wait for it, then the oldest samples are dropped and counted. toll_tracker_finish waits for
+ * what is left: 5 s for samples, and not longer than a second when none is taken; a summary as long
+ * as something is taken every minute. Flags of the descriptor stay as they are. */
 int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *output,
                             struct toll_error *e);
+
+/* Of the GPUs that are read, the utilisation of these alone is added up in gpu_utilization_ratio of
+ * the machine: numbers and UUIDs with commas between, each of which has to be there where there is
+ * any GPU. NULL: all. Before the start. */
+int toll_tracker_count_gpus(struct toll_tracker *t, const char *gpus, struct toll_error *e);
+
+/* A file with the results so far, for the case that the run does not get to its end. It is there
+ * from the start on, follows the samples at most once a second, and is removed by
+ * toll_tracker_finish. It is a Python pickle, which makes the data classes of
+ * toll.compat.gpu_tracker. dialect: "gpu-tracker" (or NULL) with its options. Before the start. */
+int toll_tracker_keep_backup(struct toll_tracker *t, const char *path, const char *dialect,
+                             struct toll_error *e);
 
 /* ---- A command ----------------------------------------------------------------------------- */
 
@@ -456,8 +491,8 @@ struct toll_end {
  * that all have. -EDEADLK in the tracker's own callbacks, for which it would wait. */
 int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end);
 
-/* Whoever waits in toll_tracker_finish for outputs that send has had enough: what has not arrived
- * is put aside or dropped, as when their time is over. From any thread, and from a signal's
+/* Ends the wait of toll_tracker_finish for outputs that send, and for slow readers: what has not
+ * arrived is spooled or dropped, as when the grace period ends. From any thread, and from a signal's
  * handler. */
 void toll_tracker_hurry(struct toll_tracker *t);
 
@@ -602,7 +637,8 @@ void toll_translator_free(struct toll_translator *tr);
  * their columns. What is returned is freed with free(). */
 
 /* format: "text" (or NULL) or "json". blocks NULL: the run alone. points may be a record of toll
- * (.jsonl or .sqlite) with one run in it: then blocks NULL are its phases. */
+ * (.jsonl or .sqlite) with one run in it: then blocks NULL are its phases. It may also be a file
+ * with the results of an analysis, as JSON or as a pickle: then these are read again. */
 int toll_phases_analyze(const char *points, const char *blocks, const char *format, char **ret,
                         struct toll_error *e);
 
@@ -616,8 +652,9 @@ int toll_phases_store(const char *points, const char *destination, struct toll_e
 /* What runs are compared. */
 struct toll_comparison {
     size_t size;
-    const char *const *sessions; /* "NAME=FILE", NULL behind the last: analyses as json, or
-                                    tracking files, of which there are no blocks */
+    const char *const *sessions; /* "NAME=FILE", NULL behind the last: analyses as json or
+                                    pickles (of gpu_tracker too), or tracking files, of which
+                                    there are no blocks */
     const char *statistic;       /* "min", "max", "mean" (or NULL) or "std" */
     const char *format;          /* as above */
     void (*note)(void *arg, const char *sentence); /* of blocks that differ by their line; or NULL */
@@ -626,6 +663,11 @@ struct toll_comparison {
 
 /* One statistic of each figure, of one run beside the other, the smallest first. */
 int toll_phases_compare(const struct toll_comparison *comparison, char **ret, struct toll_error *e);
+
+/* The data in a Python pickle of gpu_tracker, or of toll in its place, as JSON: results of an
+ * analysis, or what a Tracker found. Nothing in the file is ever run; -EOPNOTSUPP and its name when
+ * there is anything else than data in it. */
+int toll_pickle_to_json(const char *path, char **ret, struct toll_error *e);
 
 /* ---- Records: runs that were measured before ----------------------------------------------- */
 
@@ -643,6 +685,9 @@ struct toll_export {
      * which is no error. Borrowed for the call. */
     void (*note)(void *arg, const char *sentence);
     void *note_arg;
+
+    bool show_secrets; /* as in struct toll_options: what the record has of them is written … */
+    bool no_args;      /* … of commands only the program's name */
 };
 
 /* Write what a record holds in other formats, as they would have been written while it was
@@ -666,9 +711,11 @@ struct toll_run {
     bool cut_short; /* the record has no end of it */
     struct toll_end end;
     const char *const *attached_to; /* in words, NULL behind the last; none: it was not attached */
+    const char *id; /* its own, a UUID; "": of a record that toll wrote before runs had one */
 };
 
-/* Calls back with each run of a record, in order. What it is given is borrowed for the call. */
+/* Calls back with each run of a record, in order. What it is given is borrowed for the call; what
+ * looks like a secret in it is ***. */
 int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_run *run),
                      void *arg, struct toll_error *e);
 

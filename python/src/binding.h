@@ -116,7 +116,7 @@ struct asked {
     const char *labels[65];
 };
 /* (interval_ns, metrics, name, labels, memory, processes, children, system, network, since_start,
- * history, gpus); false: raised. To be ended by asked_done in both cases. */
+ * history, without_self, show_secrets, gpus); false: raised. To be ended by asked_done in both cases. */
 bool asked_read(struct asked *asked, PyObject *tuple);
 void asked_done(struct asked *asked);
 /* A list of str as an array of C strings with NULL behind the last; they live in *ret_bytes. */
@@ -132,6 +132,7 @@ PyObject *phases_analyze(PyObject *module, PyObject *args);
 PyObject *phases_combine(PyObject *module, PyObject *args);
 PyObject *phases_compare(PyObject *module, PyObject *args);
 PyObject *phases_store(PyObject *module, PyObject *args);
+PyObject *phases_unpickle(PyObject *module, PyObject *args);
 PyObject *record_lines(PyObject *module, PyObject *args);
 
 /* One look. */

@@ -101,12 +101,12 @@ bool asked_read(struct asked *asked, PyObject *tuple)
     unsigned long long interval_ns;
     Py_ssize_t history;
     PyObject *labels;
-    int memory, processes, children, system, network, since_start;
+    int memory, processes, children, system, network, since_start, without_self, show_secrets;
     *asked = (struct asked){.options = {.size = sizeof asked->options}};
     struct toll_options *o = &asked->options;
-    if (!PyArg_ParseTuple(tuple, "KzzOiippppnz", &interval_ns, &o->metrics, &o->name, &labels,
+    if (!PyArg_ParseTuple(tuple, "KzzOiippppnppz", &interval_ns, &o->metrics, &o->name, &labels,
                           &memory, &processes, &children, &system, &network, &since_start, &history,
-                          &o->gpus) ||
+                          &without_self, &show_secrets, &o->gpus) ||
         !strings_read(labels, asked->labels, sizeof asked->labels / sizeof asked->labels[0],
                       &asked->label_bytes))
         return false;
@@ -119,6 +119,8 @@ bool asked_read(struct asked *asked, PyObject *tuple)
     o->network = network;
     o->since_start = since_start;
     o->frames_kept = (size_t)history;
+    o->without_self = without_self;
+    o->show_secrets = show_secrets;
     return true;
 }
 

@@ -52,6 +52,8 @@ static PyMethodDef functions[] = {
     {"phases_analyze", phases_analyze, METH_VARARGS, "What code blocks used, as text or JSON."},
     {"phases_combine", phases_combine, METH_VARARGS, "Several sub-tracking files into one."},
     {"phases_store", phases_store, METH_VARARGS, "A tracking file, CSV, in SQLite."},
+    {"pickle_to_json", phases_unpickle, METH_VARARGS,
+     "The data in a pickle of gpu_tracker's; nothing in it is run."},
     {"record_lines", record_lines, METH_VARARGS, "A record, written to a descriptor as JSONL."},
     {"phases_compare", phases_compare, METH_VARARGS, "Runs beside each other, and notes."},
     {"metrics", metrics, METH_NOARGS, "The table of metrics, as tuples."},

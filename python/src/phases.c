@@ -79,6 +79,22 @@ PyObject *phases_store(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* (path) → the JSON of what is in it */
+PyObject *phases_unpickle(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *path = NULL;
+    struct toll_error e = {0};
+    char *text = NULL;
+    int r;
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    const char *name = PyBytes_AsString(path);
+    Py_BEGIN_ALLOW_THREADS r = toll_pickle_to_json(name, &text, &e);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
+    return r < 0 ? raise_error(r, &e, "cannot read this pickle") : text_object(text);
+}
+
 static void keep_note(void *list, const char *sentence)
 {
     PyObject *note = PyUnicode_FromString(sentence);

@@ -131,6 +131,40 @@ static PyObject *add_output(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *count_gpus(PyObject *object, PyObject *args)
+{
+    struct tracker *self = (struct tracker *)object;
+    struct toll_error e = {0};
+    const char *gpus;
+    if (!PyArg_ParseTuple(args, "s", &gpus) || !begin_work(self))
+        return NULL;
+    int r = toll_tracker_count_gpus(self->t, gpus, &e);
+    end_work(self);
+    if (r < 0)
+        return raise_error(r, &e, "cannot count these GPUs");
+    Py_RETURN_NONE;
+}
+
+static PyObject *keep_backup(PyObject *object, PyObject *args)
+{
+    struct tracker *self = (struct tracker *)object;
+    struct toll_error e = {0};
+    const char *dialect;
+    PyObject *path = NULL;
+    if (!PyArg_ParseTuple(args, "O&s", PyUnicode_FSConverter, &path, &dialect))
+        return NULL;
+    if (!begin_work(self)) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    int r = toll_tracker_keep_backup(self->t, PyBytes_AsString(path), dialect, &e);
+    end_work(self);
+    Py_DECREF(path);
+    if (r < 0)
+        return raise_error(r, &e, "cannot keep this backup");
+    Py_RETURN_NONE;
+}
+
 static PyObject *start(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -180,6 +214,10 @@ static PyObject *close_tracker(PyObject *object, PyObject *unused)
 static PyMethodDef methods[] = {
     {"add_target", add_target, METH_VARARGS, "add_target($self, kind, name, id, text, /)\n--\n\n"},
     {"add_output", add_output, METH_VARARGS, "add_output($self, path, format, dialect, /)\n--\n\n"},
+    {"count_gpus", count_gpus, METH_VARARGS,
+     "count_gpus($self, gpus, /)\n--\n\nThose whose utilisation is added up."},
+    {"keep_backup", keep_backup, METH_VARARGS,
+     "keep_backup($self, path, dialect, /)\n--\n\nA pickle of the results so far."},
     {"start", start, METH_NOARGS, "start($self, /)\n--\n\nBegin to measure."},
     {"finish", finish, METH_NOARGS,
      "finish($self, /)\n--\n\nThe last sample, and the summary to every output. 0, or the "

@@ -19,7 +19,20 @@ PROCESSES = ("top", "none", "all")
 PROCESS, GROUP, SESSION, CGROUP, MATCH, USER = range(6)
 
 OptionsTuple = Tuple[
-    int, Optional[str], Optional[str], List[str], int, int, bool, bool, bool, bool, int, Optional[str]
+    int,
+    Optional[str],
+    Optional[str],
+    List[str],
+    int,
+    int,
+    bool,
+    bool,
+    bool,
+    bool,
+    int,
+    bool,
+    bool,
+    Optional[str],
 ]
 
 
@@ -130,6 +143,8 @@ def option_tuple(
     network: bool = False,
     since_start: bool = False,
     history: int = 0,
+    without_self: bool = False,
+    show_secrets: bool = False,
     gpus: Gpus = None,
 ) -> OptionsTuple:
     if name is not None and not isinstance(name, str):
@@ -148,6 +163,8 @@ def option_tuple(
         bool(network),
         bool(since_start),
         history,
+        bool(without_self),
+        bool(show_secrets),
         gpu_words(gpus),
     )
 

@@ -188,6 +188,9 @@ def run(
     outputs: Union[Path, Iterable[Output]] = (),
     memory: str = "auto",
     processes: Optional[str] = "top",
+    no_args: bool = False,
+    show_secrets: bool = False,
+    watch_exits: bool = False,
     **popen: Any,
 ) -> Completed:
     """subprocess.run, with what the command and everything it started used.
@@ -199,6 +202,12 @@ def run(
     subprocess.Popen may follow by name. A CalledProcessError and a TimeoutExpired have the
     `summary` too. On a timeout the command ends with all it started: SIGTERM, and after `grace`
     seconds SIGKILL. The rest is as for toll.track().
+
+    In the summary and in outputs, what looks like a secret in the command (--password X, API_KEY=X)
+    is "***" unless show_secrets is True; with no_args only the program's name is kept.
+
+    With watch_exits the kernel records every process that starts or ends: they are counted exactly,
+    and children that were discarded unseen are noticed; starting a process takes longer.
 
     When the command ran and its summary could not be kept, as on a full disk, `summary` is None and
     a RuntimeWarning says why; the return code is the command's.
@@ -224,6 +233,7 @@ def run(
         children=children,
         system=system,
         network=network,
+        show_secrets=show_secrets,
         gpus=gpus,
     )
     _toll.tracker(*options).close()  # a mistake in them is told here
@@ -231,6 +241,10 @@ def run(
     with tempfile.TemporaryDirectory(prefix="toll-run-") as directory:
         place = _Place(directory)
         command = [find_command(), *run_words(options, [*place.outputs, *output_list(outputs)])]
+        if no_args:
+            command.append("--no-args")
+        if watch_exits:
+            command.append("--watch-exits")
         if timeout is not None:
             command += ["--timeout", time_word(timeout), "--grace", time_word(grace)]
         interrupts = HeldInterrupts()  # one that comes in between would leave the command behind

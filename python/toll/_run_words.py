@@ -55,5 +55,10 @@ def run_words(options: OptionsTuple, outputs: Iterable[Destination]) -> List[str
         found += ["--name", name]
     for label in labels:
         found += ["--label", label]
-    flags = (("--no-children", not children), ("--system", system), ("--network", network))
+    flags = (
+        ("--no-children", not children),
+        ("--system", system),
+        ("--network", network),
+        ("--show-secrets", options[-2]),
+    )
     return found + [flag for flag, is_on in flags if is_on]

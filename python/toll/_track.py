@@ -39,6 +39,8 @@ def track(
     processes: Optional[str] = "top",
     history: int = 4096,
     since_start: bool = False,
+    without_self: bool = False,
+    show_secrets: bool = False,
     reports: Iterable[Report] = (),
     group: Numbers = None,
     session: Numbers = None,
@@ -63,6 +65,10 @@ def track(
     processes   rows of single processes: "top", "all" or None
     history     how many frames are kept for `frames`, iteration and to_pandas()
     since_start count from the birth of the processes, not from now on
+    without_self  this process belongs to no target, even when it descends from one: for a process
+                that does nothing but measure
+    show_secrets  keep what looks like a password, token or key in names, labels and marks; it is
+                "***" otherwise
     reports     (format, dialect) of summaries that report() can tell when it was stopped
 
     An output with the names and units of another tool is (format, path, dialect):
@@ -83,7 +89,9 @@ def track(
         system=system,
         network=network,
         since_start=since_start,
+        without_self=without_self,
         history=history,
+        show_secrets=show_secrets,
         gpus=gpus,
     )
     here = [Target(PROCESS, 0, None)]

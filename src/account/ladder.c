@@ -50,8 +50,6 @@ size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_on
 {
     bool one_process = part == PART_MAIN || own_only;
     uint64_t vanished = e->auto_reaping && !one_process ? ~UINT64_C(0) : 0;
-    /* What is hidden of one process is unknown, but for what was counted before it was. */
-    uint64_t denied = one_process ? e->denied & M(gpu_seconds) : e->denied;
     size_t n = 0;
     rungs[n++] = (struct rung){"clock", row, of_the_clock, QUALITY_EXACT, 0};
     if (part == PART_COMBINED && e->of_cgroup)
@@ -73,10 +71,13 @@ size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_on
     }
     if (one_process)
         rungs[n++] = (struct rung){"identity", row, M(processes_started_count), QUALITY_EXACT, 0};
+    if (!one_process && e->started_is_exact)
+        rungs[n++] = (struct rung){"task records", row, M(processes_started_count), QUALITY_EXACT,
+                                   0};
     /* What was read of one process before its end lacks what came after. */
     uint64_t before_end = one_process ? in_own_io : 0;
     rungs[n++] = (struct rung){"samples", row, ~UINT64_C(0), QUALITY_SAMPLED,
-                               denied | at_least | before_end |
+                               e->denied[part] | at_least | before_end |
                                    (vanished & (in_rusage | in_own_io))};
     return n;
 }

@@ -23,15 +23,17 @@ struct verdict ladder_pick(const struct rung *rungs, size_t count, enum metric_i
 struct evidence {
     bool all_reaped;           /* no member is left, so all they used has come to the tracker */
     bool auto_reaping;         /* children vanished uncounted, or could have */
+    bool started_is_exact;     /* the kernel has recorded every process that was started */
     bool peak_is_exact;        /* the high-water mark is the job's, not the launcher's */
-    uint64_t denied;           /* bits that permissions hide for members that are left */
+    uint64_t denied[PARTS];    /* bits of the parts that permissions hid, of gauges at any time, of
+                                * counters of members that are left or took them along */
     uint64_t main_at_end;      /* bits of the main process that were read after it had ended */
     uint64_t of_cgroup;        /* bits that the cgroup of the target has counted itself … */
     bool cgroup_is_gone;       /* … up to some moment before it was removed */
     struct verdict of_network; /* of its network bytes */
 };
 
-enum { LADDER_RUNGS = 7 };
+enum { LADDER_RUNGS = 8 };
 
 /* The rungs of a part, best first; returns how many. row: the part's last figures. */
 size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_only,

@@ -6,8 +6,8 @@ void ledger_init(struct ledger *l, uint64_t bit, bool own_only)
     *l = (struct ledger){.bit = bit, .own_only = own_only};
     for (unsigned fold = 0; fold < FOLD_NONE; fold++)
         l->folds[fold] = metric_fold_mask(fold);
-    struct row *rows[] = {&l->reaped,    &l->lost, &l->departed, &l->main_left,
-                          &l->main_base, &l->base, &l->own_left, &l->foreign};
+    struct row *rows[] = {&l->reaped, &l->lost,     &l->departed, &l->main_left, &l->main_base,
+                          &l->base,   &l->own_left, &l->foreign,  &l->own_base};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         row_init(rows[i], ENTITY_PROCESS);
     for (unsigned part = 0; part < PARTS; part++)
@@ -24,6 +24,12 @@ static bool is_main(const struct ledger *l, const struct member *m)
 {
     return m->main_of & l->bit;
 }
+
+/* The kernel keeps what a process used itself apart from what it inherited. */
+static const uint64_t told_apart = BIT(process_cpu_seconds) | BIT(process_cpu_user_seconds) |
+                                   BIT(process_cpu_system_seconds) |
+                                   BIT(process_faults_minor_count) |
+                                   BIT(process_faults_major_count);
 
 /* All that goes to whoever reaps it. */
 static void add_conserved(const struct ledger *l, struct row *sum, const struct process *p)
@@ -42,13 +48,35 @@ void ledger_join(struct ledger *l, const struct member *m, bool from_birth)
     if (from_birth)
         return;
     add_conserved(l, &l->base, p);
+    row_add(&l->own_base, &p->own, told_apart);
     row_add(&l->base, &p->own, l->folds[FOLD_KEPT]);
     if (is_main(l, m))
         l->main_base = p->own;
 }
 
+void ledger_rebase(struct ledger *l, const struct member *m, const struct process *before)
+{
+    struct row now, then;
+    row_init(&now, ENTITY_PROCESS);
+    row_init(&then, ENTITY_PROCESS);
+    add_conserved(l, &now, &m->process);
+    add_conserved(l, &then, before);
+    FOR_EACH_BIT(id, now.present)
+    row_put_u64(&l->base, id,
+                row_u64(&l->base, id) + left_u64(row_u64(&now, id), row_u64(&then, id)));
+    FOR_EACH_BIT(id, told_apart & m->process.own.present)
+    row_put_u64(&l->own_base, id,
+                row_u64(&l->own_base, id) +
+                    left_u64(row_u64(&m->process.own, id), row_u64(&before->own, id)));
+    if (is_main(l, m))
+        l->main_base = m->process.own;
+}
+
 void ledger_part(struct ledger *l, const struct member *m)
 {
+    uint64_t hidden = m->process.denied;
+    l->unknown_left |= hidden &
+                       (l->folds[FOLD_CONSERVED] | l->folds[FOLD_KEPT] | l->folds[FOLD_MAX]);
     add_conserved(l, &l->lost, &m->process);
     row_add(&l->own_left, &m->process.own, l->folds[FOLD_CONSERVED]);
     row_add(&l->departed, &m->process.own, l->folds[FOLD_KEPT]);
@@ -67,6 +95,8 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost)
     row_add(&l->departed, &p->own, l->folds[FOLD_KEPT]);
     take_larger(&l->departed, &p->own, l->folds[FOLD_MAX]);
     l->ignoring |= p->ignores_sigchld;
+    l->unknown_left |= p->denied & (l->folds[FOLD_KEPT] | l->folds[FOLD_MAX] |
+                                    (lost ? l->folds[FOLD_CONSERVED] : 0));
     if (lost) {
         add_conserved(l, &l->lost, p);
         l->losing |= !p->has_ended; /* as a zombie it was read to the end */
@@ -74,27 +104,9 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost)
     if (is_main(l, m)) {
         l->main_left = p->own;
         l->main_has_left = true;
+        l->main_denied = p->denied;
         l->main_fresh = p->has_ended ? p->fresh : 0;
     }
-}
-
-bool ledger_was_lost(struct member *parent, const struct member *child, uint64_t ns_per_tick)
-{
-    uint64_t cpu = row_u64(&child->process.own, process_cpu_seconds) +
-                   inherited_u64(&child->process.inherited, process_cpu_seconds);
-    parent->vanished_ns += cpu;
-    if (parent->inherited_now_ns == PARENT_HAS_ENDED)
-        return false;
-    /* What left and did not arrive. SA_NOCLDWAIT does what ignoring SIGCHLD does and shows nowhere
-     * but here; a parent that ignored the signal once may wait for its next child. User and system
-     * time are rounded down to ticks, each on its own. */
-    uint64_t inherited = left_u64(parent->inherited_now_ns, parent->inherited_base_ns);
-    uint64_t gap = left_u64(parent->vanished_ns, inherited + parent->lost_ns);
-    bool ignored = parent->process.ignores_sigchld && parent->inherited_grown_ns < cpu;
-    if (gap <= 3 * ns_per_tick && !ignored)
-        return false;
-    parent->lost_ns += cpu;
-    return true;
 }
 
 /* ---- Summing up ------------------------------------------------------------------------------ */
@@ -104,22 +116,33 @@ static void add_member(struct ledger *l, const struct member *m)
     struct ledger_sums *s = &l->sums;
     const struct process *p = &m->process;
     bool zombie = p->has_ended;
+    bool elsewhere = m->memory_elsewhere & l->bit;
+    struct row copy;
+    const struct row *own = member_adds(m, elsewhere, &copy);
     s->live += !zombie;
     s->live_others += !zombie && !is_main(l, m);
-    l->denied |= p->denied;
+    s->memories += !zombie && !elsewhere;
+    s->memories_others += !zombie && !elsewhere && !is_main(l, m);
+    uint64_t denied = member_hides(m);
+    if (elsewhere)
+        denied &= ~PROCESS_MEMORY_BITS;
+    s->denied[PART_COMBINED] |= denied;
+    s->denied[is_main(l, m) ? PART_MAIN : PART_DESCENDANTS] |= denied;
     l->ignoring |= p->ignores_sigchld;
     if (!zombie) {
-        uint64_t unread = ~(p->own.present | p->denied);
+        uint64_t unread = ~(own->present | p->denied);
         s->unread |= unread;
         s->unread_others |= is_main(l, m) ? 0 : unread;
     }
-    row_add(&s->all, &p->own, l->folds[FOLD_SUM] | l->folds[FOLD_CONSERVED] | l->folds[FOLD_KEPT]);
-    take_larger(&s->all, &p->own, l->folds[FOLD_MAX] | l->folds[FOLD_ONCE]);
+    row_add(&s->all, own, l->folds[FOLD_SUM] | l->folds[FOLD_CONSERVED] | l->folds[FOLD_KEPT]);
+    take_larger(&s->all, own, l->folds[FOLD_MAX] | l->folds[FOLD_ONCE]);
     if (!l->own_only)
         inherited_add(&s->all, &p->inherited);
+    if (l->own_base.present)
+        row_add(&s->own, &p->own, told_apart);
     if (!is_main(l, m)) {
-        row_add(&s->others, &p->own, l->folds[FOLD_SUM]);
-        take_larger(&s->others, &p->own, l->folds[FOLD_MAX] | l->folds[FOLD_ONCE]);
+        row_add(&s->others, own, l->folds[FOLD_SUM]);
+        take_larger(&s->others, own, l->folds[FOLD_MAX] | l->folds[FOLD_ONCE]);
     }
 }
 
@@ -137,9 +160,10 @@ static uint64_t count_once(const struct row *sums, enum metric_id id)
 }
 
 /* Of one process that is its RSS; of several the page tables must have been read. */
-static bool is_known_once(const struct row *sums, uint64_t unread, uint64_t live, enum metric_id id)
+static bool is_known_once(const struct row *sums, uint64_t unread, uint64_t memories,
+                          enum metric_id id)
 {
-    enum metric_id needed = id == process_memory_distinct_bytes && live > 1
+    enum metric_id needed = id == process_memory_distinct_bytes && memories > 1
                                 ? process_memory_uss_bytes
                                 : id;
     return row_has(sums, id) && row_has(sums, needed) && !((unread >> id | unread >> needed) & 1);
@@ -158,6 +182,11 @@ static bool combine(const struct ledger *l, const struct ledger_sums *s, enum me
         else
             value += row_u64(&l->reaped, id) + row_u64(&l->lost, id);
         *ret = left_u64(value, row_u64(&l->foreign, id) + row_u64(&l->base, id));
+        /* A base is rounded up, for each member: what they were seen to use themselves may be more.
+         * Neither can be too much. */
+        if (row_has(&l->own_base, id))
+            *ret = max_u64(*ret, left_u64(row_u64(&s->own, id) + row_u64(&l->own_left, id),
+                                          row_u64(&l->own_base, id)));
         return alive || row_has(l->own_only ? &l->own_left : &l->reaped, id) ||
                (!l->own_only && row_has(&l->lost, id));
     case FOLD_KEPT:
@@ -170,8 +199,8 @@ static bool combine(const struct ledger *l, const struct ledger_sums *s, enum me
         return alive || row_has(&l->departed, id) || (!l->own_only && row_has(&l->reaped, id));
     case FOLD_SUM: *ret = value; return s->live && alive && !(s->unread >> id & 1);
     case FOLD_ONCE:
-        *ret = s->live > 1 ? count_once(&s->all, id) : value;
-        return s->live && is_known_once(&s->all, s->unread, s->live, id);
+        *ret = s->memories > 1 ? count_once(&s->all, id) : value;
+        return s->live && is_known_once(&s->all, s->unread, s->memories, id);
     case FOLD_WHOLE:
     case FOLD_RATE:
     case FOLD_NONE: break;
@@ -240,11 +269,11 @@ static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
                 row_put_u64(out, id, row_u64(&s->others, id));
             break;
         case FOLD_ONCE:
-            if (s->live_others ? is_known_once(&s->others, s->unread_others, s->live_others, id)
+            if (s->live_others ? is_known_once(&s->others, s->unread_others, s->memories_others, id)
                                : row_has(combined, id))
                 row_put_u64(out, id,
-                            s->live_others > 1 ? count_once(&s->others, id)
-                                               : row_u64(&s->others, id));
+                            s->memories_others > 1 ? count_once(&s->others, id)
+                                                   : row_u64(&s->others, id));
             break;
         case FOLD_MAX:
             if (row_has(&s->others, id))
@@ -257,7 +286,8 @@ static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
     }
     if (s->live)
         row_put_u64(out, process_processes_count, s->live_others);
-    row_put_u64(out, process_processes_started_count, left_u64(l->started, 1));
+    row_put_u64(out, process_processes_started_count,
+                left_u64(max_u64(l->started, l->recorded), 1));
 }
 
 static void sum_up(struct ledger *l, const struct members *members)
@@ -265,11 +295,29 @@ static void sum_up(struct ledger *l, const struct members *members)
     l->sums = (struct ledger_sums){0};
     row_init(&l->sums.all, ENTITY_PROCESS);
     row_init(&l->sums.others, ENTITY_PROCESS);
-    l->denied = 0;
+    row_init(&l->sums.own, ENTITY_PROCESS);
     for (size_t i = 0; i < members->count; i++)
         if ((members->order[i]->targets & l->bit) && members->order[i]->was_seen &&
             !members->order[i]->gone)
             add_member(l, members->order[i]);
+}
+
+/* What permissions hide of the parts. Memory that is counted once lacks a process whose page tables
+ * may not be read, where it is that of several. The descendants have what the main process has not,
+ * where the kernel mixes the two. */
+static void find_denied(struct ledger *l)
+{
+    const struct ledger_sums *s = &l->sums;
+    uint64_t counters = l->folds[FOLD_CONSERVED] | l->folds[FOLD_KEPT];
+    uint64_t once = BIT(process_memory_distinct_bytes);
+    l->denied[PART_COMBINED] = s->denied[PART_COMBINED] | l->unknown_left;
+    l->denied[PART_MAIN] = s->denied[PART_MAIN] | (l->main_denied & counters);
+    l->denied[PART_DESCENDANTS] = s->denied[PART_DESCENDANTS] | l->unknown_left |
+                                  ((l->denied[PART_COMBINED] | l->denied[PART_MAIN]) & counters);
+    if (s->memories > 1 && (s->denied[PART_COMBINED] & PROCESS_ROLLUP_BITS))
+        l->denied[PART_COMBINED] |= once;
+    if (s->memories_others > 1 && (s->denied[PART_DESCENDANTS] & PROCESS_ROLLUP_BITS))
+        l->denied[PART_DESCENDANTS] |= once;
 }
 
 void ledger_fold(struct ledger *l, const struct members *members, bool changed, bool last,
@@ -278,6 +326,7 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
     const struct ledger_sums *s = &l->sums;
     if (changed)
         sum_up(l, members);
+    find_denied(l);
     for (unsigned part = 0; part < PARTS; part++)
         row_init(&parts[part], ENTITY_PROCESS);
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
@@ -287,20 +336,26 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
     }
     if (s->live)
         row_put_u64(&parts[PART_COMBINED], process_processes_count, s->live);
-    row_put_u64(&parts[PART_COMBINED], process_processes_started_count, l->started);
+    row_put_u64(&parts[PART_COMBINED], process_processes_started_count,
+                max_u64(l->started, l->recorded));
     if (l->main)
         fold_main(l, members, &parts[PART_MAIN]);
     if (l->main && !l->own_only)
         fold_descendants(l, s, &parts[PART_COMBINED], &parts[PART_MAIN], last,
                          &parts[PART_DESCENDANTS]);
+    /* Gauges are known of all parts or of none: a peak or a mean of the main process that has seen
+     * more moments than that of the whole could be above it. */
+    uint64_t gauges = l->folds[FOLD_SUM] | l->folds[FOLD_ONCE];
+    for (unsigned part = PART_MAIN; s->live && part < PARTS; part++)
+        parts[part].present &= parts[PART_COMBINED].present | ~gauges;
 }
 
 void ledger_hold(const struct ledger *l, struct row parts[PARTS])
 {
     const struct row *held = &l->held[PART_DESCENDANTS];
     struct row *row = &parts[PART_DESCENDANTS];
-    FOR_EACH_BIT(id, held->present & row->present)
-    row_put_u64(row, id, max_u64(row_u64(row, id), row_u64(held, id)));
+    FOR_EACH_BIT(id, held->present & row_seen(row))
+    row->values[id].u = max_u64(row->values[id].u, row_u64(held, id));
 }
 
 /* What every target knows, the union knows too. */

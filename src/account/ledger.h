@@ -23,11 +23,15 @@
 /* Sums over the live members, one set for all and one without the main process. */
 struct ledger_sums {
     struct row all; /* own, and inherited where the fold says so */
+    struct row own; /* own times and faults alone, of a target with a base */
     struct row others;
     uint64_t unread; /* bits that some live member has not shown yet */
     uint64_t unread_others;
+    uint64_t denied[PARTS]; /* bits that permissions hide for some member of the part */
     uint64_t live;
     uint64_t live_others;
+    uint64_t memories; /* of those that live: less, where several share one */
+    uint64_t memories_others;
 };
 
 struct ledger {
@@ -37,6 +41,7 @@ struct ledger {
     bool own_only;             /* only the main processes, without their children */
     pid_t main;                /* the main process, 0: there is none */
     struct row base; /* what members had when they were first seen, if it does not count */
+    struct row own_base;
     struct row main_base;
     struct row foreign;   /* inherited by members from processes outside */
     struct row own_left;  /* own figures of those that left, for own_only */
@@ -48,15 +53,22 @@ struct ledger {
     uint64_t main_fresh;    /* bits of it that were read after it had ended */
     struct row held[PARTS]; /* the counters as published */
     uint64_t started;
-    uint64_t denied; /* bits that permissions hide for some member now */
-    bool ignoring;   /* a member ignores SIGCHLD: its children vanish uncounted, if it has any */
-    bool losing;     /* members were seen to vanish so */
+    uint64_t recorded;      /* … by the kernel's records, which miss none; 0: they are not read */
+    uint64_t unknown_left;  /* bits that permissions hid for members that left, for good */
+    uint64_t main_denied;   /* … and for the main process when it ended */
+    uint64_t denied[PARTS]; /* bits of the parts that permissions hide, of some member now or of one
+                             * that nobody inherits: what is known of them is a lower bound */
+    bool ignoring; /* a member ignores SIGCHLD: its children vanish uncounted, if it has any */
+    bool losing;   /* members were seen to vanish so */
 };
 
 void ledger_init(struct ledger *l, uint64_t bit, bool own_only);
 
 /* A member was seen for the first time. from_birth: all it used so far counts. */
 void ledger_join(struct ledger *l, const struct member *m, bool from_birth);
+
+/* It was read again before anything counts: what it did since `before` is not the target's. */
+void ledger_rebase(struct ledger *l, const struct member *m, const struct process *before);
 
 /* A member lives on but does not belong to the target any more: what it used until now stays. */
 void ledger_part(struct ledger *l, const struct member *m);
@@ -69,7 +81,7 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost);
 
 /* Sum up into the rows of the parts; PART_DESCENDANTS stays unknown with own_only. changed: a
  * member came, left or was read since the last time. last: the parts must add up, even if one
- * falls. */
+ * falls. Members that may not be read are left out: `denied` says of which figures. */
 void ledger_fold(struct ledger *l, const struct members *members, bool changed, bool last,
                  struct row parts[PARTS]);
 
@@ -86,7 +98,3 @@ void ledger_add_up(struct ledger *whole, const struct row *const targets[], size
  * was counted by a cgroup, which misses nobody. */
 void ledger_at_least(struct ledger *whole, const struct row *const targets[], size_t count,
                      struct row *combined);
-
-/* Whether a child that left was reaped by nobody: its parent, judged since, ignores SIGCHLD, or has
- * inherited less CPU time than its children that left were seen to have. */
-bool ledger_was_lost(struct member *parent, const struct member *child, uint64_t ns_per_tick);

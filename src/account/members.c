@@ -18,6 +18,8 @@ void members_done(struct members *m)
     free(m->slots);
     free(m->spare);
     map_done(&m->by_pid);
+    map_done(&m->memories);
+    free(m->memory_targets);
     *m = (struct members){0};
 }
 
@@ -111,4 +113,75 @@ void members_sort(struct members *m)
             m->order[at] = m->order[at - 1];
         m->order[at] = one;
     }
+}
+
+/* ---- Memory that several have together ------------------------------------------------------- */
+
+void members_share_memory(struct members *m, struct member *one, struct member *other)
+{
+    uint32_t id = one->memory_id     ? one->memory_id
+                  : other->memory_id ? other->memory_id
+                                     : ++m->memory_ids;
+    one->memory_id = other->memory_id = id;
+    one->memory_execs = one->process.execs;
+    other->memory_execs = other->process.execs;
+}
+
+/* The place of the targets that have counted the memory in this round; NULL: there is no memory for
+ * it. */
+static uint64_t *targets_of_memory(struct members *m, uint32_t id)
+{
+    uint32_t place;
+    if (map_get(&m->memories, id, &place))
+        return &m->memory_targets[place];
+    place = m->memories.count;
+    if (place == m->memory_capacity) {
+        size_t capacity = m->memory_capacity ? 2 * m->memory_capacity : 16;
+        uint64_t *longer = realloc(m->memory_targets, capacity * sizeof *longer);
+        if (!longer)
+            return NULL;
+        m->memory_targets = longer;
+        m->memory_capacity = capacity;
+    }
+    if (map_put(&m->memories, id, place) < 0)
+        return NULL;
+    m->memory_targets[place] = 0;
+    return &m->memory_targets[place];
+}
+
+void members_count_memory_once(struct members *m)
+{
+    map_clear(&m->memories);
+    for (size_t i = 0; i < m->count; i++) {
+        struct member *one = m->order[i];
+        one->memory_elsewhere = 0;
+        if (!one->memory_id || one->gone || !one->was_seen)
+            continue;
+        uint64_t *counted = targets_of_memory(m, one->memory_id);
+        if (!counted)
+            continue;
+        one->memory_elsewhere = *counted & one->targets;
+        if (!one->process.has_ended)
+            *counted |= one->targets;
+    }
+}
+
+const struct row *member_adds(const struct member *m, bool elsewhere, struct row *copy)
+{
+    if (!elsewhere)
+        return &m->process.own;
+    *copy = m->process.own;
+    FOR_EACH_BIT(id, PROCESS_MEMORY_BITS)
+    row_put_u64(copy, (enum metric_id)id, 0);
+    row_unknown(copy, process_memory_peak_bytes);
+    return copy;
+}
+
+uint64_t member_hides(const struct member *m)
+{
+    const struct process *p = &m->process;
+    if (!p->has_ended || !p->denied)
+        return p->denied;
+    uint64_t hidden = p->denied & ~(metric_fold_mask(FOLD_SUM) | metric_fold_mask(FOLD_ONCE));
+    return m->stays_ended ? hidden : hidden & ~p->denied_at_end;
 }

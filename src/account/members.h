@@ -6,9 +6,12 @@
 #include "base/map.h"
 #include "metric/process.h"
 
-/* In place of what a parent has inherited. Its children were handed to somebody else, who may have
- * reaped them: of these nothing can be said. */
-#define PARENT_HAS_ENDED UINT64_MAX
+/* What a process that is reaped adds to the one that reaped it, as far as losses are judged by it.
+ */
+struct handed_on {
+    uint64_t faults;
+    uint64_t cpu_ns;
+};
 
 struct member {
     struct process process;
@@ -22,18 +25,27 @@ struct member {
     bool in_books;         /* … and its leaving is booked already */
     bool was_seen;         /* read at least once, so it counts as started */
     uint32_t slot;
-    bool loss_told;              /* it was said that its children vanish uncounted */
-    uint64_t inherited_base_ns;  /* CPU time it had inherited when it was first seen … */
-    uint64_t inherited_now_ns;   /* … and when its children that left were last judged, … */
-    uint64_t inherited_grown_ns; /* … since it was judged before */
-    uint64_t judged_at_ns;       /* … which was then */
-    uint64_t vanished_ns;     /* CPU time of its children that have left since it was first seen */
-    uint64_t lost_ns;         /* … and of those that were booked as lost */
+    bool loss_told;                    /* it was said that its children vanish uncounted */
+    bool had_children;                 /* members were seen that were born to it */
+    uint64_t inherited_base_ns;        /* CPU time it had inherited when it was first seen */
+    uint64_t vanished_ns;              /* CPU time of its children that have left since */
+    struct handed_on inherited_before; /* what it had inherited at the look before the last */
+    struct handed_on arrived;          /* … and what came since, … */
+    struct handed_on expected;         /* … and should have at least */
+    uint64_t losses_round;             /* in which these were read, see losses.h */
+    bool arrived_is_known;
+    bool ended_meanwhile;
+    bool stays_ended; /* it had ended at the look before the last, and was not reaped since */
     uint64_t old_peak_bytes;  /* high-water mark from before it was tracked, 0: none */
     uint64_t seen_peak_bytes; /* … and the most memory it was seen with since */
     struct rate rates[RATES_PER_ENTITY];
-    uint64_t gpus;                        /* bits of the GPUs it uses, by their place */
-    uint64_t slow_pass;                   /* the last round of slow reads that came by */
+    uint64_t gpus;             /* bits of the GPUs it uses, by their place */
+    uint64_t slow_pass;        /* the last round of slow reads that came by, … */
+    unsigned slow_execs;       /* … and how often it had called exec then */
+    uint32_t memory_id;        /* the same for members that share one memory; 0: it has its own */
+    unsigned memory_execs;     /* how often it had called exec when that was found out … */
+    bool memory_is_asked;      /* … for good: only exec could change it */
+    uint64_t memory_elsewhere; /* bits of the targets where another member counts its memory */
     _Alignas(max_align_t) char payload[]; /* belongs to whoever made the table */
 };
 
@@ -47,6 +59,10 @@ struct members {
     size_t spare_count;
     struct map by_pid;
     size_t payload_bytes;
+    uint32_t memory_ids;      /* the last that was given out */
+    struct map memories;      /* memory_id -> its place in … */
+    uint64_t *memory_targets; /* owned; … the targets that have counted it */
+    size_t memory_capacity;
 };
 
 void members_init(struct members *m, size_t payload_bytes);
@@ -63,6 +79,23 @@ struct member *members_add(struct members *m, pid_t pid);
 
 /* Forget those marked as gone. */
 void members_sweep(struct members *m);
+
+/* Two members have one memory. */
+void members_share_memory(struct members *m, struct member *one, struct member *other);
+
+/* Decide for each memory that several members share which of them counts it: in each target the
+ * first of those alive. To be called when members came, left or were read. */
+void members_count_memory_once(struct members *m);
+
+/* What a member adds to sums: its own figures; its memory as 0, and no mark of its largest, when
+ * that counts elsewhere. The copy is needed then. */
+const struct row *member_adds(const struct member *m, bool elsewhere, struct row *copy);
+
+/* Bits of what permissions hide of it and is missing in sums. What has ended has no gauges: those
+ * that were hidden are not missed any more. Its counters, when nothing of them was seen while it
+ * lived, come with what its parent inherits, in a moment or at the next look, as all that was used
+ * between two looks. */
+uint64_t member_hides(const struct member *m);
 
 /* Put them in the order of their start, which puts parents before children wherever they were
  * found. */

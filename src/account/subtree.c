@@ -22,11 +22,24 @@ static uint64_t slow_bits(void)
     return bits;
 }
 
+/* Whether a member before this one in the subtree shares its memory, and counts it. */
+static bool counts_elsewhere(const struct members *members, size_t at, pid_t pid)
+{
+    const struct member *m = members->order[at];
+    for (size_t i = 0; m->memory_id && i < at; i++) {
+        const struct member *before = members->order[i];
+        if (before->memory_id == m->memory_id && !before->gone && before->was_seen &&
+            before->targets && !before->process.has_ended && is_below(members, before, pid))
+            return true;
+    }
+    return false;
+}
+
 bool subtree_sum(const struct members *members, pid_t pid, uint64_t fresh, struct row *ret)
 {
     uint64_t conserved = metric_fold_mask(FOLD_CONSERVED);
     uint64_t summed = metric_fold_mask(FOLD_SUM);
-    uint64_t unread = 0, live = 0;
+    uint64_t unread = 0, denied = 0, live = 0;
     row_init(ret, ENTITY_PROCESS);
     if (!members_find(members, pid))
         return false;
@@ -35,15 +48,19 @@ bool subtree_sum(const struct members *members, pid_t pid, uint64_t fresh, struc
         const struct process *p = &m->process;
         if (m->gone || !m->was_seen || !m->targets || !is_below(members, m, pid))
             continue;
-        row_add(ret, &p->own, conserved | summed | metric_fold_mask(FOLD_KEPT));
+        struct row copy;
+        const struct row *own = member_adds(m, counts_elsewhere(members, i, pid), &copy);
+        row_add(ret, own, conserved | summed | metric_fold_mask(FOLD_KEPT));
         inherited_add(ret, &p->inherited);
         live += !p->has_ended;
-        unread |= p->has_ended ? 0 : ~(p->own.present | p->denied);
+        unread |= p->has_ended ? 0 : ~(own->present | p->denied);
+        denied |= member_hides(m);
     }
     ret->present &= ~(summed & (unread | (slow_bits() & ~fresh)));
     if (!live)
         ret->present &= ~summed;
     else
         row_put_u64(ret, process_processes_count, live);
+    row_bound(ret, denied);
     return true;
 }

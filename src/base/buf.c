@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/buf.h"
 
+#include "base/utf8.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -251,10 +253,7 @@ void buf_utc(struct buf *b, uint64_t real_ns)
 
 static unsigned columns_since(const struct buf *b, size_t start)
 {
-    unsigned columns = 0;
-    for (size_t i = start; i < b->length; i++)
-        columns += ((unsigned char)b->data[i] & 0xC0) != 0x80;
-    return columns;
+    return b->length > start ? (unsigned)utf8_columns(b->data + start, b->length - start) : 0;
 }
 
 void buf_pad(struct buf *b, size_t start, unsigned width)

@@ -71,6 +71,32 @@ int file_write_all(int fd, const char *data, size_t length, size_t *ret_written)
     return r;
 }
 
+void file_signals_hold(struct held_signals *h)
+{
+    sigset_t deadly;
+    sigemptyset(&deadly);
+    sigaddset(&deadly, SIGPIPE);
+    sigaddset(&deadly, SIGXFSZ);
+    sigpending(&h->pending);
+    pthread_sigmask(SIG_BLOCK, &deadly, &h->before);
+}
+
+void file_signals_release(const struct held_signals *h)
+{
+    static const int deadly[] = {SIGPIPE, SIGXFSZ};
+    static const struct timespec now;
+    sigset_t pending, one;
+    sigpending(&pending);
+    for (size_t i = 0; i < ARRAY_LEN(deadly); i++) {
+        sigemptyset(&one);
+        sigaddset(&one, deadly[i]);
+        if (!sigismember(&h->before, deadly[i]) && !sigismember(&h->pending, deadly[i]) &&
+            sigismember(&pending, deadly[i]))
+            sigtimedwait(&one, NULL, &now);
+    }
+    pthread_sigmask(SIG_SETMASK, &h->before, NULL);
+}
+
 int file_write_quietly(int fd, const char *data, size_t length, size_t *ret_written)
 {
     sigset_t deadly, before;

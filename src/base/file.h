@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/scan.h"
 
+#include <signal.h>
 #include <sys/types.h>
 
 /* Read from the start of fd into buf. Length read, or -errno. A kept descriptor of a process that
@@ -29,6 +30,14 @@ int file_write_all(int fd, const char *data, size_t length, size_t *ret_written)
 
 /* The same in a program that a closed pipe or a limit of file sizes would end by a signal. */
 int file_write_quietly(int fd, const char *data, size_t length, size_t *ret_written);
+
+/* For calls that write in their own way (SQLite): until the release, neither a closed pipe nor a
+ * limit of file sizes ends the program, and a signal that they raised is taken back. */
+struct held_signals {
+    sigset_t before, pending;
+};
+void file_signals_hold(struct held_signals *h);
+void file_signals_release(const struct held_signals *h);
 
 /* Whether there is a directory, or the name ends as one. */
 bool file_is_directory(const char *path);

@@ -16,15 +16,20 @@
 
 enum { ASK_MS = 100 };
 
+/* An answer is read this far, so that its connection can be used again, and no further. */
+enum { DRAIN_BYTES = 1024 * 1024, HEADER_BYTES = 256 * 1024 };
+
 struct http {
     struct http_curl curl;
     struct http_settings settings; /* its strings are owned */
     CURL *easy;                    /* made by the thread that sends; NULL: not yet */
     CURLM *multi;
     struct curl_slist *names; /* addresses of hosts */
-    char *names_of;           /* owned: the URL they are for */
+    char *names_of;           /* owned: the host and port they are for */
     uint64_t named_ns;
     struct buf body;
+    size_t body_bytes, header_bytes; /* of the answer so far */
+    bool is_cut;                     /* its body is longer than what is read of it */
     uint64_t retry_after_ns;
 };
 
@@ -94,7 +99,9 @@ static size_t take_body(char *data, size_t size, size_t count, void *arg)
     struct http *h = arg;
     size_t room = HTTP_BODY_BYTES - h->body.length;
     buf_add(&h->body, data, min_u64(room, size * count));
-    return size * count; /* the rest is of no interest, but the connection is */
+    h->body_bytes += size * count;
+    h->is_cut = h->body_bytes > DRAIN_BYTES;
+    return h->is_cut ? 0 : size * count; /* 0: libcurl closes the connection */
 }
 
 static size_t take_header(char *data, size_t size, size_t count, void *arg)
@@ -103,6 +110,9 @@ static size_t take_header(char *data, size_t size, size_t count, void *arg)
     struct http *h = arg;
     size_t length = size * count;
     uint64_t seconds;
+    h->header_bytes += length;
+    if (h->header_bytes > HEADER_BYTES)
+        return 0;
     if (length < sizeof name || strncasecmp(data, name, sizeof name - 1) != 0)
         return length;
     struct scan s = scan_text(data + sizeof name - 1, length - (sizeof name - 1));
@@ -236,6 +246,13 @@ static int perform(struct http *h, const struct http_request *q, uint64_t until_
     } while (running);
     CURLMsg *m = c->multi_info_read(h->multi, &messages);
     CURLcode result = m && m->msg == CURLMSG_DONE ? m->data.result : CURLE_RECV_ERROR;
+    if (result == CURLE_WRITE_ERROR && h->is_cut)
+        return 0; /* its status and its beginning are there */
+    if (result == CURLE_WRITE_ERROR && h->header_bytes > HEADER_BYTES) {
+        snprintf(sentence, capacity, "its answer has more than %d KiB of headers",
+                 HEADER_BYTES / 1024);
+        return -EPROTO;
+    }
     if (result != CURLE_OK && !*sentence)
         snprintf(sentence, capacity, "%s", c->easy_strerror(result));
     return code_of(result);
@@ -272,23 +289,45 @@ static int send_with(struct http *h, const struct http_request *q, struct curl_s
     return r;
 }
 
+/* Of the host of the URL, and of proxies; kept for a while, whatever else the URL asks for. */
+static int look_up_names(struct http *h, const char *url, struct http_response *ret)
+{
+    uint64_t now = clock_mono(NULL);
+    struct url u;
+    struct buf place = {0};
+    if (url_split(url, &u)) {
+        buf_add(&place, u.host.at, (size_t)(u.host.end - u.host.at));
+        buf_printf(&place, ":%u", url_port(&u));
+    }
+    if (buf_failed(&place)) {
+        buf_done(&place);
+        return -ENOMEM;
+    }
+    bool is_known = place.data && h->names_of && strcmp(h->names_of, place.data) == 0 &&
+                    now - h->named_ns <= NAMES_HOLD_NS;
+    if (is_known) {
+        buf_done(&place);
+        return 0;
+    }
+    h->curl.slist_free_all(h->names);
+    h->names = NULL;
+    free(h->names_of);
+    h->names_of = place.data;
+    h->named_ns = now;
+    return http_curl_resolve(&h->curl, url, &h->names, ret->why, sizeof ret->why);
+}
+
 int http_send(struct http *h, const struct http_request *q, struct http_response *ret)
 {
     struct curl_slist *headers = NULL;
     *ret = (struct http_response){.body = ""};
     buf_clear(&h->body);
+    h->body_bytes = h->header_bytes = 0;
+    h->is_cut = false;
     h->retry_after_ns = 0;
-    uint64_t now = clock_mono(NULL);
     int r = set_up(h) && make_headers(h, q, &headers) ? 0 : -ENOMEM;
-    if (r == 0 &&
-        (!h->names_of || strcmp(h->names_of, q->url) != 0 || now - h->named_ns > NAMES_HOLD_NS)) {
-        h->curl.slist_free_all(h->names);
-        h->names = NULL;
-        free(h->names_of);
-        h->names_of = strdup(q->url);
-        h->named_ns = now;
-        r = http_curl_resolve(&h->curl, q->url, &h->names, ret->why, sizeof ret->why);
-    }
+    if (r == 0)
+        r = look_up_names(h, q->url, ret);
     if (r == 0)
         r = send_with(h, q, headers, ret);
     else if (!*ret->why)

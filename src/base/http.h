@@ -4,7 +4,9 @@
  * from one request to the next.
  *
  * The usual variables of proxies are honoured. Redirections are not followed. Names are looked up
- * in the calling thread. Nothing here handles or sends signals, and no sentence has a password. */
+ * in the calling thread. Nothing here handles or sends signals, and no sentence has a password.
+ *
+ * An answer that does not end is cut after a megabyte, and its connection closed. */
 #pragma once
 
 #include "base/buf.h"

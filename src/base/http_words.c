@@ -2,6 +2,7 @@
  * What responses mean, whoever brought them. */
 #include "base/http.h"
 
+#include "base/secrets.h"
 #include "base/utf8.h"
 
 #include <stdio.h>
@@ -20,5 +21,6 @@ void http_describe(const struct http_response *response, char *ret, size_t capac
     bool is_page = line && response->body[0] == '<'; /* HTML tells nothing in a line */
     snprintf(ret, capacity, "it answered %d%s%.*s", response->status, line && !is_page ? ": " : "",
              is_page ? 0 : (int)line, line ? response->body : "");
+    secrets_mask_sentence(ret, capacity);
     text_make_printable(ret);
 }

@@ -3,16 +3,34 @@
 
 #include "base/utf8.h"
 
+/* A set of the names that the object at one depth has had so far, as hashes of 64 bits: two names
+ * that are equal are always found, and two that differ are taken for equal once in more names than
+ * anybody writes. A slot belongs to the object whose serial number it has, so that the next object
+ * begins with an empty set without any clearing. */
+struct json_names {
+    struct {
+        uint64_t hash;
+        uint64_t object;
+    } * slots;
+    size_t capacity; /* a power of two, or 0 */
+    size_t count;
+    uint64_t object; /* the serial number of the one that is read */
+};
+
 void json_in_begin(struct json_in *j, const char *text, size_t length)
 {
     j->text = scan_text(text, length);
     j->depth = 0;
     j->first = false;
     j->failed = false;
+    j->has_name_twice = false;
 }
 
 void json_in_done(struct json_in *j)
 {
+    for (unsigned depth = 0; j->names && depth < JSON_DEPTH; depth++)
+        free(j->names[depth].slots);
+    free(j->names);
     buf_done(&j->string);
     buf_done(&j->key);
 }
@@ -67,8 +85,69 @@ static bool enter(struct json_in *j, char bracket)
 {
     if (j->depth == JSON_DEPTH || !take(j, bracket))
         return json_in_fail(j);
+    if (!j->names && !(j->names = calloc(JSON_DEPTH, sizeof *j->names)))
+        return json_in_fail(j);
+    j->names[j->depth].object++;
+    j->names[j->depth].count = 0;
     j->depth++;
     j->first = true;
+    return true;
+}
+
+static uint64_t hash_name(const char *at, size_t length)
+{
+    uint64_t hash = length * UINT64_C(0x9E3779B97F4A7C15), part = 0;
+    for (; length; at += sizeof part, length -= sizeof part, part = 0) {
+        if (length < sizeof part) {
+            memcpy(&part, at, length);
+            length = sizeof part;
+        } else {
+            memcpy(&part, at, sizeof part);
+        }
+        hash = (hash ^ part) * UINT64_C(0xFF51AFD7ED558CCD);
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* False when there is no memory. */
+static bool grow_names(struct json_names *n)
+{
+    struct json_names larger = {.capacity = n->capacity ? 2 * n->capacity : 64,
+                                .object = n->object};
+    larger.slots = calloc(larger.capacity, sizeof *larger.slots);
+    if (!larger.slots)
+        return false;
+    for (size_t i = 0; i < n->capacity; i++) {
+        if (n->slots[i].object != n->object)
+            continue;
+        size_t at = n->slots[i].hash & (larger.capacity - 1);
+        while (larger.slots[at].object == n->object)
+            at = (at + 1) & (larger.capacity - 1);
+        larger.slots[at] = n->slots[i];
+    }
+    larger.count = n->count;
+    free(n->slots);
+    *n = larger;
+    return true;
+}
+
+/* One more name of the innermost object; fails when it was there before. */
+static bool add_name(struct json_in *j, const char *at, size_t length)
+{
+    struct json_names *n = &j->names[j->depth - 1];
+    uint64_t hash = hash_name(at, length);
+    if (n->count == JSON_NAMES || (2 * n->count >= n->capacity && !grow_names(n)))
+        return json_in_fail(j);
+    size_t i = hash & (n->capacity - 1);
+    for (; n->slots[i].object == n->object; i = (i + 1) & (n->capacity - 1))
+        if (n->slots[i].hash == hash) {
+            j->has_name_twice = !j->failed;
+            return json_in_fail(j);
+        }
+    n->slots[i].hash = hash;
+    n->slots[i].object = n->object;
+    n->count++;
     return true;
 }
 
@@ -102,7 +181,8 @@ static bool take_string(struct json_in *j, struct buf *decoded, struct scan *ret
 
 bool json_in_key(struct json_in *j, struct scan *ret)
 {
-    if (!go_on(j, '}') || !take_string(j, &j->key, ret))
+    if (!go_on(j, '}') || !take_string(j, &j->key, ret) ||
+        !add_name(j, ret->at, (size_t)(ret->end - ret->at)))
         return false;
     return take(j, ':') || json_in_fail(j);
 }
@@ -119,7 +199,7 @@ bool json_in_expect(struct json_in *j, const char *name)
         return false;
     j->text.at = at + length + 3;
     j->first = false;
-    return true;
+    return add_name(j, name, length);
 }
 
 bool json_in_item(struct json_in *j)
@@ -165,13 +245,13 @@ static void add_utf8(struct buf *b, unsigned code)
     buf_add(b, bytes, n);
 }
 
-/* Behind \u. What json_out cannot tell from text it writes byte by byte: below 0x100 it is one. */
+/* What follows \u, and the second half of a pair. */
 static bool take_code(struct scan *s, struct buf *b)
 {
     unsigned code, low;
     if (!take_hex(s, &code) || !code)
         return false;
-    if (code < 0x100) {
+    if (code < 0x80) {
         buf_putc(b, (char)code);
         return true;
     }

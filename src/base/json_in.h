@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Reads JSON from text that is in memory, in the order in which it stands there: the caller asks
- * for what he expects. Strict (RFC 8259, valid UTF-8, no zero in a string) and bounded in depth.
+ * for what he expects. Strict and bounded, with one rule for what RFC 8259 leaves open: all of
+ * these make a text fail, wherever in it they are, also in what is skipped:
+ *   - a name that an object has twice, however it is escaped;
+ *   - a string that is not UTF-8, has a zero, or half of a surrogate pair;
+ *   - more than JSON_DEPTH containers in each other, more than JSON_NAMES names in an object.
+ * A number may have any size; whether it fits is for json_number.h to say.
  *
  * The first thing that is not as expected makes everything fail from there on, so that the lines
  * that read stay plain; json_in_end tells at last whether all of it was good.
@@ -17,15 +22,19 @@
 #include "base/buf.h"
 #include "base/json_number.h"
 
-enum { JSON_DEPTH = 32 };
+enum { JSON_DEPTH = 32, JSON_NAMES = 1 << 20 };
+
+struct json_names; /* those of an object that is being read */
 
 struct json_in {
     struct scan text; /* what is left */
     unsigned depth;
     bool first; /* nothing was read of the innermost container yet */
     bool failed;
-    struct buf string; /* the last one, where it has escapes; owned */
+    bool has_name_twice; /* … because of that */
+    struct buf string;   /* the last one, where it has escapes; owned */
     struct buf key;
+    struct json_names *names; /* owned: of the object at each depth, once there was one */
 };
 
 /* Memory is kept from one text to the next; json_in_done frees it. */
@@ -64,8 +73,7 @@ bool json_in_item(struct json_in *j);
 
 bool json_in_is(const struct scan *text, const char *word);
 
-/* A string, good until the next one is read, without a zero behind it. \u0080 to \u00ff are single
- * bytes, as json_out writes what is no UTF-8. */
+/* A string as UTF-8, good until the next one is read, without a zero behind it. */
 bool json_in_string(struct json_in *j, struct scan *ret);
 bool json_in_bool(struct json_in *j, bool *ret);
 

@@ -98,9 +98,13 @@ void json_string_n(struct json_out *j, const char *text, size_t length)
         size_t taken = 0;
         while (at + taken < end && is_plain(at[taken]))
             taken++;
+        uint32_t point = 0;
         if (!taken && *at >= 0x80)
-            taken = utf8_length(at, (size_t)(end - at));
-        if (taken) {
+            taken = utf8_decode(at, (size_t)(end - at), &point);
+        if (point && utf8_is_control(point)) { /* the same text, harmless on a terminal */
+            buf_printf(j->buf, "\\u%04x", (unsigned)point);
+            at += taken;
+        } else if (taken) {
             buf_add(j->buf, (const char *)at, taken);
             at += taken;
         } else {

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -22,12 +23,66 @@ static int close_range_of(unsigned first, unsigned last, unsigned flags)
 #endif
 }
 
-/* Containers often forbid unshare, but not this. */
-static int unshare_files(void)
+/* Whether another thread of this program has the same table: 1 or 0, or -errno when the kernel does
+ * not compare. */
+static int shares_table_with(pid_t thread)
 {
-    if (close_range_of(~0U, ~0U, CLOSE_AND_UNSHARE) == 0)
+#ifdef SYS_kcmp
+    enum { COMPARE_FILES = 2 }; /* KCMP_FILES */
+    long r = syscall(SYS_kcmp, (pid_t)syscall(SYS_gettid), thread, COMPARE_FILES, 0, 0);
+    return r < 0 ? -errno : r == 0;
+#else
+    (void)thread;
+    return -ENOSYS;
+#endif
+}
+
+/* The same, by a descriptor that is opened here and looked for there. Where the table is shared
+ * after all, other threads may close it meanwhile: then it is not found here either. */
+static int sees_new_file(pid_t thread)
+{
+    int ends[2];
+    struct known_file probe;
+    struct stat there;
+    char path[64];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    known_file_set(&probe, ends[0]);
+    snprintf(path, sizeof path, "/proc/self/task/%d/fd", (int)thread);
+    int r = stat(path, &there) < 0 ? -errno : 0;
+    if (r == 0) {
+        snprintf(path, sizeof path, "/proc/self/task/%d/fd/%d", (int)thread, ends[0]);
+        if (stat(path, &there) == 0)
+            r = known_file_is(&probe, &there);
+        else
+            r = errno == ENOENT ? 0 : -errno;
+    }
+    if (r == 0 && !known_file_is_there(&probe))
+        r = 1;
+    known_file_close(&probe);
+    known_file_set(&probe, ends[1]);
+    known_file_close(&probe);
+    return r;
+}
+
+/* What runs programs instead of the kernel (valgrind, sandboxes) may answer that it has unshared
+ * the table without doing so: then whatever is closed here would be closed for the program. */
+static bool is_separate_from(pid_t thread)
+{
+    int shared = shares_table_with(thread);
+    if (shared < 0)
+        shared = sees_new_file(thread);
+    return shared == 0;
+}
+
+/* Containers often forbid unshare, but not close_range. */
+static int unshare_files(pid_t from)
+{
+    if (close_range_of(~0U, ~0U, CLOSE_AND_UNSHARE) == 0 && is_separate_from(from))
         return 0;
-    return unshare(CLONE_FILES) < 0 ? -errno : 0;
+    if (unshare(CLONE_FILES) < 0)
+        return -errno;
+    return is_separate_from(from) ? 0 : -EOPNOTSUPP;
 }
 
 struct range {
@@ -59,11 +114,8 @@ static void close_all_from_to(unsigned first, unsigned last)
         close_one_by_one(first, last);
 }
 
-int own_files_only(const int *keep, size_t count)
+void own_files_close_rest(const int *keep, size_t count)
 {
-    int r = unshare_files();
-    if (r < 0)
-        return r;
     unsigned next = 0;
     for (size_t i = 0; i < count; i++) {
         if (keep[i] > 0)
@@ -77,7 +129,14 @@ int own_files_only(const int *keep, size_t count)
         fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (fd >= 3)
         close(fd);
-    return 0;
+}
+
+int own_files_only(const int *keep, size_t count, pid_t from)
+{
+    int r = unshare_files(from);
+    if (r == 0)
+        own_files_close_rest(keep, count);
+    return r;
 }
 
 void known_file_set(struct known_file *f, int fd)

@@ -7,9 +7,13 @@
 #include <sys/types.h>
 
 /* From now on the calling thread has descriptors of its own: the ones in keep, which must be in
- * rising order, and nothing else but /dev/null for those below 3. 0, or -errno when the kernel does
- * not allow it and nothing has changed. */
-int own_files_only(const int *keep, size_t count);
+ * rising order, and nothing else but /dev/null for those below 3. from: another thread of this
+ * program, which has the descriptors of the program and does not end meanwhile. 0, or -errno when
+ * the table cannot be shown to be separate, and nothing was closed. */
+int own_files_only(const int *keep, size_t count, pid_t from);
+
+/* The same for a process that was forked: its table is its own already. */
+void own_files_close_rest(const int *keep, size_t count);
 
 /* A descriptor of a program that may close it, and open something else under its number. */
 struct known_file {

@@ -2,7 +2,6 @@
 #include "base/pickle.h"
 
 #include "base/json_in.h"
-#include "base/json_out.h"
 #include "base/utf8.h"
 
 #include <endian.h>
@@ -25,14 +24,11 @@ enum {
     DICT_FILL = 'u',
     LIST = ']',
     LIST_FILL = 'e',
+    GLOBAL = 'c', /* a class: two lines, its module and its name */
+    TUPLE = ')',
+    NEW_OBJECT = 0x81,
+    BUILD = 'b',
 };
-
-bool pickle_is_one(const char *data, size_t length)
-{
-    return length >= 2 && (unsigned char)data[0] == PROTO;
-}
-
-/* ---- Writing --------------------------------------------------------------------------------- */
 
 /* Python takes UTF-8 only: a byte that is none is taken for Latin-1, as in JSON. */
 static void put_utf8(struct buf *b, struct scan text)
@@ -98,25 +94,52 @@ static void put_number(struct buf *b, struct json_in *j)
         json_in_fail(j);
 }
 
-static void put_value(struct buf *b, struct json_in *j)
+/* Of a text that is read no further than now. */
+static void copy_text(char *ret, size_t size, struct scan text)
+{
+    size_t length = min_u64((uint64_t)(text.end - text.at), size - 1);
+    memcpy(ret, text.at, length);
+    ret[length] = '\0';
+}
+
+static void put_value(struct buf *b, struct json_in *j, const char *key,
+                      const struct pickle_classes *classes);
+
+static void put_object(struct buf *b, struct json_in *j, const char *key,
+                       const struct pickle_classes *classes)
+{
+    struct scan text;
+    char name[64];
+    const char *class = NULL;
+    bool is_first = true;
+    for (json_in_object(j); json_in_key(j, &text); is_first = false) {
+        copy_text(name, sizeof name, text);
+        if (is_first && classes && (class = classes->class_of(key, name)))
+            buf_printf(b, "%c%s\n%s\n%c%c", GLOBAL, classes->module, class, TUPLE, NEW_OBJECT);
+        if (is_first)
+            buf_printf(b, "%c%c", DICT, MARK);
+        put_text(b, text);
+        put_value(b, j, name, classes);
+    }
+    if (is_first)
+        buf_printf(b, "%c%c", DICT, MARK);
+    buf_putc(b, DICT_FILL);
+    if (class)
+        buf_putc(b, BUILD);
+}
+
+static void put_value(struct buf *b, struct json_in *j, const char *key,
+                      const struct pickle_classes *classes)
 {
     struct scan text;
     bool is_true;
     switch (json_in_next(j)) {
-    case JSON_OBJECT:
-        buf_putc(b, DICT);
-        buf_putc(b, MARK);
-        for (json_in_object(j); json_in_key(j, &text);) {
-            put_text(b, text);
-            put_value(b, j);
-        }
-        buf_putc(b, DICT_FILL);
-        break;
+    case JSON_OBJECT: put_object(b, j, key, classes); break;
     case JSON_ARRAY:
         buf_putc(b, LIST);
         buf_putc(b, MARK);
         for (json_in_array(j); json_in_item(j);)
-            put_value(b, j);
+            put_value(b, j, "", NULL);
         buf_putc(b, LIST_FILL);
         break;
     case JSON_STRING:
@@ -137,143 +160,19 @@ static void put_value(struct buf *b, struct json_in *j)
 
 int pickle_from_json(struct buf *ret, const char *json, size_t length)
 {
+    return pickle_from_json_as(ret, json, length, NULL);
+}
+
+int pickle_from_json_as(struct buf *ret, const char *json, size_t length,
+                        const struct pickle_classes *classes)
+{
     struct json_in j = {0};
     json_in_begin(&j, json, length);
     buf_putc(ret, (char)PROTO);
     buf_putc(ret, PROTOCOL);
-    put_value(ret, &j);
+    put_value(ret, &j, "", classes);
     buf_putc(ret, STOP);
     bool good = json_in_end(&j);
     json_in_done(&j);
     return !good ? -EBADMSG : buf_failed(ret) ? -ENOMEM : 0;
-}
-
-/* ---- Reading --------------------------------------------------------------------------------- */
-
-struct reader {
-    const unsigned char *at, *end;
-    struct json_out json;
-    unsigned depth;
-    char fills[JSON_DEPTH];  /* what each open container is filled with */
-    bool at_key[JSON_DEPTH]; /* of a dictionary: a key comes next */
-};
-
-static bool take_bytes(struct reader *r, void *ret, size_t count)
-{
-    if ((size_t)(r->end - r->at) < count)
-        return false;
-    memcpy(ret, r->at, count);
-    r->at += count;
-    return true;
-}
-
-static bool open_container(struct reader *r, unsigned char word)
-{
-    unsigned char mark;
-    if (r->depth == JSON_DEPTH || !take_bytes(r, &mark, 1) || mark != MARK)
-        return false;
-    r->fills[r->depth] = word == DICT ? DICT_FILL : LIST_FILL;
-    r->at_key[r->depth++] = word == DICT;
-    (word == DICT ? json_object : json_array)(&r->json);
-    return true;
-}
-
-static bool close_container(struct reader *r, unsigned char word)
-{
-    bool is_dict = word == DICT_FILL;
-    if (!r->depth || r->fills[r->depth - 1] != (char)word || (is_dict && !r->at_key[r->depth - 1]))
-        return false;
-    r->depth--;
-    (is_dict ? json_object_end : json_array_end)(&r->json);
-    return true;
-}
-
-static bool read_text(struct reader *r, bool is_key)
-{
-    uint32_t length;
-    if (!take_bytes(r, &length, sizeof length) ||
-        (size_t)(r->end - r->at) < (length = le32toh(length)) || memchr(r->at, '\0', length))
-        return false;
-    struct buf key = {0};
-    if (is_key) {
-        buf_add(&key, (const char *)r->at, length);
-        json_key(&r->json, key.data ? key.data : "");
-        r->json.buf->failed |= buf_failed(&key);
-        buf_done(&key);
-    } else {
-        json_string_n(&r->json, (const char *)r->at, length);
-    }
-    r->at += length;
-    return true;
-}
-
-static bool read_integer(struct reader *r)
-{
-    unsigned char size;
-    uint64_t bytes;
-    if (!take_bytes(r, &size, 1) || size != sizeof bytes || !take_bytes(r, &bytes, sizeof bytes))
-        return false;
-    json_i64(&r->json, (int64_t)le64toh(bytes));
-    return true;
-}
-
-/* With a point in it, so that it is a float again. */
-static bool read_float(struct reader *r)
-{
-    uint64_t bytes;
-    double value;
-    struct buf text = {0};
-    if (!take_bytes(r, &bytes, sizeof bytes))
-        return false;
-    bytes = be64toh(bytes);
-    memcpy(&value, &bytes, sizeof value);
-    buf_number(&text, value);
-    if (text.data && !strpbrk(text.data, ".enl"))
-        buf_puts(&text, ".0");
-    json_raw(&r->json, text.data ? text.data : "", text.length);
-    r->json.buf->failed |= buf_failed(&text);
-    buf_done(&text);
-    return true;
-}
-
-static bool read_word(struct reader *r, unsigned char word)
-{
-    bool *at_key = r->depth ? &r->at_key[r->depth - 1] : NULL;
-    if (word == DICT_FILL || word == LIST_FILL)
-        return close_container(r, word);
-    bool is_key = at_key && *at_key;
-    if (is_key && word != TEXT)
-        return false;
-    if (at_key && r->fills[r->depth - 1] == DICT_FILL)
-        *at_key = !is_key;
-    switch (word) {
-    case DICT:
-    case LIST: return open_container(r, word);
-    case TEXT: return read_text(r, is_key);
-    case INTEGER: return read_integer(r);
-    case FLOAT: return read_float(r);
-    case TRUE_:
-    case FALSE_: json_bool(&r->json, word == TRUE_); return true;
-    case NONE: json_null(&r->json); return true;
-    default: return false;
-    }
-}
-
-int pickle_to_json(struct buf *ret, const char *pickle, size_t length)
-{
-    if (!pickle_is_one(pickle, length))
-        return -EBADMSG;
-    struct reader r = {
-        .at = (const unsigned char *)pickle + 2,
-        .end = (const unsigned char *)pickle + length,
-    };
-    json_begin(&r.json, ret, 0);
-    unsigned char word;
-    do {
-        if (!take_bytes(&r, &word, 1) || !read_word(&r, word))
-            return -EOPNOTSUPP;
-    } while (r.depth);
-    if (!take_bytes(&r, &word, 1) || word != STOP)
-        return -EOPNOTSUPP;
-    return buf_failed(ret) ? -ENOMEM : 0;
 }

@@ -78,3 +78,52 @@ void protobuf_end(struct buf *b, size_t began)
     memcpy(b->data + began, bytes, n);
     b->length += n;
 }
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static bool take_varint(struct scan *s, uint64_t *ret)
+{
+    *ret = 0;
+    for (unsigned shift = 0; s->at < s->end && shift < 64; shift += 7) {
+        unsigned char byte = (unsigned char)*s->at++;
+        *ret |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80)
+            return true;
+    }
+    return false;
+}
+
+static bool take_bytes(struct scan *s, uint64_t length, struct scan *ret)
+{
+    if (length > (uint64_t)(s->end - s->at))
+        return false;
+    *ret = (struct scan){s->at, s->at + length};
+    s->at += length;
+    return true;
+}
+
+static bool take_value(struct scan *s, struct protobuf_field *ret)
+{
+    uint64_t length;
+    switch (ret->wire) {
+    case PROTOBUF_VARINT: return take_varint(s, &ret->value);
+    case PROTOBUF_FIXED64: return take_bytes(s, 8, &ret->bytes);
+    case PROTOBUF_BYTES: return take_varint(s, &length) && take_bytes(s, length, &ret->bytes);
+    case PROTOBUF_FIXED32: return take_bytes(s, 4, &ret->bytes);
+    }
+    return false;
+}
+
+bool protobuf_next(struct scan *message, struct protobuf_field *ret)
+{
+    uint64_t key;
+    const char *began = message->at;
+    if (!take_varint(message, &key))
+        return false;
+    ret->number = key >> 3;
+    ret->wire = (enum protobuf_wire)(key & 7);
+    if (!take_value(message, ret))
+        return false;
+    ret->whole = (struct scan){began, message->at};
+    return true;
+}

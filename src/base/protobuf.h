@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Writes protocol buffers into a buf: fields by their numbers, messages within messages. */
+ * Writes protocol buffers into a buf: fields by their numbers, messages within messages; and reads
+ * the fields of one. */
 #pragma once
 
 #include "base/buf.h"
+#include "base/scan.h"
 
 void protobuf_varint(struct buf *b, unsigned field, uint64_t value);
 void protobuf_double(struct buf *b, unsigned field, double value);
@@ -16,3 +18,21 @@ void protobuf_end(struct buf *b, size_t began);
 
 /* A number as such, without a field. */
 void protobuf_add_varint(struct buf *b, uint64_t value);
+
+enum protobuf_wire {
+    PROTOBUF_VARINT = 0,
+    PROTOBUF_FIXED64 = 1,
+    PROTOBUF_BYTES = 2,
+    PROTOBUF_FIXED32 = 5,
+};
+
+struct protobuf_field {
+    uint64_t number;
+    enum protobuf_wire wire;
+    uint64_t value;    /* of a varint */
+    struct scan bytes; /* of the others */
+    struct scan whole; /* its number and length included */
+};
+
+/* The next field of a message; false where it is cut short or makes no sense. */
+bool protobuf_next(struct scan *message, struct protobuf_field *ret);

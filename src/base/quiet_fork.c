@@ -5,20 +5,113 @@
 #include "base/util.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_MS_TO_DIE = 50 };
+enum { MOST_MS_TO_DIE = 50, MOST_HELPERS = 64 };
+
+/* Those that may live, 0 where there is none. */
+static _Atomic pid_t helpers[MOST_HELPERS];
+
+static void replace_in_list(pid_t from, pid_t to)
+{
+    for (unsigned i = 0; i < MOST_HELPERS; i++) {
+        pid_t expected = from;
+        if (atomic_compare_exchange_strong(&helpers[i], &expected, to))
+            return;
+    }
+}
+
+bool quiet_fork_shares_memory(void)
+{
+    for (unsigned i = 0; i < MOST_HELPERS; i++) {
+        pid_t pid = atomic_load(&helpers[i]);
+        if (pid && (kill(pid, 0) == 0 || errno == EPERM))
+            return true;
+    }
+    return false;
+}
 
 pid_t quiet_fork(void)
 {
-    return (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL); /* all 0: in any order */
+    pid_t pid = (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL); /* all 0: in any order */
+    if (pid > 0)
+        replace_in_list(0, pid);
+    return pid;
+}
+
+static bool is_only_thread(void)
+{
+    struct stat tasks;
+    enum { OF_A_DIRECTORY = 2 };
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == OF_A_DIRECTORY + 1;
+}
+
+struct detour {
+    int (*run)(void *arg);
+    void *arg;
+    pid_t pid; /* or -errno */
+};
+
+/* In a process without an end signal that shares our memory, while we are suspended: its fork is
+ * one that the C library knows of, and the child loses its parent at once. */
+static int take_detour(void *arg)
+{
+    struct detour *d = arg;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(d->run(d->arg));
+    d->pid = pid < 0 ? -errno : pid;
+    return 0;
+}
+
+static pid_t fork_by_detour(int (*run)(void *arg), void *arg)
+{
+    enum { STACK_BYTES = 256 * 1024 };
+    struct detour d = {.run = run, .arg = arg, .pid = -EAGAIN};
+    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return -errno;
+    pid_t between = clone(take_detour, (char *)stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, &d);
+    if (between < 0)
+        d.pid = -errno;
+    else
+        waitpid(between, NULL, __WALL);
+    munmap(stack, STACK_BYTES);
+    return d.pid;
+}
+
+pid_t quiet_fork_whole(int (*run)(void *arg), void *arg)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid;
+    if (is_only_thread()) {
+        pid = quiet_fork();
+        if (pid == 0)
+            _exit(run(arg));
+        if (pid < 0)
+            pid = -errno;
+    } else {
+        pid = fork_by_detour(run, arg);
+        if (pid > 0)
+            replace_in_list(0, pid);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return pid;
 }
 
 void quiet_fork_end(pid_t pid)
 {
+    replace_in_list(pid, 0);
     if (waitpid(pid, NULL, WNOHANG | __WALL) != 0)
         return; /* it is gone, and its number may be another's */
     kill(pid, SIGKILL);

@@ -2,6 +2,7 @@
  * Helper processes that the program around us does not notice. */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* A fork without a signal at its end: the program around us gets no SIGCHLD for it, and does not
@@ -9,9 +10,19 @@
  * threads, and one of them may hold any lock: the child makes system calls only. */
 pid_t quiet_fork(void);
 
+/* A process that runs `run` and may use all of the C library, in a program with threads too: there
+ * the C library has to know of the fork, so that no lock is held in the child, and it is not our
+ * child then but init's. `run` is called with all signals blocked, and its result is the exit
+ * status. The pid, or -errno. What the way there costs counts among the program's children. */
+pid_t quiet_fork_whole(int (*run)(void *arg), void *arg);
+
 /* It dies at once, so that it is not left to a program that knows nothing of it; unless the kernel
  * holds it where no signal reaches it, which is waited for some milliseconds at most. */
 void quiet_fork_end(pid_t pid);
+
+/* Whether one of them lives, and with it a copy of this program's memory, of which the kernel takes
+ * pages for shared as long as neither writes to them. */
+bool quiet_fork_shares_memory(void);
 
 /* In the child: it must not keep the pipe open that somebody reads our output from, should it be
  * stuck. */

@@ -5,6 +5,7 @@
 #include "base/util.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The innermost launcher first: under one that was itself started by Slurm, the variables of Slurm
  * are the daemon's. A word as common as RANK counts only beside another of the same launcher. */
@@ -31,4 +32,48 @@ bool rank_find(char *ret, size_t capacity)
         return true;
     }
     return false;
+}
+
+/* Slurm gives each task of an array a job id of its own, while people, and squeue, say 1234_5: the
+ * id of the array comes first. A variable as common as JOB_ID counts only beside another one of the
+ * same system. */
+static const struct {
+    const char *id;
+    const char *array_index; /* or NULL */
+    const char *beside;      /* has to be there too, or NULL */
+    const char *no_array;    /* the value of array_index that means that there is none */
+} batch_systems[] = {
+    {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", NULL, NULL},
+    {"SLURM_JOB_ID", NULL, NULL, NULL},
+    {"PBS_JOBID", "PBS_ARRAY_INDEX", NULL, NULL},
+    {"LSB_JOBID", "LSB_JOBINDEX", NULL, "0"},
+    {"JOB_ID", "SGE_TASK_ID", "SGE_TASK_ID", "undefined"},
+    {"FLUX_JOB_ID", NULL, NULL, NULL},
+};
+
+/* What is empty, too long or not printable is no id. */
+static bool batch_job_copy(char ret[BATCH_JOB_BYTES], const char *text)
+{
+    size_t length = text ? strnlen(text, BATCH_JOB_BYTES) : 0;
+    for (size_t i = 0; i < length; i++)
+        if (text[i] <= ' ' || text[i] > '~')
+            return false;
+    if (!length || length == BATCH_JOB_BYTES)
+        return false;
+    memcpy(ret, text, length + 1);
+    return true;
+}
+
+void batch_job_find(struct batch_job *ret)
+{
+    *ret = (struct batch_job){0};
+    for (size_t i = 0; i < ARRAY_LEN(batch_systems) && !*ret->id; i++) {
+        const char *beside = batch_systems[i].beside, *none = batch_systems[i].no_array;
+        const char *index = batch_systems[i].array_index;
+        if ((beside && !getenv(beside)) || !batch_job_copy(ret->id, getenv(batch_systems[i].id)))
+            continue;
+        const char *value = index ? getenv(index) : NULL;
+        if (value && !(none && strcmp(value, none) == 0))
+            batch_job_copy(ret->array_index, value);
+    }
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A block of snappy, as it is asked for by those who take protocol buffers in it. */
+ * Compresses a block as snappy does, which is how remote write wants its protocol buffers. */
 #pragma once
 
 #include "base/buf.h"
 
-/* Adds a block that holds the data as it is: valid, and not smaller. */
-void snappy_wrap(struct buf *b, const char *data, size_t length);
+void snappy_compress(struct buf *b, const char *data, size_t length);

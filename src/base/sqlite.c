@@ -7,12 +7,16 @@
 #include <math.h>
 #include <sqlite3.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* What is used of the library, under its own names. */
 #define FUNCTIONS(X)                                                                               \
     X(open_v2)                                                                                     \
     X(close)                                                                                       \
     X(busy_timeout)                                                                                \
+    X(db_config)                                                                                   \
+    X(limit)                                                                                       \
+    X(progress_handler)                                                                            \
     X(exec)                                                                                        \
     X(prepare_v2)                                                                                  \
     X(finalize)                                                                                    \
@@ -47,6 +51,8 @@ struct sqlite {
     struct functions call;
     sqlite3 *handle;
     char *path;
+    uint64_t steps_left; /* of SQLite's machine, in STEPS_AT_ONCE; when reading */
+    bool is_spent;       /* … and there are none */
 };
 
 struct sqlite_statement {
@@ -72,7 +78,9 @@ static int errno_of(const struct sqlite *db, int code)
     case SQLITE_PERM:
     case SQLITE_AUTH: return -EACCES;
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: return -EBADMSG;
+    case SQLITE_NOTADB:
+    case SQLITE_TOOBIG:
+    case SQLITE_INTERRUPT: return -EBADMSG;
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR: {
         int why = db->handle ? db->call.system_errno(db->handle) : 0;
@@ -90,6 +98,8 @@ static int fail(const struct sqlite *db, int code, struct toll_error *e)
     const char *said = db->handle ? db->call.errmsg(db->handle) : db->call.errstr(code);
     if (kind == SQLITE_CANTOPEN || kind == SQLITE_IOERR)
         said = strerror(-r);
+    else if (kind == SQLITE_INTERRUPT && db->is_spent)
+        said = "reading takes far longer than a file of this size should take";
     return err_set(e, r, "%s: %s", db->path, said);
 }
 
@@ -130,6 +140,75 @@ static int open_handle(struct sqlite *db, enum sqlite_mode mode)
     return db->call.open_v2(uri ? uri : db->path, &db->handle, flags, NULL);
 }
 
+/* ---- Files of others ------------------------------------------------------------------------- */
+
+/* These are newer than the oldest library that will do; one that does not know them has neither
+ * what they forbid, or sqlite_find_table finds it. */
+#ifndef SQLITE_DBCONFIG_ENABLE_VIEW
+#define SQLITE_DBCONFIG_ENABLE_VIEW 1015
+#endif
+#ifndef SQLITE_DBCONFIG_TRUSTED_SCHEMA
+#define SQLITE_DBCONFIG_TRUSTED_SCHEMA 1017
+#endif
+
+enum { STEPS_AT_ONCE = 100000, LONGEST_VALUE = 256 << 20 };
+
+/* Reading a record takes about one step for each byte of its file. A table without the keys that
+ * toll gives it would be searched again and again. */
+enum { STEPS_PER_BYTE = 50, STEPS_AT_LEAST = 20000000 };
+
+/* Views and triggers are programs, written by the author of the file. */
+static void distrust(struct sqlite *db, bool reads_only)
+{
+    db->call.db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    if (reads_only) {
+        db->call.db_config(db->handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+        db->call.db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    }
+    db->call.limit(db->handle, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
+}
+
+/* Called every STEPS_AT_ONCE; not 0 makes SQLite stop. */
+static int count_steps(void *arg)
+{
+    struct sqlite *db = arg;
+    db->is_spent = !db->steps_left;
+    db->steps_left -= !db->is_spent;
+    return db->is_spent;
+}
+
+static int limit_steps(struct sqlite *db, struct toll_error *e)
+{
+    int64_t pages = 0, size = 0;
+    db->steps_left = STEPS_AT_LEAST / STEPS_AT_ONCE;
+    db->call.progress_handler(db->handle, STEPS_AT_ONCE, count_steps, db);
+    int r = sqlite_ask(db, "PRAGMA page_count", &pages, e);
+    if (r == 0)
+        r = sqlite_ask(db, "PRAGMA page_size", &size, e);
+    if (r == 0 && pages > 0 && size > 0)
+        db->steps_left += (uint64_t)pages * (uint64_t)size / (STEPS_AT_ONCE / STEPS_PER_BYTE);
+    return r;
+}
+
+/* SQLite opens what lies beside a file without a look at what it is: a pipe would hold it up for
+ * good. */
+static int check_is_regular(const struct sqlite *db, struct toll_error *e)
+{
+    static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
+    struct stat st;
+    int r = 0;
+    for (size_t i = 0; i < ARRAY_LEN(suffixes) && r == 0; i++) {
+        struct buf path = {0};
+        buf_printf(&path, "%s%s", db->path, suffixes[i]);
+        if (buf_failed(&path))
+            r = err_set(e, -ENOMEM, "%s: no memory", db->path);
+        else if (stat(path.data, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+            r = err_set(e, -EINVAL, "%s: not a regular file", path.data);
+        buf_done(&path);
+    }
+    return r;
+}
+
 int sqlite_open(struct sqlite **ret, const char *path, enum sqlite_mode mode, int busy_ms,
                 struct toll_error *e)
 {
@@ -140,26 +219,76 @@ int sqlite_open(struct sqlite **ret, const char *path, enum sqlite_mode mode, in
         free(db);
         return err_set(e, -ENOMEM, "%s: no memory", path);
     }
+    bool reads_only = mode == SQLITE_MODE_READ || mode == SQLITE_MODE_PEEK;
     int r = load(db, mode, e);
+    if (r == 0)
+        r = check_is_regular(db, e);
     if (r == 0) {
         int code = open_handle(db, mode);
         r = code == SQLITE_OK ? 0 : fail(db, code, e);
     }
-    if (r == 0)
+    if (r == 0) {
         db->call.busy_timeout(db->handle, busy_ms);
+        distrust(db, reads_only);
+    }
     /* Where the rest of a file is still in its log, as after a full disk, its header tells of more
      * than there is; reading it as it lies there, SQLite would call it malformed. */
     if (r == 0 && mode == SQLITE_MODE_PEEK)
         r = sqlite_run(db, "PRAGMA writable_schema = ON", e);
-    /* It opens anything; what is no database is found out by reading. */
+    /* It opens anything; what is no database is found out by reading. CHECK is a program as well.
+     */
     if (r == 0)
-        r = sqlite_run(db, "PRAGMA schema_version", e);
+        r = sqlite_run(db, "PRAGMA ignore_check_constraints = ON; PRAGMA schema_version", e);
+    if (r == 0 && reads_only)
+        r = limit_steps(db, e);
     if (r < 0) {
         sqlite_close(db);
         return r;
     }
     *ret = db;
     return 0;
+}
+
+/* What sqlite_master says of it is not enough: the text is what SQLite makes the table from. */
+int sqlite_find_table(struct sqlite *db, const char *name, struct toll_error *e)
+{
+    struct sqlite_statement *st;
+    bool is_there = false, is_plain = true;
+    int r = sqlite_prepare(&st, db,
+                           "SELECT type = 'table' AND substr(sql, 1, 13) = 'CREATE TABLE ' FROM "
+                           "sqlite_master WHERE name = ?1 COLLATE NOCASE AND type <> 'index' AND "
+                           "type <> 'trigger'",
+                           e);
+    if (r < 0)
+        return r;
+    sqlite_bind_text(st, 1, name, strlen(name));
+    while ((r = sqlite_step(st, e)) > 0) {
+        is_there = true;
+        is_plain &= sqlite_column_i64(st, 0) == 1;
+    }
+    sqlite_end(st);
+    if (r < 0 || !is_there)
+        return r;
+    struct buf sql = {0};
+    buf_puts(&sql, "PRAGMA table_xinfo(");
+    sqlite_quote(&sql, name);
+    buf_putc(&sql, ')');
+    r = buf_failed(&sql) ? err_set(e, -ENOMEM, "%s: no memory", db->path)
+                         : sqlite_prepare(&st, db, sql.data, e);
+    buf_done(&sql);
+    if (r < 0)
+        return r;
+    int hidden = sqlite_column_called(st, "hidden", 0); /* a column that is computed */
+    while ((r = sqlite_step(st, e)) > 0)
+        is_plain &= hidden < 0 || sqlite_column_i64(st, hidden) == 0;
+    sqlite_end(st);
+    if (r < 0)
+        return r;
+    return is_plain ? 1
+                    : err_set(e, -EBADMSG,
+                              "%s: '%s' is not a plain table: it is a view, or computed by a "
+                              "program in the file, which is not run",
+                              db->path, name);
 }
 
 void sqlite_close(struct sqlite *db)
@@ -278,13 +407,22 @@ enum sqlite_type sqlite_column_type(const struct sqlite_statement *st, int at)
     case SQLITE_INTEGER: return SQLITE_IS_INTEGER;
     case SQLITE_FLOAT: return SQLITE_IS_FLOAT;
     case SQLITE_NULL: return SQLITE_IS_NULL;
-    default: return SQLITE_IS_TEXT;
+    default: return SQLITE_IS_TEXT; /* or bytes */
     }
 }
 
 int64_t sqlite_column_i64(const struct sqlite_statement *st, int at)
 {
     return st->db->call.column_int64(st->handle, at);
+}
+
+bool sqlite_column_u64(const struct sqlite_statement *st, int at, uint64_t *ret)
+{
+    int64_t number = sqlite_column_i64(st, at);
+    if (sqlite_column_type(st, at) != SQLITE_IS_INTEGER || number < 0)
+        return false;
+    *ret = (uint64_t)number;
+    return true;
 }
 
 double sqlite_column_double(const struct sqlite_statement *st, int at)

@@ -4,7 +4,12 @@
  * through here: opening, statements, values, errors.
  *
  * Codes: -EOPNOTSUPP no SQLite here, -ENOSPC the disk is full, -EROFS or -EACCES not allowed,
- * -EBUSY another program holds it, -EBADMSG no database, -EINVAL a statement it does not accept. */
+ * -EBUSY another program holds it, -EBADMSG no database, or one that is damaged or hostile, -EINVAL
+ * a statement it does not accept.
+ *
+ * A file may be anybody's. Its triggers are never run, nor its views where it is read, and no value
+ * is longer than 256 MiB. Reading one stops with -EBADMSG when it takes far longer than its size
+ * explains. Statements name only tables for which sqlite_find_table returned 1. */
 #pragma once
 
 #include "base/buf.h"
@@ -32,6 +37,10 @@ bool sqlite_is_built_in(void);
 int sqlite_open(struct sqlite **ret, const char *path, enum sqlite_mode mode, int busy_ms,
                 struct toll_error *e);
 
+/* 1: there is a plain table of that name, with stored rows only; 0: no such table.
+ * -EBADMSG and a sentence when it is a view, a virtual table, or has columns that are computed. */
+int sqlite_find_table(struct sqlite *db, const char *name, struct toll_error *e);
+
 /* Accepts NULL; statements have to be ended before. */
 void sqlite_close(struct sqlite *db);
 
@@ -54,13 +63,22 @@ void sqlite_bind_text(struct sqlite_statement *st, int at, const char *text, siz
 int sqlite_step(struct sqlite_statement *st, struct toll_error *e);
 
 /* Of the row that is there; columns are counted from 0. Text is borrowed until the next step. */
-enum sqlite_type { SQLITE_IS_NULL, SQLITE_IS_INTEGER, SQLITE_IS_FLOAT, SQLITE_IS_TEXT };
+enum sqlite_type {
+    SQLITE_IS_NULL,
+    SQLITE_IS_INTEGER,
+    SQLITE_IS_FLOAT,
+    SQLITE_IS_TEXT /* or bytes */
+};
 
 int sqlite_columns(const struct sqlite_statement *st);
 const char *sqlite_column_name(const struct sqlite_statement *st, int at);
 enum sqlite_type sqlite_column_type(const struct sqlite_statement *st, int at);
 int64_t sqlite_column_i64(const struct sqlite_statement *st, int at);
 double sqlite_column_double(const struct sqlite_statement *st, int at);
+
+/* False when it is anything else than a whole number that is not below zero: SQLite would make 0 of
+ * a text, and of NULL. */
+bool sqlite_column_u64(const struct sqlite_statement *st, int at, uint64_t *ret);
 const char *sqlite_column_text(const struct sqlite_statement *st, int at, size_t *ret_length);
 
 /* The column of that name from one on, or -1. */

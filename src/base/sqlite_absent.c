@@ -69,6 +69,16 @@ enum sqlite_type sqlite_column_type(const struct sqlite_statement *st, int at)
     return SQLITE_IS_NULL;
 }
 
+bool sqlite_column_u64(const struct sqlite_statement *st, int at, uint64_t *ret)
+{
+    return false;
+}
+
+int sqlite_find_table(struct sqlite *db, const char *name, struct toll_error *e)
+{
+    return -EOPNOTSUPP;
+}
+
 int64_t sqlite_column_i64(const struct sqlite_statement *st, int at)
 {
     return 0;

@@ -44,6 +44,9 @@ static bool split_host(struct scan authority, struct url *u)
     } else {
         u->host = cut(&authority, ":");
     }
+    size_t length = (size_t)(u->host.end - u->host.at);
+    if (memchr(u->host.at, '[', length) || memchr(u->host.at, ']', length))
+        return false; /* they are around an address, not in it */
     u->port = (struct scan){.at = authority.end, .end = authority.end};
     if (authority.at == authority.end)
         return u->host.at < u->host.end;
@@ -108,6 +111,31 @@ void url_encode(struct buf *b, const char *text, size_t length, const char *kept
         else
             buf_printf(b, "%%%02X", c);
     }
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+bool url_decode(struct buf *b, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] != '%') {
+            buf_putc(b, text[i]);
+            continue;
+        }
+        int high = i + 2 < length ? hex_digit(text[i + 1]) : -1;
+        int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+        if (low < 0 || (high == 0 && low == 0))
+            return false;
+        buf_putc(b, (char)(high << 4 | low));
+        i += 2;
+    }
+    return true;
 }
 
 void url_show(struct buf *b, const char *text)

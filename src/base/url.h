@@ -27,5 +27,8 @@ unsigned url_port(const struct url *u);
  * kept is written %XX. */
 void url_encode(struct buf *b, const char *text, size_t length, const char *kept);
 
+/* Adds text in which %XX is a byte. False, with what was added so far, when a % stands for none. */
+bool url_decode(struct buf *b, const char *text, size_t length);
+
 /* As it may be said and recorded: neither user nor password, nor what stands behind ?. */
 void url_show(struct buf *b, const char *text);

@@ -64,20 +64,10 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* A program that would rather lose a worker than end can catch its faults (cli/crash.c). */
-static void allow_faults(sigset_t *blocked)
-{
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
-        sigdelset(blocked, faults[i]);
-}
-
 int worker_start(struct worker *w)
 {
     sigset_t blocked;
     sigfillset(&blocked);
-    if (w->plan.takes_faults)
-        allow_faults(&blocked);
     worker_lock(w);
     int r = start(&w->thread, &blocked, THREAD_STACK_BYTES, run, w);
     w->is_shared = r == 0;

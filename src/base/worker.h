@@ -18,7 +18,6 @@ int thread_start(pthread_t *ret, size_t stack_bytes, void *(*run)(void *arg), vo
 
 struct worker_plan {
     const char *name;             /* of the thread, or NULL */
-    bool takes_faults;            /* signals that its own faults raise are not blocked */
     void (*work)(void *owner);    /* in the thread, without the lock */
     void (*dispose)(void *owner); /* of everything, the worker too */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * toll doctor: what can be measured here, by what, how exactly, and what would help. */
 #include "base/json_out.h"
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/help.h"
 
@@ -84,27 +85,6 @@ static bool is_satisfied(const struct request *r)
 
 /* ---- For people ------------------------------------------------------------------------------ */
 
-/* As many columns of the text as fit, without control characters; its columns. */
-static size_t add_cut(struct buf *b, const char *text, size_t columns)
-{
-    size_t used = 0;
-    for (; *text; text++) {
-        bool begins = ((unsigned char)*text & 0xC0) != 0x80;
-        if (begins && used++ == columns)
-            return columns;
-        buf_putc(b, (unsigned char)*text < 0x20 || *text == 0x7F ? '?' : *text);
-    }
-    return used;
-}
-
-static size_t columns(const char *text, size_t bytes)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < bytes; i++)
-        count += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return count;
-}
-
 /* Words, from column `at` of the line that is begun, broken before the width; later lines begin at
  * `indent`. `end` is put behind those that are broken; with one it is a
  * command, of which no word is cut. */
@@ -113,7 +93,7 @@ static void add_wrapped(struct buf *b, const char *text, size_t at, size_t inden
     bool is_first = true; /* of its line */
     while (*text) {
         size_t bytes = strcspn(text, " ");
-        size_t needed = columns(text, bytes) + strlen(end);
+        size_t needed = utf8_columns(text, bytes) + strlen(end);
         if (!is_first && at + 1 + needed > WIDTH) {
             buf_printf(b, "%s\n%*s", end, (int)indent, "");
             at = indent;
@@ -123,10 +103,9 @@ static void add_wrapped(struct buf *b, const char *text, size_t at, size_t inden
             buf_putc(b, ' ');
             at++;
         }
-        struct buf word = {0};
-        buf_add(&word, text, bytes);
-        at += add_cut(b, word.data ? word.data : "", *end ? SIZE_MAX : WIDTH - at);
-        buf_done(&word);
+        size_t shown = utf8_fitting(text, bytes, *end ? SIZE_MAX : WIDTH - at);
+        buf_printable(b, text, shown);
+        at += utf8_columns(text, shown);
         is_first = false;
         text += bytes;
         text += strspn(text, " ");
@@ -159,7 +138,7 @@ static void describe(struct buf *line, const struct toll_check *c)
         buf_printf(line, "%s: %s%s%s", c->title, c->means, semicolon, c->quality);
         if (*c->detail)
             buf_printf(line, " (%s)", c->detail);
-        if (!*c->detail || columns(line->data, line->length) <= WIDTH - TEXT_COLUMN)
+        if (!*c->detail || utf8_columns(line->data, line->length) <= WIDTH - TEXT_COLUMN)
             return;
     }
     buf_clear(line);
@@ -179,7 +158,7 @@ static void add_check(struct buf *b, const struct toll_check *c, bool color)
     size_t before = line.length;
     if (*c->remedy)
         buf_printf(&line, "%s%s", arrow, c->remedy);
-    bool fits = columns(line.data, line.length) <= WIDTH - TEXT_COLUMN;
+    bool fits = utf8_columns(line.data, line.length) <= WIDTH - TEXT_COLUMN;
     if (!fits && line.data)
         line.data[before] = '\0';
     add_wrapped(b, line.data ? line.data : "", TEXT_COLUMN, TEXT_COLUMN, "");

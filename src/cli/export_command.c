@@ -81,6 +81,8 @@ static int run_export(struct settings *s)
         .metrics = s->tracker.metrics,
         .note = say,
         .note_arg = s,
+        .show_secrets = s->tracker.show_secrets,
+        .no_args = s->tracker.no_args,
     };
     if (strcmp(x.record, "-") == 0)
         x.record = NULL; /* descriptor 0 */

@@ -32,15 +32,10 @@ static int check_cores(const char *text, struct toll_error *e)
     return cores ? 0 : err_set(e, -EINVAL, "The number of expected cores has to be at least 1");
 }
 
-int gpu_tracker_check_format(const char *format, struct toll_error *e)
+bool gpu_tracker_has_format(const char *format)
 {
-    if (!format || strcmp(format, "text") == 0 || strcmp(format, "json") == 0 ||
-        strcmp(format, "pickle") == 0)
-        return 0;
-    return err_set(e, -EINVAL,
-                   "\"%s\" is not a valid format. Valid values are \"json\", \"text\", or "
-                   "\"pickle\".",
-                   format);
+    return !format || strcmp(format, "text") == 0 || strcmp(format, "json") == 0 ||
+           strcmp(format, "pickle") == 0;
 }
 
 static int check_unit(const char *unit, const char *kind, const char *const *units,
@@ -129,9 +124,7 @@ static int check_gpus(const struct gpu_tracker *g, struct toll_error *e)
 int gpu_tracker_check(const struct gpu_tracker *g, struct toll_error *e)
 {
     uint64_t interval_ns;
-    int r = gpu_tracker_check_format(g->format, e);
-    if (r == 0 && g->sleep_time)
-        r = gpu_tracker_interval(g->sleep_time, &interval_ns, e);
+    int r = g->sleep_time ? gpu_tracker_interval(g->sleep_time, &interval_ns, e) : 0;
     if (r == 0)
         r = check_units(g, e);
     if (r == 0 && g->cores)

@@ -5,7 +5,10 @@
  * shell does, everything is checked before it is started, and its exit status is passed on. */
 #include "cli/gpu_tracker_errors.h"
 
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/output_file.h"
+#include "base/uuid.h"
 #include "cli/phase_jobs.h"
 #include "cli/session.h"
 #include "cli/shell_words.h"
@@ -13,6 +16,20 @@
 
 #include <stdio.h>
 #include <string.h>
+
+/* How many UUIDs there are in a list, each counted once. */
+static size_t count_uuids(const char *list)
+{
+    size_t count = 0;
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        size_t length = strcspn(at, ",");
+        bool is_new = length > 0;
+        for (const char *before = list; before < at; before = strchr(before, ',') + 1)
+            is_new &= strcspn(before, ",") != length || strncmp(before, at, length) != 0;
+        count += is_new;
+    }
+    return count;
+}
 
 /* "gpu-tracker,ram_unit=megabytes": what was said, in the words of the dialect. */
 static void add_dialect(struct buf *b, const struct gpu_tracker *g)
@@ -27,6 +44,8 @@ static void add_dialect(struct buf *b, const struct gpu_tracker *g)
     for (size_t i = 0; i < ARRAY_LEN(said); i++)
         if (said[i][1])
             buf_printf(b, ",%s=%s", said[i][0], said[i][1]);
+    if (g->gpu_uuids)
+        buf_printf(b, ",n_expected_gpus=%zu", count_uuids(g->gpu_uuids));
 }
 
 /* ---- The tracking file ----------------------------------------------------------------------- */
@@ -35,10 +54,15 @@ static void add_dialect(struct buf *b, const struct gpu_tracker *g)
  * SQLite is made at the end. */
 static int points_path(struct buf *ret, const char *target, struct toll_error *e)
 {
+    CLEANUP_FREE char *beside = NULL;
+    if (target && ends_with(target, ".sqlite")) {
+        beside = output_file_make_beside(target, ".csv", e);
+        if (!beside)
+            return e->code;
+        target = beside;
+    }
     if (target)
         buf_puts(ret, target);
-    if (target && ends_with(target, ".sqlite"))
-        buf_printf(ret, ".%d.csv", (int)getpid());
     return buf_failed(ret) ? err_set(e, -ENOMEM, "no memory") : 0;
 }
 
@@ -61,6 +85,21 @@ static int points_store(const struct gpu_tracker *g, const char *written, struct
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
+/* What a crash of this program leaves, under the name that the original gives it, or the one that
+ * was asked for. A directory that takes no file has none. */
+static int keep_backup(struct toll_tracker *t, const struct gpu_tracker *g, const char *dialect,
+                       struct toll_error *e)
+{
+    char id[UUID_BYTES], name[UUID_BYTES + 32];
+    if (g->backup)
+        return toll_tracker_keep_backup(t, g->backup, dialect, e);
+    if (access(".", W_OK | X_OK) < 0)
+        return 0;
+    uuid_make(id, clock_real(NULL), NULL);
+    snprintf(name, sizeof name, ".gpu-tracker_%s.pkl", id);
+    return toll_tracker_keep_backup(t, name, dialect, e);
+}
+
 static int open_session(struct session *s, const struct gpu_tracker *g, const char *dialect,
                         const char *points, struct toll_error *e)
 {
@@ -69,7 +108,7 @@ static int open_session(struct session *s, const struct gpu_tracker *g, const ch
         .size = sizeof *o,
         .system = true,
         .memory = TOLL_MEMORY_PSS, /* what is private and what is shared stands in its results */
-        .gpus = g->gpu_uuids ? g->gpu_uuids : "all",
+        .gpus = "all",
     };
     s->settings.summary = SUMMARY_NONE;
     if (!g->disable_logs)
@@ -79,6 +118,10 @@ static int open_session(struct session *s, const struct gpu_tracker *g, const ch
                           : 0; /* fine at first, so that a short command has its peak */
     if (r == 0)
         r = toll_tracker_new(&s->tracker, o, e);
+    if (r == 0 && g->gpu_uuids)
+        r = toll_tracker_count_gpus(s->tracker, g->gpu_uuids, e);
+    if (r == 0)
+        r = keep_backup(s->tracker, g, dialect, e);
     if (r == 0 && points) {
         struct toll_output out = {
             .size = sizeof out,
@@ -107,13 +150,15 @@ static int print_results(struct session *s, const struct gpu_tracker *g, const c
         .format = g->format ? phase_format(g->format) : "text",
         .dialect = dialect,
     };
-    printf("Resource tracking complete. Process completed with status code: %d\n",
-           return_code(&outcome->end));
-    fflush(stdout);
-    if (!outcome->is_measured)
-        return outcome->status;
-    int r = toll_tracker_report_as(s->tracker, &like, &text, &e);
-    if (r == 0) {
+    char complete[128];
+    signals_end_waiting(s->tracker); /* for stdout, too: the command has ended */
+    snprintf(complete, sizeof complete,
+             "Resource tracking complete. Process completed with status code: %d",
+             return_code(&outcome->end));
+    int r = phase_deliver(complete, "text", NULL, &e);
+    if (outcome->is_measured && (r == 0 || g->output))
+        r = toll_tracker_report_as(s->tracker, &like, &text, &e);
+    if (r == 0 && text) {
         size_t length = strlen(text);
         if (length && text[length - 1] == '\n')
             text[length - 1] = '\0'; /* its files end without */
@@ -121,6 +166,7 @@ static int print_results(struct session *s, const struct gpu_tracker *g, const c
     }
     if (r < 0)
         gpu_tracker_raise(&e); /* the command has its own status to tell */
+    signals_end_waiting(NULL);
     return outcome->status;
 }
 
@@ -144,6 +190,8 @@ static int run_it(const struct gpu_tracker *g, char **command, const char *diale
     session_close(&s);
     if (points.data && outcome.has_run && points_store(g, points.data, &e) < 0)
         gpu_tracker_raise(&e);
+    else if (points.data && !outcome.has_run && strcmp(points.data, g->tracking_file) != 0)
+        unlink(points.data);
     buf_done(&points);
     if (outcome.interrupted)
         signals_die_interrupted();
@@ -180,7 +228,6 @@ static int sub_track(const struct gpu_tracker *g, struct toll_error *e)
     const char *const *paths = g->paths ? g->paths : none;
     if (g->task == TASK_COMBINE)
         return phase_combine(g->sub_tracking_file, paths, e);
-    int r = gpu_tracker_check_format(g->format, e);
     struct toll_comparison c = {
         .size = sizeof c,
         .sessions = g->sessions,
@@ -188,8 +235,7 @@ static int sub_track(const struct gpu_tracker *g, struct toll_error *e)
         .format = phase_format(g->format),
         .note = gpu_tracker_warn,
     };
-    if (r == 0)
-        r = g->task == TASK_COMPARE ? toll_phases_compare(&c, &text, e)
+    int r = g->task == TASK_COMPARE ? toll_phases_compare(&c, &text, e)
                                     : toll_phases_analyze(g->tracking_file, g->sub_tracking_file,
                                                           phase_format(g->format), &text, e);
     return r < 0 ? r : phase_deliver(text, g->format, g->output, e);
@@ -200,6 +246,14 @@ static int sub_track(const struct gpu_tracker *g, struct toll_error *e)
 static int do_task(const struct gpu_tracker *g)
 {
     struct toll_error e = {0};
+    if (!gpu_tracker_has_format(g->format)) {
+        err_set(&e, -EINVAL, "\"%s\" is not a valid format. Valid values are \"json\" or \"text\".",
+                g->format);
+        return gpu_tracker_say(e.message);
+    }
+    if (g->task == TASK_COMPARE && !g->sessions)
+        return gpu_tracker_say("A mapping of tracking session name to file path must be provided "
+                               "either through the -m option or a config file.");
     if (g->task == TASK_EXECUTE)
         return execute(g);
     return sub_track(g, &e) < 0 ? gpu_tracker_raise(&e) : 0;

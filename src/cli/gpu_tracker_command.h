@@ -21,6 +21,7 @@ struct gpu_tracker {
     const char *sleep_time, *ram_unit, *gpu_ram_unit, *time_unit;
     const char *cores, *gpu_uuids, *gpu_brand;
     const char *tracking_file, *sub_tracking_file, *statistic;
+    const char *backup; /* resource_usage_file of the JSON file */
     const char *disable_logs, *overwrite; /* "" when given */
     const char **paths;                   /* owned array, NULL behind the last: files to combine */
     const char **sessions;                /* likewise: NAME=FILE */
@@ -35,7 +36,7 @@ void gpu_tracker_done(struct gpu_tracker *g);
 
 /* All that can be known before the command is started; -errno and a sentence. */
 int gpu_tracker_check(const struct gpu_tracker *g, struct toll_error *e);
-int gpu_tracker_check_format(const char *format, struct toll_error *e);
+bool gpu_tracker_has_format(const char *format);
 
 /* Seconds, as text. */
 int gpu_tracker_interval(const char *text, uint64_t *ret_ns, struct toll_error *e);

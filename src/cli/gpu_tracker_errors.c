@@ -3,6 +3,7 @@
 #include "cli/gpu_tracker_errors.h"
 
 #include "base/err.h"
+#include "base/secrets.h"
 #include "base/utf8.h"
 
 #include <stdio.h>
@@ -13,6 +14,7 @@ static void tell(const char *kind, const char *sentence)
 {
     char shown[1024];
     snprintf(shown, sizeof shown, "%s", sentence);
+    secrets_mask_sentence(shown, sizeof shown);
     text_make_printable(shown);
     fprintf(stderr, "%s%s\n", kind, shown);
 }
@@ -87,10 +89,10 @@ int gpu_tracker_not_started(const struct gpu_tracker *g, const char *command,
     snprintf(sentence, sizeof sentence,
              "The following error occurred when starting the command \"%s\":", command);
     gpu_tracker_say(sentence);
+    struct toll_error said;
     if (outcome->exec_errno)
-        printf("[Errno %d] %s: '%s'\n", outcome->exec_errno, strerror(outcome->exec_errno),
-               command);
-    else
-        printf("%s\n", outcome->error.message);
+        err_set(&said, -outcome->exec_errno, "[Errno %d] %s: '%s'", outcome->exec_errno,
+                strerror(outcome->exec_errno), command);
+    printf("%s\n", outcome->exec_errno ? said.message : outcome->error.message);
     return EXIT_WRONG;
 }

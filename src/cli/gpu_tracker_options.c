@@ -31,7 +31,7 @@ const struct tracker_option tracker_options[] = {
     {"nec",          0,   "<num-cores>",      TASK_EXECUTE, AT(cores), "n_expected_cores", IS_NUMBER,
      "how many cores the command should use; all of the machine when it is not given", NULL},
     {"guuids",       0,   "<gpu-uuids>",      TASK_EXECUTE, AT(gpu_uuids), "gpu_uuids", IS_WORDS,
-     "the GPUs that count, by their UUIDs with commas between; all when it is not given", NULL},
+     "the GPUs whose utilisation counts, by their UUIDs with commas between; all when it is not given", NULL},
     {"disable-logs", 0,   NULL,               TASK_EXECUTE, AT(disable_logs), "disable_logs", IS_SWITCH,
      "no warnings", NULL},
     {"gb",           0,   "<gpu-brand>",      TASK_EXECUTE, AT(gpu_brand), "gpu_brand", IS_TEXT,
@@ -50,10 +50,10 @@ const struct tracker_option tracker_options[] = {
      "a name for a tracking session, and what sub-track analyze wrote of it as json or pickle", NULL},
     {"stat",         0,   "<statistic>",      TASK_COMPARE, AT(statistic), NULL, IS_TEXT,
      "what is compared: min, max, mean or std; mean when it is not given", "min max mean std"},
-    /* Of processes of the original that there are none of here. */
+    /* In the file alone; the first two are of processes of the original that there are none of here. */
     {NULL,           0,   NULL,               0, 0, "n_join_attempts", IS_IGNORED, NULL, NULL},
     {NULL,           0,   NULL,               0, 0, "join_timeout", IS_IGNORED, NULL, NULL},
-    {NULL,           0,   NULL,               0, 0, "resource_usage_file", IS_IGNORED, NULL, NULL},
+    {NULL,           0,   NULL,               0, AT(backup), "resource_usage_file", IS_TEXT, NULL, NULL},
 };
 
 const size_t tracker_option_count = ARRAY_LEN(tracker_options);

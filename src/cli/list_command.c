@@ -2,6 +2,7 @@
  * toll list: the runs in records. */
 #include "base/json_out.h"
 #include "base/signal_name.h"
+#include "base/utf8.h"
 #include "cli/help.h"
 #include "cli/options.h"
 
@@ -41,6 +42,11 @@ static void add_json(struct list *l, const struct toll_run *r)
     json_object(j);
     json_put_string(j, "record", l->path);
     json_put_u64(j, "run", r->number);
+    json_key(j, "id");
+    if (*r->id)
+        json_string(j, r->id);
+    else
+        json_null(j);
     json_put_utc(j, "start", r->start_ns);
     json_put_seconds(j, "wall_seconds", r->elapsed_ns);
     json_put_u64(j, "samples", r->samples);
@@ -67,13 +73,12 @@ static void add_json(struct list *l, const struct toll_run *r)
 
 /* ---- For people ------------------------------------------------------------------------------ */
 
-enum { NUMBER = 4, START = 26, TIME = 12, SAMPLES = 9, STATUS = 14 };
+enum { NUMBER = 4, START = 26, TIME = 12, SAMPLES = 9, STATUS = 14, ID = 38 };
 
 /* Whatever others have written, it is for a terminal. */
 static void add_foreign(struct buf *b, const char *text)
 {
-    for (; *text; text++)
-        buf_putc(b, (unsigned char)*text < 0x20 || *text == 0x7F ? '?' : *text);
+    buf_printable(b, text, strlen(text));
 }
 
 static void add_status(struct buf *b, const struct toll_run *r)
@@ -97,8 +102,8 @@ static void add_heading(struct list *l)
 {
     struct buf *b = &l->text;
     if (!l->has_heading)
-        buf_printf(b, "%*s  %-*s%*s%*s  %-*s%s\n", NUMBER, "run", START, "start", TIME, "time",
-                   SAMPLES, "samples", STATUS, "status", "command");
+        buf_printf(b, "%*s  %-*s%*s%*s  %-*s%-*s%s\n", NUMBER, "run", START, "start", TIME, "time",
+                   SAMPLES, "samples", STATUS, "status", ID, "id", "command");
     l->has_heading = true;
 }
 
@@ -118,6 +123,7 @@ static void add_text(struct list *l, const struct toll_run *r)
     at = b->length;
     add_status(b, r);
     buf_pad(b, at, STATUS);
+    buf_printf(b, "%-*s", ID, *r->id ? r->id : "-");
     if (*r->name) {
         add_foreign(b, r->name);
         buf_puts(b, *r->command ? ":" : "");

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/secrets.h"
+#include "base/stream.h"
 #include "base/utf8.h"
 #include "base/util.h"
 #include "cli/cli.h"
-#include "cli/crash.h"
 #include "cli/gpu_tracker_command.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <ucontext.h>
 
 static const char about_run[] =
     "Options end at -- or at the first word that is none; the rest is the command. The "
@@ -92,15 +97,22 @@ const struct subcommand subcommands[] = {
     {0},
 };
 
+enum { COMPLAIN_WAIT_MS = 100 };
+
 int complain(const char *format, ...)
 {
-    char sentence[1024];
+    char sentence[1024], line[sizeof sentence + 16];
+    struct stream out;
     va_list args;
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    secrets_mask_sentence(sentence, sizeof sentence);
     text_make_printable(sentence);
-    fprintf(stderr, "toll: %s\n", sentence);
+    size_t length = (size_t)snprintf(line, sizeof line, "toll: %s\n", sentence);
+    stream_open(&out, STDERR_FILENO); /* it may be a pipe that is full: the job comes first */
+    stream_write_patiently(&out, line, length, COMPLAIN_WAIT_MS);
+    stream_close(&out);
     return EXIT_TOLL;
 }
 
@@ -150,9 +162,57 @@ static int run_subcommand(int argc, char **argv)
                     argv[1], argv[1]);
 }
 
+/* When a thread is left behind, libraries are not asked to tidy up: one that hangs may hold what
+ * they wait for. */
+static _Noreturn void end_program(int status)
+{
+    struct stat tasks;
+    enum { OF_A_DIRECTORY = 2 };
+    if (stat("/proc/self/task", &tasks) < 0 || tasks.st_nlink <= OF_A_DIRECTORY + 1)
+        exit(status);
+    fflush(stdout); /* not all there are: a thread may hold one of its own */
+    _exit(status);
+}
+
+/* ---- A stack of its own ---------------------------------------------------------------------- */
+
+enum { STACK_BYTES = 1024 * 1024, ENOUGH_STACK_BYTES = STACK_BYTES / 2 };
+
+static struct {
+    int argc;
+    char **argv;
+} words;
+
+static void run_words(void)
+{
+    end_program(run_subcommand(words.argc, words.argv));
+}
+
+/* A small limit of the stack is for the command, which inherits it. toll reads files of the kernel
+ * into buffers of some ten KiB, and libraries need as much: it then leaves the stack it was given,
+ * and the limit as it is. */
+static void leave_small_stack(void)
+{
+    static ucontext_t own;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= ENOUGH_STACK_BYTES)
+        return;
+    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED || getcontext(&own) < 0)
+        return;
+    own.uc_stack.ss_sp = stack;
+    own.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&own, run_words, 0);
+    setcontext(&own);
+}
+
 int main(int argc, char **argv)
 {
     fill_standard_streams();
-    crash_contain();
-    crash_exit(run_subcommand(argc, argv));
+    words.argc = argc;
+    words.argv = argv;
+    leave_small_stack();
+    run_words();
+    return EXIT_TOLL;
 }

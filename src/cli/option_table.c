@@ -129,6 +129,12 @@ static int set_wait(struct settings *s, const char *value, int choice, struct to
     return 0;
 }
 
+static int set_signals(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->signals_come_to_group = choice;
+    return 0;
+}
+
 static int set_config(struct settings *s, const char *value, int choice, struct toll_error *e)
 {
     s->config = value;
@@ -228,6 +234,24 @@ static int set_no_marks(struct settings *s, const char *value, int choice, struc
     return 0;
 }
 
+static int set_watch_exits(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.watch_exits = choice;
+    return 0;
+}
+
+static int set_no_args(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.no_args = choice;
+    return 0;
+}
+
+static int set_show_secrets(struct settings *s, const char *value, int choice, struct toll_error *e)
+{
+    s->tracker.show_secrets = choice;
+    return 0;
+}
+
 static int set_for(struct settings *s, const char *value, int choice, struct toll_error *e)
 {
     return take_time(&s->for_ns, value, e);
@@ -258,7 +282,8 @@ const struct option options[] = {
      set_interval},
     {"output", 'o', "FILE", NULL, offsetof(struct settings, outputs), false, ANY | FOR_EXPORT,
      "write to FILE; its suffix tells the format: .csv, .jsonl, .sqlite (samples), .json, .txt "
-     "(summary); or FORMAT:FILE, or FORMAT:URL, with options behind commas (see 'toll sinks'); - is stdout "
+     "(summary); or FORMAT:FILE, or FORMAT:URL, with options behind commas (see 'toll sinks'); - "
+     "is stdout "
      "where no command has it",
      set_output},
     {"format", 'f', "FORMAT", NULL, 0, false, ANY | FOR_EXPORT,
@@ -285,8 +310,17 @@ const struct option options[] = {
      "what the run is called, instead of the command's name", set_name},
     {"label", 0, "KEY=VALUE", NULL, offsetof(struct settings, labels), false, ANY,
      "a label of the run", set_label},
+    {"no-args", 0, NULL, NULL, 0, false, FOR_RUN | FOR_EXPORT,
+     "keep the program's name of the command alone, without its arguments", set_no_args},
+    {"show-secrets", 0, NULL, NULL, 0, false, ANY | FOR_EXPORT,
+     "write what looks like a password, token or key on the command line as it is, not as ***",
+     set_show_secrets},
     {"no-children", 0, NULL, NULL, 0, false, FOR_RUN | FOR_ATTACH,
      "measure the command or the processes named alone, not what they start", set_no_children},
+    {"watch-exits", 0, NULL, NULL, 0, false, FOR_RUN,
+     "let the kernel record every process that starts or ends: counts them exactly, and notices "
+     "children that were discarded between two looks; starting a process takes longer",
+     set_watch_exits},
     {"group", 'g', "[NAME=]PGID", NULL, offsetof(struct settings, groups), true, FOR_ATTACH,
      "attach to a process group", set_word},
     {"session", 0, "[NAME=]SID", NULL, offsetof(struct settings, sessions), true, FOR_ATTACH,
@@ -331,6 +365,10 @@ const struct option options[] = {
      set_processes},
     {"wait", 0, "FOR", "main all", 0, false, FOR_RUN | FOR_ATTACH,
      "end with the command, or with the last process it left behind", set_wait},
+    {"signals", 0, "HOW", "forward group", 0, false, FOR_RUN,
+     "pass on every signal sent to toll, or only those that did not reach the process group of the "
+     "command by themselves: for senders that signal the whole group (default: forward)",
+     set_signals},
     {"run", 0, "NUMBER", NULL, 0, true, FOR_EXPORT,
      "of several runs in the record only this one, by its number", set_run},
     {"json", 0, NULL, NULL, 0, true, FOR_LIST, "for programs", set_json},

@@ -29,6 +29,7 @@ struct settings {
     bool summary_is_given;
     const char *summary_to; /* a path, or a number; NULL = stderr */
     const char *config;
+    bool signals_come_to_group; /* signals to toll reach the whole process group */
     bool quiet;
     bool verbose;
     bool help;

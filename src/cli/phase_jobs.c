@@ -3,52 +3,32 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "base/pickle.h"
+#include "base/stream.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* A new file beside the place of the other, or NULL in *ret_beside: then it is written as it is. So
- * is what is no file (/dev/stderr), and what stands where nothing can be made beside it. */
-static int open_beside(const char *path, char **ret_beside)
-{
-    struct stat there;
-    struct buf beside = {0};
-    bool is_there = stat(path, &there) == 0;
-    if (!is_there || S_ISREG(there.st_mode)) {
-        buf_printf(&beside, "%s.%d.tmp", path, (int)getpid());
-        if (buf_failed(&beside))
-            return -ENOMEM;
-        int fd = open(beside.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), error = errno;
-        if (fd >= 0) {
-            *ret_beside = beside.data;
-            return fd;
-        }
-        buf_done(&beside);
-        if (!is_there)
-            return -error;
-    }
-    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
+enum { READER_WAIT_MS = 5000, STDOUT_WAIT_MS = 60000 };
 
-/* Beside the file, and then in its place; of a link, in that of what it leads to. */
+/* As a whole, or what is no regular file (/dev/stderr) as it is. */
 static int write_file(const char *data, size_t length, const char *path, struct toll_error *e)
 {
-    CLEANUP_FREE char *beside = NULL;
-    CLEANUP_FREE char *there = realpath(path, NULL);
-    const char *place = there ? there : path;
-    CLEANUP_CLOSE int fd = open_beside(place, &beside);
-    int r = fd < 0 ? fd : file_write_all(fd, data, length, NULL);
-    if (r == 0 && beside && rename(beside, place) < 0)
-        r = -errno;
-    if (r < 0 && beside)
-        unlink(beside);
-    return r < 0 ? err_set(e, r, "%s: %s", path, strerror(-r)) : 0;
+    struct replacement file;
+    struct stream out;
+    int r = replacement_open(&file, path, REPLACEMENT_IN_PLACE, e);
+    if (r < 0)
+        return r;
+    stream_open(&out, file.fd);
+    r = stream_write_patiently(&out, data, length, READER_WAIT_MS);
+    stream_close(&out);
+    if (r == 0)
+        r = replacement_commit(&file);
+    replacement_close(&file);
+    return r < 0 ? err_set(e, r, "cannot write to '%s': %s", path, strerror(-r)) : 0;
 }
 
 static bool is_pickle(const char *format)
@@ -61,12 +41,19 @@ const char *phase_format(const char *format)
     return is_pickle(format) ? "json" : format;
 }
 
+/* A person may sit before a page of 'less' that is full; a signal handler ends the wait. */
 static int print_text(const char *data, size_t length, bool newline, struct toll_error *e)
 {
-    if (fwrite(data, 1, length, stdout) == length && (!newline || putchar('\n') != EOF) &&
-        fflush(stdout) == 0)
-        return 0;
-    return err_set(e, -EIO, "cannot write to stdout");
+    struct stream out;
+    fflush(stdout);
+    stream_open(&out, STDOUT_FILENO);
+    int r = stream_write_patiently(&out, data, length, STDOUT_WAIT_MS);
+    if (r == 0 && newline)
+        r = stream_write_patiently(&out, "\n", 1, STDOUT_WAIT_MS);
+    stream_close(&out);
+    return r < 0 ? err_set(e, r, "cannot write to stdout: %s",
+                           r == -EAGAIN ? "destination too slow" : strerror(-r))
+                 : 0;
 }
 
 int phase_deliver(const char *text, const char *format, const char *output, struct toll_error *e)

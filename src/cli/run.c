@@ -38,14 +38,15 @@ static void wait_for(struct pollfd *fds, nfds_t count, int timeout_ms)
 /* toll cannot measure, but the command runs: see it to its end. */
 static void just_wait(struct session *s, struct signals *signals, struct toll_end *ret)
 {
-    pid_t command = toll_tracker_pid(s->tracker);
-    int status;
-    while (waitpid(command, &status, WNOHANG) == 0) {
+    pid_t command = toll_tracker_pid(s->tracker), found;
+    int status = 0;
+    while ((found = waitpid(command, &status, WNOHANG)) == 0 || (found < 0 && errno == EINTR)) {
         struct pollfd fd = {.fd = signals->fd, .events = POLLIN};
         wait_for(&fd, 1, 1000);
         signals_forward(signals, s->tracker);
     }
     ret->ended = true;
+    ret->unknown = found < 0;
     ret->signaled = WIFSIGNALED(status);
     ret->status = ret->signaled ? WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -66,7 +67,7 @@ static void measure(struct session *s, struct signals *signals)
 
 void run_command(struct session *s, char **command, struct outcome *ret)
 {
-    struct signals signals = {.fd = -1};
+    struct signals signals = {.fd = -1, .come_to_group = s->settings.signals_come_to_group};
     *ret = (struct outcome){.status = EXIT_TOLL, .end = {.size = sizeof ret->end}};
     if (signals_open(&signals) < 0) {
         err_set(&ret->error, -errno, "cannot watch for signals: %s", strerror(errno));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * toll send: what an output could not send, later. */
+#include "base/utf8.h"
 #include "cli/cli.h"
 #include "cli/help.h"
 
@@ -31,7 +32,15 @@ int send_main(int argc, char **argv)
     int r = toll_send(words[0], words[1], &sent, &e);
     if (r < 0)
         return complain("%s", e.message);
-    printf("%llu sample%s sent to run %s\n", (unsigned long long)sent.samples,
-           sent.samples == 1 ? "" : "s", sent.run);
+    text_make_printable(sent.run); /* a server has named it */
+    const char *to = *sent.run ? " to run " : "";
+    if (sent.points_before)
+        printf("sent %llu of %llu points%s%s; %llu were there already\n",
+               (unsigned long long)sent.points,
+               (unsigned long long)(sent.points + sent.points_before), to, sent.run,
+               (unsigned long long)sent.points_before);
+    else
+        printf("%llu sample%s sent%s%s\n", (unsigned long long)sent.samples,
+               sent.samples == 1 ? "" : "s", to, sent.run);
     return 0;
 }

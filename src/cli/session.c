@@ -198,6 +198,7 @@ bool session_finish(struct session *s, struct toll_end *ret_end)
     if (r == -ENOMEM)
         complain("no memory for what should be written at the end"); /* the summary included */
     else if (r < 0 && !s->told_failure && !has_summary_here(s))
-        complain("an output is not complete: %s", strerror(-r));
+        complain("an output is not complete: %s",
+                 r == -EAGAIN ? "destination too slow" : strerror(-r));
     return r == 0 || gone;
 }

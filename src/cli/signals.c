@@ -68,8 +68,8 @@ static bool is_own(int number)
 /* The terminal signals the whole foreground group, and so does a member that signals its group:
  * then the command has it already. A timer that was set before toll was executed was meant for it.
  */
-static bool command_has_it(struct toll_tracker *t, const struct signalfd_siginfo *info,
-                           pid_t command)
+static bool command_has_it(const struct signals *s, struct toll_tracker *t,
+                           const struct signalfd_siginfo *info, pid_t command)
 {
     int number = (int)info->ssi_signo;
     if (info->ssi_code > 0 && is_of_terminal(number)) {
@@ -79,6 +79,8 @@ static bool command_has_it(struct toll_tracker *t, const struct signalfd_siginfo
     }
     if (info->ssi_code > 0 || info->ssi_pid == (uint32_t)getpid())
         return is_own(number);
+    if (s->come_to_group && getpgid(command) == getpgrp())
+        return true;
     return info->ssi_pid && toll_tracker_contains(t, (pid_t)info->ssi_pid);
 }
 
@@ -102,7 +104,7 @@ bool signals_forward(struct signals *s, struct toll_tracker *t)
             follow_stop(command);
         else if (number == SIGCONT && was_continued(command))
             continue;
-        else if (!command_has_it(t, &info, command))
+        else if (!command_has_it(s, t, &info, command))
             kill(command, number);
     }
     return false;

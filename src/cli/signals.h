@@ -9,6 +9,7 @@ struct signals {
     int fd;              /* readable when a signal has come */
     sigset_t mask;       /* as toll found it, for the command */
     bool ignore_sigchld; /* likewise */
+    bool come_to_group;  /* what is sent to toll is sent to its whole process group */
     bool interrupted;    /* Ctrl-C was pressed at the terminal */
 };
 

@@ -6,6 +6,7 @@
  * /sys/class/drm/card0/device/mem_info_vram_used     1811939328
  * /sys/class/drm/card0/device/unique_id              7f9c3a5d1e2b4c68
  * /sys/class/drm/card0/device/hwmon/hwmon3/power1_average    68000000, in millionths of a watt
+ * /sys/class/drm/card0/device/hwmon/hwmon3/power1_cap        203000000
  */
 #include "collect/gpu_vendors.h"
 
@@ -22,6 +23,7 @@ static const struct drm_figure figures[] = {
     {gpu_memory_used_bytes, DRM_DEVICE, {"mem_info_vram_used"}, 1},
     {gpu_memory_total_bytes, DRM_DEVICE, {"mem_info_vram_total"}, 1},
     {gpu_power_watts, DRM_HWMON, {"power1_average", "power1_input"}, 1e-6},
+    {gpu_power_limit_watts, DRM_HWMON, {"power1_cap"}, 1e-6},
     {gpu_temperature_celsius, DRM_HWMON, {"temp1_input"}, 1e-3},
     {gpu_clock_sm_hertz, DRM_HWMON, {"freq1_input"}, 1},
     {gpu_clock_memory_hertz, DRM_HWMON, {"freq2_input"}, 1},

@@ -35,14 +35,16 @@ static void label_other_paths(struct cgroup *c)
         enum cgroup_controller controller;
         const char *key;
     } labels[] = {
-        {CGROUP_CPUACCT, "cpu_cgroup"},
-        {CGROUP_BLKIO, "storage_cgroup"},
-        {CGROUP_PIDS, "tasks_cgroup"},
-        {CGROUP_UNIFIED, "pressure_cgroup"},
+        {CGROUP_MEMORY, "memory_cgroup"}, {CGROUP_CPUACCT, "cpu_cgroup"},
+        {CGROUP_CPU, "quota_cgroup"},     {CGROUP_BLKIO, "storage_cgroup"},
+        {CGROUP_PIDS, "tasks_cgroup"},    {CGROUP_UNIFIED, "pressure_cgroup"},
     };
     struct label *next = c->measured.entity.labels;
     for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
         const struct cgroup_place *p = cgroup_place_for(&c->places, labels[i].controller);
+        /* Where version 1 has memory, and the process is at its root, there are no such figures. */
+        if (labels[i].controller == CGROUP_MEMORY && c->places.at[CGROUP_MEMORY].directory)
+            continue;
         if (p && strcmp(p->path, cgroup_name(c)) != 0)
             *next++ = (struct label){labels[i].key, p->path};
     }
@@ -61,7 +63,8 @@ static int cgroup_new(struct cgroup **ret, const struct sysroot *root, struct cg
     c->presence = CGROUP_FILE_CLOSED;
     cgroup_oom_init(&c->oom);
     cgroup_figures_init(&c->figures, root);
-    cgroup_disks_init(&c->disks, cgroup_name(c));
+    const struct cgroup_place *storage = cgroup_place_for(&c->places, CGROUP_BLKIO);
+    cgroup_disks_init(&c->disks, storage ? storage->path : cgroup_name(c));
     measured_init(&c->measured, ENTITY_CGROUP);
     c->measured.entity.path = cgroup_name(c);
     label_other_paths(c);

@@ -49,6 +49,8 @@ static const struct source {
       {"file", cgroup_memory_file_bytes, 1},
       {"shmem", cgroup_memory_shmem_bytes, 1},
       {"kernel", cgroup_memory_kernel_bytes, 1}}},
+    /* Since Linux 5.2: of this cgroup's own limit, without those of cgroups below it. */
+    {V2, CGROUP_MEMORY, "memory.events.local", FLAT, {{"max", cgroup_memory_limit_events_count, 1}}},
     {V2,
      CGROUP_MEMORY,
      "memory.events",

@@ -6,7 +6,7 @@
 #include "collect/cgroup_place.h"
 #include "metric/frame.h"
 
-enum { CGROUP_FIGURE_FILES = 19 };
+enum { CGROUP_FIGURE_FILES = 20 };
 
 struct cgroup_figures {
     struct cgroup_file files[CGROUP_FIGURE_FILES];

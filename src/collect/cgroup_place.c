@@ -162,7 +162,7 @@ int cgroup_places_of_pid(struct cgroup_places *ret, const struct sysroot *root, 
     struct buf text = {0};
     struct cgroup_mounts mounts = {0};
     struct cgroup_places places = {0};
-    int r = file_read_whole_at(root->proc, name, FILE_ANY_LINE, &text);
+    int r = file_read_whole_at(pid ? root->pids : root->proc, name, FILE_ANY_LINE, &text);
     if (r == 0)
         r = cgroup_mounts_read(&mounts, root);
     struct scan s = scan_text(text.data, text.length);

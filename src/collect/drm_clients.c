@@ -105,7 +105,7 @@ static bool may_be_card(const struct round *r, const char *fd)
     if (!r->root->live)
         return true;
     snprintf(path, sizeof path, "%d/fd/%.16s", (int)r->pid, fd);
-    ssize_t n = readlinkat(r->root->proc, path, target, sizeof target - 1);
+    ssize_t n = readlinkat(r->root->pids, path, target, sizeof target - 1);
     if (n < 0)
         return errno == EACCES;
     target[n] = '\0';
@@ -119,7 +119,7 @@ static void visit_fd(void *arg, const char *fd)
     if (!may_be_card(r, fd))
         return;
     snprintf(path, sizeof path, "%d/fdinfo/%.16s", (int)r->pid, fd);
-    ssize_t n = file_read_at(r->root->proc, path, text, sizeof text);
+    ssize_t n = file_read_at(r->root->pids, path, text, sizeof text);
     struct drm_fdinfo info;
     int code = n < 0 ? (int)n : parse_drm_fdinfo(scan_text(text, (size_t)n), &info);
     if (code == 0)
@@ -132,7 +132,7 @@ static void look_at(struct round *r, pid_t pid)
 {
     char path[32];
     snprintf(path, sizeof path, "%d/fdinfo", (int)pid);
-    CLEANUP_CLOSE int dir = openat(r->root->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_CLOSE int dir = openat(r->root->pids, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     r->pid = pid;
     int code = dir < 0 ? -errno : file_each_entry(dir, visit_fd, r);
     if (code < 0 && code != -ENOENT && code != -ESRCH)
@@ -144,7 +144,7 @@ static uint64_t start_ticks_of(const struct sysroot *root, pid_t pid)
     char path[32], text[1024];
     struct pid_stat st;
     snprintf(path, sizeof path, "%d/stat", (int)pid);
-    ssize_t n = file_read_at(root->proc, path, text, sizeof text);
+    ssize_t n = file_read_at(root->pids, path, text, sizeof text);
     return n > 0 && parse_pid_stat(scan_text(text, (size_t)n), &st) == 0 ? st.start_ticks : 0;
 }
 

@@ -52,6 +52,14 @@ struct gpu_process *gpu_frame_process(struct gpu_frame *f, unsigned device, pid_
     return p;
 }
 
+bool gpu_frame_add_process(struct gpu_frame *f, const struct gpu_process *p)
+{
+    struct gpu_process *added = add_process(f);
+    if (added)
+        *added = *p;
+    return added;
+}
+
 size_t gpu_frame_count(const struct gpu_frame *f, unsigned device)
 {
     size_t count = 0;
@@ -85,6 +93,7 @@ void gpu_frame_clear(struct gpu_frame *f)
 {
     f->device_count = f->process_count = 0;
     f->began_ns = 0;
+    f->energy_only = false;
 }
 
 void gpu_frame_done(struct gpu_frame *f)

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 void gpu_helpers_init(struct gpu_helpers *h)
 {
@@ -52,6 +53,23 @@ pid_t gpu_helpers_start(struct gpu_helpers *h, int (*run)(void *arg), void *arg)
     pid_t pid = start(h, run, arg);
     pthread_mutex_unlock(&h->lock);
     return pid;
+}
+
+pid_t gpu_helpers_start_whole(struct gpu_helpers *h, int (*run)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&h->lock);
+    pid_t pid = h->count == GPU_HELPERS ? -EAGAIN : quiet_fork_whole(run, arg);
+    if (pid > 0)
+        h->pids[h->count++] = pid;
+    pthread_mutex_unlock(&h->lock);
+    return pid;
+}
+
+void gpu_helpers_end_soon(struct gpu_helpers *h, pid_t pid, unsigned most_ms)
+{
+    for (unsigned ms = 0; ms < most_ms && waitpid(pid, NULL, WNOHANG | __WALL) == 0; ms++)
+        usleep(1000);
+    gpu_helpers_end(h, pid);
 }
 
 void gpu_helpers_end(struct gpu_helpers *h, pid_t pid)

@@ -19,7 +19,13 @@ struct gpu_reader {
 
     /* Of both: */
     struct gpu_helpers helpers;
+    struct gpu_apart *apart; /* owned; NULL: the vendor runs here */
     bool stop, has_begun, is_open;
+    bool is_dead; /* the process that it ran in: there will be no more frames */
+    bool energy_only;
+    struct gpu_frame energy; /* counters that were read ahead of the rest */
+    bool has_energy;
+    uint64_t energy_cost_ns, look_cost_ns; /* how long the last one of each took */
     uint64_t busy_since_ns; /* it began or reads since then; 0: it rests */
     const struct gpu_vendor *busy_with;
     bool is_asked, is_reading;
@@ -39,6 +45,25 @@ static void turn_to(void *arg, const struct gpu_vendor *vendor)
     struct gpu_reader *r = arg;
     worker_lock(&r->worker);
     r->busy_with = vendor;
+    worker_unlock(&r->worker);
+}
+
+/* With the lock held. */
+static void keep_energy(struct gpu_reader *r, const struct gpu_frame *f)
+{
+    gpu_frame_clear(&r->energy);
+    gpu_frame_join(&r->energy, f, 0, (unsigned)f->device_count);
+    r->energy.process_count = 0;
+    r->has_energy = f->device_count;
+    r->energy_cost_ns = clock_mono(NULL) - r->busy_since_ns;
+    worker_tell(&r->worker);
+}
+
+static void take_energy_ahead(void *arg, const struct gpu_frame *f)
+{
+    struct gpu_reader *r = arg;
+    worker_lock(&r->worker);
+    keep_energy(r, f);
     worker_unlock(&r->worker);
 }
 
@@ -67,7 +92,7 @@ static bool wait_for_request(struct gpu_reader *r)
         if (r->stop)
             return false;
         uint64_t at = gpu_round_begin_at(&r->round, r->due_ns);
-        if (!r->is_asked || !r->is_open)
+        if (!r->is_asked || !r->is_open || r->is_dead)
             worker_wait_for_change(&r->worker, UINT64_MAX);
         else if (clock_mono(NULL) >= at)
             return true;
@@ -90,18 +115,24 @@ static void accept_request(struct gpu_reader *r)
 }
 
 /* With the lock held. */
-static void hand_over(struct gpu_reader *r)
+static void hand_over(struct gpu_reader *r, enum gpu_look look)
 {
-    struct gpu_frame before = r->ready;
-    r->ready = r->round.frame;
-    r->round.frame = before;
-    r->is_ready = true;
+    if (look == GPU_LOOK_WHOLE) {
+        struct gpu_frame before = r->ready;
+        r->ready = r->round.frame;
+        r->round.frame = before;
+        r->is_ready = true;
+        r->look_cost_ns = r->round.cost_ns;
+        for (size_t i = 0; i < r->ready.device_count; i++)
+            if (r->ready.devices[i].is_lost)
+                gpu_sentences_say_lost(&r->sentences, &r->ready.devices[i]);
+    } else if (look == GPU_LOOK_ENERGY) {
+        keep_energy(r, &r->round.frame);
+    }
+    r->is_dead = look == GPU_LOOK_DEAD;
     r->is_reading = false;
     r->busy_since_ns = 0;
     gpu_sentences_say(&r->sentences, &r->round.trouble);
-    for (size_t i = 0; i < r->ready.device_count; i++)
-        if (r->ready.devices[i].is_lost)
-            gpu_sentences_say_lost(&r->sentences, &r->ready.devices[i]);
     worker_tell(&r->worker);
 }
 
@@ -112,10 +143,11 @@ static void work(void *arg)
     worker_lock(&r->worker);
     while (wait_for_request(r)) {
         accept_request(r);
+        bool energy_only = r->energy_only;
         worker_unlock(&r->worker);
-        gpu_round_read(&r->round, r->pids, r->pid_count);
+        enum gpu_look look = gpu_round_read(&r->round, r->pids, r->pid_count, energy_only);
         worker_lock(&r->worker);
-        hand_over(r);
+        hand_over(r, look);
     }
     worker_unlock(&r->worker);
     gpu_round_close(&r->round);
@@ -124,6 +156,8 @@ static void work(void *arg)
 static void dispose(void *arg)
 {
     struct gpu_reader *r = arg;
+    gpu_apart_free(r->apart);
+    gpu_frame_done(&r->energy);
     gpu_frame_done(&r->round.frame);
     gpu_frame_done(&r->ready);
     gpu_helpers_done(&r->helpers);
@@ -138,7 +172,6 @@ static void dispose(void *arg)
 
 static const struct worker_plan plan = {
     .name = "toll-gpu",
-    .takes_faults = true, /* of a driver's library */
     .work = work,
     .dispose = dispose,
 };
@@ -155,11 +188,18 @@ int gpu_reader_start(struct gpu_reader **ret, const struct sysroot *root,
                                   .vendors = vendors,
                                   .all = all,
                                   .turn_to = turn_to,
+                                  .energy = take_energy_ahead,
                                   .turn_arg = r};
     r->busy_since_ns = clock_mono(NULL);
     gpu_helpers_init(&r->helpers);
     worker_init(&r->worker, &plan, r);
-    int result = worker_start(&r->worker);
+    int result = 0;
+    /* Here and not in the thread: the fewer there are when it is forked, the better. */
+    if (vendors[0]->in_helper && (all || vendors[0]->is_likely(&r->root)))
+        result = gpu_apart_start(&r->apart, vendors[0], &r->root, &r->helpers);
+    r->round.apart = r->apart;
+    if (result == 0)
+        result = worker_start(&r->worker);
     if (result < 0) {
         dispose(r);
         return result;
@@ -172,6 +212,8 @@ void gpu_reader_stop(struct gpu_reader *r)
 {
     worker_lock(&r->worker);
     r->stop = true;
+    if (r->apart && (r->is_reading || !r->has_begun)) /* it waits for the other process */
+        gpu_apart_hang_up(r->apart);
     worker_tell(&r->worker);
     worker_unlock(&r->worker);
 }
@@ -231,10 +273,58 @@ bool gpu_reader_take(struct gpu_reader *r, struct gpu_frame *f)
     return is_new;
 }
 
+bool gpu_reader_take_energy(struct gpu_reader *r, struct gpu_frame *f)
+{
+    worker_lock(&r->worker);
+    bool is_new = r->has_energy;
+    r->has_energy = false;
+    if (is_new && !f->device_count)
+        gpu_frame_join(f, &r->energy, 0, (unsigned)r->energy.device_count);
+    for (size_t i = 0; is_new && i < f->device_count && i < r->energy.device_count; i++) {
+        const struct gpu_device *read = &r->energy.devices[i];
+        struct gpu_device *d = &f->devices[i];
+        if (read->energy_ns < d->energy_ns || read->is_lost ||
+            !row_has(&read->row, gpu_energy_joules))
+            continue;
+        row_put_u64(&d->row, gpu_energy_joules, row_u64(&read->row, gpu_energy_joules));
+        d->energy_ns = read->energy_ns;
+    }
+    worker_unlock(&r->worker);
+    return is_new;
+}
+
+/* A look that takes longer than this is not over when the run ends. */
+#define LONG_LOOK_NS (50 * NS_PER_MS)
+
+void gpu_reader_hurry(struct gpu_reader *r)
+{
+    worker_lock(&r->worker);
+    bool is_long = r->look_cost_ns > LONG_LOOK_NS ||
+                   (r->is_reading && clock_mono(NULL) - r->busy_since_ns > LONG_LOOK_NS);
+    if (r->apart && r->is_open && !r->is_dead && is_long) {
+        r->energy_only = true;
+        gpu_apart_hurry(r->apart);
+    }
+    worker_unlock(&r->worker);
+}
+
+uint64_t gpu_reader_energy_cost_ns(struct gpu_reader *r)
+{
+    worker_lock(&r->worker);
+    uint64_t cost_ns = r->energy_cost_ns;
+    worker_unlock(&r->worker);
+    return cost_ns;
+}
+
+uint64_t gpu_reader_helper_cpu_ns(struct gpu_reader *r)
+{
+    return r->apart ? gpu_apart_cpu_ns(r->apart) : 0;
+}
+
 /* With the lock held. */
 static bool is_awaited(const struct gpu_reader *r)
 {
-    return (r->is_asked || r->is_reading) && (r->is_open || !r->has_begun);
+    return (r->is_asked || r->is_reading) && (r->is_open || !r->has_begun) && !r->is_dead;
 }
 
 bool gpu_reader_wait_frame(struct gpu_reader *r, uint64_t until_ns)

@@ -28,9 +28,23 @@ bool gpu_reader_is_asked(struct gpu_reader *r);
  * where reading one takes much CPU time; 0: at once. pids: of interest, sorted. */
 void gpu_reader_ask(struct gpu_reader *r, const pid_t *pids, size_t count, uint64_t due_ns);
 
+/* The run ends: of a vendor whose look takes long, counters of energy will do, at once. */
+void gpu_reader_hurry(struct gpu_reader *r);
+
+/* How long its counters of energy took when they were last read, where that takes long. */
+uint64_t gpu_reader_energy_cost_ns(struct gpu_reader *r);
+
+/* CPU time of the process that the vendor runs in, as far as is known. */
+uint64_t gpu_reader_helper_cpu_ns(struct gpu_reader *r);
+
 /* Swaps the newest frame with the caller's, which is used again; false when there is none that was
  * not taken yet. */
 bool gpu_reader_take(struct gpu_reader *r, struct gpu_frame *f);
+
+/* Brings counters of energy that were read since then into the frame, which has the devices in the
+ * same order, or none yet; whether there were any. Devices of which nothing else is known have
+ * read_ns 0. */
+bool gpu_reader_take_energy(struct gpu_reader *r, struct gpu_frame *f);
 
 /* Waits until the frame that was asked for is there, or none will come since no vendor is open;
  * false when that took too long. */

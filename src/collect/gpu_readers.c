@@ -100,11 +100,14 @@ static void give_place(struct gpu_readers *r, struct source *s)
 bool gpu_readers_take(struct gpu_readers *r, struct gpu_frame *f)
 {
     bool any = false;
-    for (size_t i = 0; i < r->count; i++)
-        if (gpu_reader_take(r->sources[i].reader, &r->sources[i].newest)) {
-            give_place(r, &r->sources[i]);
-            any = true;
-        }
+    for (size_t i = 0; i < r->count; i++) {
+        struct source *s = &r->sources[i];
+        bool is_new = gpu_reader_take(s->reader, &s->newest);
+        is_new |= gpu_reader_take_energy(s->reader, &s->newest);
+        if (is_new)
+            give_place(r, s);
+        any |= is_new;
+    }
     if (!any)
         return false;
     f->process_count = 0; /* devices stay where they are */
@@ -126,6 +129,25 @@ bool gpu_readers_wait(struct gpu_readers *r, int timeout_ms, bool is_patient)
             all &= gpu_reader_wait_frame(reader, until_ns);
     }
     return all;
+}
+
+int gpu_readers_hurry(struct gpu_readers *r)
+{
+    enum { MOST_MS = 500 };
+    uint64_t most_ns = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        gpu_reader_hurry(r->sources[i].reader);
+        most_ns = max_u64(most_ns, gpu_reader_energy_cost_ns(r->sources[i].reader));
+    }
+    return (int)min_u64(3 * most_ns / NS_PER_MS, MOST_MS);
+}
+
+uint64_t gpu_readers_helper_cpu_ns(const struct gpu_readers *r)
+{
+    uint64_t ns = 0;
+    for (size_t i = 0; i < r->count; i++)
+        ns += gpu_reader_helper_cpu_ns(r->sources[i].reader);
+    return ns;
 }
 
 /* ---- What else is known ---------------------------------------------------------------------- */

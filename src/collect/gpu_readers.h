@@ -33,6 +33,13 @@ bool gpu_readers_take(struct gpu_readers *r, struct gpu_frame *f);
  * long. is_patient: also for those that still begin. */
 bool gpu_readers_wait(struct gpu_readers *r, int timeout_ms, bool is_patient);
 
+/* The run ends: what gpu_reader_hurry says, to all. How many milliseconds more than else their
+ * counters of energy may take. */
+int gpu_readers_hurry(struct gpu_readers *r);
+
+/* CPU time of the processes that vendors run in, as far as is known. */
+uint64_t gpu_readers_helper_cpu_ns(const struct gpu_readers *r);
+
 /* So many vendors are open; -EAGAIN while one still begins. */
 int gpu_readers_open_count(struct gpu_readers *r);
 

@@ -3,7 +3,7 @@
  * devices in rounds that keep a distance. Any of it may take long, and may hang. */
 #pragma once
 
-#include "collect/gpu_helpers.h"
+#include "collect/gpu_apart.h"
 
 enum { GPU_STAND_INS = 4 };
 
@@ -21,6 +21,9 @@ struct gpu_round {
     bool all;                                /* each, not those alone whose devices are likely */
     void (*turn_to)(void *arg, const struct gpu_vendor *vendor); /* before each call of a vendor */
     void *turn_arg;
+
+    struct gpu_apart *apart; /* borrowed; NULL, or where its vendor runs */
+    void (*energy)(void *arg, const struct gpu_frame *f); /* of a slow look, before its end */
 
     struct gpu_attempt attempts[GPU_STAND_INS];
     size_t attempt_count;
@@ -40,7 +43,8 @@ bool gpu_round_open(struct gpu_round *r);
 /* When to begin a round so that it is over when it is due; 0: at once. */
 uint64_t gpu_round_begin_at(const struct gpu_round *r, uint64_t due_ns);
 
-/* Where one is open. pids: of interest, sorted. */
-void gpu_round_read(struct gpu_round *r, const pid_t *pids, size_t count);
+/* Where one is open. pids: of interest, sorted. energy_only: counters of energy will do. */
+enum gpu_look gpu_round_read(struct gpu_round *r, const pid_t *pids, size_t count,
+                             bool energy_only);
 
 void gpu_round_close(struct gpu_round *r);

@@ -16,14 +16,15 @@ enum { GPU_TEXT_BYTES = 96, GPU_UNKNOWN_PID = 0 };
 
 /* Who a device is; "" for what is not known. */
 struct gpu_facts {
-    unsigned index;            /* as the vendor counts */
-    char uuid[GPU_TEXT_BYTES]; /* GPU-…, MIG-…; AMD: the unique id in hexadecimal */
-    char name[GPU_TEXT_BYTES]; /* NVIDIA A100-SXM4-40GB */
-    char pci[32];              /* 0000:3b:00.0, lower case */
-    char instance[32];         /* of a divided device (MIG), or "" */
-    char driver[32];           /* its version: 550.54.14 */
-    const char *vendor;        /* nvidia, amd, intel: static life */
-    const char *means;         /* how it is read: NVML, …; static life, filled in by the reader */
+    unsigned index;                   /* as the vendor counts */
+    char uuid[GPU_TEXT_BYTES];        /* GPU-…, MIG-…; AMD: the unique id in hexadecimal */
+    char name[GPU_TEXT_BYTES];        /* NVIDIA A100-SXM4-40GB */
+    char pci[32];                     /* 0000:3b:00.0, lower case */
+    char instance[32];                /* of a divided device (MIG), or "" */
+    char legacy[GPU_TEXT_BYTES + 32]; /* its older name: MIG-GPU-…/1/0, or "" */
+    char driver[32];                  /* its version: 550.54.14 */
+    const char *vendor;               /* nvidia, amd, intel: static life */
+    const char *means; /* how it is read: NVML, …; static life, filled in by the reader */
 };
 
 /* What a device tells of every process that uses it: whoever is not listed has none of it. */
@@ -38,15 +39,17 @@ struct gpu_vendor;
 /* One device at one moment. */
 struct gpu_device {
     struct gpu_facts facts;
-    struct row row;  /* of ENTITY_GPU, as the driver says: counters since whenever it began */
-    unsigned tells;  /* GPU_TELLS_… */
-    bool is_divided; /* its instances are devices of their own, and have its processes */
-    bool is_lost;    /* it was there and is not any more; the reader tells it, once */
+    struct row row;     /* of ENTITY_GPU, as the driver says: counters since whenever it began */
+    unsigned tells;     /* GPU_TELLS_… */
+    bool is_divided;    /* its instances are devices of their own, and have its processes */
+    bool is_lost;       /* it was there and is not any more; the reader tells it, once */
+    uint64_t energy_ns; /* when its counter of energy was read, monotonic; 0: as the look began */
 
     /* Filled in by the reader: */
     const struct gpu_vendor *vendor;
     uint64_t read_ns; /* when, monotonic */
     uint64_t rest_ns; /* how long it is to the next reading, at least */
+    uint64_t look_ns; /* how long reading all devices took */
 };
 
 /* What one process has of one device. */
@@ -68,6 +71,7 @@ struct gpu_frame {
     struct gpu_process *processes; /* owned; each (device, pid) once */
     size_t process_count, process_capacity;
     uint64_t began_ns; /* a round, monotonic */
+    bool energy_only;  /* asked of the vendor: counters of energy alone, as fast as may be */
 };
 
 /* Cleared, its row ready to be filled in; or NULL when there is no memory. */
@@ -75,6 +79,9 @@ struct gpu_device *gpu_frame_add_device(struct gpu_frame *f);
 
 /* The one of that device and process, made if it is new; NULL when there is no memory. */
 struct gpu_process *gpu_frame_process(struct gpu_frame *f, unsigned device, pid_t pid);
+
+/* A copy of one that is not there yet. False when there is no memory. */
+bool gpu_frame_add_process(struct gpu_frame *f, const struct gpu_process *p);
 
 /* So many different pids as use that device. */
 size_t gpu_frame_count(const struct gpu_frame *f, unsigned device);
@@ -101,6 +108,13 @@ struct gpu_helpers;
  * The pid, or a negative errno. */
 pid_t gpu_helpers_start(struct gpu_helpers *h, int (*run)(void *arg), void *arg);
 
+/* The same for a child that may use all of the C library, and may outlive us: see
+ * quiet_fork_whole. */
+pid_t gpu_helpers_start_whole(struct gpu_helpers *h, int (*run)(void *arg), void *arg);
+
+/* Waits for the end of one that is about to end, and kills it when that takes longer. */
+void gpu_helpers_end_soon(struct gpu_helpers *h, pid_t pid, unsigned most_ms);
+
 /* Kills it, and waits some milliseconds for its end at most. */
 void gpu_helpers_end(struct gpu_helpers *h, pid_t pid);
 
@@ -108,6 +122,11 @@ void gpu_helpers_end(struct gpu_helpers *h, pid_t pid);
 struct gpu_context {
     const struct sysroot *root;  /* its own descriptors, open for as long as the reader lives */
     struct gpu_helpers *helpers; /* NULL: none are to be had */
+
+    /* For a vendor whose calls may be slow; each may be NULL: */
+    void (*energy_ready)(void *arg, const struct gpu_frame *f); /* energy of all is in the frame */
+    void *arg;
+    const _Atomic bool *hurry; /* the look need not be brought to its end */
 };
 
 struct gpu_vendor {
@@ -131,6 +150,9 @@ struct gpu_vendor {
     void (*read)(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,
                  struct gpu_trouble *trouble);
     void (*close)(void *state);
+
+    /* It calls code that is not ours, which may crash: in a process of its own. */
+    bool in_helper;
 
     /* The vendor whose place this one takes where that could not be opened (a command in the place
      * of a library), or NULL. Such a one stands right behind it in the list, and shares its thread.

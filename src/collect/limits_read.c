@@ -60,7 +60,7 @@ static int read_affinity(const struct sysroot *root, pid_t pid, struct cpu_list 
 {
     char path[48], text[TEXT_BYTES];
     process_path(path, pid, "status");
-    ssize_t n = file_read_at(root->proc, path, text, sizeof text);
+    ssize_t n = file_read_at(pid ? root->pids : root->proc, path, text, sizeof text);
     struct scan rest = scan_text(text, n > 0 ? (size_t)n : 0), line;
     while (scan_line(&rest, &line) && line.end != rest.at)
         if (scan_word(&line, "Cpus_allowed_list:"))
@@ -165,7 +165,7 @@ static void apply_cgroup(struct limits *l, const struct cgroup *c)
     }
 }
 
-static void read_resource_limits(struct limits *l, const struct sysroot *root, pid_t pid)
+void limits_read_resources(struct limits *l, const struct sysroot *root, pid_t pid)
 {
     static const enum limit_kind kinds[PID_LIMITS] = {
         [PID_LIMIT_CPU_SECONDS] = LIMIT_CPU_SECONDS,
@@ -179,7 +179,7 @@ static void read_resource_limits(struct limits *l, const struct sysroot *root, p
     char path[48], text[TEXT_BYTES];
     struct pid_limits p;
     process_path(path, pid, "limits");
-    ssize_t n = file_read_at(root->proc, path, text, sizeof text);
+    ssize_t n = file_read_at(pid ? root->pids : root->proc, path, text, sizeof text);
     if (n <= 0 || parse_pid_limits(scan_text(text, (size_t)n), &p) < 0)
         return;
     for (unsigned i = 0; i < PID_LIMITS; i++) {
@@ -199,7 +199,7 @@ void limits_read(struct limits *ret, const struct sysroot *root, pid_t pid, cons
     read_tasks(&ret->of[LIMIT_TASKS], root);
     if (c)
         apply_cgroup(ret, c);
-    read_resource_limits(ret, root, pid);
+    limits_read_resources(ret, root, pid);
 }
 
 void limits_done(struct limits *l)

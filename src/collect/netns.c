@@ -8,11 +8,11 @@
 enum { LINK_BYTES = 64 };
 
 /* "net:[4026531840]", with the number that is the namespace's own. */
-static int read_link(const struct sysroot *root, const char *process, char ret[LINK_BYTES])
+static int read_link(int proc, const char *process, char ret[LINK_BYTES])
 {
     char path[32];
     snprintf(path, sizeof path, "%s/ns/net", process);
-    ssize_t n = readlinkat(root->proc, path, ret, LINK_BYTES - 1);
+    ssize_t n = readlinkat(proc, path, ret, LINK_BYTES - 1);
     if (n < 0)
         return -errno;
     ret[n] = '\0';
@@ -24,7 +24,7 @@ int netns_number(const struct sysroot *root, pid_t pid, uint64_t *ret)
     char process[16] = "self", link[LINK_BYTES];
     if (pid)
         snprintf(process, sizeof process, "%d", (int)pid);
-    int r = read_link(root, process, link);
+    int r = read_link(pid ? root->pids : root->proc, process, link);
     if (r < 0)
         return r;
     struct scan s = scan_string(link);
@@ -45,7 +45,7 @@ int netns_open(const struct sysroot *root, pid_t pid)
     char path[32] = "net/dev";
     if (pid)
         snprintf(path, sizeof path, "%d/net/dev", (int)pid);
-    int fd = openat(root->proc, path, O_RDONLY | O_CLOEXEC);
+    int fd = openat(pid ? root->pids : root->proc, path, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 

@@ -33,6 +33,7 @@ static const struct smi_figure figures[] = {
     {"memory.used", gpu_memory_used_bytes, MIB},
     {"memory.reserved", gpu_memory_reserved_bytes, MIB},
     {"power.draw", gpu_power_watts, 1},
+    {"enforced.power.limit", gpu_power_limit_watts, 1},
     {"temperature.gpu", gpu_temperature_celsius, 1},
     {"clocks.sm", gpu_clock_sm_hertz, MHZ},
     {"clocks.mem", gpu_clock_memory_hertz, MHZ},
@@ -43,7 +44,8 @@ static const struct smi_figure figures[] = {
 static const char all_fields[] =
     "index,uuid,name,pci.bus_id,driver_version,utilization.gpu,utilization.memory,memory.total,"
     "memory.used,"
-    "memory.reserved,power.draw,temperature.gpu,clocks.sm,clocks.mem,utilization.encoder,"
+    "memory.reserved,power.draw,enforced.power.limit,temperature.gpu,clocks.sm,clocks.mem,"
+    "utilization.encoder,"
     "utilization.decoder";
 
 struct nvidia_smi {

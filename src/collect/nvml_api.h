@@ -71,6 +71,7 @@ struct nvml_api {
     int (*memory)(nvml_handle *d, struct nvml_memory *m);
     int (*memory_v2)(nvml_handle *d, struct nvml_memory_v2 *m);
     int (*power)(nvml_handle *d, unsigned *milliwatts);
+    int (*power_limit)(nvml_handle *d, unsigned *milliwatts);
     int (*energy)(nvml_handle *d, unsigned long long *millijoules);
     int (*temperature)(nvml_handle *d, int sensor, unsigned *celsius);
     int (*clock)(nvml_handle *d, int type, unsigned *megahertz);
@@ -82,6 +83,8 @@ struct nvml_api {
     int (*mig_mode)(nvml_handle *d, unsigned *current, unsigned *pending);
     int (*mig_count)(nvml_handle *d, unsigned *most);
     int (*mig_handle)(nvml_handle *d, unsigned index, nvml_handle **device);
+    int (*gpu_instance)(nvml_handle *d, unsigned *id);
+    int (*compute_instance)(nvml_handle *d, unsigned *id);
     nvml_list *lists[NVML_LISTS][NVML_LIST_VERSIONS];
 };
 

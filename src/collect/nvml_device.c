@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/nvml_device.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
 
 /* Why clocks are held down: the board's power limit and the brake of the power supply; heat, by
@@ -24,8 +26,17 @@ void nvml_device_describe(struct nvml_device *d, const struct nvml_api *api, nvm
     f->uuid[sizeof f->uuid - 1] = f->name[sizeof f->name - 1] = '\0';
     if (api->pci && api->pci(board, &pci) == NVML_OK)
         snprintf(f->pci, sizeof f->pci, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
-    if (parent)
-        snprintf(f->instance, sizeof f->instance, "%u", instance);
+    if (!parent)
+        return;
+    snprintf(f->instance, sizeof f->instance, "%u", instance);
+    /* Drivers before 470 had names of instances made of the GPU's, which CUDA still accepts. */
+    char whole[GPU_TEXT_BYTES] = "";
+    unsigned of_gpu, of_compute;
+    if (api->uuid && api->uuid(parent, whole, sizeof whole) == NVML_OK && api->gpu_instance &&
+        api->compute_instance && api->gpu_instance(d->handle, &of_gpu) == NVML_OK &&
+        api->compute_instance(d->handle, &of_compute) == NVML_OK)
+        snprintf(f->legacy, sizeof f->legacy, "MIG-%.*s/%u/%u", (int)sizeof whole - 1, whole,
+                 of_gpu, of_compute);
 }
 
 struct reading {
@@ -51,15 +62,22 @@ static int read_utilization(const struct reading *r)
     return result;
 }
 
+/* A GPU without memory of its own, which uses the machine's, says 0 of 0. */
+static void put_memory(struct row *row, enum metric_id id, uint64_t bytes, uint64_t total)
+{
+    if (bytes != UINT64_MAX && (total || bytes))
+        row_put_u64(row, id, bytes);
+}
+
 /* By the older function, what the driver reserves counts as used. */
 static int read_memory_by_old(const struct reading *r)
 {
     struct nvml_memory m;
     int result = r->api->memory ? r->api->memory(r->handle, &m) : NVML_NO_FUNCTION;
-    if (result == NVML_OK && m.total != UINT64_MAX)
-        row_put_u64(r->row, gpu_memory_total_bytes, m.total);
-    if (result == NVML_OK && m.used != UINT64_MAX)
-        row_put_u64(r->row, gpu_memory_used_bytes, m.used);
+    if (result != NVML_OK)
+        return result;
+    put_memory(r->row, gpu_memory_total_bytes, m.total, m.total);
+    put_memory(r->row, gpu_memory_used_bytes, m.used, m.total);
     return result;
 }
 
@@ -78,8 +96,7 @@ static int read_memory(const struct reading *r)
                   {gpu_memory_reserved_bytes, m.reserved},
                   {gpu_memory_used_bytes, m.used}};
     for (size_t i = 0; i < ARRAY_LEN(values); i++)
-        if (values[i].value != UINT64_MAX)
-            row_put_u64(r->row, values[i].id, values[i].value);
+        put_memory(r->row, values[i].id, values[i].value, m.total);
     return result;
 }
 
@@ -89,7 +106,12 @@ static int read_power(const struct reading *r)
     int result = r->api->power ? r->api->power(r->handle, &milliwatts) : NVML_NO_FUNCTION;
     if (result == NVML_OK && milliwatts != UINT32_MAX)
         row_put_double(r->row, gpu_power_watts, milliwatts / 1000.0);
-    return result;
+    if (result == NVML_LOST || !r->api->power_limit)
+        return result;
+    int limit = r->api->power_limit(r->handle, &milliwatts); /* either may be missing alone */
+    if (limit == NVML_OK && milliwatts != UINT32_MAX)
+        row_put_double(r->row, gpu_power_limit_watts, milliwatts / 1000.0);
+    return limit == NVML_LOST ? limit : result;
 }
 
 static int read_energy(const struct reading *r)
@@ -163,25 +185,55 @@ static int read_throttle(const struct reading *r)
  * than once. */
 static const struct {
     int (*read)(const struct reading *r);
+    const char *what;
     bool of_divided;  /* a GPU that is divided has it, too … */
     bool of_instance; /* … and so have its instances */
 } readings[] = {
-    {read_utilization, false, true}, {read_memory, true, true},       {read_power, true, false},
-    {read_energy, true, false},      {read_temperature, true, false}, {read_clocks, true, false},
-    {read_encoder, false, true},     {read_decoder, false, true},     {read_throttle, true, false},
+    {read_energy, "energy", true, false},
+    {read_utilization, "utilisation", false, true},
+    {read_memory, "memory", true, true},
+    {read_power, "power", true, false},
+    {read_temperature, "temperature", true, false},
+    {read_clocks, "clocks", true, false},
+    {read_encoder, "video encoder", false, true},
+    {read_decoder, "video decoder", false, true},
+    {read_throttle, "clock limits", true, false},
 };
+
+_Static_assert(ARRAY_LEN(readings) + 1 == NVML_READINGS, "and the processes");
 
 static bool is_to_be_had(const struct nvml_device *d, size_t i)
 {
     return d->is_instance ? readings[i].of_instance : d->is_divided ? readings[i].of_divided : true;
 }
 
-int nvml_device_read(const struct nvml_device *d, const struct nvml_api *api,
-                     struct gpu_device *ret)
+const char *nvml_device_reading(unsigned i)
+{
+    return i < ARRAY_LEN(readings) ? readings[i].what : "processes";
+}
+
+static int read_one(struct nvml_device *d, size_t i, const struct nvml_api *api,
+                    struct gpu_device *ret)
 {
     struct reading r = {.api = api, .handle = d->handle, .row = &ret->row};
-    for (size_t i = 0; i < ARRAY_LEN(readings); i++)
-        if (is_to_be_had(d, i) && readings[i].read(&r) == NVML_LOST)
+    d->results[i] = is_to_be_had(d, i) ? readings[i].read(&r) : NVML_OK;
+    return d->results[i];
+}
+
+/* The first of the readings. */
+int nvml_device_read_energy(struct nvml_device *d, const struct nvml_api *api,
+                            struct gpu_device *ret)
+{
+    int result = read_one(d, 0, api, ret);
+    ret->energy_ns = clock_mono(NULL);
+    return result;
+}
+
+int nvml_device_read(struct nvml_device *d, const struct nvml_api *api, struct gpu_device *ret,
+                     const _Atomic bool *hurry)
+{
+    for (size_t i = 1; i < ARRAY_LEN(readings) && !(hurry && *hurry); i++)
+        if (read_one(d, i, api, ret) == NVML_LOST)
             return NVML_LOST;
     return NVML_OK;
 }

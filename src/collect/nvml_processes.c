@@ -130,7 +130,7 @@ static int read_lists(struct nvml_processes *p, const struct nvml_api *api, nvml
     for (unsigned list = 0; list < NVML_LISTS && result != NVML_LOST; list++) {
         unsigned count = 0;
         int r = call_list(p, api, handle, &ways[list], list, &count);
-        if (r == NVML_LOST)
+        if (r == NVML_LOST || list == NVML_COMPUTE)
             result = r;
         if (r != NVML_OK || !know_stride(p, &ways[list], count))
             continue;
@@ -141,10 +141,13 @@ static int read_lists(struct nvml_processes *p, const struct nvml_api *api, nvml
             add_process(p->infos + i * stride, pids, f, device);
     }
     map_done(&seen);
-    if (known && result == NVML_OK) {
-        f->devices[device].tells |= GPU_TELLS_MEMORY;
+    if (!known || result != NVML_OK)
+        return result;
+    f->devices[device].tells |= GPU_TELLS_MEMORY;
+    if (!total && gpu_pids_hide_users(pids))
+        gpu_frame_process(f, device, GPU_UNKNOWN_PID);
+    else
         row_put_u64(&f->devices[device].row, gpu_processes_count, total);
-    }
     return result;
 }
 
@@ -254,9 +257,8 @@ static int read_shares(struct nvml_processes *p, const struct nvml_api *api, nvm
 /* Whoever is on the device and was not told of had no work for it; whoever was told of and is not
  * in the lists has left it since. */
 static void put_shares(const struct nvml_shares *s, struct gpu_pids *pids, struct gpu_frame *f,
-                       unsigned device)
+                       unsigned device, bool is_listed)
 {
-    bool is_listed = f->devices[device].tells & GPU_TELLS_MEMORY;
     for (size_t i = 0; i < f->process_count; i++)
         f->processes[i].has_share |= f->processes[i].device == device;
     for (size_t i = 0; i < s->count; i++) {
@@ -276,13 +278,15 @@ int nvml_processes_read(struct nvml_processes *p, const struct nvml_api *api, nv
                         struct nvml_shares *shares, struct gpu_pids *pids, struct gpu_frame *f,
                         unsigned device, uint64_t now_ns)
 {
-    int r = read_lists(p, api, handle, shares->ways, pids, f, device);
-    if (r == NVML_LOST)
-        return r;
-    r = read_shares(p, api, handle, shares, now_ns);
-    if (r == NVML_OK && are_known(shares, now_ns)) {
+    int listed = read_lists(p, api, handle, shares->ways, pids, f, device);
+    if (listed == NVML_LOST)
+        return listed;
+    int r = read_shares(p, api, handle, shares, now_ns);
+    bool is_listed = f->devices[device].tells & GPU_TELLS_MEMORY;
+    bool is_known = are_known(shares, now_ns);
+    if (r == NVML_OK && (is_known || is_listed)) /* a process that is not listed has no share */
         f->devices[device].tells |= GPU_TELLS_SHARE;
-        put_shares(shares, pids, f, device);
-    }
-    return r == NVML_LOST ? r : NVML_OK;
+    if (r == NVML_OK && is_known)
+        put_shares(shares, pids, f, device, is_listed);
+    return r == NVML_LOST || listed == NVML_OK ? r : listed;
 }

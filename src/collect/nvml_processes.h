@@ -45,7 +45,7 @@ void nvml_shares_done(struct nvml_shares *s);
 size_t nvml_processes_stride(size_t length, unsigned count);
 
 /* Adds the processes of a device to the frame, and says in its row and in `tells` what is known.
- * NVML_LOST when the GPU is, otherwise NVML_OK. */
+ * NVML_LOST when the GPU is, otherwise what the library said. */
 int nvml_processes_read(struct nvml_processes *p, const struct nvml_api *api, nvml_handle *handle,
                         struct nvml_shares *shares, struct gpu_pids *pids, struct gpu_frame *f,
                         unsigned device, uint64_t now_ns);

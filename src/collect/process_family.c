@@ -6,8 +6,10 @@
 #include "parse/pid_status.h"
 
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 struct family {
     struct process_reader *r;
@@ -48,7 +50,7 @@ bool process_lists_children(struct process_reader *r, pid_t pid)
 {
     char path[PROCESS_PATH_BYTES];
     snprintf(path, sizeof path, "%d/task/%d/children", (int)pid, (int)pid);
-    return faccessat(r->root->proc, path, R_OK, 0) == 0;
+    return faccessat(r->root->pids, path, R_OK, 0) == 0;
 }
 
 static int read_stat(struct process_reader *r, pid_t pid, struct pid_stat *ret)
@@ -118,6 +120,14 @@ int process_command_line(struct process_reader *r, pid_t pid, char **ret)
     return 0;
 }
 
+int process_compare_memory(const struct process_reader *r, pid_t one, pid_t other)
+{
+    if (!r->root->live)
+        return -ENOSYS;
+    long order = syscall(SYS_kcmp, one, other, KCMP_VM, 0UL, 0UL);
+    return order < 0 ? -errno : order == 0;
+}
+
 static void meet_of_thread(void *arg, pid_t thread)
 {
     struct family *f = arg;
@@ -164,6 +174,6 @@ static void meet_if_number(void *arg, const char *name)
 int process_scan(struct process_reader *r, void (*meet)(void *arg, pid_t pid), void *arg)
 {
     struct family f = {.r = r, .meet = meet, .arg = arg};
-    return r->root->live ? file_each_entry(r->root->proc, meet_if_number, &f)
-                         : file_each_entry_sorted(r->root->proc, meet_if_number, &f);
+    return r->root->live ? file_each_entry(r->root->pids, meet_if_number, &f)
+                         : file_each_entry_sorted(r->root->pids, meet_if_number, &f);
 }

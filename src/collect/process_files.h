@@ -40,6 +40,9 @@ int process_read_waits(struct process_reader *r, struct process_source *s, struc
 int process_read_open_files(struct process_reader *r, struct process_source *s, struct process *p,
                             enum process_depth depth);
 
+/* It has ended: it uses no memory, threads and files any more. */
+void process_empty_gauges(struct process *p);
+
 /* Walks page tables: milliseconds per gigabyte, and holds a lock of the process meanwhile. */
 /* RSS, which is also what one process has with each page counted once. */
 void process_put_rss(struct process *p, uint64_t bytes);

@@ -70,10 +70,10 @@ int process_open(struct process_reader *r, pid_t pid, const char *name, int flag
 {
     char path[PROCESS_PATH_BYTES];
     snprintf(path, sizeof path, "%d/%s", (int)pid, name);
-    int fd = openat(r->root->proc, path, O_RDONLY | O_CLOEXEC | flags);
+    int fd = openat(r->root->pids, path, O_RDONLY | O_CLOEXEC | flags);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE) && r->cache.used) {
         fd_cache_shrink(&r->cache);
-        fd = openat(r->root->proc, path, O_RDONLY | O_CLOEXEC | flags);
+        fd = openat(r->root->pids, path, O_RDONLY | O_CLOEXEC | flags);
     }
     return fd < 0 ? -errno : fd;
 }

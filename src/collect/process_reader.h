@@ -20,13 +20,15 @@ struct process_reader {
     uint64_t wanted;      /* bits of process metrics somebody asked for */
     uint64_t ns_per_tick; /* of the CPU times in stat */
     uint64_t page_bytes;
-    bool has_clock;       /* the pid CPU clock can be used */
-    bool fd_dir_has_size; /* stat of /proc/PID/fd counts its entries (Linux 6.2) */
-    bool no_rollup;       /* smaps_rollup does not exist here */
-    bool no_children;     /* task/TID/children does not exist here */
-    char *text;           /* owned, PROCESS_TEXT_BYTES */
-    struct own_thread own; /* when the program measures itself */
-    size_t own_files;      /* … with so many descriptors of ours, beside those of the cache */
+    bool has_clock;          /* the pid CPU clock can be used */
+    bool fd_dir_has_size;    /* stat of /proc/PID/fd counts its entries (Linux 6.2) */
+    bool no_rollup;          /* smaps_rollup does not exist here */
+    bool no_children;        /* task/TID/children does not exist here */
+    uint64_t threads_cpu_ns; /* CPU time of reads that are spaced out by their cost */
+    char *text;              /* owned, PROCESS_TEXT_BYTES */
+    struct own_thread own;   /* when the program measures itself */
+    size_t own_files;        /* … with so many descriptors of ours, beside those of the cache */
+    bool own_was_shared;     /* … and with a helper process that had a copy of its memory */
 };
 
 /* What the reader keeps of one process. */
@@ -36,7 +38,9 @@ struct process_source {
     bool has_run;               /* since the last refresh */
     uint64_t threads;           /* at the last reading */
     bool had_threads;           /* beside its main one, at some time */
+    bool knows_namespace;       /* whether it is the init of one was read */
     bool may_have_children;     /* it has run since it was last asked for them */
+    uint64_t waits_after_ns;    /* many threads: their waits are not to be read before */
     uint64_t children_after_ns; /* many threads: not to be asked for children before */
 };
 

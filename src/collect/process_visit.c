@@ -2,6 +2,7 @@
 #include "collect/process_visit.h"
 
 #include "base/clock.h"
+#include "base/quiet_fork.h"
 
 /* What passes between reading two clocks is no work of the program. */
 #define OWN_NOISE_NS (20 * NS_PER_US)
@@ -29,20 +30,44 @@ static void read_file(const struct process_file *f, struct process_reader *r,
                       struct process_source *s, struct process *p, enum process_depth depth)
 {
     int e = f->read(r, s, p, depth);
-    if (e == -EACCES || e == -EPERM)
-        p->denied |= p->has_ended ? f->gives & ~p->own.present : f->gives;
-    if (e < 0)
+    if (e == -EACCES || e == -EPERM) {
+        uint64_t hidden = p->has_ended ? f->gives & ~p->own.present : f->gives;
+        if (p->has_ended)
+            p->denied_at_end |= hidden & ~p->denied;
+        p->denied |= hidden;
+        /* What it had when it could still be read says nothing of what it has now. */
+        if (!p->has_ended)
+            p->own.present &= ~(f->gives &
+                                (metric_fold_mask(FOLD_SUM) | metric_fold_mask(FOLD_ONCE)));
+    }
+    if (e < 0 && e != -ENODATA)
         return;
     p->denied &= ~f->gives;
-    p->fresh |= f->gives;
+    if (e == 0)
+        p->fresh |= f->gives;
+    /* With a copy of our memory beside us, what is ours alone or in part is more than they say. */
+    uint64_t shared = f->gives & PROCESS_ROLLUP_BITS;
+    if (shared && p->entity.pid == r->own.pid && quiet_fork_shares_memory()) {
+        p->denied |= shared;
+        r->own_was_shared = true;
+    }
 }
 
 int process_visit(struct process_reader *r, struct process_source *s, struct process *p,
                   enum process_depth depth)
 {
+    unsigned execs = p->execs;
     int e = process_read_stat(r, s, p, depth);
     if (e < 0)
         return e;
+    if (p->execs != execs) {
+        /* All that is known of its memory was of the one before; and the kernel takes the figures
+         * for one line from both, when exec comes in between. */
+        depth = DEPTH_REFRESH;
+        e = process_read_stat(r, s, p, depth);
+        if (e < 0)
+            return e;
+    }
     if (p->entity.pid == r->own.pid) {
         own_thread_leave_out(&r->own, &p->own);
         own_thread_children(&p->inherited);

@@ -42,6 +42,10 @@ int process_user(struct process_reader *r, pid_t pid, uid_t *ret);
  * of what has none, its name. 0 or -errno. */
 int process_command_line(struct process_reader *r, pid_t pid, char **ret);
 
+/* Whether two processes have one memory, as after vfork: 1 or 0, or -errno: -ESRCH when one is
+ * gone, -ENOSYS or -EPERM when the kernel does not say. */
+int process_compare_memory(const struct process_reader *r, pid_t one, pid_t other);
+
 /* Calls meet for every child of a process, whichever of its threads made it. 0, or -ENOENT when
  * the kernel does not tell (CONFIG_PROC_CHILDREN). meet must not read through r. */
 int process_children(struct process_reader *r, struct process_source *s, pid_t pid,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * The files that move with every bit of work a process does: stat and io. */
+#include "base/clock.h"
 #include "collect/process_files.h"
 #include "parse/pid_io.h"
 #include "parse/pid_stat.h"
+#include "parse/schedstat.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,15 +13,17 @@
 
 static void put_cpu(struct process_reader *r, struct process *p, const struct pid_stat *st)
 {
-    uint64_t user = st->user_ticks * r->ns_per_tick;
-    uint64_t system = st->system_ticks * r->ns_per_tick;
+    const struct tick_times *base = &p->baseline;
+    uint64_t user = max_u64(st->user_ticks * r->ns_per_tick, base->user);
+    uint64_t system = max_u64(st->system_ticks * r->ns_per_tick, base->system);
     row_put_u64(&p->own, process_cpu_user_seconds, user);
     row_put_u64(&p->own, process_cpu_system_seconds, system);
     if (!r->has_clock)
         row_put_u64(&p->own, process_cpu_seconds, user + system);
 
-    uint64_t children_user = st->children_user_ticks * r->ns_per_tick;
-    uint64_t children_system = st->children_system_ticks * r->ns_per_tick;
+    uint64_t children_user = max_u64(st->children_user_ticks * r->ns_per_tick, base->children_user);
+    uint64_t children_system = max_u64(st->children_system_ticks * r->ns_per_tick,
+                                       base->children_system);
     inherited_put(&p->inherited, process_cpu_user_seconds, children_user);
     inherited_put(&p->inherited, process_cpu_system_seconds, children_system);
     inherited_put(&p->inherited, process_cpu_seconds, children_user + children_system);
@@ -42,7 +46,7 @@ static void put_identity(struct process *p, const struct pid_stat *st)
 
 /* What has ended uses no memory, threads and files any more; what was never seen to is unknown. Its
  * counters stay until it is reaped. */
-static void empty_gauges(struct process *p)
+void process_empty_gauges(struct process *p)
 {
     FOR_EACH_BIT(id, (metric_fold_mask(FOLD_SUM) | metric_fold_mask(FOLD_ONCE)) & p->own.present)
     row_put_u64(&p->own, id, 0);
@@ -72,6 +76,20 @@ void process_put_rss(struct process *p, uint64_t bytes)
     row_put_u64(&p->own, process_memory_distinct_bytes, bytes);
 }
 
+/* After exec a process has another memory. What was read of the one before, by files that are read
+ * less often, is not its own any more. */
+static void note_exec(struct process *p, const struct pid_stat *st)
+{
+    bool is_another = (p->before_exec && !st->before_exec) ||
+                      (p->start_stack && st->start_stack && st->start_stack != p->start_stack);
+    if (is_another) {
+        p->execs++;
+        p->own.present &= ~PROCESS_MEMORY_BITS;
+    }
+    p->before_exec = st->before_exec;
+    p->start_stack = st->start_stack;
+}
+
 int process_read_stat(struct process_reader *r, struct process_source *s, struct process *p,
                       enum process_depth depth)
 {
@@ -85,6 +103,14 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     if (p->state && st.start_ticks != p->entity.start_ticks)
         return -ESRCH; /* the pid is somebody else's now */
 
+    /* While a process is reaped, the kernel first adds its figures to those of the parent and then
+     * lets go of it, field by field: its parent reads as 0, its group as -1, its threads as 0. What
+     * it had is its parent's from then on, or will be at once. */
+    if (st.state == 'X' || !st.threads) {
+        p->is_being_reaped = st.threads != 0;
+        return -ESRCH;
+    }
+
     put_identity(p, &st);
     put_cpu(r, p, &st);
     row_put_u64(&p->own, process_faults_minor_count, st.faults_minor);
@@ -95,12 +121,12 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     s->had_threads |= st.threads > 1;
     /* A main thread that left the others behind looks like a zombie too. The memory they use stands
      * in their files only: it keeps what was last seen. */
-    bool is_dead = st.state == 'Z' || st.state == 'X';
+    bool is_dead = st.state == 'Z';
     bool shows_no_memory = is_dead || !st.virtual_bytes;
     p->of_kernel = st.of_kernel;
     p->has_ended = (st.of_kernel ? is_dead : shows_no_memory) && st.threads <= 1;
     if (p->has_ended) {
-        empty_gauges(p);
+        process_empty_gauges(p);
         return 0;
     }
     row_put_u64(&p->own, process_threads_count, st.threads);
@@ -108,6 +134,7 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
         put_no_memory(p);
     if (shows_no_memory)
         return 0;
+    note_exec(p, &st);
     uint64_t rss = st.rss_pages * r->page_bytes;
     process_put_rss(p, rss);
     row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_bytes);
@@ -174,6 +201,34 @@ static bool has_reaped_nobody(struct process_reader *r, struct process_source *s
            !inherited_u64(&now.inherited, process_faults_minor_count);
 }
 
+/* Threads that come and go between two looks are not seen, but the CPU clock of a process keeps
+ * what they used, to the nanosecond: no thread ran beside the main one when that has used all of
+ * it. While the process lives, the two clocks cannot be read at the same time. */
+static bool had_no_threads(struct process_reader *r, const struct process_source *s,
+                           const struct process *p)
+{
+    enum { TRIES = 3 }; /* the last instructions of a process run after it has become a zombie */
+    if (s->had_threads)
+        return false;
+    if (!r->root->live)
+        return true; /* a recording has no such clock: what it shows is believed */
+    for (unsigned i = 0; r->has_clock && i < TRIES; i++) {
+        uint64_t before_ns, after_ns;
+        struct schedstat main;
+        char name[PROCESS_PATH_BYTES];
+        snprintf(name, sizeof name, "task/%d/schedstat", (int)p->entity.pid);
+        if (clock_process_cpu(p->entity.pid, &before_ns) < 0)
+            return false;
+        ssize_t n = process_read_once(r, p->entity.pid, name);
+        if (n < 0 || parse_schedstat(scan_text(r->text, (size_t)n), &main) < 0 ||
+            clock_process_cpu(p->entity.pid, &after_ns) < 0)
+            return false;
+        if (before_ns == after_ns)
+            return main.run_ns == before_ns;
+    }
+    return false;
+}
+
 /* The kernel adds the I/O of reaped children to that of the process; the files of its threads have
  * only their own. The rest was inherited, or done by threads that have ended: -ENODATA when that
  * cannot be told apart. */
@@ -196,7 +251,8 @@ static int split_io(struct process_reader *r, struct process_source *s, struct p
         row_put_u64(&p->own, id, min_u64(own, row_u64(whole, id)));
         inherited_put(&p->inherited, id, left_u64(row_u64(whole, id), own));
     }
-    return all_own || (t.result == 0 && !s->had_threads) ? 0 : -ENODATA;
+    bool is_apart = p->has_ended ? had_no_threads(r, s, p) : !s->had_threads;
+    return all_own || (t.result == 0 && is_apart) ? 0 : -ENODATA;
 }
 
 /* What permissions hide is remembered as such. What was read before stays: an ordinary user may

@@ -155,6 +155,8 @@ static int own_sockets(struct sockets *s, pid_t pid, uint64_t targets)
 {
     struct ownership o = {.table = &s->table, .targets = targets};
     char process[16];
+    if (s->root->pids < 0)
+        return -ESRCH;
     snprintf(process, sizeof process, "%d", (int)pid);
     int r = each_socket(s->root, process, own, &o);
     bool refused = r == -EACCES || r == -EPERM;

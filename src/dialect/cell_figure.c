@@ -80,8 +80,11 @@ static double divide(const struct translation *t, const struct row_of *r, size_t
         return value;
     if (name && !t->divisors[column].count &&
         isnan(t->choice->options[find_option(t->choice, name)].number))
-        return value;                                             /* it was not asked for */
-    return value == 0 ? value : value / divisor_of(t, r, column); /* none of no GPUs is none */
+        return value; /* it was not asked for */
+    double divisor = divisor_of(t, r, column);
+    if (name && divisor == 0)
+        return isnan(value) ? value : 0;         /* an option that may be 0 */
+    return value == 0 ? value : value / divisor; /* none of no GPUs is none */
 }
 
 /* ---- Figures --------------------------------------------------------------------------------- */
@@ -141,6 +144,8 @@ double cell_look(const struct translation *t, const struct row_of *r, size_t col
     double value = t->terms[column].items[0].of == TERM_OPTION
                        ? divisor_of(t, r, column)
                        : terms_figure(r, &t->terms[column], c->take, t->step);
+    if (t->terms[column].items[0].of == TERM_OPTION && (c->flags & ABSENT_IS_ZERO) && !t->has_gpus)
+        value = 0; /* none is expected where there is none */
     bool is_gauge = c->take == TAKE_VALUE && r->each != EACH_GPU;
     if (is_gauge)
         value = hold(t, r, column, state, value);
@@ -262,7 +267,11 @@ double cell_figure(const struct translation *t, const struct row_of *r, size_t c
         value = grown(t, r, column, state, value);
     if (is_share_of_rows(r, c))
         value = share(t, r, column, state, value);
-    if ((c->flags & NOT_AT_FIRST) && !state->has_begun)
+    if (c->take == TAKE_TOTAL && value < state->before[column])
+        value = state->before[column]; /* one of those that are added up is gone */
+    else if (c->take == TAKE_TOTAL)
+        state->before[column] = value;
+    if ((c->flags & NOT_AT_FIRST) && !state->has_begun && !t->is_paced_by_caller)
         value = (double)NAN;
     unsigned decimals = c->decimals ? c->decimals : t->table->decimals;
     if (decimals && c->type == DIALECT_FLOAT && isfinite(value))

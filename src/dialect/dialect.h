@@ -38,6 +38,7 @@ enum {
  *   system_cpu_user_seconds + system_cpu_nice_seconds
  *   mount.*.size_bytes            of all things of a kind, added up; of the thing of the row
  *   mount.*.size_bytes^           of the one that has most
+ *   mount./.size_bytes            of the one that is called "/"
  *   gpu.*                         how many there are
  *   gpu.*.utilization_ratio>0     how many have more than nothing
  *   @time                         a fact (see dialect_fact_names)
@@ -105,6 +106,7 @@ struct dialect_option {
         *words;            /* all it takes, one without a word behind the last; or NULL */
     bool is_number;        /* a number above 0; otherwise any text */
     bool is_whole;         /* … and a whole one */
+    bool may_be_zero;      /* … or 0: what is divided by it is 0 then */
     double factor;         /* of the number, to the unit of what it divides; 0 is 1 */
     const char *otherwise; /* terms that stand for a number that is not given, or NULL */
     const char *help;

@@ -70,10 +70,10 @@ static int set_option(struct dialect_choice *c, size_t i, const char *value, str
         return 0;
     struct scan text = scan_string(value);
     double number;
-    if (!scan_decimal(&text, &number) || !scan_done(&text) || number <= 0)
-        return err_set(e, -EINVAL,
-                       "the option %s of the dialect is '%s'; it takes a number above 0", o->name,
-                       value);
+    if (!scan_decimal(&text, &number) || !scan_done(&text) || number < 0 ||
+        (number == 0 && !o->may_be_zero))
+        return err_set(e, -EINVAL, "the option %s of the dialect is '%s'; it takes a number %s",
+                       o->name, value, o->may_be_zero ? "from 0 on" : "above 0");
     if (o->is_whole && (number > MOST || number != (double)(int)number))
         return err_set(e, -EINVAL,
                        "the option %s of the dialect is '%s'; it takes a whole number from 1 to %d",

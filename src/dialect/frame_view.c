@@ -51,6 +51,12 @@ static double frame_figure(const void *of, const struct dialect_place *place,
                : of_the_run(view->run, place);
 }
 
+static bool frame_is_partial(const void *of, const struct dialect_place *place)
+{
+    const struct row *row = find_row(((const struct frame_view *)of)->frame, place);
+    return row && row->at_least >> (place->id - row->first) & 1;
+}
+
 static size_t frame_count(const void *of, enum entity_kind kind)
 {
     const struct frame *f = ((const struct frame_view *)of)->frame;
@@ -119,9 +125,9 @@ static enum space_kind frame_space(const void *of, size_t thing)
 
 struct dialect_source frame_view_source(const struct frame_view *view)
 {
-    return (struct dialect_source){view,       frame_figure, frame_count, frame_fact,
-                                   frame_name, frame_own,    frame_space, view->frame->between,
-                                   true,       false};
+    return (struct dialect_source){view,       frame_figure, frame_count,     frame_fact,
+                                   frame_name, frame_own,    frame_space,     view->frame->between,
+                                   true,       false,        frame_is_partial};
 }
 
 /* ---- A summary ------------------------------------------------------------------------------- */
@@ -158,11 +164,19 @@ static const struct series *find_series(const struct summary *s, const struct di
     return thing ? &thing->series[i] : NULL;
 }
 
+static bool summary_is_partial(const void *of, const struct dialect_place *p)
+{
+    const struct target_summary *t = p->kind == ENTITY_TARGET ? find_target(of, p->target) : NULL;
+    return t && t->partial[p->part] >> p->id & 1;
+}
+
 static double summary_figure(const void *of, const struct dialect_place *place,
                              enum dialect_take take)
 {
     const struct series *s = find_series(of, place);
     const struct metric *m = metric_of(place->id);
+    if (summary_is_partial(of, place))
+        return (double)NAN;
     if (!s || !s->observed_ns)
         return of_the_run(((const struct summary *)of)->run, place);
     switch (take) {
@@ -224,7 +238,7 @@ static enum space_kind summary_space(const void *of, size_t thing)
 
 struct dialect_source summary_view_source(const struct summary *summary)
 {
-    return (struct dialect_source){
-        summary,     summary_figure, summary_count, summary_fact, summary_name,
-        summary_own, summary_space,  false,         false,        true};
+    return (struct dialect_source){summary,      summary_figure, summary_count,     summary_fact,
+                                   summary_name, summary_own,    summary_space,     false,
+                                   false,        true,           summary_is_partial};
 }

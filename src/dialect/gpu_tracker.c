@@ -59,8 +59,8 @@ static const struct dialect_column columns[] = {
     THREADS("combined",    "Combined",    "target"),
 
     {"gpu_utilization.system_gpu_count", "@gpus", TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO, .label = "GPU utilization.System GPU count"},
-    {"gpu_utilization.n_expected_gpus",  "gpu.*", TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO, .label = "GPU utilization.Number of expected GPUs"},
-    PERCENTAGES("gpu_utilization.gpu_percentages", "GPU utilization.GPU percentages", "system_gpu_utilization_ratio", "gpu.*", ABSENT_IS_ZERO),
+    {"gpu_utilization.n_expected_gpus",  "=n_expected_gpus", TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO, .label = "GPU utilization.Number of expected GPUs"},
+    PERCENTAGES("gpu_utilization.gpu_percentages", "GPU utilization.GPU percentages", "system_gpu_utilization_ratio", "n_expected_gpus", ABSENT_IS_ZERO),
 
     {"compute_time.unit", "=time_unit", TAKE_VALUE, .type = DIALECT_TEXT,                        .label = "Compute time.Unit"},
     {"compute_time.time", "@elapsed",   TAKE_VALUE, .type = DIALECT_FLOAT, .scale = "time_unit", .label = "Compute time.Time"},
@@ -76,7 +76,7 @@ static const struct dialect_column session[] = {
     {"system_core_count",       "system_cpus_online",        TAKE_VALUE, .type = DIALECT_INTEGER},
     {"n_expected_cores",        "=n_expected_cores",         TAKE_VALUE, .type = DIALECT_INTEGER},
     {"system_gpu_count",        "@gpus",                     TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO},
-    {"n_expected_gpus",         "gpu.*",                     TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO},
+    {"n_expected_gpus",         "=n_expected_gpus",          TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO},
 };
 
 #define POINT_RAM(key, part)                                                                                                         \
@@ -100,7 +100,7 @@ static const struct dialect_column points[] = {
     POINT_GPU_RAM("descendants", "descendants_gpu_memory_bytes"),
     POINT_GPU_RAM("combined", "target_gpu_memory_bytes"),
     POINT_GPU_RAM("system", "system_gpu_memory_used_bytes"),
-    POINT_USE("gpu", "system_gpu_utilization_ratio", TAKE_VALUE, "gpu.*", ABSENT_IS_ZERO),
+    POINT_USE("gpu", "system_gpu_utilization_ratio", TAKE_VALUE, "n_expected_gpus", ABSENT_IS_ZERO),
     POINT_THREADS("main", "main"),
     POINT_THREADS("descendants", "descendants"),
     POINT_THREADS("combined", "target"),
@@ -168,6 +168,11 @@ static const struct dialect_option options[] = {
      .is_whole = true,
      .otherwise = "system_cpus_online",
      .help = "what the hardware percentages of processes are of; all CPUs by default"},
+    {.name = "n_expected_gpus",
+     .is_number = true,
+     .is_whole = true,
+     .otherwise = "gpu.*",
+     .help = "what the hardware percentages of GPUs are of; all that are read by default"},
 };
 
 const struct dialect dialect_gpu_tracker = {

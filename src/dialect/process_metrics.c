@@ -49,9 +49,11 @@ static const struct dialect_option options[] = {
      .help = "samples that make one line"},
     {.name = "max_memory_megabytes",
      .is_number = true,
+     .may_be_zero = true,
      .factor = MEGABYTE,
      .otherwise = "system_memory_total_bytes",
-     .help = "what memory_usage_percentage is of; the machine's memory by default"},
+     .help = "what memory_usage_percentage is of; the machine's memory by default; with 0 the "
+             "percentage is 0"},
     {.name = "max_cpu_count",
      .is_number = true,
      .help = "divide cpu_usage_percentage by so many CPUs; by default it is of one"},

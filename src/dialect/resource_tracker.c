@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The CSV of resource-tracker (SpareCores): its first columns, with clock ticks and kB (v1), its
- * later ones, with seconds and MiB (v2), and the process and the machine side by side (combined,
- * and with its newest names host-proc).
+ * The CSV of resource-tracker (SpareCores): the columns of release 0.1, with clock ticks and kB (v1),
+ * of 0.2 to 0.4, with seconds and kB (0.4), of 0.5, with seconds and MiB (v2), and the process and
+ * the machine side by side (combined-0.4, combined, and with the names of 0.6 host-proc).
  *
  * Where that tool counts wrong, the figures are right: its "processes" of the machine are those
  * that live, not all that ever began; system time has interrupts in it; disks count once. */
@@ -103,9 +103,47 @@ static const struct dialect_column system_v1[] = {
     {prefix "gpu_vram_mib",         "system_gpu_memory_used_bytes",  TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4, ABSENT_IS_ZERO | BARE_ZERO},\
     {prefix "gpu_utilized",         "gpu.*.utilization_ratio>0",     TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO}
 
+/* Release 0.4: seconds as later, kB and GiB as before. */
+#define PROCESS_04(prefix)                                                                                                                 \
+    {prefix "children",     "descendants_processes",         TAKE_VALUE, .type = DIALECT_INTEGER},                                          \
+    {prefix "utime",        "target_cpu_user_seconds",       TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                       \
+    {prefix "stime",        "target_cpu_system_seconds",     TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                       \
+    {prefix "cpu_usage",    "target_cpu_seconds",            TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},                       \
+    {prefix "memory",       "target_memory_pss_bytes",       TAKE_VALUE, .type = DIALECT_INTEGER, KIB, 0, NEEDED},                          \
+    {prefix "read_bytes",   "target_storage_read_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                          \
+    {prefix "write_bytes",  "target_storage_written_bytes",  TAKE_DELTA, .type = DIALECT_INTEGER},                                          \
+    {prefix "gpu_usage",    "target_gpu_utilization_ratio",  TAKE_VALUE, .type = DIALECT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO},      \
+    {prefix "gpu_vram",     "target_gpu_memory_bytes",       TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO},      \
+    {prefix "gpu_utilized", "target_gpus",                   TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO}
+
+#define SYSTEM_04(prefix)                                                                                                                  \
+    {prefix "processes",           "system_processes",              TAKE_VALUE, .type = DIALECT_INTEGER},                                   \
+    {prefix "utime",               SYSTEM_USER,                     TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                \
+    {prefix "stime",               SYSTEM_KERNEL,                   TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                \
+    {prefix "cpu_usage",           SYSTEM_BOTH,                     TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},                \
+    {prefix "memory_free",         "system_memory_free_bytes",      TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
+    {prefix "memory_used",         SYSTEM_USED_V2,                  TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
+    {prefix "memory_buffers",      "system_memory_buffers_bytes",   TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
+    {prefix "memory_cached",       SYSTEM_CACHED,                   TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
+    {prefix "memory_active",       "system_memory_active_bytes",    TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
+    {prefix "memory_inactive",     "system_memory_inactive_bytes",  TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
+    {prefix "disk_read_bytes",     "system_disk_read_bytes",        TAKE_DELTA, .type = DIALECT_INTEGER},                                   \
+    {prefix "disk_write_bytes",    "system_disk_written_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                   \
+    {prefix "disk_space_total_gb", SPACE_TOTAL,                     TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                           \
+    {prefix "disk_space_used_gb",  SPACE_TOTAL " - " SPACE_FREE,    TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                           \
+    {prefix "disk_space_free_gb",  SPACE_FREE,                      TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                           \
+    {prefix "net_recv_bytes",      "system_network_received_bytes", TAKE_DELTA, .type = DIALECT_INTEGER},                                   \
+    {prefix "net_sent_bytes",      "system_network_sent_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                   \
+    {prefix "gpu_usage",           "system_gpu_utilization_ratio",  TAKE_VALUE, .type = DIALECT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO}, \
+    {prefix "gpu_vram",            "system_gpu_memory_used_bytes",  TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO}, \
+    {prefix "gpu_utilized",        "gpu.*.utilization_ratio>0",     TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO}
+
 #define TIME_V2 {"timestamp", "@time", TAKE_VALUE, .type = DIALECT_FLOAT, 1, 3}
 #define PID_V2(prefix) {prefix "pid", "@pid", TAKE_VALUE, .type = DIALECT_INTEGER}
 
+static const struct dialect_column process_04[] = {TIME_V2, PID_V2(""), PROCESS_04("")};
+static const struct dialect_column system_04[] = {TIME_V2, SYSTEM_04("")};
+static const struct dialect_column combined_04[] = {TIME_V2, SYSTEM_04("system_"), PID_V2("process_"), PROCESS_04("process_")};
 static const struct dialect_column process_v2[] = {TIME_V2, PID_V2(""), PROCESS_V2("")};
 static const struct dialect_column system_v2[] = {TIME_V2, SYSTEM_V2("")};
 static const struct dialect_column combined[] = {TIME_V2, SYSTEM_V2("system_"), PID_V2("process_"), PROCESS_V2("process_")};
@@ -154,22 +192,28 @@ static const struct dialect_column host_proc[] = {
     }
 
 static const struct dialect_table tables[] = {
-    TABLE("v1", SUBJECT_TARGET, process_v1),  TABLE("v1", SUBJECT_MACHINE, system_v1),
-    TABLE("v2", SUBJECT_TARGET, process_v2),  TABLE("v2", SUBJECT_MACHINE, system_v2),
-    TABLE("combined", SUBJECT_ANY, combined), TABLE("host-proc", SUBJECT_ANY, host_proc),
+    TABLE("v1", SUBJECT_TARGET, process_v1),
+    TABLE("v1", SUBJECT_MACHINE, system_v1),
+    TABLE("0.4", SUBJECT_TARGET, process_04),
+    TABLE("0.4", SUBJECT_MACHINE, system_04),
+    TABLE("v2", SUBJECT_TARGET, process_v2),
+    TABLE("v2", SUBJECT_MACHINE, system_v2),
+    TABLE("combined-0.4", SUBJECT_ANY, combined_04),
+    TABLE("combined", SUBJECT_ANY, combined),
+    TABLE("host-proc", SUBJECT_ANY, host_proc),
 };
 
 static const struct dialect_word variants[] = {
-    {"v1", 1}, {"v2", 1}, {"combined", 1}, {"host-proc", 1}, {NULL, 0}};
+    {"v1", 1}, {"0.4", 1}, {"v2", 1}, {"combined-0.4", 1}, {"combined", 1}, {"host-proc", 1},
+    {NULL, 0}};
 
 static const struct dialect_option options[] = {
     {.name = "columns",
      .value = "v1",
      .words = variants,
-     .help =
-         "which columns: the first ones (ticks, kB), those of later releases (seconds, MiB), "
-         "these of the machine and the process in one row, or that with the names of the newest "
-         "ones"},
+     .help = "which columns: those of release 0.1 (v1: ticks, kB), of 0.2 to 0.4 (0.4: seconds, "
+             "kB), of 0.5 (v2: seconds, MiB), the machine and the process in one row with the "
+             "names of 0.4 (combined-0.4), of 0.5 (combined) or of 0.6 (host-proc)"},
 };
 
 const struct dialect dialect_resource_tracker = {

@@ -2,6 +2,7 @@
 #include "dialect/term_figure.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The machine is read about once a second, its filesystems every ten seconds: what was not for so
  * long cannot be read any more. */
@@ -39,6 +40,16 @@ static double disk_space(const struct row_of *r, const struct term *t, enum dial
     return used ? sum : (double)NAN;
 }
 
+static double of_root(const struct row_of *r, const struct term *t, enum dialect_take take)
+{
+    const struct dialect_source *s = r->source;
+    size_t count = s->count(s->of, t->kind);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(s->name(s->of, t->kind, i), "/") == 0)
+            return ask(r, t, i, take);
+    return (double)NAN;
+}
+
 static double over_things(const struct row_of *r, const struct term *t, enum dialect_take take)
 {
     size_t count = r->source->count(r->source->of, t->kind);
@@ -46,6 +57,8 @@ static double over_things(const struct row_of *r, const struct term *t, enum dia
         return ask(r, t, r->thing, take);
     if (t->of == TERM_COUNT)
         return (double)count;
+    if (t->of == TERM_ROOT)
+        return of_root(r, t, take);
     if (t->of == TERM_SUM && t->kind == ENTITY_MOUNT)
         return disk_space(r, t, take);
     double sum = count ? 0 : (double)NAN;
@@ -97,6 +110,18 @@ double row_living(const struct row_of *r, enum part part)
     return ask(r, &living, 0, TAKE_VALUE);
 }
 
+bool terms_are_partial(const struct row_of *r, const struct terms *terms)
+{
+    for (size_t i = 0; i < terms->count; i++) {
+        const struct term *t = &terms->items[i];
+        struct dialect_place place = {t->kind, t->part, r->target, 0, t->id};
+        if (t->of == TERM_FIGURE && t->kind == ENTITY_TARGET && r->source->is_partial &&
+            r->source->is_partial(r->source->of, &place))
+            return true;
+    }
+    return false;
+}
+
 bool terms_may_hold(const struct row_of *r, const struct terms *terms, double age)
 {
     for (size_t i = 0; i < terms->count; i++) {
@@ -110,5 +135,5 @@ bool terms_may_hold(const struct row_of *r, const struct terms *terms, double ag
         if (metric_of(t->id)->cost == COST_CHEAP || !(row_living(r, t->part) > 0))
             return false;
     }
-    return true;
+    return !terms_are_partial(r, terms);
 }

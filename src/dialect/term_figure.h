@@ -24,6 +24,9 @@ double row_living(const struct row_of *r, enum part part);
 double terms_figure(const struct row_of *r, const struct terms *terms, enum dialect_take take,
                     uint64_t step);
 
+/* Whether one of them is known of some processes alone, because others could not be read. */
+bool terms_are_partial(const struct row_of *r, const struct terms *terms);
+
 /* What is read seldom is what it was when it was read last, age seconds ago; but of a target only
- * while it lives. */
+ * while it lives, and while all of it can be read. */
 bool terms_may_hold(const struct row_of *r, const struct terms *terms, double age);

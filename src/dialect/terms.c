@@ -26,9 +26,10 @@ static int parse_fact(struct term *t, const char *word)
     return -EINVAL;
 }
 
-/* "gpu.*", "gpu.*.memory_used_bytes", "gpu.*.utilization_ratio>0" */
+/* "gpu.*", "gpu.*.memory_used_bytes", "gpu.*.utilization_ratio>0", "mount./.size_bytes" */
 static int parse_things(struct term *t, char *word, char *star)
 {
+    bool is_root = star[1] == '/';
     *star = '\0';
     char *rest = star + 2;
     unsigned kind = 0;
@@ -39,7 +40,7 @@ static int parse_things(struct term *t, char *word, char *star)
     t->kind = kind;
     t->of = TERM_COUNT;
     if (!*rest)
-        return 0;
+        return is_root ? -EINVAL : 0;
     char *above = strstr(rest, ">0");
     if (above && above[2])
         return -EINVAL;
@@ -49,7 +50,7 @@ static int parse_things(struct term *t, char *word, char *star)
         *above = '\0';
     if (is_largest)
         rest[length - 1] = '\0';
-    t->of = above ? TERM_ABOVE_ZERO : is_largest ? TERM_LARGEST : TERM_SUM;
+    t->of = is_root ? TERM_ROOT : above ? TERM_ABOVE_ZERO : is_largest ? TERM_LARGEST : TERM_SUM;
     if (*rest++ != '.')
         return -EINVAL;
     for (unsigned i = 0; i < metric_count(kind); i++)
@@ -99,6 +100,8 @@ static int parse_word(struct term *t, const char *text, size_t length)
         return 0;
     }
     char *star = strstr(word, ".*");
+    if (!star)
+        star = strstr(word, "./");
     return star ? parse_things(t, word, star) : parse_figure(t, word);
 }
 

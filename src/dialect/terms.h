@@ -30,6 +30,7 @@ enum term_of {
     TERM_FIGURE,
     TERM_SUM,
     TERM_LARGEST,
+    TERM_ROOT, /* of the thing that is called "/" */
     TERM_COUNT,
     TERM_ABOVE_ZERO,
     TERM_FACT,

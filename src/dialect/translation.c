@@ -138,7 +138,9 @@ static void add_sample(const struct translation *t, const struct row_of *r, size
     for (size_t i = 0; i < t->table->count; i++) {
         bool is_averaged = cell_is_averaged(t, &t->table->columns[i]);
         double value = is_averaged ? cell_look(t, r, i, state) : (double)NAN;
-        if (isnan(value) || !(weight > 0))
+        /* A mean of the moments at which all could be read is not that of the time. */
+        bool lacks = is_averaged && isnan(value) && terms_are_partial(r, &t->terms[i]);
+        if ((isnan(value) && !lacks) || !(weight > 0))
             continue;
         state->weights[i] += weight;
         state->means[i] += (value - state->means[i]) * (weight / state->weights[i]);
@@ -211,7 +213,8 @@ int translation_put(struct translation *t, const struct dialect_source *s, bool 
     t->was_fed |= !s->between;
     t->samples += !is_none;
     t->is_cut = last && t->step && is_short(t, s);
-    bool is_full = !is_none && (t->samples >= samples_wanted(t) || last);
+    bool is_due = t->is_paced_by_caller ? t->is_due : t->samples >= samples_wanted(t);
+    bool is_full = !is_none && (is_due || last);
     for (size_t i = 0; i < rows; i++) {
         struct row_of r = {.source = s, .each = t->table->each};
         if (r.each == EACH_GPU)
@@ -260,6 +263,20 @@ static bool any_of_machine(const char *text)
     for (size_t i = 0; i < terms.count; i++)
         if (is_of_machine(&terms.items[i]))
             return true;
+    return false;
+}
+
+bool dialect_table_needs_rollup(const struct dialect_table *table)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        struct terms terms = {0};
+        if (table->columns[i].flags & NEEDED)
+            terms_parse(&terms, table->columns[i].terms);
+        for (size_t k = 0; k < terms.count; k++)
+            if (terms.items[k].of == TERM_FIGURE && terms.items[k].kind == ENTITY_TARGET &&
+                (PROCESS_ROLLUP_BITS >> terms.items[k].id & 1))
+                return true;
+    }
     return false;
 }
 

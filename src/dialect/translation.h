@@ -33,6 +33,9 @@ struct dialect_source {
     bool between;  /* this sample was taken for the sake of a mark */
     bool is_paced; /* samples come by themselves; otherwise a program has asked for each row */
     bool is_summary;
+    /* Whether a figure is not known because a process that has some of it could not be read. NULL:
+     * none is. */
+    bool (*is_partial)(const void *of, const struct dialect_place *place);
 };
 
 /* What stands in a column of a row. */
@@ -59,8 +62,10 @@ struct translation {
     uint64_t step;                /* how often there were rows … */
     double row_at;                /* … and when the last ones were, in seconds since the start */
     bool has_gpus;
-    bool is_cut;  /* the end came too soon for a rate */
-    bool was_fed; /* a sample was there before */
+    bool is_cut;             /* the end came too soon for a rate */
+    bool was_fed;            /* a sample was there before */
+    bool is_paced_by_caller; /* samples are gathered until is_due, however many they are */
+    bool is_due;
 };
 
 /* 0 or -ENOMEM. */
@@ -86,6 +91,9 @@ static inline const struct dialect_cell *translation_cell(const struct translati
 
 /* The name of a column, with its prefix. */
 void translation_name(struct buf *b, const struct translation *t, size_t column);
+
+/* Whether every row of the table has to have what only page tables tell. */
+bool dialect_table_needs_rollup(const struct dialect_table *table);
 
 /* Whether the table has figures of the machine. */
 bool dialect_table_needs_system(const struct dialect_choice *c, const struct dialect_table *table);

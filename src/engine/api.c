@@ -4,6 +4,7 @@
 #include "base/sized.h"
 #include "base/wait.h"
 #include "engine/begin.h"
+#include "engine/gpus.h"
 #include "engine/lifetime.h"
 #include "engine/membership.h"
 #include "engine/outputs_open.h"
@@ -34,6 +35,8 @@ const struct toll_format *toll_format_of(const char *destination)
 {
     const struct sink_kind *kind;
     const char *rest;
+    if (!destination)
+        return NULL;
     return sink_choose(NULL, destination, &kind, &rest, NULL) < 0 ? NULL : &kind->format;
 }
 
@@ -53,7 +56,7 @@ const struct toll_format_option *toll_format_option_at(const struct toll_format 
 int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *options,
                      struct toll_error *e)
 {
-    return lifetime_new(ret, options, e);
+    return ret ? lifetime_new(ret, options, e) : err_set_no_place(e);
 }
 
 int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *output,
@@ -61,6 +64,8 @@ int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *ou
 {
     struct toll_output o;
     int r = lifetime_check_owner(t, e);
+    if (r == 0 && !output)
+        r = err_set(e, -EINVAL, "no output is given");
     if (r == 0)
         r = sized_take(&o, sizeof o, output, "output", e);
     if (r < 0)
@@ -68,6 +73,25 @@ int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *ou
     if (t->used)
         return err_set(e, -EINVAL, "outputs are added before the start");
     return outputs_add(t, &o, e);
+}
+
+int toll_tracker_count_gpus(struct toll_tracker *t, const char *gpus, struct toll_error *e)
+{
+    int r = lifetime_check_owner(t, e);
+    if (r == 0 && t->used)
+        r = err_set(e, -EINVAL, "which GPUs count is said before the start");
+    return r < 0 ? r : gpus_count(t, gpus ? gpus : "all", e);
+}
+
+int toll_tracker_keep_backup(struct toll_tracker *t, const char *path, const char *dialect,
+                             struct toll_error *e)
+{
+    int r = lifetime_check_owner(t, e);
+    if (r == 0 && t->used)
+        r = err_set(e, -EINVAL, "a backup is asked for before the start");
+    if (r == 0 && (!path || !*path))
+        r = err_set(e, -EINVAL, "no file is named for the backup");
+    return r < 0 ? r : backup_set(t, path, dialect ? dialect : "gpu-tracker", e);
 }
 
 int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *target,
@@ -102,6 +126,8 @@ int toll_tracker_attach(struct toll_tracker *t, struct toll_error *e)
 int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct toll_error *e)
 {
     int r = lifetime_check_owner(t, e);
+    if (r == 0 && !directory)
+        r = err_set(e, -EINVAL, "no recorded run is named");
     return r < 0 ? r : begin_replay(t, directory, e);
 }
 

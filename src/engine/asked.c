@@ -2,6 +2,7 @@
 #include "engine/asked.h"
 
 #include "base/err.h"
+#include "base/secrets.h"
 #include "collect/cgroup.h"
 
 #include <pwd.h>
@@ -25,12 +26,22 @@ static bool has_text(enum toll_target_kind kind)
     return kind == TOLL_TARGET_CGROUP || kind == TOLL_TARGET_MATCH || kind == TOLL_TARGET_USER;
 }
 
-/* process-1234, user-alice */
-static int take_name(struct target *g, const char *name)
+/* process-1234, user-alice. An expression with a secret in it, which names do not show, has the
+ * number of the target in its place. */
+static int take_name(const struct toll_tracker *t, struct target *g, const char *name)
 {
-    struct buf b = {0};
+    struct buf b = {0}, masked = {0};
+    bool has_secret = false;
+    if (!name && g->kind == TOLL_TARGET_MATCH && !t->options.show_secrets) {
+        secrets_mask_text(&masked, g->text, strlen(g->text));
+        has_secret = masked.data && strcmp(masked.data, g->text) != 0;
+        b.failed = buf_failed(&masked);
+        buf_done(&masked);
+    }
     if (name)
         buf_puts(&b, name);
+    else if (has_secret)
+        buf_printf(&b, "%s-%zu", kind_word(g->kind), t->target_count);
     else if (has_text(g->kind))
         buf_printf(&b, "%s-%s", kind_word(g->kind), g->text);
     else
@@ -94,7 +105,7 @@ int asked_take(struct toll_tracker *t, struct target *g, const struct toll_targe
         return err_set(e, -EINVAL, "the target says neither whom nor what to measure");
     if (asked->text && !(g->text = strdup(asked->text)))
         return err_set(e, -ENOMEM, "no memory for a target");
-    if (take_name(g, asked->name) < 0)
+    if (take_name(t, g, asked->name) < 0)
         return err_set(e, -ENOMEM, "no memory for a target");
     switch (g->kind) {
     case TOLL_TARGET_USER: return take_user(g, e);

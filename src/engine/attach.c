@@ -73,6 +73,29 @@ static int describe(struct toll_tracker *t)
     return 0;
 }
 
+/* A child may be reaped after its parent was read and before its own turn: all it ever used would
+ * count as the parent's, from now on. Read again after everything else, the parent has it. A child
+ * that was read and then reaped is subtracted twice: rather too little than too much. */
+static void read_baseline_again(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->members.count; i++) {
+        struct member *m = t->members.order[i];
+        struct process before = m->process;
+        if (m->gone || !m->was_seen)
+            continue;
+        m->process.baseline = (struct tick_times){0};
+        if (process_visit(&t->reader, source_of(m), &m->process, DEPTH_CHANGE) < 0) {
+            m->process = before;
+            continue;
+        }
+        membership_set_baseline(t, &m->process);
+        for (size_t k = 0; k < book_count(t); k++)
+            if (m->targets & t->targets[k].bit)
+                ledger_rebase(&t->targets[k].ledger, m, &before);
+    }
+    t->discovery.first_booking = t->discovery.bookings + 1;
+}
+
 int attach(struct toll_tracker *t, struct toll_error *e)
 {
     int r = open_cgroups(t, e);
@@ -89,6 +112,8 @@ int attach(struct toll_tracker *t, struct toll_error *e)
     targets_add_roots(t);
     if (t->whole)
         walk(t, t->start_ns);
+    if (t->whole && !t->options.since_start && t->root.live)
+        read_baseline_again(t);
     t->discovery.attaching = false;
     r = targets_check(t, e);
     if (r == 0 && describe(t) < 0)

@@ -48,7 +48,7 @@ static int part_files(struct toll_tracker *t)
         keep[count++] = t->sinks[i]->fd;
     keep[count++] = t->background.woken;
     qsort(keep, count, sizeof *keep, by_number);
-    int r = own_files_only(keep, count);
+    int r = own_files_only(keep, count, t->background.starter_id);
     free(keep);
     return r;
 }
@@ -218,6 +218,7 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
     if (r < 0)
         return err_set(e, r, "cannot start to measure in the background: %s", strerror(-r));
     b->is_on = true;
+    b->starter_id = (pid_t)syscall(SYS_gettid);
     for (size_t i = 0; i < t->sink_count; i++)
         t->sinks[i]->stays_open = true; /* the program may be elsewhere, and somebody else, then */
     t->own_cpu = clock_thread_cpu;
@@ -225,7 +226,7 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
     bool tells = t->options.frame || t->options.note || t->options.ending;
     b->has_teller = tells && (r = thread_start(&b->teller, 0, tell, t)) == 0;
     if (r == 0)
-        r = thread_start(&b->sampler, 0, sample, t);
+        r = thread_start(&b->sampler, THREAD_STACK_BYTES, sample, t);
     if (r < 0) {
         end_teller(b);
         close_p(&b->woken);

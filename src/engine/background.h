@@ -4,7 +4,8 @@
  *
  * The sampler has descriptors of its own: it opens, reads and closes everything, also at the end.
  * So a tracker that was started is only ever taken apart there. What others read of the tracker
- * they read under its lock, which the sampler holds while it works and leaves while it sleeps. */
+ * they read under its lock, which the sampler holds while it works and leaves while it sleeps, and
+ * while it writes the summary at the end. */
 #pragma once
 
 #include "base/own_files.h"
@@ -27,6 +28,7 @@ struct background {
     bool leave;   /* asked for: take everything apart */
     int result;   /* of the beginning, then of the end */
     struct toll_error error;
+    pid_t starter_id; /* the thread in toll_tracker_start, which waits until it has begun */
     pid_t sampler_id;
     int woken;              /* the sampler's end of a pipe */
     struct known_file wake; /* the program's */

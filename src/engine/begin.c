@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/sized.h"
 #include "engine/attach.h"
+#include "engine/exits.h"
 #include "engine/gpus.h"
 #include "engine/machine.h"
 #include "engine/mark_intake.h"
@@ -18,7 +19,22 @@
 #include "engine/targets.h"
 #include "engine/wakeup.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* Whose the main process is, for outputs that describe it. */
+static void begin_describe_main(struct toll_tracker *t)
+{
+    char pid[16];
+    struct stat st;
+    if (!t->root.live || t->root.pids < 0 || t->run.pid <= 0)
+        return;
+    snprintf(pid, sizeof pid, "%d", (int)t->run.pid);
+    t->run.has_uid = fstatat(t->root.pids, pid, &st, 0) == 0;
+    t->run.uid = t->run.has_uid ? st.st_uid : 0;
+}
 
 /* A dialect may be for a target alone, or for the machine. */
 static int check_outputs(const struct toll_tracker *t, bool has_target, struct toll_error *e)
@@ -38,6 +54,10 @@ static int prepare(struct toll_tracker *t, char *const argv[], struct toll_error
     int r = check_outputs(t, argv || t->target_count, e);
     if (r == 0)
         r = sysroot_open_proc(&t->root, e);
+    if (r == 0 && t->target_count && sysroot_why_no_pids(&t->root))
+        r = err_set(e, -ENOENT,
+                    "processes cannot be looked up: %s (mount it with: mount -t proc proc /proc)",
+                    sysroot_why_no_pids(&t->root));
     if (r < 0)
         return r;
     r = process_reader_init(&t->reader, &t->root, selection_wanted(&t->selection));
@@ -59,6 +79,7 @@ static void begin_common(struct toll_tracker *t)
     gpus_open(t);
     t->started = true;
     outputs_begin(t);
+    backup_write(t);
     own_threads_leave_out(t);
 }
 
@@ -72,6 +93,11 @@ static void begin_live(struct toll_tracker *t)
     begin_common(t);
 }
 
+static void watch_child(void *arg, pid_t child)
+{
+    exits_open(arg, child);
+}
+
 /* The command is told where its marks go, and what its outputs have to tell it. */
 static int launch_informed(struct toll_tracker *t, char *const argv[], struct environment *more,
                            struct toll_launch *asked, struct toll_error *e)
@@ -81,7 +107,9 @@ static int launch_informed(struct toll_tracker *t, char *const argv[], struct en
         mark_socket_tell(&t->marks.socket, more);
     char **environment = more->count ? environment_make(more) : NULL;
     gpus_hide_files(t);
-    int r = launch(&t->launched, argv, environment, asked, e);
+    bool watch = t->options.watch_exits && !t->run.no_children;
+    const struct launch_hook hook = {watch ? watch_child : NULL, t};
+    int r = launch(&t->launched, argv, environment, asked, &hook, e);
     free(environment);
     if (r < 0)
         mark_socket_close(&t->marks.socket);
@@ -115,6 +143,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     if (r < 0)
         return r;
     t->run.pid = t->launched.pid;
+    begin_describe_main(t);
     pid_t group = getpgid(t->launched.pid);
     t->run.group = group > 0 ? group : 0;
     file_raise_limit(); /* the command itself has its old limit already */
@@ -127,6 +156,14 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     if (!t->members.count)
         return err_set(e, -ENOMEM, "cannot begin to measure: no memory");
     begin_live(t);
+    exits_begin(t);
+    if (sysroot_why_no_pids(&t->root))
+        outputs_note(
+            t,
+            "%s: no process can be looked at, only what wait4 reports at the end is known, "
+            "and children that are discarded without a wait go unnoticed (mount it with: "
+            "mount -t proc proc /proc)",
+            sysroot_why_no_pids(&t->root));
     return 0;
 }
 
@@ -134,7 +171,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
 static int begin_with_own(struct toll_tracker *t, struct toll_error *e)
 {
     bool has_self = false;
-    t->discovery.with_tracker = t->background.is_on || t->is_probe;
+    t->discovery.with_tracker = (t->background.is_on && !t->options.without_self) || t->is_probe;
     if (t->background.is_on)
         own_thread_begin(&t->reader.own, 1 + t->background.has_teller);
     for (size_t i = 0; i < t->target_count; i++)
@@ -151,6 +188,8 @@ int begin_attach(struct toll_tracker *t, struct toll_error *e)
 {
     if (!t->target_count && !t->run.system)
         return err_set(e, -EINVAL, "there is nothing to attach to: no target, and not the machine");
+    if (t->options.watch_exits)
+        return err_set(e, -EINVAL, "watch_exits is for a command that is launched");
     if (t->options.timeout_ns)
         return err_set(e, -EINVAL,
                        "a timeout is for a command that is launched: what runs already "
@@ -167,6 +206,7 @@ int begin_attach(struct toll_tracker *t, struct toll_error *e)
     r = attach(t, e);
     if (r < 0)
         return r;
+    begin_describe_main(t);
     begin_live(t);
     targets_watch(t); /* it may find that somebody has ended, which the outputs are told */
     return 0;
@@ -183,7 +223,11 @@ int begin_replay(struct toll_tracker *t, const char *directory, struct toll_erro
         return err_set(e, -ENOMEM, "no memory for a replay");
     t->run.own_pid = 0; /* unless the script tells them */
     t->run.online_cpus = 0;
+    t->run.job = (struct batch_job){0};
+    t->run.rank[0] = '\0';
     int r = replay_open(t, directory, e);
+    if (r == 0) /* the same at each replay */
+        uuid_make(t->run.id, t->run.start_real_ns, (const uint8_t[UUID_RANDOM_BYTES]){0});
     if (r == 0)
         r = check_outputs(t, t->whole, e);
     if (r == 0)

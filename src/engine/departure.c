@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/departure.h"
 
+#include "account/losses.h"
 #include "engine/membership.h"
 #include "engine/outputs.h"
 
@@ -58,9 +59,11 @@ static void book_foreign(struct toll_tracker *t, const struct member *m)
     if (rules && t->target_count > 1)
         rules |= t->whole->bit;
     uint64_t bits = parent->targets & rules & ~m->targets;
+    struct member child = *m;
+    membership_round_up(t, &child.process);
     for (size_t i = 0; bits && i < book_count(t); i++)
         if (t->targets[i].bit & bits)
-            ledger_foreign(&t->targets[i].ledger, m);
+            ledger_foreign(&t->targets[i].ledger, &child);
 }
 
 static void leave(struct toll_tracker *t, struct member *m, enum departure how,
@@ -82,52 +85,89 @@ static void leave(struct toll_tracker *t, struct member *m, enum departure how,
     tell(t, m, how, end, now_ns);
 }
 
-/* ---- Those nobody waits for ------------------------------------------------------------------ */
+/* ---- Losses ---------------------------------------------------------------------------------- */
 
-/* What a parent has inherited by now, to be compared with what its children had. Its figures in the
- * books stay those of its own turn in the walk: newer ones could count a child twice that was read
- * before and reaped since. */
-static void judge(struct toll_tracker *t, struct member *parent, uint64_t now_ns)
+/* What an ancestor has inherited by now. Its figures in the books stay those of its own turn in the
+ * walk: newer ones could count a child twice that was read before and reaped since. */
+static bool read_inherited(void *context, struct member *m, struct handed_on *ret,
+                           bool *ret_has_ended)
 {
-    if (parent->judged_at_ns == now_ns)
-        return;
-    uint64_t before = parent->judged_at_ns ? parent->inherited_now_ns : parent->inherited_base_ns;
-    parent->judged_at_ns = now_ns;
-    struct process now = parent->process;
-    struct process_source *s = source_of(parent);
-    if (process_read_stat(&t->reader, s, &now, DEPTH_STILL) < 0 || now.has_ended)
-        parent->inherited_now_ns = PARENT_HAS_ENDED;
-    else
-        parent->inherited_now_ns = inherited_u64(&now.inherited, process_cpu_seconds);
-    parent->inherited_grown_ns = left_u64(parent->inherited_now_ns, before);
-    if (process_read_status(&t->reader, s, &now, DEPTH_REFRESH) == 0)
-        parent->process.ignores_sigchld = now.ignores_sigchld;
-}
-
-static bool was_lost(struct toll_tracker *t, const struct member *m, uint64_t now_ns)
-{
-    struct member *parent = members_find(&t->members, m->process.entity.parent);
-    if (!m->was_seen || !parent)
+    struct toll_tracker *t = context;
+    struct process now = m->process;
+    struct process_source *s = source_of(m);
+    if (process_read_stat(&t->reader, s, &now, DEPTH_STILL) < 0)
         return false;
-    judge(t, parent, now_ns);
-    bool lost = ledger_was_lost(parent, m, t->reader.ns_per_tick);
-    bool told = parent->loss_told;
-    parent->loss_told |= lost;
-    if (lost && !told)
-        outputs_note(t,
-                     "process %d (%s) does not wait for its children: what they used is known "
-                     "only as far as it was seen",
-                     (int)parent->process.entity.pid, parent->process.entity.name);
-    return lost;
+    *ret_has_ended = now.has_ended;
+    *ret = (struct handed_on){
+        .faults = inherited_u64(&now.inherited, process_faults_minor_count),
+        .cpu_ns = inherited_u64(&now.inherited, process_cpu_seconds),
+    };
+    if (process_read_status(&t->reader, s, &now, DEPTH_REFRESH) == 0)
+        m->process.ignores_sigchld = now.ignores_sigchld;
+    return true;
 }
 
-/* Parents are still there, marked as gone, while their children are booked. */
+static void note_loss(struct toll_tracker *t, const struct member *m, struct member *ancestor)
+{
+    const struct member *parent = members_find_any(&t->members, m->process.entity.parent);
+    if (ancestor->loss_told)
+        return;
+    ancestor->loss_told = true;
+    if (parent && parent->process.is_namespace_init &&
+        (parent != ancestor || ancestor->ended_meanwhile))
+        outputs_note(t,
+                     "process %d (%s), the init of a pid namespace, ended before its children; "
+                     "their usage is a lower bound",
+                     (int)parent->process.entity.pid, parent->process.entity.name);
+    else if (parent == ancestor)
+        outputs_note(t,
+                     "process %d (%s) does not wait for its children; their usage is a lower bound",
+                     (int)ancestor->process.entity.pid, ancestor->process.entity.name);
+    else
+        outputs_note(t,
+                     "descendants of process %d (%s) ended without being waited for; their usage "
+                     "is a lower bound",
+                     (int)ancestor->process.entity.pid, ancestor->process.entity.name);
+}
+
+static enum loss judge(struct toll_tracker *t, struct member *m)
+{
+    struct losses l = {
+        .members = &t->members,
+        .has_all_orphans = is_launched(t),
+        .is_recorded = t->replay,
+        .ns_per_tick = t->reader.ns_per_tick,
+        .round = t->discovery.bookings,
+        .read = read_inherited,
+        .context = t,
+    };
+    struct member *ancestor, *parent = members_find(&t->members, m->process.entity.parent);
+    if (parent)
+        parent->vanished_ns += row_u64(&m->process.own, process_cpu_seconds) +
+                               inherited_u64(&m->process.inherited, process_cpu_seconds);
+    enum loss loss = losses_judge(&l, m, &ancestor);
+    if (loss != LOSS_NOT_SEEN)
+        note_loss(t, m, ancestor);
+    return loss;
+}
+
+/* Ancestors are still there, marked as gone, while their descendants are booked. */
 void departure_book(struct toll_tracker *t, uint64_t now_ns)
 {
+    t->discovery.bookings++;
     for (size_t i = 0; i < t->members.count; i++) {
         struct member *m = t->members.order[i];
-        if (m->gone && !m->in_books)
-            leave(t, m, was_lost(t, m, now_ns) ? LEFT_LOST : LEFT_INSIDE, NULL, now_ns);
+        if (!m->gone || m->in_books)
+            continue;
+        /* Whether the ancestor has one that is being reaped yet, or had it when its baseline was
+         * read again, is not known: that proves nothing. */
+        bool can_judge = m->was_seen && !m->process.is_being_reaped &&
+                         t->discovery.bookings != t->discovery.first_booking;
+        enum loss loss = can_judge ? judge(t, m) : LOSS_NOT_SEEN;
+        for (size_t k = 0; loss == LOSS_OF_SOME && k < book_count(t); k++)
+            if (m->targets & t->targets[k].bit)
+                t->targets[k].ledger.losing = true;
+        leave(t, m, loss == LOSS_OF_THIS ? LEFT_LOST : LEFT_INSIDE, NULL, now_ns);
     }
     members_sweep(&t->members);
 }

@@ -25,6 +25,7 @@ static const struct {
     {CHECK("waits", "Waits for a CPU", false), doctor_waits},
     {CHECK("children", "New processes", false), doctor_children},
     {CHECK("unwaited", "Short-lived processes", true), doctor_unwaited},
+    {CHECK("watch-exits", "Every start and end", false), doctor_watch_exits},
     {CHECK("others", "Other users' processes", false), doctor_others},
     {CHECK("ends", "Ends of processes", false), doctor_ends},
     {CHECK("open-files", "Open files", false), doctor_open_files},
@@ -136,6 +137,8 @@ const struct toll_check *toll_check_at(size_t i)
 int toll_diagnosis_new(struct toll_diagnosis **ret, const char *root, struct toll_error *e)
 {
     struct doctor_facts facts;
+    if (!ret)
+        return err_set_no_place(e);
     int r = doctor_facts_read(&facts, root, e);
     if (r < 0)
         return r;
@@ -154,7 +157,7 @@ int toll_diagnosis_new(struct toll_diagnosis **ret, const char *root, struct tol
 
 const struct toll_check *toll_diagnosis_at(const struct toll_diagnosis *d, size_t i)
 {
-    return i < ARRAY_LEN(checks) ? &d->checks[i] : NULL;
+    return d && i < ARRAY_LEN(checks) ? &d->checks[i] : NULL;
 }
 
 void toll_diagnosis_free(struct toll_diagnosis *d)

@@ -47,6 +47,8 @@ enum {
     CAP_NUMBER_DAC_OVERRIDE = 1,
     CAP_NUMBER_DAC_READ_SEARCH = 2,
     CAP_NUMBER_SYS_PTRACE = 19,
+    CAP_NUMBER_SYS_ADMIN = 21,
+    CAP_NUMBER_PERFMON = 38,
 };
 
 /* Whether the file below /proc can be read: 0 and its text, or -errno. */
@@ -71,7 +73,7 @@ void finding_remedy(struct finding *f, const char *format, ...) PRINTF_LIKE(2, 3
 typedef void probe_function(const struct doctor_facts *d, struct finding *f);
 
 probe_function doctor_cpu, doctor_children, doctor_unwaited, doctor_memory, doctor_pss, doctor_io,
-    doctor_ends, doctor_open_files, doctor_waits;
+    doctor_watch_exits, doctor_ends, doctor_open_files, doctor_waits;
 probe_function doctor_others;
 probe_function doctor_cgroup, doctor_own_cgroup, doctor_limits, doctor_oom;
 probe_function doctor_pressure, doctor_system, doctor_disks, doctor_filesystems, doctor_interfaces,

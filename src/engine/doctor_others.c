@@ -128,7 +128,7 @@ void doctor_others(const struct doctor_facts *d, struct finding *f)
     struct proc_mount m = read_proc_mount(d);
     struct search s = {.d = d};
     finding_ok(f, "exact", "their files in /proc");
-    file_each_entry_sorted(d->root.proc, look_at, &s);
+    file_each_entry_sorted(d->root.pids, look_at, &s);
     if (s.read_other)
         return;
     bool sees = doctor_has_capability(d, CAP_NUMBER_SYS_PTRACE);

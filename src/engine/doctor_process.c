@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Checks of what is known of the processes of a job. */
 #include "base/clock.h"
+#include "collect/task_records.h"
 #include "engine/doctor.h"
 #include "engine/launch.h"
 #include "parse/pid_io.h"
@@ -59,11 +60,24 @@ static const struct process_file {
   io_file = {"self/io", "/proc/PID/io", try_io},
   schedstat_file = {"self/schedstat", "/proc/PID/schedstat", try_schedstat};
 
+/* Files of "self" may be there all the same: they are found by another way than by number. */
+static bool lacks_pids(const struct doctor_facts *d, struct finding *f)
+{
+    const char *why = sysroot_why_no_pids(&d->root);
+    if (!why)
+        return false;
+    finding_missing(f, "%s", why);
+    finding_remedy(f, "mount -t proc proc /proc");
+    return true;
+}
+
 static bool lacks(const struct doctor_facts *d, struct finding *f, const struct process_file *file,
                   const char *remedy)
 {
     char text[TEXT_BYTES];
     struct scan s;
+    if (lacks_pids(d, f))
+        return true;
     int r = doctor_read(d, file->path, text, sizeof text, &s);
     if (r == 0)
         r = file->try(s);
@@ -83,8 +97,11 @@ void doctor_cpu(const struct doctor_facts *d, struct finding *f)
 {
     uint64_t ns;
     finding_ok(f, "exact", "wait4 and the CPU clocks of processes");
-    if (lacks_stat(d, f))
+    if (lacks_stat(d, f)) {
+        if (sysroot_why_no_pids(&d->root))
+            finding_partly(f, "wait4 alone: %s", sysroot_why_no_pids(&d->root));
         return;
+    }
     if (d->started_child && !d->waited_child)
         finding_partly(f, "wait4 does not tell what a child used");
     if (d->root.live && clock_process_cpu(getpid(), &ns) < 0) {
@@ -125,6 +142,8 @@ void doctor_waits(const struct doctor_facts *d, struct finding *f)
 
 void doctor_children(const struct doctor_facts *d, struct finding *f)
 {
+    if (lacks_pids(d, f))
+        return;
     if (faccessat(d->root.proc, "thread-self/children", R_OK, 0) == 0) {
         finding_ok(f, "exact", "children of each thread");
         return;
@@ -144,6 +163,54 @@ void doctor_unwaited(const struct doctor_facts *d, struct finding *f)
     f->quality = "lower bound";
     finding_partly(f, "SIGCHLD is ignored");
     finding_remedy(f, "env --default-signal=CHLD toll run …");
+}
+
+/* Ordinary users may have records of their own processes up to 2. */
+static bool is_paranoid(const struct doctor_facts *d, uint64_t *ret_level)
+{
+    char text[32];
+    struct scan s;
+    return doctor_read(d, "sys/kernel/perf_event_paranoid", text, sizeof text, &s) == 0 &&
+           scan_u64(&s, ret_level) && *ret_level > 2 &&
+           !doctor_has_capability(d, CAP_NUMBER_PERFMON) &&
+           !doctor_has_capability(d, CAP_NUMBER_SYS_ADMIN);
+}
+
+/* Those of --watch-exits, of ourselves here: they would begin with an exec. */
+static int try_watch_exits(const struct doctor_facts *d)
+{
+    struct task_records records;
+    bool is_in_kernel = faccessat(d->root.proc, "sys/kernel/perf_event_paranoid", F_OK, 0) == 0;
+    if (!d->root.live)
+        return is_in_kernel ? 0 : -ENOSYS;
+    int r = task_records_open(&records, getpid());
+    if (r == 0)
+        task_records_close(&records);
+    return r == -ENOSYS && is_in_kernel ? -EPERM : r; /* some sandboxes say so */
+}
+
+void doctor_watch_exits(const struct doctor_facts *d, struct finding *f)
+{
+    uint64_t level;
+    finding_ok(f, "exact", "task records, with --watch-exits");
+    int r = try_watch_exits(d);
+    bool is_refused = r == -EACCES || r == -EPERM;
+    if ((is_refused || !d->root.live) && is_paranoid(d, &level)) {
+        finding_missing(f, "perf_event_paranoid is %llu", (unsigned long long)level);
+        finding_remedy(f, "sysctl kernel.perf_event_paranoid=2");
+    } else if (is_refused) {
+        finding_missing(f, "perf_event_open is not permitted");
+        finding_remedy(f, "allow the call perf_event_open (seccomp)");
+    } else if (r == -ENOMEM) {
+        finding_missing(f, "too little memory may be locked");
+        finding_remedy(f, "sysctl kernel.perf_event_mlock_kb=516");
+    } else if (r == -EMFILE) {
+        finding_missing(f, "they need a descriptor for each CPU");
+        finding_remedy(f, "ulimit -n 65536");
+    } else if (r < 0) {
+        finding_missing(f, "no perf_event_open: %s", strerror(-r));
+        finding_remedy(f, "a kernel with CONFIG_PERF_EVENTS=y");
+    }
 }
 
 void doctor_ends(const struct doctor_facts *d, struct finding *f)

@@ -2,13 +2,15 @@
  * toll_record_export: a record is read, and the outputs are handed what it was made of, as if it
  * happened now. */
 #include "base/err.h"
+#include "base/output_file.h"
 #include "base/sized.h"
-#include "engine/export_file.h"
 #include "engine/outputs_open.h"
 #include "record/record_reader.h"
 #include "sink/sink_choice.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 /* One place to write to. Each run has a sink of its own. */
@@ -16,7 +18,7 @@ struct place {
     struct toll_output output; /* as it was asked for */
     char *name;                /* owned: the path, or what it is called in a sentence */
     char *destination;         /* owned: of a kind that opens its place by itself, or NULL */
-    struct export_file file;   /* of a destination */
+    struct replacement file;   /* of a destination: replaced as a whole, or not at all */
     bool may_stay_empty;       /* then there is no file */
     bool has_run;              /* one was written */
     bool has_failed;           /* nothing more is written to it */
@@ -66,6 +68,12 @@ static int check_is_another(const char *record, const struct sink_kind *kind, co
                : 0;
 }
 
+static bool is_being_written(const char *path)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 /* A path becomes a descriptor of a new file, whose format has to be named then. A kind that opens
  * its place by itself is left alone. */
 static int open_place(struct place *p, const char *record, struct toll_error *e)
@@ -89,7 +97,9 @@ static int open_place(struct place *p, const char *record, struct toll_error *e)
         p->output.destination = p->destination = strdup(p->output.destination);
         return p->destination ? 0 : err_set(e, -ENOMEM, "no memory for the outputs");
     }
-    r = export_file_open(&p->file, path, e);
+    if (is_being_written(path))
+        return err_set(e, -EBUSY, "'%s' is being written by another toll", path);
+    r = replacement_open(&p->file, path, 0, e);
     p->output.format = kind->format.name;
     p->output.destination = NULL;
     p->output.fd = p->file.fd;
@@ -107,7 +117,7 @@ static struct place *add_place(struct export *x)
         x->place_capacity = capacity;
     }
     struct place *p = &x->places[x->place_count++];
-    *p = (struct place){.file.fd = -1};
+    *p = (struct place){.file = REPLACEMENT_CLOSED};
     return p;
 }
 
@@ -142,7 +152,7 @@ static void close_places(struct export *x)
 {
     for (size_t i = 0; i < x->place_count; i++) {
         sink_close(x->places[i].sink, false);
-        export_file_close(&x->places[i].file);
+        replacement_close(&x->places[i].file);
         free(x->places[i].name);
         free(x->places[i].destination);
     }
@@ -175,9 +185,11 @@ static void commit_places(struct export *x)
         struct toll_error e;
         if (p->has_failed || (p->may_stay_empty && !p->pieces && access(p->name, F_OK) != 0))
             continue;
-        int r = export_file_commit(&p->file, &e);
-        if (r < 0)
+        int r = replacement_commit(&p->file);
+        if (r < 0) {
+            err_set(&e, r, "cannot write to '%s': %s", p->name, strerror(-r));
             fail(x, p, r, &e);
+        }
     }
 }
 
@@ -327,6 +339,8 @@ static int open_record(struct export *x, struct toll_error *e)
              x->asked.fd);
     int r = path ? record_reader_open(&x->reader, path, e)
                  : record_reader_new(&x->reader, x->asked.fd, name, e);
+    if (r == 0)
+        record_reader_show(x->reader, x->asked.show_secrets, !x->asked.no_args);
     if (r == 0 && x->asked.metrics && record_reader_narrow(x->reader, x->asked.metrics) < 0)
         r = err_set(e, -ENOMEM, "no memory to read a record");
     return r;
@@ -335,6 +349,8 @@ static int open_record(struct export *x, struct toll_error *e)
 int toll_record_export(const struct toll_export *asked, struct toll_error *e)
 {
     struct export x = {0};
+    if (!asked)
+        return err_set(e, -EINVAL, "there is no record to export");
     int r = sized_take(&x.asked, sizeof x.asked, asked, "export", e);
     if (r == 0)
         r = selection_parse(&x.selection, x.asked.metrics, e);

@@ -2,6 +2,7 @@
 #include "engine/finish.h"
 
 #include "engine/asked.h"
+#include "engine/exits.h"
 #include "engine/mark_intake.h"
 #include "engine/outputs.h"
 #include "engine/surroundings.h"
@@ -33,14 +34,23 @@ static void note_what_is_missing(struct toll_tracker *t)
 {
     const struct ledger *l = &t->whole->ledger;
     bool reaps = is_launched(t);
-    if (l->denied & t->reader.wanted & BIT(process_storage_read_bytes))
+    if (l->denied[PART_COMBINED] & t->reader.wanted & BIT(process_storage_read_bytes))
         outputs_note(t, reaps ? "the I/O of a process of another user could not be read; it counts "
                                 "once the process is reaped"
                               : "the I/O of a process of another user could not be read");
-    if (t->summary.whole.denied & t->reader.wanted & BIT(process_memory_pss_bytes))
+    bool lacks_pss = t->summary.whole.denied[PART_COMBINED] & t->reader.wanted &
+                     BIT(process_memory_pss_bytes);
+    if (lacks_pss && !t->reader.own_was_shared)
         outputs_note(
             t, "a process of another user does not show all: what is said of PSS, USS and open "
                "files may leave it out");
+    uint64_t tenths = t->schedule.longest_ns / (NS_PER_SECOND / 10);
+    if (t->schedule.pauses)
+        outputs_note(
+            t,
+            "samples were skipped, for up to %llu.%llu s at a time: a sample took long, or "
+            "had to wait for the CPU or for its budget; peaks are lower bounds",
+            (unsigned long long)tenths / 10, (unsigned long long)tenths % 10);
     if (verdicts_has_hidden(t))
         outputs_note(t, "a process of the job still runs and could not be seen: it is missing in "
                         "the totals");
@@ -103,9 +113,10 @@ static void take_ends(struct toll_tracker *t)
     t->summary.whole.end.timed_out = t->timeout.told;
 }
 
-int finish(struct toll_tracker *t)
+void finish(struct toll_tracker *t)
 {
     mark_intake_last(t);
+    exits_read(t, true);
     tick(t, true);
     mark_intake_end(t);
     if (t->replay)
@@ -118,7 +129,8 @@ int finish(struct toll_tracker *t)
             list_survivors(t);
         note_what_is_missing(t);
         note_unseen_children(t);
-        verdicts_make(t);
     }
-    return outputs_summary(t);
+    verdicts_make(t, &t->summary);
+    surroundings_use_limits(t, &t->summary); /* of figures that are known */
+    t->settled = true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The end of a run: last sample, verdict on every figure, summary. */
+ * The end of a run: last sample, verdict on every figure. */
 #pragma once
 
 #include "engine/tracker.h"
 
-/* 0, or the first failure of an output. */
-int finish(struct toll_tracker *t);
+/* From now on the figures are final. The summary is not yet written. */
+void finish(struct toll_tracker *t);

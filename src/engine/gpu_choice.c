@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = GPU_TEXT_BYTES, SHORT_UUID = 12, LIST_BYTES = 380 };
+enum { NAME_BYTES = GPU_TEXT_BYTES, SHORT_UUID = 12, LIST_BYTES = 380, GPUS_COUNTED = 256 };
 
 /* Cuts the next name off the list; false at its end. */
 static bool next_name(const char **list, char ret[NAME_BYTES])
@@ -52,16 +52,17 @@ static bool is_called(const struct gpu_facts *f, const char *name)
         return true;
     if (!is_uuid(name) || strlen(name) <= 4)
         return false;
+    if (*f->legacy && strcmp(name, f->legacy) == 0)
+        return true;
     /* ROCm writes GPU- in front of what the driver calls the unique id. */
     const char *own_uuid = strcmp(f->vendor, "amd") == 0 ? name + 4 : name;
     return strncmp(f->uuid, own_uuid, strlen(own_uuid)) == 0;
 }
 
-/* A list ends at -1, as CUDA reads it. */
 static bool is_in(const char *list, const struct gpu_facts *f)
 {
     char name[NAME_BYTES];
-    while (next_name(&list, name) && *name != '-')
+    while (next_name(&list, name))
         if (is_called(f, name))
             return true;
     return false;
@@ -69,56 +70,151 @@ static bool is_in(const char *list, const struct gpu_facts *f)
 
 /* ---- The environment ------------------------------------------------------------------------- */
 
-static const char *first_set(const char *const *variables)
+static bool copy_value(const char *value, char **ret)
 {
-    for (; *variables; variables++)
-        if (getenv(*variables))
-            return getenv(*variables);
-    return NULL;
+    *ret = value ? strdup(value) : NULL;
+    return !value || *ret;
+}
+
+/* Of a variable that speaks of the machine's GPUs: an empty value says nothing, and neither does
+ * "void", which container runtimes write when they hand GPUs in by other means (CDI). */
+static const char *host_list(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value && strcmp(value, "void") != 0 ? value : NULL;
 }
 
 static int read_environment(struct gpu_choice *c)
 {
-    static const char *const of_nvidia[] = {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
-                                            "SLURM_JOB_GPUS", NULL};
-    static const char *const of_amd[] = {"ROCR_VISIBLE_DEVICES", "SLURM_JOB_GPUS", NULL};
-    const char *nvidia = first_set(of_nvidia), *amd = first_set(of_amd);
-    c->nvidia = nvidia ? strdup(nvidia) : NULL;
-    c->amd = amd ? strdup(amd) : NULL;
-    return (nvidia && !c->nvidia) || (amd && !c->amd) ? -ENOMEM : 0;
+    bool has_memory = copy_value(getenv("CUDA_VISIBLE_DEVICES"), &c->cuda) &&
+                      copy_value(getenv("ROCR_VISIBLE_DEVICES"), &c->rocr) &&
+                      copy_value(getenv("HIP_VISIBLE_DEVICES"), &c->hip) &&
+                      copy_value(getenv("ZE_AFFINITY_MASK"), &c->ze) &&
+                      copy_value(host_list("NVIDIA_VISIBLE_DEVICES"), &c->nvidia_of_host) &&
+                      copy_value(host_list("SLURM_JOB_GPUS"), &c->slurm);
+    return has_memory ? 0 : -ENOMEM;
 }
 
-static const char *visible_of(const struct gpu_choice *c, const char *vendor)
+/* The devices of one vendor, in the order in which a runtime counts them. */
+struct counted {
+    const struct gpu_facts *items[GPUS_COUNTED];
+    size_t count;
+};
+
+static struct counted count_vendor(const struct gpu_device *devices, size_t count,
+                                   const char *vendor)
 {
-    if (strcmp(vendor, "nvidia") == 0)
-        return c->nvidia;
-    return strcmp(vendor, "amd") == 0 ? c->amd : NULL;
+    struct counted all = {.count = 0};
+    for (size_t i = 0; i < count && all.count < GPUS_COUNTED; i++)
+        if (strcmp(devices[i].facts.vendor, vendor) == 0)
+            all.items[all.count++] = &devices[i].facts;
+    return all;
 }
 
-/* Words that stand for no device at all. */
-static bool hides_all(const char *list)
+static bool is_counted(const struct counted *all, const struct gpu_facts *f)
 {
-    static const char *const words[] = {"", "-1", "none", "void", "NoDevFiles"};
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (strcmp(list, words[i]) == 0)
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i]->index == f->index && strcmp(all->items[i]->instance, f->instance) == 0)
             return true;
     return false;
+}
+
+/* Those that a runtime leaves: CUDA's and ROCm's lists end at the first entry that names no device,
+ * and what is listed is counted anew in that order. */
+static struct counted leave_listed(const struct counted *all, const char *list, bool by_place)
+{
+    struct counted left = {.count = 0};
+    char name[NAME_BYTES];
+    while (next_name(&list, name)) {
+        size_t before = left.count;
+        struct scan s = scan_string(name);
+        uint64_t place;
+        bool is_place = by_place && scan_u64(&s, &place) && scan_done(&s);
+        for (size_t i = 0; i < all->count && left.count < GPUS_COUNTED; i++)
+            if (is_place ? i == place : is_called(all->items[i], name))
+                left.items[left.count++] = all->items[i];
+        if (left.count == before)
+            break;
+    }
+    return left;
+}
+
+/* Whether a list that counts as the machine does means this device. In a container that shows only
+ * some of the machine's GPUs they are numbered anew: a list with an entry that names none of those
+ * here counts them differently, and all that are here are meant. */
+static bool is_in_host_list(const char *list, const struct counted *all, const struct gpu_facts *f)
+{
+    char name[NAME_BYTES];
+    if (strcmp(list, "all") == 0)
+        return true;
+    if (strcmp(list, "none") == 0)
+        return false;
+    for (const char *rest = list; next_name(&rest, name);) {
+        bool is_here = false;
+        for (size_t i = 0; i < all->count; i++)
+            is_here |= is_called(all->items[i], name);
+        if (!is_here)
+            return true;
+    }
+    return is_in(list, f);
+}
+
+static bool is_visible_to_cuda(const struct gpu_choice *c, const struct counted *all,
+                               const struct gpu_facts *f)
+{
+    if (c->cuda) {
+        struct counted left = leave_listed(all, c->cuda, false);
+        return is_counted(&left, f);
+    }
+    const char *list = c->nvidia_of_host ? c->nvidia_of_host : c->slurm;
+    return !list || is_in_host_list(list, all, f);
+}
+
+/* HIP counts what ROCr leaves. */
+static bool is_visible_to_rocm(const struct gpu_choice *c, const struct counted *all,
+                               const struct gpu_facts *f)
+{
+    struct counted left = *all;
+    if (!c->rocr && !c->hip)
+        return !c->slurm || is_in_host_list(c->slurm, all, f);
+    if (c->rocr)
+        left = leave_listed(&left, c->rocr, true);
+    if (c->hip)
+        left = leave_listed(&left, c->hip, true);
+    return is_counted(&left, f);
+}
+
+/* Numbers of devices, or of parts of them behind a dot; an empty mask hides nothing. Where a part
+ * is counted as a device (ZE_FLAT_DEVICE_HIERARCHY) numbers may be larger than there are devices:
+ * when none of them is one, all are meant. */
+static bool is_visible_to_level_zero(const struct gpu_choice *c, const struct counted *all,
+                                     const struct gpu_facts *f)
+{
+    char name[NAME_BYTES];
+    bool any = false;
+    for (const char *list = c->ze ? c->ze : ""; next_name(&list, name);) {
+        name[strcspn(name, ".")] = '\0';
+        struct scan s = scan_string(name);
+        uint64_t index;
+        if (!scan_u64(&s, &index) || !scan_done(&s))
+            continue;
+        if (index == f->index)
+            return true;
+        for (size_t i = 0; i < all->count; i++)
+            any |= all->items[i]->index == index;
+    }
+    return !any;
 }
 
 static bool is_visible(const struct gpu_choice *c, const struct gpu_device *devices, size_t count,
                        const struct gpu_facts *f)
 {
-    const char *list = visible_of(c, f->vendor);
-    if (!list || strcmp(list, "all") == 0)
-        return true;
-    if (hides_all(list))
-        return false;
-    if (is_in(list, f))
-        return true;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(devices[i].facts.vendor, f->vendor) == 0 && is_in(list, &devices[i].facts))
-            return false;
-    return true;
+    struct counted all = count_vendor(devices, count, f->vendor);
+    if (strcmp(f->vendor, "nvidia") == 0)
+        return is_visible_to_cuda(c, &all, f);
+    if (strcmp(f->vendor, "amd") == 0)
+        return is_visible_to_rocm(c, &all, f);
+    return is_visible_to_level_zero(c, &all, f);
 }
 
 /* ---- What was asked for ---------------------------------------------------------------------- */
@@ -178,8 +274,12 @@ int gpu_choice_parse(struct gpu_choice *ret, const char *text, struct toll_error
 void gpu_choice_done(struct gpu_choice *c)
 {
     free(c->names);
-    free(c->nvidia);
-    free(c->amd);
+    free(c->cuda);
+    free(c->rocr);
+    free(c->hip);
+    free(c->ze);
+    free(c->nvidia_of_host);
+    free(c->slurm);
     *c = (struct gpu_choice){.kind = GPUS_NONE};
 }
 

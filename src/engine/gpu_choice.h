@@ -9,8 +9,12 @@ struct gpu_choice {
     enum { GPUS_VISIBLE, GPUS_ALL, GPUS_NONE, GPUS_NAMED } kind;
     bool is_asked; /* somebody wants them, and is to be told when there are none */
     char *names;   /* owned, with commas between; of GPUS_NAMED */
-    char *nvidia;  /* owned; of GPUS_VISIBLE: what the environment says for each vendor … */
-    char *amd;     /* … NULL: nothing */
+
+    /* Owned; of GPUS_VISIBLE: what the environment says, NULL: nothing. CUDA_VISIBLE_DEVICES,
+     * ROCR_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, ZE_AFFINITY_MASK … */
+    char *cuda, *rocr, *hip, *ze;
+    /* … and what counts as the machine does: NVIDIA_VISIBLE_DEVICES and SLURM_JOB_GPUS. */
+    char *nvidia_of_host, *slurm;
 };
 
 /* text NULL: those that are visible, unasked. The environment is read here. 0, or -EINVAL and a
@@ -18,8 +22,8 @@ struct gpu_choice {
 int gpu_choice_parse(struct gpu_choice *ret, const char *text, struct toll_error *e);
 void gpu_choice_done(struct gpu_choice *c);
 
-/* Whether that device is meant. others: all there are, since a list that matches nothing names
- * GPUs as they are counted elsewhere, outside of the container: then all are meant. */
+/* Whether that device is meant, of all there are: a list may count them, or count those of the
+ * whole machine where only some are here. */
 bool gpu_choice_has(const struct gpu_choice *c, const struct gpu_device *devices, size_t count,
                     const struct gpu_facts *f);
 

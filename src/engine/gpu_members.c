@@ -164,11 +164,40 @@ static void put_count(struct row *row, uint64_t devices)
     row_put_u64(row, process_gpus_count, (uint64_t)__builtin_popcountll(devices));
 }
 
-void gpus_put(const struct toll_tracker *t, struct target *g)
+/* What a driver can tell of one moment and not of the next. */
+static const enum metric_id gauges[TARGET_GPU_GAUGES] = {
+    process_gpu_memory_bytes, process_gpu_utilization_ratio, process_gpus_count};
+
+static void count_missing(const struct toll_tracker *t, struct target *g)
+{
+    for (unsigned part = 0; part < PARTS; part++)
+        for (unsigned i = 0; i < TARGET_GPU_GAUGES; i++)
+            if (row_u64(&g->parts[part], process_processes_count) &&
+                !row_has(&g->parts[part], gauges[i]))
+                g->gpu_missing_ns[part][i] += t->frame.interval_ns;
+}
+
+void gpus_judge_target(const struct toll_tracker *t, const struct target *g,
+                       struct target_summary *s)
+{
+    if (!t->gpus.readers)
+        return;
+    for (unsigned part = 0; part < PARTS; part++)
+        for (unsigned i = 0; i < TARGET_GPU_GAUGES; i++) {
+            struct verdict *v = &s->verdicts[part][gauges[i]];
+            if (v->quality == QUALITY_UNKNOWN ||
+                !gpu_things_is_partial(g->gpu_missing_ns[part][i], t->frame.elapsed_ns))
+                continue;
+            if (s->series[part][gauges[i]].max > 0)
+                v->quality = QUALITY_LOWER_BOUND;
+            else
+                *v = (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
+        }
+}
+
+static void put_counts(const struct toll_tracker *t, struct target *g)
 {
     uint64_t of[PARTS] = {0};
-    if (!t->gpus.readers || !t->gpus.is_known)
-        return;
     for (size_t i = 0; i < t->members.count; i++) {
         const struct member *m = t->members.order[i];
         if (!(member_targets(t, m) & g->bit) || m->gone)
@@ -179,4 +208,13 @@ void gpus_put(const struct toll_tracker *t, struct target *g)
     for (unsigned part = 0; part < PARTS; part++)
         if (row_has(&g->parts[part], process_processes_count)) /* somebody lives */
             put_count(&g->parts[part], of[part]);
+}
+
+void gpus_put(const struct toll_tracker *t, struct target *g)
+{
+    if (!t->gpus.readers)
+        return;
+    if (t->gpus.is_known)
+        put_counts(t, g);
+    count_missing(t, g);
 }

@@ -4,6 +4,7 @@
 
 #include "base/open_files.h"
 #include "engine/gpu_choice.h"
+#include "summary/summary.h"
 
 /* A GPU: it stays where it is in memory until the end of the run. */
 struct gpu_thing {
@@ -11,11 +12,18 @@ struct gpu_thing {
     struct gpu_facts facts; /* labels point into it */
     char index[16];
     bool is_chosen;
-    uint64_t read_ns; /* when it was last, as its frame says */
+    bool is_counted; /* its utilisation is in the sum over all */
+    uint64_t read_ns;                 /* when it was last, as its frame says */
+    uint64_t answered_ns;             /* … and when it last was not lost; 0: never */
+    uint64_t holds_ns;                /* the time after a reading for which its figures stand */
+    uint64_t known;                   /* bits of the figures that were known then */
+    uint64_t missing_ns[GPU_METRICS]; /* how long each figure was not known before that */
     uint64_t watched_ns, idle_ns;
-    bool is_watched;         /* its utilisation was known at least once */
-    uint64_t energy_uj;      /* the driver's counter, as last read … */
-    uint64_t energy_more_uj; /* … and what it had counted before it began anew */
+    bool is_watched;                       /* its utilisation was known at least once */
+    uint64_t energy_uj;                    /* the driver's counter, as last read … */
+    uint64_t energy_more_uj;               /* … and what it had counted before it began anew */
+    uint64_t energy_from_ns, energy_to_ns; /* when it was first and last read; 0: never */
+    bool energy_was_reset; /* what it counted between the last reading and its end is lost */
 };
 
 struct gpu_things {
@@ -44,6 +52,7 @@ struct gpu_readers;
 /* All that a tracker has to do with GPUs. */
 struct gpus {
     struct gpu_choice choice;
+    struct gpu_choice counted; /* of these, whose utilisation is added up; "all" at first */
     struct gpu_readers *readers;    /* owned, NULL: GPUs are not read */
     struct open_files files_before; /* … of this program, before it began */
     struct gpu_frame frame;         /* the newest */
@@ -54,12 +63,15 @@ struct gpus {
     bool is_fresh;  /* all that were chosen are in it, none older than what a driver says anyway */
     bool is_known;  /* whose processes they are: what members have is in their rows */
     bool none_told, scope_told;
-    pid_t *pids; /* owned, of members */
+    uint64_t utilization_missing_ns; /* how long the sums over all GPUs were not known … */
+    uint64_t memory_missing_ns;      /* … of utilisation and of memory */
+    pid_t *pids;                     /* owned, of members */
     size_t pid_capacity;
 };
 
 /* A place for each device of the frame. What there is no memory for is left out. */
-void gpu_things_meet(struct gpu_things *t, const struct gpu_frame *f, const struct gpu_choice *c);
+void gpu_things_meet(struct gpu_things *t, const struct gpu_frame *f, const struct gpu_choice *c,
+                     const struct gpu_choice *counted);
 
 /* The frame's figures into the things that were chosen; those that were read anew go into the list.
  * They stand for the time since they were last read, or since start_ns; for no longer than most_ns,
@@ -67,7 +79,20 @@ void gpu_things_meet(struct gpu_things *t, const struct gpu_frame *f, const stru
 void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t start_ns,
                     uint64_t most_ns, struct measured_list *list);
 
-/* Whether no figures of those that were chosen are older than that, and than they rest. */
+/* How much of the run the figures of the things in the summary cover. */
+void gpu_things_judge(const struct gpu_things *t, struct summary *s, uint64_t start_ns,
+                      uint64_t end_ns);
+
+/* Whether a figure that was not known for so long still is one of the whole run. A process needs a
+ * quarter of a second to open a GPU, for which a driver may take to begin; apart from that, a
+ * hundredth of the run may be missing. */
+static inline bool gpu_things_is_partial(uint64_t missing_ns, uint64_t elapsed_ns)
+{
+    return missing_ns > min_u64(250 * NS_PER_MS, elapsed_ns / 10) + elapsed_ns / 100;
+}
+
+/* Whether no figures of those that were chosen are older than that, than they rest, and than twice
+ * the time that a look takes. */
 bool gpu_things_are_fresh(const struct gpu_things *t, const struct gpu_frame *f, uint64_t now_ns,
                           uint64_t holds_ns);
 

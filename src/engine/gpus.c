@@ -55,6 +55,17 @@ int gpus_take(struct toll_tracker *t, const char *choice, struct toll_error *e)
     return 0;
 }
 
+int gpus_count(struct toll_tracker *t, const char *names, struct toll_error *e)
+{
+    struct gpu_choice counted;
+    int r = gpu_choice_parse(&counted, names, e);
+    if (r < 0)
+        return r == -ENOMEM ? err_set(e, r, "no memory for the choice of GPUs") : r;
+    gpu_choice_done(&t->gpus.counted);
+    t->gpus.counted = counted;
+    return 0;
+}
+
 static bool is_on(const struct toll_tracker *t)
 {
     return t->gpus.choice.kind != GPUS_NONE && !t->replay;
@@ -69,18 +80,18 @@ static int start(struct toll_tracker *t)
 }
 
 /* Those that are named have to be there; a vendor whose devices nobody named is not waited for. */
-static int check_names(struct gpus *g, struct toll_error *e)
+static int check_names(struct gpus *g, const struct gpu_choice *choice, struct toll_error *e)
 {
     uint64_t until_ns = clock_mono(NULL) + CHECK_MS * NS_PER_MS;
     bool is_beginning, are_all;
     do {
         are_all = gpu_readers_wait(g->readers, LOOK_MS, true);
         g->is_unseen |= gpu_readers_take(g->readers, &g->frame);
-    } while (!are_all && gpu_choice_awaits(&g->choice, g->frame.devices, g->frame.device_count) &&
+    } while (!are_all && gpu_choice_awaits(choice, g->frame.devices, g->frame.device_count) &&
              clock_mono(NULL) < until_ns);
     if (are_all && !g->frame.device_count)
         return -ENODEV;
-    int r = gpu_choice_check(&g->choice, g->frame.devices, g->frame.device_count, e);
+    int r = gpu_choice_check(choice, g->frame.devices, g->frame.device_count, e);
     if (r == 0 || are_all)
         return r;
     const struct gpu_vendor *late = gpu_readers_late(g->readers, LATE_NS, &is_beginning);
@@ -93,17 +104,21 @@ int gpus_check(struct toll_tracker *t, struct toll_error *e)
 {
     struct gpus *g = &t->gpus;
     struct gpu_trouble why;
-    if (!is_on(t) || !g->choice.is_asked)
+    if (!is_on(t))
         return 0;
     int r = start(t);
+    if (!g->choice.is_asked)
+        return 0; /* nor is it waited for */
     if (r < 0)
         return err_set(e, r, "cannot read GPUs: %s", strerror(-r));
     gpu_readers_ask(g->readers, NULL, 0, 0);
+    if (g->counted.kind == GPUS_NAMED && (r = check_names(g, &g->counted, e)) < 0 && r != -ENODEV)
+        return r; /* where there is no GPU at all, none can be missing */
     if (g->choice.kind != GPUS_NAMED) {
         gpu_readers_wait(g->readers, ASKED_MS, true);
         return 0;
     }
-    r = check_names(g, e);
+    r = check_names(g, &g->choice, e);
     if (r != -ENODEV)
         return r;
     gpu_readers_excuse(g->readers, &why);
@@ -139,6 +154,7 @@ void gpus_close(struct toll_tracker *t)
     gpu_things_done(&g->things);
     gpu_uses_done(&g->uses);
     gpu_choice_done(&g->choice);
+    gpu_choice_done(&g->counted);
     free(g->pids);
     g->pids = NULL;
 }
@@ -146,6 +162,11 @@ void gpus_close(struct toll_tracker *t)
 size_t gpus_threads(const struct toll_tracker *t, pid_t ret[GPU_READERS_MAX])
 {
     return t->gpus.readers ? gpu_readers_threads(t->gpus.readers, ret) : 0;
+}
+
+uint64_t gpus_helper_cpu_ns(const struct toll_tracker *t)
+{
+    return t->gpus.readers ? gpu_readers_helper_cpu_ns(t->gpus.readers) : 0;
 }
 
 bool gpus_own_child(const struct toll_tracker *t, pid_t pid)
@@ -231,7 +252,7 @@ static void take(struct toll_tracker *t)
     g->is_unseen = false;
     if (!g->is_new)
         return;
-    gpu_things_meet(&g->things, &g->frame, &g->choice);
+    gpu_things_meet(&g->things, &g->frame, &g->choice, &g->counted);
     if (gpu_readers_are_complete(g->readers))
         t->run.gpu_count = (unsigned)g->frame.device_count;
     uint64_t most_ns = max_u64(NS_PER_SECOND, 2 * t->frame.interval_ns);
@@ -257,7 +278,8 @@ void gpus_tick(struct toll_tracker *t)
         return;
     if (t->frame.last || t->is_probe) {
         gpus_ask(t, 0);
-        gpu_readers_wait(g->readers, t->is_probe ? ASKED_MS : LAST_FRAME_MS, false);
+        int more_ms = t->frame.last ? gpu_readers_hurry(g->readers) : 0;
+        gpu_readers_wait(g->readers, t->is_probe ? ASKED_MS : LAST_FRAME_MS + more_ms, false);
     }
     take(t);
     tell(t);
@@ -266,6 +288,30 @@ void gpus_tick(struct toll_tracker *t)
     g->is_fresh = !t->run.gpus_awaited &&
                   gpu_things_are_fresh(&g->things, &g->frame, t->frame.mono_ns, HOLDS_NS);
     t->members_changed |= g->is_new || was_fresh != g->is_fresh;
+    struct row *system = &t->machine.system.read;
     if (g->is_fresh)
-        gpu_things_sum(&g->things, &g->frame, &t->machine.system.read);
+        gpu_things_sum(&g->things, &g->frame, system);
+    if (!row_has(system, system_gpu_utilization_ratio))
+        g->utilization_missing_ns += t->frame.interval_ns;
+    if (!row_has(system, system_gpu_memory_used_bytes))
+        g->memory_missing_ns += t->frame.interval_ns;
+}
+
+void gpus_judge(struct toll_tracker *t)
+{
+    const struct gpus *g = &t->gpus;
+    struct summary *s = &t->summary;
+    uint64_t elapsed_ns = t->frame.elapsed_ns;
+    if (!g->readers)
+        return;
+    gpu_things_judge(&g->things, s, t->start_ns, t->start_ns + elapsed_ns);
+    const struct {
+        enum metric_id id;
+        uint64_t missing_ns;
+    } sums[] = {{system_gpu_utilization_ratio, g->utilization_missing_ns},
+                {system_gpu_memory_used_bytes, g->memory_missing_ns}};
+    for (size_t n = 0; n < s->thing_count; n++)
+        for (size_t i = 0; s->things[n].thing == &t->machine.system && i < ARRAY_LEN(sums); i++)
+            s->things[n].series[sums[i].id - system_first].coverage =
+                gpu_things_is_partial(sums[i].missing_ns, elapsed_ns) ? COVERED_PARTLY : COVERED;
 }

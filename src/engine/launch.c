@@ -1,29 +1,81 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/launch.h"
 
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
+#include "parse/pid_stat.h"
 
 #include <fcntl.h>
-#include <poll.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { LOOK_AFTER_CHILD_MS = 20 };
+#define LOOK_AFTER_CHILD_NS (20 * NS_PER_MS)
+#define WAIT_AT_MOST_NS     (10 * NS_PER_SECOND) /* where nothing says when the command runs */
+#define LOOK_AT_STAT_NS     NS_PER_MS
 
-/* What the child tells before it becomes the command, through shared memory: a write would count
- * as the command's. */
+/* No thread has this number. */
+#define NOTHING_HELD FUTEX_TID_MASK
+
+/* What the child leaves for its parent through shared memory: a write would count as the command's,
+ * and a pipe that closes with exec stays open when another thread of this program forks meanwhile.
+ *
+ * The word is a robust futex that the child holds: the kernel marks it when the child gives up its
+ * memory, by exec or by its end. */
 struct message {
     int exec_errno; /* why exec failed, or 0 */
+    _Atomic uint32_t held;
+    _Atomic uint32_t gate; /* 1: the child waits before exec */
+    struct robust_list entry;
+    struct robust_list_head list;
 };
+
+static void hold_until_exec(struct message *m)
+{
+    m->entry.next = &m->list.list;
+    m->list = (struct robust_list_head){
+        .list.next = &m->entry,
+        .futex_offset = (long)offsetof(struct message, held) -
+                        (long)offsetof(struct message, entry),
+    };
+    if (syscall(SYS_set_robust_list, &m->list, sizeof m->list) == 0) {
+        atomic_store(&m->held, (uint32_t)syscall(SYS_gettid) | FUTEX_WAITERS);
+    } else {
+        /* A filter of system calls refuses it. */
+        atomic_store(&m->held, NOTHING_HELD);
+        syscall(SYS_futex, &m->held, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+}
+
+/* Not for ever: the parent may be killed meanwhile. */
+static void wait_at_gate(struct message *m)
+{
+    const struct timespec a_while = {.tv_nsec = LOOK_AFTER_CHILD_NS};
+    uint64_t give_up_ns = clock_mono(NULL) + WAIT_AT_MOST_NS;
+    while (atomic_load(&m->gate) && clock_mono(NULL) < give_up_ns)
+        syscall(SYS_futex, &m->gate, FUTEX_WAIT, 1, &a_while, NULL, 0);
+}
+
+static void open_gate(struct message *m)
+{
+    atomic_store(&m->gate, 0);
+    syscall(SYS_futex, &m->gate, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
 
 /* A fork, not a vfork: the kernel's high-water mark survives exec, and a forked child has the pages
  * it touches, a vforked one all of ours. */
 static _Noreturn void become(char *const argv[], char *const environment[],
-                             const struct toll_launch *options, volatile struct message *m)
+                             const struct toll_launch *options, struct message *m)
 {
+    hold_until_exec(m);
+    wait_at_gate(m);
     if (options && options->ignore_sigchld)
         signal(SIGCHLD, SIG_IGN);
     if (options && options->signal_mask)
@@ -43,47 +95,63 @@ int launch_open_pidfd(pid_t pid)
 #endif
 }
 
-static bool is_stopped(pid_t pid)
+static bool is_stopped_or_ended(pid_t pid)
 {
     siginfo_t info = {0};
-    return waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+    return waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid;
 }
 
-/* The pipe closes when the child has executed the command, or ended. A Ctrl-Z may stop it before
- * it comes to that: then it is for the caller to stop too, and not to sit here. */
-static void wait_for_exec(int pipe, pid_t child)
+/* Where nothing is held; also true where it cannot be known. */
+static bool may_have_executed(pid_t pid)
 {
-    struct pollfd fd = {.fd = pipe};
-    char nothing;
-    int n;
-    while ((n = poll(&fd, 1, LOOK_AFTER_CHILD_MS)) <= 0) {
-        if (is_stopped(child))
+    char path[32], text[1024];
+    struct pid_stat st;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    ssize_t n = file_read_at(AT_FDCWD, path, text, sizeof text);
+    return n <= 0 || parse_pid_stat(scan_text(text, (size_t)n), &st) < 0 || !st.before_exec;
+}
+
+/* Until the child has executed the command, or ended. A Ctrl-Z may stop it before it comes to that:
+ * then it is for the caller to stop too, and not to sit here. */
+static void wait_for_exec(struct message *m, pid_t child)
+{
+    uint64_t give_up_ns = clock_mono(NULL) + WAIT_AT_MOST_NS;
+    uint32_t held;
+    while (!((held = atomic_load(&m->held)) & FUTEX_OWNER_DIED)) {
+        if (held == NOTHING_HELD && may_have_executed(child))
             return;
-        if (n < 0 && errno != EINTR && read(pipe, &nothing, 1) == 0)
-            return; /* no memory to poll: reading waits as well */
+        const struct timespec until_look = {.tv_nsec = held == NOTHING_HELD ? LOOK_AT_STAT_NS
+                                                                            : LOOK_AFTER_CHILD_NS};
+        if (syscall(SYS_futex, &m->held, FUTEX_WAIT, held, &until_look, NULL, 0) == 0 ||
+            errno == EAGAIN)
+            continue;
+        if (is_stopped_or_ended(child) || clock_mono(NULL) >= give_up_ns)
+            return;
     }
 }
 
 /* Forks; the child is the command, or has left the reason in *m, when this returns. */
 static pid_t start(char *const argv[], char *const environment[], const struct toll_launch *options,
-                   volatile struct message *m)
+                   const struct launch_hook *hook, struct message *m)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return -errno;
+    bool has_hook = hook && hook->call;
+    atomic_store(&m->gate, has_hook);
     pid_t pid = fork();
     if (pid == 0)
         become(argv, environment, options, m);
-    int fork_errno = errno;
-    close(ends[1]);
-    if (pid > 0)
-        wait_for_exec(ends[0], pid);
-    close(ends[0]);
-    return pid < 0 ? -fork_errno : pid;
+    if (pid < 0)
+        return -errno;
+    if (has_hook) {
+        hook->call(hook->arg, pid);
+        open_gate(m);
+    }
+    wait_for_exec(m, pid);
+    return pid;
 }
 
 int launch(struct launched *ret, char *const argv[], char *const environment[],
-           struct toll_launch *options, struct toll_error *e)
+           struct toll_launch *options, const struct launch_hook *hook, struct toll_error *e)
 {
     if (!argv || !argv[0] || !*argv[0])
         return err_set(e, -EINVAL, "there is no command to run");
@@ -97,17 +165,17 @@ int launch(struct launched *ret, char *const argv[], char *const environment[],
                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return err_set(e, -errno, "no memory to start a process: %s", strerror(errno));
-    pid_t pid = start(argv, environment ? environment : environ, options, shared);
-    struct message m = *shared;
+    pid_t pid = start(argv, environment ? environment : environ, options, hook, shared);
+    int exec_errno = shared->exec_errno;
     munmap(shared, sizeof *shared);
     if (pid < 0)
         return err_set(e, pid, "cannot start a process: %s", strerror(-pid));
-    if (m.exec_errno) {
+    if (exec_errno) {
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             ;
         if (options)
-            options->exec_errno = m.exec_errno;
-        return err_set(e, -m.exec_errno, "cannot run '%s': %s", argv[0], strerror(m.exec_errno));
+            options->exec_errno = exec_errno;
+        return err_set(e, -exec_errno, "cannot run '%s': %s", argv[0], strerror(exec_errno));
     }
     *ret = (struct launched){
         .pid = pid,

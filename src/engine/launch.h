@@ -13,7 +13,13 @@ struct launched {
  * than Linux 5.3. */
 int launch_open_pidfd(pid_t pid);
 
-/* Makes the caller a subreaper, forks and executes. environment NULL: that of this program. On
- * failure nothing is left behind. */
+/* Called with the child before it executes the command, which waits for that. */
+struct launch_hook {
+    void (*call)(void *arg, pid_t child); /* NULL: none */
+    void *arg;
+};
+
+/* Makes the caller a subreaper, forks and executes. environment NULL: that of this program. hook
+ * NULL: none. On failure nothing is left behind. */
 int launch(struct launched *ret, char *const argv[], char *const environment[],
-           struct toll_launch *options, struct toll_error *e);
+           struct toll_launch *options, const struct launch_hook *hook, struct toll_error *e);

@@ -2,6 +2,7 @@
 #include "engine/lifetime.h"
 
 #include "base/err.h"
+#include "engine/exits.h"
 #include "engine/finish.h"
 #include "engine/gpus.h"
 #include "engine/machine.h"
@@ -34,6 +35,7 @@ int lifetime_new(struct toll_tracker **ret, const struct toll_options *options,
     t->timer = t->epoll = t->launched.pidfd = -1;
     t->root = SYSROOT_NONE;
     t->discovery.loadavg = -1;
+    t->gpus.counted.kind = GPUS_ALL;
     r = settings_take(t, e);
     if (r == 0 && summary_init(&t->summary, &t->run) < 0)
         r = err_set(e, -ENOMEM, "no memory for a tracker");
@@ -52,20 +54,27 @@ int lifetime_finish(struct toll_tracker *t)
 {
     if (!t->replay && is_launched(t))
         reap(t);
-    int r = finish(t);
-    t->finished = true;
+    finish(t);
+    /* Other threads read the figures meanwhile: disks and servers may take their time. */
+    background_unlock(t);
+    int r = outputs_summary(t);
     outputs_close(t, false);
+    backup_remove(t);
+    background_lock(t);
+    t->finished = true;
     return r;
 }
 
 void lifetime_close(struct toll_tracker *t)
 {
     outputs_close(t, !t->started);
+    backup_done(t);
     mark_intake_done(t);
     machine_close(t);
     surroundings_close(t);
     network_close(t);
     gpus_close(t);
+    exits_close(t);
     membership_done(t);
     targets_done(t);
     process_reader_done(&t->reader);

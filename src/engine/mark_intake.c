@@ -3,11 +3,13 @@
 
 #include "account/subtree.h"
 #include "base/file.h"
+#include "base/secrets.h"
 #include "engine/outputs.h"
 #include "engine/tick.h"
 #include "engine/wakeup.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 /* How many marks one step takes, so that a flood does not keep samples from being taken. */
@@ -197,7 +199,7 @@ static bool look_at_process(struct toll_tracker *t, struct phase *p)
 {
     struct marks *marks = &t->marks;
     if (marks->summed_pid != p->pid || marks->summed_tick != t->frame.tick) {
-        if (!subtree_sum(&t->members, p->pid, t->whole->parts[PART_COMBINED].present,
+        if (!subtree_sum(&t->members, p->pid, row_seen(&t->whole->parts[PART_COMBINED]),
                          &marks->summed))
             return false;
         marks->summed_pid = p->pid;
@@ -241,6 +243,39 @@ static void ignore(struct toll_tracker *t)
     t->summary.marks.ignored++;
 }
 
+/* Names and attributes come from outside as command lines do. Where something is masked the
+ * attributes get a text of their own. 0 or -ENOMEM. */
+static int mask_mark(struct mark_waiting *w)
+{
+    struct buf name = {0}, text = {0};
+    struct scan left = w->mark.attributes;
+    char pair[MARK_TEXT_BYTES];
+    const char *value;
+    bool has_masked = false;
+    secrets_mask_text(&name, w->mark.name, strlen(w->mark.name));
+    while (!text.failed && mark_text_attribute(&left, pair, sizeof pair, &value)) {
+        if (value > pair && value[-1] == '\0')
+            pair[value - pair - 1] = '=';
+        char *masked = secrets_mask_pair(pair);
+        has_masked |= masked && strcmp(masked, pair) != 0;
+        text.failed |= !masked;
+        mark_text_add(&text, masked ? masked : "");
+        free(masked);
+    }
+    int r = buf_failed(&name) || buf_failed(&text) ? -ENOMEM : 0;
+    if (r == 0)
+        snprintf(w->mark.name, sizeof w->mark.name, "%s", name.data ? name.data : "");
+    if (r == 0 && has_masked) {
+        free(w->text);
+        w->text = text.data;
+        w->mark.attributes = scan_text(text.data, text.length);
+        text = (struct buf){0};
+    }
+    buf_done(&name);
+    buf_done(&text);
+    return r;
+}
+
 /* Takes the text. The time that was told holds when it lies in the run. */
 static void add_waiting(struct toll_tracker *t, char *text, size_t length, pid_t sender)
 {
@@ -263,6 +298,11 @@ static void add_waiting(struct toll_tracker *t, char *text, size_t length, pid_t
     }
     if (parse_mark_text(scan_text(text, length), &w.mark) < 0) {
         ignore(t);
+        free(text);
+        return;
+    }
+    if (!t->options.show_secrets && mask_mark(&w) < 0) {
+        t->summary.marks.lost++;
         free(text);
         return;
     }

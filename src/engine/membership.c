@@ -128,6 +128,40 @@ static uint64_t handed_down(const struct toll_tracker *t, const struct member *p
     return is_launched(t) ? t->whole->bit & t->discovery.tree_bits : 0;
 }
 
+void membership_round_up(const struct toll_tracker *t, struct process *p)
+{
+    if (!t->root.live)
+        return; /* recordings have whole ticks */
+    uint64_t tick = t->reader.ns_per_tick;
+    uint64_t user = row_u64(&p->own, process_cpu_user_seconds);
+    uint64_t system = row_u64(&p->own, process_cpu_system_seconds);
+    uint64_t more = tick;
+    if (t->reader.has_clock) /* the sum is known */
+        more = min_u64(tick, left_u64(row_u64(&p->own, process_cpu_seconds), user + system));
+    else
+        row_put_u64(&p->own, process_cpu_seconds, user + system + 2 * more);
+    row_put_u64(&p->own, process_cpu_user_seconds, user + more);
+    row_put_u64(&p->own, process_cpu_system_seconds, system + more);
+    if (!inherited_u64(&p->inherited, process_faults_minor_count))
+        return; /* it has reaped no child */
+    uint64_t children_user = inherited_u64(&p->inherited, process_cpu_user_seconds) + tick;
+    uint64_t children_system = inherited_u64(&p->inherited, process_cpu_system_seconds) + tick;
+    inherited_put(&p->inherited, process_cpu_user_seconds, children_user);
+    inherited_put(&p->inherited, process_cpu_system_seconds, children_system);
+    inherited_put(&p->inherited, process_cpu_seconds, children_user + children_system);
+}
+
+void membership_set_baseline(const struct toll_tracker *t, struct process *p)
+{
+    membership_round_up(t, p);
+    p->baseline = (struct tick_times){
+        .user = row_u64(&p->own, process_cpu_user_seconds),
+        .system = row_u64(&p->own, process_cpu_system_seconds),
+        .children_user = inherited_u64(&p->inherited, process_cpu_user_seconds),
+        .children_system = inherited_u64(&p->inherited, process_cpu_system_seconds),
+    };
+}
+
 /* It belongs to more targets than it did. */
 static void gain(struct toll_tracker *t, struct member *m, uint64_t bits)
 {
@@ -135,10 +169,13 @@ static void gain(struct toll_tracker *t, struct member *m, uint64_t bits)
     bool from_birth = t->options.since_start && !m->been; /* what it used counts once */
     m->targets |= more;
     t->members_changed |= more != 0;
+    struct member joining = *m; /* its figures in other books stay as they are */
+    if (more && !from_birth)
+        membership_round_up(t, &joining.process);
     if (m->was_seen)
         for (size_t i = 0; i < book_count(t); i++)
             if (t->targets[i].bit & more)
-                ledger_join(&t->targets[i].ledger, m, from_birth);
+                ledger_join(&t->targets[i].ledger, &joining, from_birth);
     if (more)
         m->joined_ticks = from_birth ? 0 : t->discovery.walked_ticks;
     m->been |= m->was_seen ? m->targets : 0;
@@ -213,11 +250,16 @@ void membership_welcome(struct toll_tracker *t, struct member *m, uint64_t now_n
 {
     struct process *p = &m->process;
     bool from_birth = counts_from_birth(t, m);
+    struct member *parent = members_find(&t->members, p->entity.parent);
+    if (parent)
+        parent->had_children = true;
     m->was_seen = true;
     p->first_seen_ns = now_ns;
-    m->inherited_base_ns = inherited_u64(&p->inherited, process_cpu_seconds);
-    if (!from_birth)
+    if (!from_birth) {
+        membership_set_baseline(t, p);
         m->old_peak_bytes = row_u64(&p->own, process_memory_peak_bytes);
+    }
+    m->inherited_base_ns = inherited_u64(&p->inherited, process_cpu_seconds);
     for (size_t i = 0; i < book_count(t); i++) {
         struct target *g = &t->targets[i];
         if (!(m->targets & g->bit))

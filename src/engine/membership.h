@@ -38,6 +38,14 @@ bool membership_review(struct toll_tracker *t, struct member *m, bool thoroughly
 /* It counts from now on, for every target it belongs to. */
 void membership_welcome(struct toll_tracker *t, struct member *m, uint64_t now_ns);
 
+/* The times of a process as they may have been: the kernel cuts them to ticks. What is subtracted
+ * is rounded up, so that a difference is never too large. */
+void membership_round_up(const struct toll_tracker *t, struct process *p);
+
+/* The same of a process that counts from now on. As long as its times are not above that, they read
+ * as no more and no less. */
+void membership_set_baseline(const struct toll_tracker *t, struct process *p);
+
 /* How long it has lived, so long after the start of the run. */
 void membership_put_wall(const struct toll_tracker *t, struct member *m, uint64_t elapsed_ns);
 

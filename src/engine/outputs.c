@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/outputs.h"
 
+#include "base/secrets.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -36,6 +37,7 @@ enum { SENTENCE_BYTES = 768 };
 static void compose(char *sentence, const char *format, va_list args)
 {
     vsnprintf(sentence, SENTENCE_BYTES, format, args);
+    secrets_mask_sentence(sentence, SENTENCE_BYTES);
     text_make_printable(sentence); /* a process may call itself anything */
 }
 
@@ -68,7 +70,10 @@ PRINTF_LIKE(2, 3) static void note_failed(struct toll_tracker *t, const char *fo
     va_start(args, format);
     compose(sentence, format, args);
     va_end(args);
-    if (!summary_note(&t->summary, sentence))
+    background_lock(t);
+    bool is_new = summary_note(&t->summary, sentence);
+    background_unlock(t);
+    if (!is_new)
         return;
     tell_ending(t, true, sentence);
     tell_record(t, sentence);
@@ -77,11 +82,12 @@ PRINTF_LIKE(2, 3) static void note_failed(struct toll_tracker *t, const char *fo
 /* A failure is told at once; the summary tells at the end what was dropped. */
 static void check(struct toll_tracker *t, struct sink *s, int result)
 {
-    if (result == 0 || s->dropped != 1)
+    if (result == 0 || s->is_failure_noted)
         return;
+    s->is_failure_noted = true;
     char sentence[512];
     snprintf(sentence, sizeof sentence, "cannot write to '%s': %s; the job goes on", s->name,
-             strerror(-result));
+             sink_failure(s));
     tell(t, sentence);
 }
 
@@ -101,8 +107,11 @@ void outputs_begin(struct toll_tracker *t)
     /* All first: nothing may be told to one that has not begun. */
     for (size_t i = 0; i < t->sink_count; i++)
         sink_begin(t->sinks[i], &t->run);
-    for (size_t i = 0; i < t->sink_count; i++)
+    for (size_t i = 0; i < t->sink_count; i++) {
         check(t, t->sinks[i], t->sinks[i]->failure);
+        if (*t->sinks[i]->notice)
+            outputs_note(t, "%s %s", t->sinks[i]->kind->format.name, t->sinks[i]->notice);
+    }
 }
 
 /* What a courier could not do, once for each time it begins to fail. */
@@ -120,6 +129,7 @@ void outputs_frame(struct toll_tracker *t)
 {
     for (size_t i = 0; i < t->sink_count; i++)
         check(t, t->sinks[i], sink_frame(t->sinks[i], &t->frame));
+    backup_write(t);
     tell_troubles(t);
 }
 
@@ -219,35 +229,88 @@ static void tell_outcomes(struct toll_tracker *t)
     struct output_summary *o = t->sink_count ? calloc(t->sink_count, sizeof *o) : NULL;
     if (!o)
         return;
-    s->outputs = o;
+    size_t count = 0;
     for (size_t i = 0; i < t->sink_count; i++)
         if (t->sinks[i]->courier)
-            sink_wait(t->sinks[i], &o[s->output_count++]);
-    for (size_t i = 0; i < s->output_count; i++)
+            sink_wait(t->sinks[i], &o[count++]);
+    for (size_t i = 0; i < count; i++)
         tell_what_was_lost(t, &o[i]);
     for (size_t i = 0; i < t->sink_count; i++)
-        if (!t->sinks[i]->courier && sink_outcome(t->sinks[i], &o[s->output_count]))
-            s->output_count++;
+        if (!t->sinks[i]->courier && sink_outcome(t->sinks[i], &o[count]))
+            count++;
+    background_lock(t);
+    s->outputs = o;
+    s->output_count = count;
+    background_unlock(t);
+}
+
+/* ---- Slow readers ---- */
+
+/* A reader of samples that takes nothing for a second has stopped reading. The summary is for a
+ * person, who may sit before a page of 'less' that is full. */
+#define SAMPLES_STALL_NS (1 * NS_PER_SECOND)
+#define SAMPLES_GRACE_NS (5 * NS_PER_SECOND)
+#define SUMMARY_STALL_NS (60 * NS_PER_SECOND)
+
+/* Until the reader has taken all, or takes nothing any more, or the caller has had enough. What it
+ * has not taken is lost then. */
+static void wait_for_reader(struct toll_tracker *t, struct sink *s, uint64_t stall_ns,
+                            uint64_t grace_ns)
+{
+    uint64_t start = clock_mono(NULL), last = start, now = start;
+    bool is_waiting = false;
+    while (sink_has_waiting(s) && !atomic_load(&t->is_hurried) &&
+           now < min_u64(last + stall_ns, sum_u64(start, grace_ns))) {
+        bool has_taken = sink_write_waiting(s, LOOK_NS / NS_PER_MS);
+        now = clock_mono(NULL);
+        if (has_taken)
+            last = now;
+        else
+            usleep(1000); /* there may be room, and still no turn for us */
+        if (!is_waiting && now - start > SHORT_WAIT_NS) {
+            char sentence[SENTENCE_BYTES];
+            snprintf(sentence, sizeof sentence, "%s: waiting for what is left to be read, %.3g s",
+                     s->name, (double)stall_ns / NS_PER_SECOND);
+            tell_ending(t, false, sentence);
+            is_waiting = true;
+        }
+    }
+    if (sink_has_waiting(s))
+        sink_drop_waiting(s);
+}
+
+static void wait_for_sample_readers(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->sink_count; i++)
+        if (t->sinks[i]->kind->frame)
+            wait_for_reader(t, t->sinks[i], SAMPLES_STALL_NS, SAMPLES_GRACE_NS);
 }
 
 int outputs_summary(struct toll_tracker *t)
 {
     int first = 0;
     end_couriers(t);
+    wait_for_sample_readers(t);
     tell_outcomes(t);
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *s = t->sinks[i];
-        if (s->dropped)
+        if (s->dropped && s->failure == -EAGAIN)
+            note_failed(t, "%s: destination too slow, %llu of %llu samples dropped", s->name,
+                        (unsigned long long)s->missing, (unsigned long long)s->samples);
+        else if (s->dropped)
             note_failed(t, "%llu of %llu pieces for '%s' could not be written: %s",
                         (unsigned long long)s->dropped,
-                        (unsigned long long)(s->dropped + s->pieces), s->name,
-                        strerror(-s->failure));
+                        (unsigned long long)(s->dropped + s->pieces), s->name, sink_failure(s));
     }
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *s = t->sinks[i];
+        bool was_whole = !s->dropped;
         int r = s->courier ? 0 : sink_summary(s, &t->summary);
-        if (r < 0 && s->dropped == 1) /* for those that come after it to tell */
-            note_failed(t, "cannot write to '%s': %s", s->name, strerror(-r));
+        bool is_stream = s->kind->frame;
+        wait_for_reader(t, s, is_stream ? SAMPLES_STALL_NS : SUMMARY_STALL_NS,
+                        is_stream ? SAMPLES_GRACE_NS : UINT64_MAX);
+        if ((r < 0 || s->dropped) && was_whole) /* for those that come after it to tell */
+            note_failed(t, "cannot write to '%s': %s", s->name, sink_failure(s));
         if (!first)
             first = s->failure;
     }

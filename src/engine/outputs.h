@@ -14,7 +14,8 @@ void outputs_process_end(struct toll_tracker *t, const struct process_end *e);
 
 void outputs_mark(struct toll_tracker *t, const struct told_mark *m);
 
-/* 0, or the first failure. */
+/* 0, or the first failure. Waits for disks and servers: without the lock of a tracker in the
+ * background. */
 int outputs_summary(struct toll_tracker *t);
 void outputs_close(struct toll_tracker *t, bool discard);
 

@@ -23,6 +23,7 @@ static int add_one(void *tracker, const struct toll_output *o, struct toll_error
         return r;
     t->sinks[t->sink_count++] = s;
     t->run.system |= sink_needs_system(s);
+    t->slow.is_in_rows |= sink_needs_rollup(s);
     return 0;
 }
 

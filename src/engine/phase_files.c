@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
- * The public calls for the files of code blocks: analysis, comparison, combination. */
+ * The public calls for the files of code blocks: analysis, comparison, combination, and what
+ * Python has pickled of them. */
 #include "base/err.h"
+#include "base/file.h"
+#include "base/pickle.h"
 #include "base/sized.h"
 #include "engine/phase_record.h"
 #include "subtrack/combine.h"
 #include "subtrack/comparison.h"
 #include "subtrack/point_store.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 enum phase_format { FORMAT_TEXT, FORMAT_JSON };
@@ -35,11 +39,31 @@ static int hand_out(struct buf *b, char **ret, struct toll_error *e)
     return 0;
 }
 
-/* A record has both in it; other blocks may be meant. */
+static bool has_points_suffix(const char *path)
+{
+    return ends_with(path, ".csv") || ends_with(path, ".sqlite") || ends_with(path, ".jsonl");
+}
+
+/* Whether it begins as results of an analysis do, as JSON or as a pickle; their names end with
+ * anything. */
+static bool holds_results(const char *path)
+{
+    char begin[64];
+    CLEANUP_CLOSE int fd = has_points_suffix(path) ? -1
+                                                   : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t got = fd < 0 ? 0 : pread(fd, begin, sizeof begin - 1, 0);
+    begin[got > 0 ? got : 0] = '\0';
+    return got > 0 && (pickle_is_one(begin, (size_t)got) || begin[strspn(begin, " \t\r\n")] == '{');
+}
+
+/* A record has both in it; other blocks may be meant. Results of an earlier analysis are read as
+ * they are. */
 static int analyze(struct analysis *ret, const char *points, const char *blocks,
                    struct toll_error *e)
 {
     struct phase_record record;
+    if (!blocks && holds_results(points))
+        return analysis_read_json(ret, points, e);
     int r = phase_record_open(&record, points, e);
     if (r <= 0)
         return r < 0 ? r : analysis_make(ret, points, blocks, e);
@@ -54,6 +78,8 @@ int toll_phases_analyze(const char *points, const char *blocks, const char *form
     struct analysis a;
     struct buf b = {0};
     enum phase_format as;
+    if (!ret)
+        return err_set_no_place(e);
     int r = points ? choose_format(format, &as, e)
                    : err_set(e, -EINVAL, "no tracking file is named");
     if (r == 0)
@@ -63,6 +89,27 @@ int toll_phases_analyze(const char *points, const char *blocks, const char *form
     (as == FORMAT_JSON ? analysis_write_json : analysis_write_text)(&b, &a);
     analysis_done(&a);
     return hand_out(&b, ret, e);
+}
+
+int toll_pickle_to_json(const char *path, char **ret, struct toll_error *e)
+{
+    struct buf pickle = {0}, json = {0};
+    if (!ret)
+        return err_set_no_place(e);
+    if (!path)
+        return err_set(e, -EINVAL, "no file is named");
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : file_reread_whole(fd, FILE_ANY_LINE, &pickle);
+    if (r < 0)
+        r = err_set(e, r, "%s: %s", path, strerror(-r));
+    else if ((r = pickle_to_json(&json, pickle.data, pickle.length, e)) < 0)
+        err_wrap(e, r, "%s", path);
+    buf_done(&pickle);
+    if (r < 0) {
+        buf_done(&json);
+        return r;
+    }
+    return hand_out(&json, ret, e);
 }
 
 int toll_phases_combine(const char *destination, const char *const *files, struct toll_error *e)
@@ -112,10 +159,8 @@ static int read_session(struct sessions *s, const char *text, struct toll_error 
             return err_set(e, -EINVAL, "two tracking sessions are named \"%s\"", s->names[i]);
         }
     const char *path = sign + 1;
-    bool is_points = ends_with(path, ".csv") || ends_with(path, ".sqlite") ||
-                     ends_with(path, ".jsonl");
-    int r = is_points ? analyze(&s->list[s->count], path, NULL, e)
-                      : analysis_read_json(&s->list[s->count], path, e);
+    int r = has_points_suffix(path) ? analyze(&s->list[s->count], path, NULL, e)
+                                    : analysis_read_json(&s->list[s->count], path, e);
     if (r < 0) {
         free(name);
         return r;
@@ -145,6 +190,8 @@ int toll_phases_compare(const struct toll_comparison *comparison, char **ret, st
     struct sessions s = {0};
     struct buf b = {0};
     enum phase_format as;
+    if (!ret)
+        return err_set_no_place(e);
     int r = sized_take(&asked, sizeof asked, comparison, "comparison", e);
     if (r == 0)
         r = choose_format(asked.format, &as, e);
@@ -156,8 +203,12 @@ int toll_phases_compare(const struct toll_comparison *comparison, char **ret, st
         return err_set(e, -EINVAL,
                        "Invalid summary statistic '%s'. Valid values are min max mean std.", word);
     r = read_sessions(&s, asked.sessions, e);
-    struct comparison c = {(const char *const *)s.names, s.list, s.count,
-                           (enum statistic)statistic};
+    struct comparison c = {
+        .names = (const char *const *)s.names,
+        .sessions = s.list,
+        .count = s.count,
+        .statistic = (enum statistic)statistic,
+    };
     if (r == 0)
         r = comparison_match(&c, asked.note, asked.note_arg, e);
     if (r == 0) {

@@ -94,7 +94,7 @@ int toll_probe_new(struct toll_probe **ret, const struct toll_target *target,
                    const struct toll_options *options, struct toll_error *e)
 {
     struct toll_options o;
-    int r = take_options(&o, options, e);
+    int r = ret ? take_options(&o, options, e) : err_set_no_place(e);
     if (r < 0)
         return r;
     struct toll_probe *p = calloc(1, sizeof *p);
@@ -138,6 +138,8 @@ static struct taken *copy_target(struct toll_probe *p, int *result)
 int toll_probe_read(struct toll_probe *p, struct toll_frame **ret)
 {
     int r;
+    if (!p || !ret)
+        return p ? -EINVAL : -ESRCH;
     struct taken *frame = p->tracker ? copy_target(p, &r) : copy_own(p, &r);
     if (!frame)
         return r < 0 ? r : -ENOMEM;
@@ -158,6 +160,8 @@ int toll_snapshot(struct toll_frame **ret, const struct toll_target *target,
                   const struct toll_options *options, struct toll_error *e)
 {
     struct toll_probe *p;
+    if (!ret)
+        return err_set_no_place(e);
     int r = toll_probe_new(&p, target, options, e);
     if (r < 0)
         return r;

@@ -7,9 +7,11 @@
 #include "engine/membership.h"
 #include "engine/outputs.h"
 #include "engine/own_threads.h"
+#include "engine/surroundings.h"
 #include "engine/walk.h"
 #include "parse/pid_status.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -117,14 +119,21 @@ static bool reaped_io(struct toll_tracker *t, struct pid_io *ret)
     return true;
 }
 
+/* The same mark, where /proc cannot be read: in whole KiB, and of this process at any time. */
+static uint64_t own_peak_by_call(void)
+{
+    struct rusage own;
+    return getrusage(RUSAGE_SELF, &own) == 0 ? (uint64_t)own.ru_maxrss * 1024 : UINT64_MAX / 2;
+}
+
 /* A child has no more memory before its exec than its parent, but for a few pages of its stack. */
 static uint64_t own_memory(struct toll_tracker *t)
 {
     enum { OF_ITS_OWN = 65536 };
     struct pid_status st = {0};
-    ssize_t n = process_read_once(&t->reader, getpid(), "status");
+    ssize_t n = file_read_at(t->root.proc, "self/status", t->reader.text, PROCESS_TEXT_BYTES);
     if (n < 0 || parse_pid_status(scan_text(t->reader.text, (size_t)n), &st) < 0)
-        return UINT64_MAX;
+        return own_peak_by_call() + OF_ITS_OWN;
     return st.high_water_bytes + OF_ITS_OWN;
 }
 
@@ -263,6 +272,8 @@ static void reap_unnoticed(struct toll_tracker *t)
     for (uint32_t i = 0; strangers->count && i < strangers->capacity; i++) {
         struct rusage usage;
         uint32_t pid = strangers->slots[i].key;
+        if (pid && gpus_own_child(t, (pid_t)pid))
+            continue; /* a driver in it may use files: it is reaped after the accounts are closed */
         if (!pid || wait4((pid_t)pid, NULL, WNOHANG | __WCLONE, &usage) != (pid_t)pid)
             continue;
         add_to_base(&t->reaper.usage_base, &usage);
@@ -270,16 +281,24 @@ static void reap_unnoticed(struct toll_tracker *t)
     }
 }
 
-static bool reap_one(struct toll_tracker *t, pid_t pid)
+/* A process that has ended shows what it has inherited until it is reaped: now its children that
+ * left unseen can still be judged. */
+static void judge_children(struct toll_tracker *t, pid_t pid, uint64_t now_ns)
 {
-    if (membership_is_stranger(t, pid))
-        return reap_stranger(t, pid);
-    uint64_t now_ns = clock_mono(NULL);
-    struct member *m = walk_last_look(t, pid, now_ns);
-    struct rusage usage;
-    int status;
-    if (wait4(pid, &status, WNOHANG, &usage) != pid)
-        return false;
+    const struct member *m = members_find(&t->members, pid);
+    if (!m || !m->had_children)
+        return;
+    uint64_t spacing_ns = schedule_look_spacing(&t->schedule);
+    if (pid != t->launched.pid && now_ns < t->discovery.walked_ns + spacing_ns)
+        return; /* many of them at once: not more than the budget allows */
+    walk_between(t, now_ns);
+}
+
+/* What the end of a child of the job brings. m: the child as it was last looked at, or NULL. usage
+ * NULL: it was not told. */
+static void book_end(struct toll_tracker *t, pid_t pid, struct member *m, int status,
+                     const struct rusage *usage, uint64_t now_ns)
+{
     struct toll_end end = end_of(status);
     if (pid == t->launched.pid) {
         t->reaper.main_reaped = true;
@@ -287,23 +306,109 @@ static bool reap_one(struct toll_tracker *t, pid_t pid)
         t->reaper.main_end_ns = now_ns;
     }
     t->reaper.last_end_ns = now_ns;
-    book_peak(t, (uint64_t)usage.ru_maxrss * 1024);
-    if (m) {
-        sharpen(&m->process, &usage, t->reaper.floor_rss_bytes);
+    if (usage)
+        book_peak(t, (uint64_t)usage->ru_maxrss * 1024);
+    else
+        t->reaper.peak_is_exact = false;
+    if (m && usage)
+        sharpen(&m->process, usage, t->reaper.floor_rss_bytes);
+    if (m)
         departure_reaped(t, m, &end, now_ns);
-    }
-    return true;
 }
 
-/* Somebody else in this program has reaped the command. */
-static void miss_end(struct toll_tracker *t)
+/* It is not known how the command ended: another thread has waited for it, or nothing can. */
+static void miss_end(struct toll_tracker *t, const char *why)
 {
     t->reaper.main_reaped = true;
     t->reaper.main_end_ns = t->reaper.last_end_ns = clock_mono(NULL);
     t->reaper.end = (struct toll_end){.ended = true, .unknown = true};
     t->whole->ledger.losing = true;
-    outputs_note(t, "somebody else waited for the command: how it ended is not known, and what it "
-                    "used only as far as it was seen");
+    outputs_note(t, "%s: how it ended is not known, and what it used only as far as it was seen",
+                 why);
+}
+
+/* Where wait4 is refused: how it ended, without what it used. */
+static bool wait_by_waitid(pid_t pid, int *ret_status)
+{
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid != pid)
+        return false;
+    *ret_status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
+    if (info.si_code == CLD_DUMPED)
+        *ret_status |= WCOREFLAG;
+    return true;
+}
+
+static bool reap_one(struct toll_tracker *t, pid_t pid)
+{
+    if (membership_is_stranger(t, pid))
+        return reap_stranger(t, pid);
+    uint64_t now_ns = clock_mono(NULL);
+    judge_children(t, pid, now_ns);
+    struct member *m = walk_last_look(t, pid, now_ns);
+    if (pid == t->launched.pid)
+        surroundings_last_look(t);
+    struct rusage usage;
+    int status;
+    pid_t found = wait4(pid, &status, WNOHANG, &usage);
+    if (found == pid) {
+        book_end(t, pid, m, status, &usage, now_ns);
+        return true;
+    }
+    if (found == 0 || errno == ECHILD || errno == EINTR)
+        return false;
+    bool has_status = wait_by_waitid(pid, &status);
+    if (has_status)
+        book_end(t, pid, m, status, NULL, now_ns);
+    else if (pid == t->launched.pid)
+        miss_end(t, "the command cannot be waited for");
+    return has_status;
+}
+
+static bool command_has_ended(const struct toll_tracker *t)
+{
+    struct pollfd end = {.fd = t->launched.pidfd, .events = POLLIN};
+    return !t->reaper.main_reaped && end.fd >= 0 && poll(&end, 1, 0) > 0 && end.revents;
+}
+
+/* Where the kernel does not say which child has ended before it is reaped (a sandbox may refuse
+ * that), a child is booked as it was last looked at. Of the command a pidfd tells. 1: one was
+ * reaped, 0: none, or -errno. */
+static int reap_unlooked(struct toll_tracker *t)
+{
+    struct rusage usage;
+    int status;
+    if (command_has_ended(t)) {
+        reap_one(t, t->launched.pid);
+        return t->reaper.main_reaped;
+    }
+    pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+    if (pid <= 0)
+        return pid < 0 ? -errno : 0;
+    if (membership_is_stranger(t, pid)) {
+        add_to_base(&t->reaper.usage_base, &usage);
+        t->reaper.has_io = false; /* its part is mixed with the job's */
+        map_remove(&t->discovery.strangers, (uint32_t)pid);
+    } else {
+        book_end(t, pid, members_find(&t->members, pid), status, &usage, clock_mono(NULL));
+    }
+    return 1;
+}
+
+/* Reaps the next child that has ended: 1; 0 when no child has ended, or -errno. */
+static int reap_next(struct toll_tracker *t)
+{
+    siginfo_t info = {0};
+    int r = t->reaper.no_waitid                                        ? -ENOSYS
+            : waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ? -errno
+                                                                       : 0;
+    if (r == -ECHILD || r == -EINTR)
+        return r;
+    if (r < 0) {
+        t->reaper.no_waitid = true;
+        return reap_unlooked(t);
+    }
+    return info.si_pid && reap_one(t, info.si_pid);
 }
 
 /* True when it is no more, or somebody else has waited for it. */
@@ -327,20 +432,15 @@ void reap(struct toll_tracker *t)
 {
     bool reaped = false;
     reap_unnoticed(t);
-    for (;;) {
-        siginfo_t info = {0};
-        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
-            t->reaper.no_children_left = errno == ECHILD;
-            if (errno == ECHILD && !t->reaper.main_reaped)
-                miss_end(t);
-            break;
-        }
-        if (!info.si_pid && t->discovery.strangers.count)
-            t->reaper.no_children_left = !membership_has_children(t);
-        if (!info.si_pid || !reap_one(t, info.si_pid))
-            break;
+    int r;
+    while ((r = reap_next(t)) > 0)
         reaped = true;
-    }
+    if (r == 0 && t->discovery.strangers.count)
+        t->reaper.no_children_left = !membership_has_children(t);
+    else if (r < 0)
+        t->reaper.no_children_left = r == -ECHILD;
+    if (r == -ECHILD && !t->reaper.main_reaped)
+        miss_end(t, "another part of the program waited for the command");
     if (!reaped)
         return;
     members_sweep(&t->members);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * What a tracker has found out, read by the program while it runs and afterwards. */
+#include "engine/results.h"
 #include "base/err.h"
 #include "base/sized.h"
 #include "engine/background.h"
 #include "engine/lifetime.h"
+#include "engine/surroundings.h"
 #include "engine/verdicts.h"
 #include "metric/column.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- Figures --------------------------------------------------------------------------------- */
 
@@ -80,14 +83,31 @@ static struct toll_figure figure_of(const struct found *f)
     };
 }
 
-/* As of the last sample; at the end all is settled. */
-static void bring_up_to_date(struct toll_tracker *t)
+/* The summary as of the last sample, judged; at the end all is settled. Asking changes nothing: the
+ * statistics that are judged are a copy, owned by the caller, who ends it with judged_done; all
+ * else is borrowed. 0 or -ENOMEM. */
+static int judged_init(struct toll_tracker *t, struct summary *ret)
 {
-    if (t->finished)
-        return;
-    t->summary.elapsed_ns = t->frame.elapsed_ns;
-    if (t->whole)
-        verdicts_make(t);
+    *ret = t->summary;
+    if (t->settled)
+        return 0;
+    ret->elapsed_ns = t->frame.elapsed_ns;
+    if (t->summary.target_count) {
+        size_t bytes = t->summary.target_count * sizeof *ret->targets;
+        ret->targets = malloc(bytes);
+        if (!ret->targets)
+            return -ENOMEM;
+        memcpy(ret->targets, t->summary.targets, bytes);
+    }
+    verdicts_make(t, ret);
+    surroundings_use_limits(t, ret);
+    return 0;
+}
+
+static void judged_done(const struct toll_tracker *t, struct summary *judged)
+{
+    if (judged->targets != t->summary.targets)
+        free(judged->targets);
 }
 
 int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_figure *ret)
@@ -97,14 +117,30 @@ int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_fi
     if (!name || !ret || sized_check(ret, "figure", NULL) < 0 || !t->started)
         return -EINVAL;
     struct found found;
+    struct summary judged;
+    struct toll_figure figure;
     background_lock(t);
-    bring_up_to_date(t);
-    bool is_there = find(&found, &t->summary, name);
-    struct toll_figure figure = is_there ? figure_of(&found) : (struct toll_figure){0};
+    int r = judged_init(t, &judged);
+    if (r == 0 && !find(&found, &judged, name))
+        r = -ENOENT;
+    if (r == 0)
+        figure = figure_of(&found);
+    judged_done(t, &judged);
     background_unlock(t);
-    if (is_there)
+    if (r == 0)
         sized_give(ret, &figure, sizeof figure);
-    return is_there ? 0 : -ENOENT;
+    return r;
+}
+
+int results_write(struct toll_tracker *t, const struct toll_output *like, struct buf *ret,
+                  struct toll_error *e)
+{
+    struct summary judged;
+    int r = judged_init(t, &judged);
+    r = r < 0 ? err_set(e, r, "no memory for the summary")
+              : sink_report(ret, like, &t->selection, &judged, e);
+    judged_done(t, &judged);
+    return r == 0 && buf_failed(ret) ? err_set(e, -ENOMEM, "no memory for the summary") : r;
 }
 
 int toll_tracker_report(struct toll_tracker *t, const char *format, unsigned flags, char **ret,
@@ -119,6 +155,10 @@ int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *out
 {
     struct toll_output like;
     int r = lifetime_check_owner(t, e);
+    if (r == 0 && !ret)
+        r = err_set_no_place(e);
+    if (r == 0 && !output)
+        r = err_set(e, -EINVAL, "no format is given");
     if (r == 0)
         r = sized_take(&like, sizeof like, output, "output", e);
     if (r < 0)
@@ -127,11 +167,8 @@ int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *out
         return err_set(e, -EINVAL, "nothing was measured yet");
     struct buf text = {0};
     background_lock(t);
-    bring_up_to_date(t);
-    r = sink_report(&text, &like, &t->selection, &t->summary, e);
+    r = results_write(t, &like, &text, e);
     background_unlock(t);
-    if (r == 0 && buf_failed(&text))
-        r = err_set(e, -ENOMEM, "no memory for the summary");
     if (r < 0)
         buf_done(&text);
     else
@@ -145,7 +182,7 @@ int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret)
 {
     if (is_elsewhere(t))
         return -ESRCH;
-    if (!t->background.is_on)
+    if (!ret || !t->background.is_on)
         return -EINVAL;
     struct taken *frame = frame_queue_latest(&t->background.frames);
     if (!frame)
@@ -158,7 +195,7 @@ int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_
 {
     if (is_elsewhere(t))
         return -ESRCH;
-    if (!t->background.is_on || t->options.frame || !t->options.frames_kept)
+    if (!ret || !t->background.is_on || t->options.frame || !t->options.frames_kept)
         return -EINVAL;
     struct taken *frame = frame_queue_next(&t->background.frames, timeout_ms);
     if (!frame)

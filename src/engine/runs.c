@@ -20,6 +20,7 @@ static void describe(struct toll_run *ret, const struct record_item *item)
     ret->command = run->command ? (const char *const *)run->command : none;
     ret->labels = run->labels ? (const char *const *)run->labels : none;
     ret->host = run->host;
+    ret->id = run->id;
     ret->version = run->version ? run->version : "";
     ret->start_ns = run->start_real_ns;
     ret->elapsed_ns = item->summary->elapsed_ns;
@@ -34,6 +35,8 @@ int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_
     struct record_reader *reader = NULL;
     struct toll_run one = {0};
     struct record_item item;
+    if (!path || !run)
+        return err_set(e, -EINVAL, path ? "no function takes the runs" : "no record is named");
     int r = record_reader_open(&reader, path, e);
     while (r == 0 && (r = record_reader_next(reader, &item, e)) > 0) {
         r = 0;

@@ -12,6 +12,10 @@ struct schedule {
     uint64_t deadline_ns; /* of the next sample */
     uint64_t cost_ns;     /* of a sample, smoothed */
     uint64_t missed;
+    uint64_t look_ns;      /* when members are to be looked at without a sample */
+    uint64_t look_cost_ns; /* CPU time of such a look, smoothed */
+    uint64_t pauses;       /* times that samples were skipped, … */
+    uint64_t longest_ns;   /* … and the longest time without one then */
 };
 
 /* The first sample comes after a millisecond, whatever the interval: a run shorter than that has
@@ -27,3 +31,18 @@ uint64_t schedule_auto_step(const struct schedule *s, uint64_t age_ns);
  * are counted as missed, never bunched. cost_ns: the CPU time since the sample before, without
  * reads that have a budget of their own. */
 void schedule_advance(struct schedule *s, uint64_t ended_ns, uint64_t cost_ns);
+
+/* A sample comes gap_ns after the one before. Where that is a second more than the interval, or
+ * than the step of `auto` at no cost, samples were skipped: what lies between was not seen. */
+void schedule_note_gap(struct schedule *s, uint64_t now_ns, uint64_t gap_ns);
+
+/* Members were looked at, in a sample or without one, until ended_ns. The next look is due after
+ * the step of `auto`, however long the interval of samples is: how often processes are observed
+ * decides whether a loss is noticed. cost_ns: its CPU time, 0 after a sample. */
+void schedule_looked(struct schedule *s, uint64_t ended_ns, uint64_t cost_ns);
+
+/* The next sample or look. */
+uint64_t schedule_due(const struct schedule *s);
+
+/* How long a look has to be waited for so that all of them keep to the budget. */
+uint64_t schedule_look_spacing(const struct schedule *s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * toll_send: only one format puts aside what it cannot send. */
+ * toll_send. */
 #include "base/err.h"
 #include "base/sized.h"
-#include "sink/mlflow_send.h"
+#include "sink/spool_send.h"
 
 int toll_send(const char *spool, const char *destination, struct toll_sent *ret,
               struct toll_error *e)
@@ -13,7 +13,7 @@ int toll_send(const char *spool, const char *destination, struct toll_sent *ret,
     int r = ret ? sized_check(ret, "what was sent", e) : 0;
     if (r < 0)
         return r;
-    r = mlflow_send(spool, destination, &sent, e);
+    r = spool_send(spool, destination, &sent, e);
     if (ret)
         sized_give(ret, &sent, sizeof sent);
     return r;

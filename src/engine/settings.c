@@ -63,6 +63,10 @@ static void describe_machine(struct run *run)
         snprintf(run->kernel, sizeof run->kernel, "%s", u.release);
     }
     run->own_pid = getpid();
+    uuid_make(run->id, clock_real(NULL), NULL);
+    batch_job_find(&run->job);
+    if (!rank_find(run->rank, sizeof run->rank))
+        run->rank[0] = '\0';
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     run->online_cpus = online > 0 ? (unsigned)online : 0;
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
@@ -73,7 +77,9 @@ static void describe_machine(struct run *run)
 
 static int copy_settings(struct toll_tracker *t, const struct toll_options *o)
 {
-    if (o->name && !(t->run.name = strdup(o->name)))
+    t->run.shows_secrets = o->show_secrets;
+    t->run.no_args = o->no_args;
+    if (o->name && run_set_name(&t->run, o->name) < 0)
         return -ENOMEM;
     if (o->labels && run_set_labels(&t->run, o->labels) < 0)
         return -ENOMEM;

@@ -8,6 +8,13 @@
 #define SHORTEST_SLICE_NS   (5 * NS_PER_MS)
 #define AUTO_SLICE_NS       (25 * NS_PER_MS)
 
+/* At the pace of `auto` a young job would spend its time on being read. */
+static bool is_read_always(const struct toll_tracker *t)
+{
+    return t->options.memory == TOLL_MEMORY_PSS ||
+           (t->slow.is_in_rows && t->schedule.fixed_ns && t->options.memory == TOLL_MEMORY_AUTO);
+}
+
 /* What a round will about cost, from the memory there is to walk. */
 static uint64_t guess_cost(const struct toll_tracker *t)
 {
@@ -25,7 +32,7 @@ static uint64_t paid_by(const struct toll_tracker *t, uint64_t cost_ns)
 /* Cheap rounds come often only while the run is young. */
 static uint64_t spacing_after(const struct toll_tracker *t, uint64_t cost_ns, uint64_t now_ns)
 {
-    if (t->options.memory == TOLL_MEMORY_PSS)
+    if (is_read_always(t))
         return 0;
     uint64_t usual = min_u64((now_ns - t->start_ns) / 8, USUAL_SPACING_NS);
     uint64_t affordable = paid_by(t, cost_ns);
@@ -46,7 +53,7 @@ static bool has_doubled(const struct toll_tracker *t, uint64_t now_ns)
 static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
 {
     const struct slow_reads *slow = &t->slow;
-    if (t->options.memory == TOLL_MEMORY_PSS)
+    if (is_read_always(t))
         return now_ns >= slow->next_ns;
     if (now_ns - t->start_ns < paid_by(t, slow->spent_ns + guess_cost(t)))
         return false;
@@ -64,12 +71,15 @@ static bool go_on(struct toll_tracker *t, uint64_t began_ns)
     bool has_read = false;
     for (size_t i = 0; i < t->members.count; i++) {
         struct member *m = t->members.order[i];
-        if (m->slow_pass == t->slow.pass || !m->was_seen || !m->targets || m->process.has_ended)
+        bool is_read = m->slow_pass == t->slow.pass && m->slow_execs == m->process.execs;
+        bool counts = m->targets & ~m->memory_elsewhere;
+        if (is_read || !m->was_seen || !counts || m->process.has_ended)
             continue;
         if (has_read && !t->is_probe && clock_mono(t->scripted) - began_ns > slice)
             return false;
         has_read = true;
         m->slow_pass = t->slow.pass;
+        m->slow_execs = m->process.execs;
         t->members_changed = true;
         if (process_visit_slow(&t->reader, source_of(m), &m->process) == -ENOENT) {
             t->slow.unavailable = true;
@@ -121,8 +131,9 @@ void slow_remember(struct toll_tracker *t)
     for (size_t i = 0; i < book_count(t); i++) {
         struct target *g = &t->targets[i];
         for (unsigned part = 0; part < PARTS; part++)
-            g->most_slow_rss[part] = max_u64(g->most_slow_rss[part],
-                                             row_u64(&g->parts[part], process_memory_rss_bytes));
+            if (row_seen(&g->parts[part]) & PROCESS_ROLLUP_BITS)
+                g->most_slow_rss[part] = max_u64(
+                    g->most_slow_rss[part], row_u64(&g->parts[part], process_memory_rss_bytes));
     }
     t->slow.rss_bytes = row_u64(&t->whole->parts[PART_COMBINED], process_memory_rss_bytes);
 }

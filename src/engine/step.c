@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/step.h"
 
+#include "engine/exits.h"
 #include "engine/gpus.h"
 #include "engine/mark_intake.h"
 #include "engine/own_threads.h"
@@ -10,6 +11,7 @@
 #include "engine/tick.h"
 #include "engine/timeout.h"
 #include "engine/wakeup.h"
+#include "engine/walk.h"
 
 static bool has_ended(struct toll_tracker *t)
 {
@@ -34,6 +36,7 @@ int step(struct toll_tracker *t)
         return -EINVAL;
     if (t->replay)
         return step_replay(t);
+    exits_read(t, false); /* before a parent is reaped that could prove a loss */
     if (is_launched(t))
         reap(t);
     else
@@ -46,18 +49,26 @@ int step(struct toll_tracker *t)
     mark_intake_step(t);
     uint64_t now_ns = clock_mono(NULL);
     if (now_ns < t->schedule.deadline_ns) {
+        bool is_look_due = t->whole && now_ns >= t->schedule.look_ns;
+        if (is_look_due)
+            walk_between(t, now_ns);
         wakeup_arm(t);
-        return 1;
+        return is_look_due ? !has_ended(t) : 1;
     }
     t->lateness_ns = now_ns - t->schedule.deadline_ns;
     tick(t, false);
     uint64_t cpu_ns = row_u64(&t->self_row, self_cpu_seconds);
-    uint64_t beside_ns = own_threads_cpu_ns(t); /* drivers and servers do not make samples dearer */
-    uint64_t cost_ns = left_u64(cpu_ns,
-                                t->cpu_ns + t->slow.tick_cpu_ns + beside_ns - t->beside_cpu_ns);
+    /* Drivers and servers do not make samples more expensive. */
+    uint64_t beside_ns = own_threads_cpu_ns(t) + gpus_helper_cpu_ns(t);
+    uint64_t apart_ns = t->slow.tick_cpu_ns + t->discovery.apart_ns + t->reader.threads_cpu_ns;
+    uint64_t cost_ns = left_u64(cpu_ns, t->cpu_ns + apart_ns + beside_ns - t->beside_cpu_ns);
+    t->discovery.apart_ns = t->reader.threads_cpu_ns = 0;
     t->cpu_ns = cpu_ns;
     t->beside_cpu_ns = beside_ns;
-    schedule_advance(&t->schedule, clock_mono(NULL), cost_ns);
+    uint64_t ended_ns = clock_mono(NULL);
+    schedule_advance(&t->schedule, ended_ns, cost_ns);
+    if (t->whole)
+        schedule_looked(&t->schedule, ended_ns, 0);
     gpus_ask(t, t->schedule.deadline_ns);
     wakeup_arm(t);
     return !has_ended(t); /* the walk may have seen the last of them leave */

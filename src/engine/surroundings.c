@@ -9,6 +9,8 @@
 #include "engine/outputs.h"
 #include "engine/targets.h"
 
+#include <stdio.h>
+
 #define REFRESH_NS (950 * NS_PER_MS)
 #define FOLLOW_NS  (20 * NS_PER_MS)
 #define NOT_KNOWN  UINT64_MAX
@@ -50,13 +52,18 @@ static struct cgroup *find(const struct surroundings *s, const struct cgroup *c)
     return NULL;
 }
 
-/* Counters count from the moment at which the cgroup is met. */
-static void take_base(struct cgroup *c)
+/* Counters count from the moment at which the cgroup is met. The kernel's peak does not: what it
+ * was then tells whether a later one is of this run. */
+static void take_base(struct cgroup *c, uint64_t *ret_peak_bytes)
 {
     struct measured_list list = {0};
     cgroup_collect(c, &list);
-    for (size_t i = 0; i < list.count; i++)
+    for (size_t i = 0; i < list.count; i++) {
+        const struct row *row = &list.items[i]->read;
+        if (list.items[i]->entity.kind == ENTITY_CGROUP && row_has(row, cgroup_memory_peak_bytes))
+            *ret_peak_bytes = row_u64(row, cgroup_memory_peak_bytes);
         settle_base(list.items[i]);
+    }
     measured_list_done(&list);
 }
 
@@ -67,8 +74,9 @@ static int add(struct surroundings *s, struct cgroup *c, bool is_target)
         return -ENOMEM;
     s->around = longer;
     struct around *a = &longer[s->count++];
-    *a = (struct around){.cgroup = c, .is_target = is_target, .oom_kills = NOT_KNOWN};
-    take_base(c);
+    *a = (struct around){
+        .cgroup = c, .is_target = is_target, .oom_kills = NOT_KNOWN, .peak_bytes = NOT_KNOWN};
+    take_base(c, &a->peak_bytes);
     cgroup_oom_kills_seen(c, &a->oom_kills);
     return 0;
 }
@@ -123,8 +131,12 @@ static void follow(struct toll_tracker *t)
     for (size_t i = 0; i < t->target_count; i++) {
         struct target *g = &t->targets[i];
         pid_t pid = g->ended ? 0 : representative(t, g);
-        if (!pid || !has_moved(t, g, pid))
+        if (!pid)
             continue;
+        if (!has_moved(t, g, pid)) {
+            limits_read_resources(&target_summary_of(t, g)->limits, &t->root, pid);
+            continue;
+        }
         g->inside = g->cgroup ? NULL : cgroup_around(t, pid);
         read_limits(t, g, pid, g->inside);
     }
@@ -259,6 +271,161 @@ void surroundings_put(struct target *g)
     }
 }
 
+void surroundings_last_look(struct toll_tracker *t)
+{
+    if (t->whole && !t->replay)
+        limits_read_resources(&t->summary.whole.limits, &t->root, t->launched.pid);
+}
+
+/* ---- What was used of the limits ------------------------------------------------------------- */
+
+/* The path that a controller's figures are of: with version 1 it may be another than the name. */
+static const char *path_of_figures(const struct entity *e, const char *label)
+{
+    for (unsigned i = 0; i < ENTITY_LABELS && e->labels[i].key; i++)
+        if (strcmp(e->labels[i].key, label) == 0)
+            return e->labels[i].value;
+    return entity_name(e);
+}
+
+static const struct thing_summary *cgroup_thing(const struct summary *s, const char *path,
+                                                const char *label)
+{
+    for (size_t i = 0; path && i < s->thing_count; i++) {
+        const struct thing_summary *thing = &s->things[i];
+        if (thing->thing->entity.kind == ENTITY_CGROUP &&
+            strcmp(path_of_figures(&thing->thing->entity, label), path) == 0)
+            return thing;
+    }
+    return NULL;
+}
+
+static const struct series *cgroup_series(const struct thing_summary *thing, enum metric_id id)
+{
+    return &thing->series[id - cgroup_first];
+}
+
+/* How often a counter of the cgroup has counted in this run. */
+static uint64_t counted(const struct thing_summary *thing, enum metric_id id)
+{
+    const struct series *s = cgroup_series(thing, id);
+    return s->observed_ns ? s->last.u : 0;
+}
+
+static void use(struct limit *l, double used, bool is_least, const char *whose)
+{
+    l->has_used = true;
+    l->used = used;
+    l->used_is_least = is_least;
+    l->whose = whose;
+}
+
+/* A limit of a cgroup is on what is charged to it. The kernel keeps the most it ever was, which is
+ * of this run when it was less before. Otherwise only what samples saw is known, unless the kernel
+ * counted that the limit was met. */
+static void use_memory_of_cgroup(const struct toll_tracker *t, const struct summary *summary,
+                                 struct limit *l)
+{
+    const struct thing_summary *thing = cgroup_thing(summary, l->cgroup, "memory_cgroup");
+    uint64_t before = NOT_KNOWN;
+    if (!thing)
+        return;
+    for (size_t i = 0; i < t->surroundings.count; i++)
+        if (strcmp(cgroup_name(t->surroundings.around[i].cgroup),
+                   entity_name(&thing->thing->entity)) == 0)
+            before = t->surroundings.around[i].peak_bytes;
+    const struct series *now = cgroup_series(thing, cgroup_memory_bytes);
+    const struct series *peak = cgroup_series(thing, cgroup_memory_peak_bytes);
+    if (peak->count && before != NOT_KNOWN && peak->max > (double)before)
+        use(l, peak->max, false, "cgroup");
+    else if (now->count)
+        use(l, now->max, true, "cgroup");
+    uint64_t kills = counted(thing, cgroup_oom_kills_count);
+    uint64_t hits = counted(thing, cgroup_memory_limit_events_count);
+    /* A kill alone proves nothing of this limit: that of a cgroup above may have been reached, or
+     * the end of the machine's memory. */
+    if (hits) {
+        l->reached = kills ? "OOM killer" : "counted by the kernel";
+        l->reached_times = kills ? 0 : hits;
+        use(l, (double)l->value, false, "cgroup");
+    }
+}
+
+static void use_of_main(struct limit *l, const struct target_summary *s, enum metric_id id)
+{
+    const struct series *main = &s->series[s->has_parts ? PART_MAIN : PART_COMBINED][id];
+    const struct metric *m = metric_of(id);
+    if (!l->known || l->unlimited || !main->observed_ns || !s->has_parts)
+        return;
+    if (m->kind == METRIC_COUNTER)
+        use(l, metric_number(m, main->last), true, "main process");
+    else if (main->count)
+        use(l, main->max, true, "main process");
+}
+
+/* A signal proves nothing where there is no limit: another process may have sent it. */
+static void reach_by_signal(struct limit *l, const struct toll_end *end, int signal,
+                            const char *name)
+{
+    if (end->signaled && end->status == signal && !(l->known && l->unlimited))
+        l->reached = name;
+}
+
+static void use_of_target(const struct toll_tracker *t, const struct summary *summary,
+                          struct target_summary *s)
+{
+    struct limit *of = s->limits.of;
+    const struct series *cores = &s->series[PART_COMBINED][process_cpu_cores];
+    const struct series *rss = &s->series[PART_COMBINED][process_memory_rss_bytes];
+    const struct thing_summary *thing;
+    for (unsigned i = 0; i < LIMITS; i++) {
+        of[i].has_used = false;
+        of[i].reached = NULL;
+        of[i].reached_times = 0;
+    }
+    if (of[LIMIT_CPUS].known && cores->observed_ns)
+        use(&of[LIMIT_CPUS], series_mean(cores, metric_of(process_cpu_cores)), false, "target");
+    if ((thing = cgroup_thing(summary, of[LIMIT_CPUS].cgroup, "quota_cgroup")) &&
+        counted(thing, cgroup_cpu_throttled_periods_count)) {
+        of[LIMIT_CPUS].reached = "CPU throttled";
+        of[LIMIT_CPUS].reached_times = counted(thing, cgroup_cpu_throttled_periods_count);
+    }
+    bool has_rss = s->verdicts[PART_COMBINED][process_memory_rss_bytes].quality != QUALITY_UNKNOWN;
+    if (of[LIMIT_MEMORY_BYTES].known && rss->count && has_rss)
+        use(&of[LIMIT_MEMORY_BYTES], rss->max, of[LIMIT_MEMORY_BYTES].cgroup != NULL, "target");
+    if (of[LIMIT_MEMORY_BYTES].cgroup)
+        use_memory_of_cgroup(t, summary, &of[LIMIT_MEMORY_BYTES]);
+    if ((thing = cgroup_thing(summary, of[LIMIT_TASKS].cgroup, "tasks_cgroup"))) {
+        const struct series *tasks = cgroup_series(thing, cgroup_tasks_count);
+        uint64_t refused = counted(thing, cgroup_tasks_limit_events_count);
+        if (tasks->count)
+            use(&of[LIMIT_TASKS], tasks->max, true, "cgroup");
+        if (refused) {
+            use(&of[LIMIT_TASKS], (double)of[LIMIT_TASKS].value, false, "cgroup");
+            of[LIMIT_TASKS].reached = "counted by the kernel";
+            of[LIMIT_TASKS].reached_times = refused;
+        }
+    }
+    use_of_main(&of[LIMIT_ADDRESS_BYTES], s, process_memory_virtual_bytes);
+    use_of_main(&of[LIMIT_OPEN_FILES], s, process_open_files_count);
+    use_of_main(&of[LIMIT_CPU_SECONDS], s, process_cpu_seconds);
+    struct limit *cpu = &of[LIMIT_CPU_SECONDS];
+    /* At a hard limit the kernel sends SIGKILL by what it counted in ticks, which may be a fifth
+     * more than the process had: that alone proves nothing. */
+    if (cpu->has_used && cpu->value && cpu->used >= (double)cpu->value)
+        cpu->reached = "CPU time";
+    reach_by_signal(cpu, &s->end, SIGXCPU, "SIGXCPU");
+    reach_by_signal(&of[LIMIT_FILE_BYTES], &s->end, SIGXFSZ, "SIGXFSZ");
+}
+
+void surroundings_use_limits(const struct toll_tracker *t, struct summary *s)
+{
+    for (size_t i = 0; t->whole && i < s->target_count; i++)
+        use_of_target(t, s, &s->targets[i]);
+    if (t->whole && !s->target_count)
+        use_of_target(t, s, &s->whole);
+}
+
 /* ---- The end --------------------------------------------------------------------------------- */
 
 static void note_kills(struct toll_tracker *t, struct cgroup *c, uint64_t grown)
@@ -324,18 +491,26 @@ static bool was_oom_killed(struct toll_tracker *t, const struct target *g)
     return log == KERNEL_LOG_YES || (log == KERNEL_LOG_UNKNOWN && must_be_victim(t, g));
 }
 
+/* What signals prove; the rest stands in the line of what was allowed. */
 static void note_limit(struct toll_tracker *t, const struct target_summary *s)
 {
-    const struct limit *cpu = &s->limits.of[LIMIT_CPU_SECONDS];
-    const struct limit *file = &s->limits.of[LIMIT_FILE_BYTES];
-    if (!s->end.signaled)
-        return;
-    if (s->end.status == SIGXCPU && cpu->known && !cpu->unlimited)
-        outputs_note(t, "the limit of %llu s of CPU time was reached (RLIMIT_CPU)",
-                     (unsigned long long)cpu->value);
-    if (s->end.status == SIGXFSZ && file->known && !file->unlimited)
-        outputs_note(t, "the limit of %llu bytes for a file was reached (RLIMIT_FSIZE)",
-                     (unsigned long long)file->value);
+    static const struct {
+        enum limit_kind kind;
+        const char *unit, *what, *name;
+    } kinds[] = {
+        {LIMIT_CPU_SECONDS, " s", "of CPU time", "RLIMIT_CPU"},
+        {LIMIT_FILE_BYTES, " bytes", "for a file", "RLIMIT_FSIZE"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        const struct limit *l = &s->limits.of[kinds[i].kind];
+        char value[40] = "";
+        if (!l->reached)
+            continue;
+        if (l->known && !l->unlimited) /* the job may have set it, and died before it was read */
+            snprintf(value, sizeof value, "of %llu%s ", (unsigned long long)l->value,
+                     kinds[i].unit);
+        outputs_note(t, "the limit %s%s was reached (%s)", value, kinds[i].what, kinds[i].name);
+    }
 }
 
 static void note_task_limit(struct toll_tracker *t)
@@ -348,8 +523,17 @@ static void note_task_limit(struct toll_tracker *t)
         uint64_t hits = thing->series[cgroup_tasks_limit_events_count - cgroup_first].last.u;
         if (hits)
             outputs_note(t, "the limit on tasks of cgroup %s was reached %llu times",
-                         entity_name(e), (unsigned long long)hits);
+                         path_of_figures(e, "tasks_cgroup"), (unsigned long long)hits);
     }
+}
+
+/* With SIGXCPU the kernel raises the soft limit by a second, and it is read after that. Its own
+ * count, in ticks, may be ahead of the time that the process had. */
+static void undo_raised_cpu_limit(struct target_summary *s)
+{
+    struct limit *l = &s->limits.of[LIMIT_CPU_SECONDS];
+    if (l->reached && l->has_used && l->value > 1 && l->used + 0.5 < (double)l->value)
+        l->value--;
 }
 
 void surroundings_finish(struct toll_tracker *t)
@@ -360,7 +544,11 @@ void surroundings_finish(struct toll_tracker *t)
         struct target_summary *s = target_summary_of(t, g);
         if (target_has_main(g) && s->end.signaled && s->end.status == SIGKILL)
             s->end.oom_killed = was_oom_killed(t, g);
-        note_limit(t, s);
+    }
+    surroundings_use_limits(t, &t->summary);
+    for (size_t i = 0; i < t->target_count; i++) {
+        undo_raised_cpu_limit(target_summary_of(t, &t->targets[i]));
+        note_limit(t, target_summary_of(t, &t->targets[i]));
     }
     note_task_limit(t);
 }

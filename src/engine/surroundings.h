@@ -18,5 +18,13 @@ void surroundings_tick(struct toll_tracker *t);
 /* A target that is a cgroup has figures that the kernel counted for it, and that miss nobody. */
 void surroundings_put(struct target *g);
 
+/* A command has ended and was not reaped: its limits, which it may have set itself, can be read for
+ * the last time. */
+void surroundings_last_look(struct toll_tracker *t);
+
+/* How much of its limits each target of the summary has used up to now, and which were reached for
+ * certain. */
+void surroundings_use_limits(const struct toll_tracker *t, struct summary *s);
+
 /* Whether somebody was killed for want of memory, and which limits were reached. */
 void surroundings_finish(struct toll_tracker *t);

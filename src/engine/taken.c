@@ -75,6 +75,7 @@ static void add_row(struct copy *c, const struct source *s)
         .metrics = metric_of(metric_first(e->kind)),
         .count = count,
         .known = s->row->present & s->selected,
+        .at_least = s->row->at_least & s->selected,
         .values = copy_values(c, s, count),
     };
 }
@@ -184,13 +185,13 @@ double taken_number(const struct taken_row *r, size_t i)
 
 const struct toll_row *toll_frame_row(const struct toll_frame *frame, size_t i)
 {
-    return i < frame->row_count ? &taken_of(frame)->rows[i].facts : NULL;
+    return frame && i < frame->row_count ? &taken_of(frame)->rows[i].facts : NULL;
 }
 
 const struct toll_metric *toll_row_at(const struct toll_row *row, size_t i, double *ret_value)
 {
     const struct taken_row *r = row_of(row);
-    if (i >= r->count)
+    if (!r || i >= r->count)
         return NULL;
     if (ret_value)
         *ret_value = taken_number(r, i);
@@ -201,7 +202,7 @@ double toll_row_get(const struct toll_row *row, const char *name)
 {
     const struct toll_metric *m;
     double value;
-    for (size_t i = 0; (m = toll_row_at(row, i, &value)); i++)
+    for (size_t i = 0; name && (m = toll_row_at(row, i, &value)); i++)
         if (strcmp(m->name, name) == 0)
             return value;
     return (double)NAN;
@@ -217,12 +218,12 @@ size_t toll_row_column(const struct toll_row *row, const char *metric, char *buf
 {
     const struct taken_row *r = row_of(row);
     struct buf text = {0};
-    if (r->kind != ENTITY_PROCESS) {
+    if (r && metric && r->kind != ENTITY_PROCESS) {
         column_lead(&text, r->kind, r->part, name_in_columns(r));
         buf_puts(&text, metric);
     }
     size_t length = text.length;
-    if (size) {
+    if (buf && size) {
         size_t kept = length < size ? length : size - 1;
         if (kept)
             memcpy(buf, text.data, kept);
@@ -234,7 +235,7 @@ size_t toll_row_column(const struct toll_row *row, const char *metric, char *buf
 
 double toll_frame_get(const struct toll_frame *frame, const char *name)
 {
-    for (size_t i = 0; i < frame->row_count; i++) {
+    for (size_t i = 0; frame && name && i < frame->row_count; i++) {
         const struct taken_row *r = &taken_of(frame)->rows[i];
         if (r->kind == ENTITY_PROCESS)
             continue; /* there are many of them */

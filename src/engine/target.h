@@ -8,6 +8,7 @@
 
 #include <regex.h>
 
+enum { TARGET_GPU_GAUGES = 3 };
 enum { TARGETS_AT_MOST = 63 }; /* one bit each in the masks of members, and one for all together */
 
 /* What went over the interfaces of a network namespace of its own. */
@@ -54,6 +55,8 @@ struct target {
     struct rate rates[PARTS][RATES_PER_ENTITY];
     struct row parts[PARTS];
     struct entity entities[PARTS];
+    uint64_t gpu_missing_ns[PARTS]
+                           [TARGET_GPU_GAUGES]; /* how long what it has of GPUs was unknown */
     uint64_t most_slow_rss[PARTS]; /* the most memory of each part in any round of slow reads */
 };
 

@@ -60,11 +60,34 @@ static void unite(struct toll_tracker *t)
         ledger_add_up(&t->whole->ledger, rows, t->target_count, combined);
 }
 
+/* Where no process can be looked at, nothing is known of a target before the end, and then what
+ * was reaped. No sum over no processes is taken for what it has. */
+static void hide_unseen(const struct toll_tracker *t, struct target *g)
+{
+    if (t->replay || t->root.pids >= 0)
+        return;
+    g->parts[PART_COMBINED].present &= t->frame.last ? g->ledger.reaped.present : 0;
+    g->parts[PART_MAIN].present = g->parts[PART_DESCENDANTS].present = 0;
+}
+
+/* A sum that leaves out a process which could not be read is no figure of the part, but a lower
+ * bound of it. What the cgroup of the target counted lacks none. */
+static void part_bounds(const struct target *g, enum part part, struct row *row)
+{
+    uint64_t bounds = g->ledger.denied[part];
+    if (part == PART_COMBINED)
+        bounds &= ~g->cgroup_bits;
+    FOR_EACH_BIT(id, metric_fold_mask(FOLD_RATE)) /* of the counter in the row above */
+    bounds |= (bounds >> (id - 1) & 1) << id;
+    row_bound(row, bounds);
+}
+
 /* The parts of a target: sums, then rates; figures that are read rarely only when they are new. */
 static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_fresh,
                         struct frame_row rows[PARTS])
 {
     ledger_fold(&g->ledger, &t->members, t->members_changed, t->frame.last, g->parts);
+    hide_unseen(t, g);
     if (g->is_union)
         unite(t);
     surroundings_put(g);
@@ -77,10 +100,12 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
             row->present &= ~PROCESS_ROLLUP_BITS;
         rates_put(g->rates[part], row, ENTITY_PROCESS, t->frame.mono_ns,
                   t->frame.last ? 0 : verdicts_most_cores(t));
+        if (g->ledger.denied[part])
+            part_bounds(g, part, row);
+        target_summary_of(t, g)->denied[part] |= g->ledger.denied[part];
         if (part == PART_COMBINED || target_has_parts(t, g))
             rows[part] = (struct frame_row){&g->entities[part], row};
     }
-    target_summary_of(t, g)->denied |= g->ledger.denied;
 }
 
 static void fold(struct toll_tracker *t, bool slow_is_fresh)
@@ -122,7 +147,16 @@ static void publish_member(struct toll_tracker *t, struct member *m)
     membership_put_wall(t, m, f->elapsed_ns);
     m->process.entity.targets = m->targets;
     rates_put(m->rates, &m->process.own, ENTITY_PROCESS, f->mono_ns, verdicts_most_cores(t));
-    f->processes[f->process_count++] = (struct frame_row){&m->process.entity, &m->process.own};
+    struct row copy;
+    const struct row *row = process_shown(&m->process, &copy);
+    if (row == &copy) {
+        struct row *kept = arena_take(&f->arena, sizeof *kept);
+        if (!kept)
+            return;
+        *kept = copy;
+        row = kept;
+    }
+    f->processes[f->process_count++] = (struct frame_row){&m->process.entity, row};
 }
 
 static void pick_processes(struct toll_tracker *t)
@@ -181,6 +215,7 @@ static void measure_self(struct toll_tracker *t)
     row_init(row, ENTITY_SELF);
     bool is_alone = !t->background.is_on && !t->is_probe; /* else the memory is the program's */
     uint64_t beside_ns = t->background.is_on ? own_threads_cpu_ns(t) : 0;
+    beside_ns += gpus_helper_cpu_ns(t);
     self_collect(&t->root, left_u64(t->own_cpu(), t->cpu_base_ns) + beside_ns, row,
                  refresh && is_alone);
     if (refresh)
@@ -211,6 +246,8 @@ void tick(struct toll_tracker *t, bool last)
     struct frame *f = &t->frame;
     frame_begin(f);
     stamp(t, f, last);
+    if (!t->replay && !t->is_probe)
+        schedule_note_gap(&t->schedule, f->mono_ns, f->interval_ns);
     if (t->whole)
         walk(t, f->mono_ns); /* first, so that CPU times are of the time that was stamped */
     machine_tick(t);

@@ -3,6 +3,10 @@
 
 #include "engine/outputs.h"
 #include "engine/walk.h"
+#include "parse/pid_stat.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
 
 #define DEFAULT_GRACE_NS (10 * NS_PER_SECOND)
 
@@ -27,15 +31,38 @@ uint64_t timeout_due(const struct toll_tracker *t)
     return t->timeout.killed ? t->timeout.again_ns : kill_ns(t);
 }
 
-/* The walk has just seen that each of them is still itself. */
+int timeout_signal(struct process_reader *r, const struct entity *e, int number)
+{
+    /* The descriptor first: what is then read is of the process it holds, or of none. */
+    CLEANUP_CLOSE int pidfd = launch_open_pidfd(e->pid);
+    struct pid_stat st;
+    ssize_t n = process_read_once(r, e->pid, "stat");
+    if (n < 0 || parse_pid_stat(scan_text(r->text, (size_t)n), &st) < 0 ||
+        st.start_ticks != e->start_ticks)
+        return -ESRCH;
+#ifdef SYS_pidfd_send_signal
+    if (pidfd >= 0 && (syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0) == 0))
+        return 0;
+    if (pidfd >= 0 && errno != ENOSYS)
+        return -errno;
+#endif
+    return kill(e->pid, number) < 0 ? -errno : 0;
+}
+
 static void signal_all(struct toll_tracker *t, int number)
 {
+    bool has_main = t->reaper.main_reaped;
     walk(t, clock_mono(NULL));
     for (size_t i = 0; i < t->members.count; i++) {
         const struct member *m = t->members.order[i];
-        if (m->was_seen && !m->gone && !m->process.has_ended)
-            kill(m->process.entity.pid, number);
+        if (!m->was_seen || m->gone)
+            continue;
+        has_main |= m->process.entity.pid == t->launched.pid;
+        if (!m->process.has_ended)
+            timeout_signal(&t->reader, &m->process.entity, number);
     }
+    if (!has_main) /* it could not be looked at; a child that was not reaped keeps its number */
+        kill(t->launched.pid, number);
 }
 
 static void kill_all(struct toll_tracker *t, uint64_t now_ns)

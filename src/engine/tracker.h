@@ -8,7 +8,9 @@
 #include "collect/collector.h"
 #include "collect/process_visit.h"
 #include "collect/self.h"
+#include "collect/task_records.h"
 #include "engine/background.h"
+#include "engine/backup.h"
 #include "engine/gpu_things.h"
 #include "engine/launch.h"
 #include "engine/mark_queue.h"
@@ -30,6 +32,7 @@ struct reaper {
     bool has_io;
     bool main_reaped;
     bool no_children_left;
+    bool no_waitid; /* the kernel does not say which child has ended before it is reaped */
     uint64_t floor_rss_bytes; /* the launcher's memory: a smaller high-water mark may be its own */
     bool peak_is_exact;
     struct toll_end end;  /* of the main process */
@@ -54,9 +57,16 @@ struct discovery {
     bool by_match;                 /* some target goes by the command line */
     uint64_t start_ticks;          /* when tracking began, in the unit of a process's start */
     uint64_t walked_ticks;         /* … and when all was last walked over */
+    uint64_t walked_ns;            /* … by the clock of samples */
+    uint64_t bookings;             /* times that members which left were booked */
+    uint64_t first_booking;        /* … the first after baselines were read again; 0: they were not */
     bool attaching;                /* the first walk: what is there was there before */
     bool somebody_waits;           /* to be asked for children, because that is dear */
     bool with_tracker;             /* the process that measures may belong to a target */
+    uint64_t apart_ns;             /* CPU time since the last sample of looks that do not come
+                                      again with every sample: the first at a process, … */
+    uint64_t still_ns;             /* … and in the whole run those at processes that sleep, which
+                                      have a budget of their own */
     int unread;                    /* why one that was met could not be read; 0: none */
 };
 
@@ -72,6 +82,7 @@ struct slow_reads {
     uint64_t spent_ns;    /* … and in the whole run */
     uint64_t rss_bytes;   /* of all in the last round */
     bool unavailable;
+    bool is_in_rows; /* an output has them in every row: with a fixed interval, read for each */
 };
 
 enum { COLLECTORS_AT_MOST = 16 };
@@ -93,8 +104,9 @@ struct cgroup;
 struct around {
     struct cgroup *cgroup; /* owned unless it is a target's */
     bool is_target;
-    bool was_left;      /* no target is in it any more: it is not read */
-    uint64_t oom_kills; /* when it was met; UINT64_MAX: not known */
+    bool was_left;       /* no target is in it any more: it is not read */
+    uint64_t oom_kills;  /* when it was met; UINT64_MAX: not known … */
+    uint64_t peak_bytes; /* … and the most memory it ever had until then; the same */
 };
 
 struct surroundings {
@@ -125,6 +137,20 @@ struct marks {
     bool looks_rest;        /* too much was used: not for now */
 };
 
+struct exit_parent;
+
+/* The kernel's records of processes that start and end, when asked for. */
+struct exit_watch {
+    bool is_on;
+    int failure; /* why not, 0: not asked for, or it is on */
+    struct task_records records;
+    struct exit_parent *parents; /* owned; whose children ended */
+    size_t parent_count;
+    size_t parent_capacity;
+    struct map by_pid; /* pid -> place in parents */
+    uint64_t round;
+};
+
 struct replay;
 
 struct toll_tracker {
@@ -144,6 +170,7 @@ struct toll_tracker {
     struct launched launched;
     struct reaper reaper;
     struct discovery discovery;
+    struct exit_watch exits;
     struct process_reader reader;
     struct members members; /* payload: struct process_source */
     bool members_changed;   /* since they were last summed up */
@@ -165,6 +192,7 @@ struct toll_tracker {
 
     struct marks marks;
     struct background background;
+    struct backup backup;
     struct schedule schedule;
     int timer;
     int epoll; /* what the caller waits on; the timer itself when there is nothing else */
@@ -188,6 +216,7 @@ struct toll_tracker {
     bool is_probe; /* takes single looks, on request */
     bool used;     /* a launch or a replay was tried: a tracker is for one */
     bool started;
+    bool settled; /* the figures are final; the summary is being written */
     bool finished;
     atomic_bool is_hurried; /* outputs that send are not waited for any longer */
 };

@@ -19,7 +19,9 @@ struct toll_translator {
 
 int toll_translator_new(struct toll_translator **ret, const char *dialect, struct toll_error *e)
 {
-    struct toll_translator *tr = calloc(1, sizeof *tr);
+    struct toll_translator *tr = ret ? calloc(1, sizeof *tr) : NULL;
+    if (!ret)
+        return err_set_no_place(e);
     if (!tr)
         return err_set(e, -ENOMEM, "no memory for a dialect");
     int r = dialect ? dialect_choice_parse(&tr->choice, dialect, e)
@@ -53,7 +55,7 @@ void toll_translator_free(struct toll_translator *tr)
 
 int toll_translator_tell(struct toll_translator *tr, const char *fact, double value)
 {
-    for (unsigned f = 0; f < DIALECT_FACTS; f++)
+    for (unsigned f = 0; tr && fact && f < DIALECT_FACTS; f++)
         if (strcmp(dialect_fact_names[f], fact) == 0) {
             tr->facts[f] = value;
             return 0;
@@ -88,6 +90,12 @@ static double taken_figure(const void *of, const struct dialect_place *place,
     (void)take;
     const struct taken_row *r = find_row(((const struct toll_translator *)of)->frame, place);
     return r ? taken_number(r, place->id - metric_first(place->kind)) : (double)NAN;
+}
+
+static bool taken_is_partial(const void *of, const struct dialect_place *place)
+{
+    const struct taken_row *r = find_row(((const struct toll_translator *)of)->frame, place);
+    return r && r->at_least >> (place->id - metric_first(place->kind)) & 1;
 }
 
 static size_t taken_count(const void *of, enum entity_kind kind)
@@ -170,10 +178,13 @@ static int open_table(struct toll_translator *tr)
 
 int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *frame)
 {
+    if (!tr || !frame)
+        return -EINVAL;
     tr->frame = (const struct taken *)frame;
     int r = tr->is_open ? 0 : open_table(tr);
-    struct dialect_source source = {tr,        taken_figure, taken_count, taken_fact, taken_name,
-                                    taken_own, taken_space,  false,       false,      false};
+    struct dialect_source source = {tr,         taken_figure, taken_count,     taken_fact,
+                                    taken_name, taken_own,    taken_space,     false,
+                                    false,      false,        taken_is_partial};
     if (r == 0)
         r = translation_put(&tr->translation, &source, frame->last);
     tr->frame = NULL;
@@ -182,12 +193,14 @@ int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *f
 
 const char *toll_translator_column(const struct toll_translator *tr, size_t i)
 {
-    return tr->names && i < tr->translation.table->count ? tr->names[i].data : NULL;
+    return tr && tr->names && i < tr->translation.table->count ? tr->names[i].data : NULL;
 }
 
 static const struct dialect_cell *find_cell(const struct toll_translator *tr, size_t row,
                                             size_t column)
 {
+    if (!tr)
+        return NULL;
     const struct translation *t = &tr->translation;
     return tr->is_open && row < t->ready && column < t->table->count
                ? translation_cell(t, row, column)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/verdicts.h"
 
+#include "engine/exits.h"
+#include "engine/gpus.h"
 #include "engine/network.h"
 #include "engine/targets.h"
 
@@ -10,32 +12,36 @@ bool verdicts_has_hidden(const struct toll_tracker *t)
            !t->members.count && !t->run.no_children;
 }
 
-static struct evidence gather(struct toll_tracker *t, const struct target *g)
+static struct evidence gather(struct toll_tracker *t, const struct target *g,
+                              const struct target_summary *s)
 {
     const struct ledger *l = &g->ledger;
-    const struct target_summary *s = target_summary_of(t, g);
-    return (struct evidence){
+    struct evidence e = {
         .all_reaped = g->is_launched && t->reaper.main_reaped && t->reaper.no_children_left,
         .auto_reaping = l->losing || l->ignoring || verdicts_has_hidden(t),
+        .started_is_exact = g->is_launched && exits_are_complete(t),
         .peak_is_exact = t->reaper.peak_is_exact,
-        /* Counters come to light when the process is reaped; a gauge was without it, and so is
-         * what no kernel hands on. */
-        .denied = l->denied | (s->denied & (l->folds[FOLD_SUM] | l->folds[FOLD_ONCE] |
-                                            BIT(process_gpu_seconds))),
         .main_at_end = l->main_fresh,
         .of_cgroup = g->cgroup_bits,
         .cgroup_is_gone = g->cgroup && g->ended,
         .of_network = network_verdict(t, g),
     };
+    /* Counters come to light when the process is reaped; a gauge was without it, and so is what no
+     * kernel hands on. */
+    uint64_t for_good = l->folds[FOLD_SUM] | l->folds[FOLD_ONCE] | BIT(process_gpu_seconds);
+    for (unsigned part = 0; part < PARTS; part++)
+        e.denied[part] = l->denied[part] | (s->denied[part] & for_good);
+    return e;
 }
 
 /* A gauge may be unknown at the end, when nobody is left to have it: it is known when it ever was.
  */
-static struct row known_figures(struct toll_tracker *t, const struct target *g, enum part part)
+static struct row known_figures(const struct target *g, const struct target_summary *of,
+                                enum part part)
 {
     struct row row = g->parts[part];
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
-        const struct series *s = &target_summary_of(t, g)->series[part][id];
+        const struct series *s = &of->series[part][id];
         if (s->observed_ns && !row_has(&row, id))
             row_put_u64(&row, id, s->last.u);
     }
@@ -68,12 +74,23 @@ static void judge_slow(struct target_summary *s, const struct target *g, enum pa
         once->quality = QUALITY_LOWER_BOUND;
 }
 
-static void judge(struct toll_tracker *t, struct target *g)
+/* Samples were skipped: most of what was seen is no less than what was, and may be much less. */
+static void judge_pauses(struct target_summary *s, const struct ledger *l)
 {
-    struct evidence e = gather(t, g);
-    struct target_summary *s = target_summary_of(t, g);
+    uint64_t gauges = l->folds[FOLD_SUM] | l->folds[FOLD_ONCE] | BIT(process_processes_count);
+    for (unsigned part = 0; part < PARTS; part++)
+        FOR_EACH_BIT(id, gauges)
+        {
+            if (s->verdicts[part][id].quality == QUALITY_SAMPLED)
+                s->verdicts[part][id].quality = QUALITY_LOWER_BOUND;
+        }
+}
+
+static void judge(struct toll_tracker *t, const struct target *g, struct target_summary *s)
+{
+    struct evidence e = gather(t, g, s);
     for (unsigned part = 0; part < PARTS; part++) {
-        struct row row = known_figures(t, g, part);
+        struct row row = known_figures(g, s, part);
         if (e.of_network.quality == QUALITY_UNKNOWN) { /* also when they were thought to be known */
             row_unknown(&row, process_network_received_bytes);
             row_unknown(&row, process_network_sent_bytes);
@@ -90,7 +107,16 @@ static void judge(struct toll_tracker *t, struct target *g)
                                                : v;
         }
         judge_slow(s, g, part);
+        s->partial[part] = 0;
+        FOR_EACH_BIT(id, e.denied[part])
+        {
+            enum quality quality = s->verdicts[part][id].quality;
+            if (quality == QUALITY_LOWER_BOUND || quality == QUALITY_SAMPLED)
+                s->partial[part] |= BIT(id);
+        }
     }
+    if (t->schedule.pauses)
+        judge_pauses(s, &g->ledger);
 }
 
 /* All processes together once had at least what the largest of them had: for a short job the
@@ -120,24 +146,34 @@ double verdicts_most_cores(const struct toll_tracker *t)
     return !t->replay && t->run.online_cpus ? t->run.online_cpus : t->run.cpus;
 }
 
-/* The kernel hands times on in steps: what comes in one moment was not all used in it. */
-static void bound_cores(const struct toll_tracker *t, struct target_summary *s)
+static void bound_series(struct series *s, enum metric_id id, double most)
 {
-    double most = verdicts_most_cores(t);
+    double mean = series_mean(s, metric_of(id));
+    if (most > 0 && s->max > most)
+        s->max = mean > most ? mean : most;
+}
+
+/* Times come to light in steps: what comes in one moment was not all used in it. No more cores are
+ * used than there are, and a thread waits for one CPU at a time. */
+static void bound_rates(const struct toll_tracker *t, struct target_summary *s)
+{
     for (unsigned part = 0; part < PARTS; part++) {
-        struct series *cores = &s->series[part][process_cpu_cores];
-        double mean = series_mean(cores, metric_of(process_cpu_cores));
-        if (most > 0 && cores->max > most)
-            cores->max = mean > most ? mean : most;
+        struct series *series = s->series[part];
+        bound_series(&series[process_cpu_cores], process_cpu_cores, verdicts_most_cores(t));
+        bound_series(&series[process_cpu_wait_seconds], process_cpu_wait_seconds,
+                     series[process_threads_count].max);
     }
 }
 
-void verdicts_make(struct toll_tracker *t)
+void verdicts_make(struct toll_tracker *t, struct summary *summary)
 {
-    for (size_t i = 0; i < book_count(t); i++) {
-        struct target *g = &t->targets[i];
-        judge(t, g);
-        raise_peak(target_summary_of(t, g));
-        bound_cores(t, target_summary_of(t, g));
+    gpus_judge(t);
+    for (size_t i = 0; t->whole && i < book_count(t); i++) {
+        const struct target *g = &t->targets[i];
+        struct target_summary *s = g == t->whole ? &summary->whole : &summary->targets[i];
+        judge(t, g, s);
+        raise_peak(s);
+        bound_rates(t, s);
+        gpus_judge_target(t, g, s);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What every figure of the targets is worth, judged when the run is over. */
+ * What every figure of the targets is worth, judged when the run is over or when the program asks.
+ */
 #pragma once
 
 #include "engine/tracker.h"
@@ -10,4 +11,6 @@ bool verdicts_has_hidden(const struct toll_tracker *t);
 /* More than these cannot have been in use at any moment; 0: not known. */
 double verdicts_most_cores(const struct toll_tracker *t);
 
-void verdicts_make(struct toll_tracker *t);
+/* Into the tracker's own summary when the run is over, into a copy of it before: what is settled by
+ * the end must not be judged by what was known in between. */
+void verdicts_make(struct toll_tracker *t, struct summary *summary);

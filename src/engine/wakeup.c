@@ -14,7 +14,7 @@ int wakeup_watch(struct toll_tracker *t, int fd)
 
 void wakeup_arm(struct toll_tracker *t)
 {
-    uint64_t due_ns = min_u64(t->schedule.deadline_ns, timeout_due(t));
+    uint64_t due_ns = min_u64(schedule_due(&t->schedule), timeout_due(t));
     struct itimerspec when = {
         .it_value = {(time_t)(due_ns / NS_PER_SECOND), (long)(due_ns % NS_PER_SECOND)},
     };

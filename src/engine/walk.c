@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/walk.h"
 
+#include "account/losses.h"
 #include "base/file.h"
 #include "engine/departure.h"
 #include "engine/membership.h"
@@ -35,7 +36,8 @@ static int depth_for(const struct process *p, const struct process_source *s, bo
     bool due = now_ns - p->looked_at_ns >= look_holds_ns(p, now_ns);
     if ((due && s->has_run) || now_ns - p->refreshed_ns >= REFRESH_STILL_NS)
         return DEPTH_REFRESH;
-    return moved ? DEPTH_CHANGE : due ? DEPTH_STILL : -1;
+    /* The clock of one that has ended stands still when it is reaped, too: its stat shows it. */
+    return moved ? DEPTH_CHANGE : due || p->has_ended ? DEPTH_STILL : -1;
 }
 
 static void remember_look(struct process *p, int depth, uint64_t now_ns)
@@ -58,11 +60,15 @@ static void ask_for_children(struct toll_tracker *t, struct member *m, uint64_t 
         return;
     }
     s->may_have_children = false;
-    uint64_t began = s->threads > 1 ? clock_mono(t->scripted) : 0;
+    bool is_apart = s->threads > 1;
+    uint64_t began = is_apart ? clock_mono(t->scripted) : 0;
+    uint64_t before_ns = is_apart ? clock_thread_cpu() : 0;
     t->discovery.parent = m;
     process_children(&t->reader, s, m->process.entity.pid, membership_meet, t);
-    if (s->threads > 1)
-        s->children_after_ns = now_ns + 100 * left_u64(clock_mono(t->scripted), began);
+    if (!is_apart)
+        return;
+    s->children_after_ns = now_ns + 100 * left_u64(clock_mono(t->scripted), began);
+    t->discovery.apart_ns += left_u64(clock_thread_cpu(), before_ns);
 }
 
 /* The kernel keeps a high-water mark for life: one from before says nothing of this run. */
@@ -90,21 +96,46 @@ static void meet_again(struct toll_tracker *t, const struct member *m)
         membership_meet(t, m->process.entity.pid);
 }
 
+/* Whether those that sleep may be read, too. In a large tree that would be most of the work, and
+ * samples would have to wait for it: they get as much as samples may use. */
+static bool may_read_still(const struct toll_tracker *t, uint64_t now_ns)
+{
+    double allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->schedule.budget;
+    return t->replay || t->is_probe || t->frame.last || (double)t->discovery.still_ns < allowed_ns;
+}
+
+/* One that sleeps is read on a budget of its own: that makes samples no less frequent. */
+static int visit(struct toll_tracker *t, struct member *m, int depth, bool moved)
+{
+    bool is_apart = m->was_seen && !moved;
+    uint64_t before_ns = is_apart ? clock_thread_cpu() : 0;
+    int r = process_visit(&t->reader, source_of(m), &m->process, depth);
+    if (is_apart) {
+        uint64_t cost_ns = left_u64(clock_thread_cpu(), before_ns);
+        t->discovery.apart_ns += cost_ns;
+        t->discovery.still_ns += cost_ns;
+    }
+    return r;
+}
+
 static void look_at(struct toll_tracker *t, struct member *m, bool find_children, uint64_t now_ns)
 {
     struct process *p = &m->process;
+    losses_before_look(m);
+    if (p->has_ended && !m->stays_ended)
+        m->stays_ended = t->members_changed = true;
     int moved = process_probe(&t->reader, source_of(m), p);
     int depth = t->is_probe && moved > 0 ? DEPTH_REFRESH
                                          : depth_for(p, source_of(m), moved > 0, now_ns);
     source_of(m)->may_have_children |= moved > 0;
-    if (moved == 0 && depth < 0) {
+    if (moved == 0 && (depth < 0 || !may_read_still(t, now_ns))) {
         if (find_children && m->was_seen)
             ask_for_children(t, m, now_ns); /* it may have made some after the last walk's look */
         return;
     }
     t->slow.outdated |= moved != 0;
     t->members_changed = true;
-    int r = moved < 0 ? moved : process_visit(&t->reader, source_of(m), p, depth);
+    int r = moved < 0 ? moved : visit(t, m, depth, moved > 0);
     if (r == -ESRCH) {
         departure_forget(t, m);
         if (moved >= 0 && m->was_seen)
@@ -132,6 +163,17 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
     remember_look(p, depth, now_ns);
     if (find_children)
         ask_for_children(t, m, now_ns);
+}
+
+/* The first look at a process is made once: its cost says nothing of samples to come. */
+static void look_at_member(struct toll_tracker *t, struct member *m, bool find_children,
+                           uint64_t now_ns)
+{
+    bool is_first = !m->was_seen;
+    uint64_t before_ns = is_first ? clock_thread_cpu() : 0, apart_ns = t->discovery.apart_ns;
+    look_at(t, m, find_children, now_ns);
+    if (is_first)
+        t->discovery.apart_ns = apart_ns + left_u64(clock_thread_cpu(), before_ns);
 }
 
 /* ---- Finding new ones ------------------------------------------------------------------------ */
@@ -163,7 +205,7 @@ static void search(struct toll_tracker *t, bool by_parent, bool again, uint64_t 
         membership_scan(t, by_parent, again);
         for (size_t i = before; i < t->members.count; i++)
             if (!t->members.order[i]->gone)
-                look_at(t, t->members.order[i], !by_parent, now_ns);
+                look_at_member(t, t->members.order[i], !by_parent, now_ns);
         departure_book(t, now_ns);
         again = true;
     } while (by_parent && t->members.count > before);
@@ -180,9 +222,135 @@ static uint64_t ticks_at(const struct toll_tracker *t, uint64_t now_ns)
     return t->discovery.start_ticks + left_u64(now_ns, t->start_ns) / t->reader.ns_per_tick;
 }
 
+/* ---- Memory that several have together ------------------------------------------------------- */
+
+/* A child made by vfork, by posix_spawn, or by clone with CLONE_VM has the memory of its parent
+ * until it calls exec: the files of both show it, and it counts once. */
+
+enum { SIBLINGS_AT_MOST = 64, SIBLINGS_COMPARED = 16 };
+
+static bool can_share(const struct member *m)
+{
+    return !m->gone && m->was_seen && !m->process.has_ended;
+}
+
+/* Where the kernel does not compare. A plain fork has other page counts: pages of files are not
+ * copied. */
+static bool has_equal_figures(const struct process *a, const struct process *b)
+{
+    static const uint64_t compared = BIT(process_memory_virtual_bytes) |
+                                     BIT(process_memory_rss_bytes);
+    return a->start_stack == b->start_stack &&
+           (a->own.present & b->own.present & compared) == compared &&
+           row_u64(&a->own, process_memory_virtual_bytes) ==
+               row_u64(&b->own, process_memory_virtual_bytes) &&
+           row_u64(&a->own, process_memory_rss_bytes) == row_u64(&b->own, process_memory_rss_bytes);
+}
+
+/* Its parent may be another one by now, or never have been seen: those found next to it. */
+static struct member *find_sibling_with_memory(struct toll_tracker *t, const struct member *m,
+                                               size_t at)
+{
+    unsigned compared = 0;
+    for (size_t i = at > SIBLINGS_AT_MOST ? at - SIBLINGS_AT_MOST : 0; i < at; i++) {
+        struct member *other = t->members.order[i];
+        if (!can_share(other) || !other->process.before_exec || !m->process.start_stack ||
+            other->process.start_stack != m->process.start_stack)
+            continue;
+        if (process_compare_memory(&t->reader, m->process.entity.pid, other->process.entity.pid) ==
+            1)
+            return other;
+        if (++compared == SIBLINGS_COMPARED)
+            break;
+    }
+    return NULL;
+}
+
+/* Reads its memory again, and keeps what else was read in its turn of the walk: a parent read after
+ * its children would have inherited one that was reaped since, and count it twice. */
+static int read_memory_again(struct toll_tracker *t, struct member *m)
+{
+    struct process *p = &m->process;
+    const struct process before = *p;
+    int r = process_visit(&t->reader, source_of(m), p, DEPTH_STILL);
+    p->fresh |= before.fresh;
+    p->inherited = before.inherited;
+    FOR_EACH_BIT(id, t->whole->ledger.folds[FOLD_CONSERVED] & before.own.present)
+    row_put_u64(&p->own, id, row_u64(&before.own, id));
+    return r;
+}
+
+/* The kernel does not compare: it never does here, or not at this moment, because the process is
+ * calling exec. So it is asked again at every look. Figures that differ may be of two moments:
+ * those of the child from before its exec, those of the parent from before it grew. */
+static void ask_without_kernel(struct toll_tracker *t, struct member *m, struct member *parent)
+{
+    bool is_same = has_equal_figures(&m->process, &parent->process);
+    if (!is_same && read_memory_again(t, parent) == 0)
+        is_same = read_memory_again(t, m) < 0 || /* it has no memory now */
+                  (m->process.before_exec && has_equal_figures(&m->process, &parent->process));
+    if (is_same)
+        members_share_memory(&t->members, parent, m);
+    else
+        m->memory_id = m->memory_elsewhere = 0;
+}
+
+static void ask_whose_memory(struct toll_tracker *t, struct member *m, size_t at)
+{
+    struct process *p = &m->process;
+    struct member *parent = members_find(&t->members, p->entity.parent);
+    if (parent && !can_share(parent))
+        parent = NULL;
+    int same = parent
+                   ? process_compare_memory(&t->reader, p->entity.pid, parent->process.entity.pid)
+                   : 0;
+    if (same == -ENOSYS || same == -EPERM) {
+        ask_without_kernel(t, m, parent);
+        return;
+    }
+    struct member *other = same == 1 ? parent : find_sibling_with_memory(t, m, at);
+    if (other) {
+        members_share_memory(&t->members, other, m);
+        m->memory_is_asked = true;
+        return;
+    }
+    /* Its files were read before: it may have called exec since, or have ended. */
+    int r = read_memory_again(t, m);
+    if (r < 0 && parent)
+        members_share_memory(&t->members, parent, m); /* it has none now */
+    m->memory_is_asked = r == 0 && p->before_exec && same == 0;
+}
+
+static void find_shared_memory(struct toll_tracker *t)
+{
+    bool found = false;
+    for (size_t i = 0; i < t->members.count; i++) {
+        struct member *m = t->members.order[i];
+        if (m->memory_execs != m->process.execs) {
+            m->memory_execs = m->process.execs;
+            m->memory_id = 0;
+            m->memory_elsewhere = 0;
+            m->memory_is_asked = false;
+        }
+        if (m->process.before_exec && !m->memory_is_asked && can_share(m)) {
+            uint64_t before_ns = clock_thread_cpu();
+            ask_whose_memory(t, m, i);
+            t->discovery.apart_ns += left_u64(clock_thread_cpu(), before_ns);
+        }
+        found |= m->memory_id != 0;
+    }
+    if (!found)
+        return;
+    t->members_changed = true;
+    members_count_memory_once(&t->members);
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
 void walk(struct toll_tracker *t, uint64_t now_ns)
 {
     struct discovery *d = &t->discovery;
+    d->walked_ns = now_ns;
     uint64_t began_ticks = is_launched(t) ? 0 : ticks_at(t, now_ns);
     bool all = now_ns >= d->all_after_ns || t->frame.last;
     if (all)
@@ -197,12 +365,24 @@ void walk(struct toll_tracker *t, uint64_t now_ns)
     }
     for (size_t i = 0; i < t->members.count; i++)
         if (!t->members.order[i]->gone)
-            look_at(t, t->members.order[i], by_lists, now_ns);
+            look_at_member(t, t->members.order[i], by_lists, now_ns);
     departure_book(t, now_ns);
     if (find)
         search(t, !by_lists, all, now_ns);
+    find_shared_memory(t);
     if (!is_launched(t))
         d->walked_ticks = began_ticks;
+}
+
+void walk_between(struct toll_tracker *t, uint64_t now_ns)
+{
+    uint64_t before_ns = clock_thread_cpu();
+    walk(t, now_ns);
+    uint64_t cost_ns = left_u64(clock_thread_cpu(), before_ns);
+    t->cpu_ns += cost_ns; /* else it would count as the next sample's */
+    uint64_t apart_ns = t->discovery.apart_ns + t->reader.threads_cpu_ns;
+    t->discovery.apart_ns = t->reader.threads_cpu_ns = 0;
+    schedule_looked(&t->schedule, clock_mono(NULL), max_u64(left_u64(cost_ns, apart_ns), 1));
 }
 
 /* ---- Those the tracker reaps ----------------------------------------------------------------- */

@@ -6,6 +6,10 @@
 
 void walk(struct toll_tracker *t, uint64_t now_ns);
 
+/* The same between samples; nothing is published. The interval of samples is not that of
+ * observation: a child that its parent discards is known only if it was seen before. */
+void walk_between(struct toll_tracker *t, uint64_t now_ns);
+
 /* A child of the tracker has ended and is about to be reaped: read it a last time. Returns the
  * member, NULL when it is none. */
 struct member *walk_last_look(struct toll_tracker *t, pid_t pid, uint64_t now_ns);

@@ -3,7 +3,7 @@
 
 void row_init(struct row *r, enum entity_kind kind)
 {
-    r->present = 0;
+    r->present = r->at_least = 0;
     r->first = metric_first(kind);
 }
 

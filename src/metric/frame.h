@@ -7,7 +7,10 @@
 #include "metric/entity.h"
 
 struct row {
-    uint64_t present; /* bit i: values[i] is known */
+    uint64_t present;  /* bit i: values[i] is known */
+    uint64_t at_least; /* bit i: values[i] is a lower bound, since a process that has some of it
+                        * could not be read. Such a figure is not known: bit i of present is not
+                        * set. Only rows that were published have such bits */
     enum metric_id first;
     union value values[SYSTEM_METRICS];
 };
@@ -34,6 +37,20 @@ static inline void row_put_double(struct row *r, enum metric_id id, double value
 static inline void row_unknown(struct row *r, enum metric_id id)
 {
     r->present &= ~BIT(id - r->first);
+    r->at_least &= ~BIT(id - r->first);
+}
+
+/* The bits of all that has a value: known, or at least a lower bound. */
+static inline uint64_t row_seen(const struct row *r)
+{
+    return r->present | r->at_least;
+}
+
+/* Of the figures of the mask, what is known becomes a lower bound. */
+static inline void row_bound(struct row *r, uint64_t mask)
+{
+    r->at_least |= r->present & mask;
+    r->present &= ~mask;
 }
 
 /* 0 when unknown: for sums, never for output. */
@@ -105,7 +122,7 @@ struct frame {
     uint64_t elapsed_ns;  /* since the start of the run */
     uint64_t interval_ns; /* since the frame before, really */
     bool last;
-    bool between; /* taken for the sake of a mark, not because it was time */
+    bool between;                   /* taken for the sake of a mark, not because it was time */
     struct frame_row target[PARTS]; /* all targets together; row NULL: this part does not exist */
     const struct frame_target *targets; /* each of several, borrowed until the next tick */
     size_t target_count;                /* 0 when there is but one */

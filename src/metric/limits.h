@@ -28,6 +28,14 @@ struct limit {
     const char *by; /* "machine", "affinity", "cpuset", "cpu quota", "memory limit", "swap limit",
                        "task limit", "resource limit" */
     char *cgroup;   /* owned: the path of the cgroup that set it; NULL when it was none */
+
+    bool has_used;          /* it is known how much of it was used at most … */
+    bool used_is_least;     /* … or at least how much */
+    double used;            /* in the unit of the limit */
+    const char *whose;      /* "cgroup", "target" or "main process": whose use it is */
+    const char *reached;    /* what proves that it was reached: "OOM killer", "SIGXFSZ", …; NULL:
+                               nothing    does, which does not mean that it was not */
+    uint64_t reached_times; /* … 0: it is not counted */
 };
 
 struct limits {

@@ -25,6 +25,7 @@ enum metric_id {
 enum {
     PROCESS_METRICS = cgroup_first, /* a process is the first entity */
     SELF_METRICS = METRIC_COUNT - self_first,
+    GPU_METRICS = self_first - gpu_first,
     SYSTEM_METRICS = core_first - system_first, /* the most of any entity */
     METRICS_PER_ENTITY = 64,                    /* the width of a presence mask */
 };
@@ -38,6 +39,12 @@ enum {
 #define PROCESS_ROLLUP_BITS                                                                        \
     (BIT(process_memory_pss_bytes) | BIT(process_memory_uss_bytes) |                               \
      BIT(process_memory_distinct_shared_bytes))
+
+/* What a process has of memory: two processes that share one have it together, once. */
+#define PROCESS_MEMORY_BITS                                                                        \
+    (PROCESS_ROLLUP_BITS | BIT(process_memory_rss_bytes) | BIT(process_memory_distinct_bytes) |    \
+     BIT(process_memory_shared_bytes) | BIT(process_memory_swap_bytes) |                           \
+     BIT(process_memory_virtual_bytes) | BIT(process_memory_peak_bytes))
 
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 enum metric_unit {
@@ -101,6 +108,15 @@ unsigned metric_count(enum entity_kind entity);
 static inline bool metric_is_double(const struct metric *m)
 {
     return m->unit >= UNIT_cores;
+}
+
+/* A counter of processes that is read about once a second, of each at another moment. What it grew
+ * by in a shorter time was not all used in it. */
+#define METRIC_CATCHES_UP_NS NS_PER_SECOND
+static inline bool metric_catches_up(const struct metric *m)
+{
+    return m->kind == METRIC_COUNTER && m->cost == COST_REFRESH &&
+           (m->fold == FOLD_KEPT || m->fold == FOLD_WHOLE);
 }
 
 /* A value in its base unit, as a number. */

@@ -6,8 +6,8 @@ enum quality {
     QUALITY_UNKNOWN,
     QUALITY_LOWER_BOUND,     /* at least this: something was seen to be missing */
     QUALITY_SAMPLED,         /* read at moments; what lies between was not seen */
-    QUALITY_EXACT_IF_REAPED, /* a kernel counter; misses children nobody waits for, none were seen
-                              */
+    QUALITY_EXACT_IF_REAPED, /* a kernel counter; would lack children that were discarded without
+                              * being waited for, and no such loss was seen */
     QUALITY_EXACT,           /* a kernel counter that cannot miss a member */
     QUALITIES
 };

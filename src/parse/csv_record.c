@@ -88,3 +88,26 @@ void csv_record_write(struct buf *b, const char *cell)
     if (quoted)
         buf_putc(b, '"');
 }
+
+static bool is_formula(const char *text)
+{
+    return *text && strchr("=+-@\t\r", *text);
+}
+
+void csv_record_write_name(struct buf *b, const char *name)
+{
+    if (!is_formula(name + strspn(name, "'"))) {
+        csv_record_write(b, name);
+        return;
+    }
+    struct buf marked = {0};
+    buf_printf(&marked, "'%s", name);
+    b->failed |= buf_failed(&marked);
+    csv_record_write(b, marked.data ? marked.data : "");
+    buf_done(&marked);
+}
+
+const char *csv_record_plain(const char *cell)
+{
+    return *cell == '\'' && is_formula(cell + strspn(cell, "'")) ? cell + 1 : cell;
+}

@@ -31,3 +31,11 @@ static inline const char *csv_record_cell(const struct csv_record *r, size_t i)
 
 /* The cell as it has to be written, in quotes where it needs them. */
 void csv_record_write(struct buf *b, const char *cell);
+
+/* The same for a name that others have chosen. What a spreadsheet would take for a formula (it
+ * begins with = + - @, a tab or a carriage return) has an apostrophe before it; so has what begins
+ * with apostrophes and one of these, so that csv_record_plain finds every name again. */
+void csv_record_write_name(struct buf *b, const char *name);
+
+/* The name that was written so: borrowed from the cell. */
+const char *csv_record_plain(const char *cell);

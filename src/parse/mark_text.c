@@ -147,6 +147,29 @@ int parse_mark_text(struct scan text, struct mark_text *ret)
     return 0;
 }
 
+/* Both are attributes. */
+static bool has_same_key(struct scan a, struct scan b)
+{
+    for (;;) {
+        int x = take_byte(&a), y = take_byte(&b);
+        if (x != y || x < 0)
+            return false;
+        if (x == '=')
+            return true;
+        if (a.at == a.end || b.at == b.end)
+            return false;
+    }
+}
+
+static bool comes_again(struct scan word, struct scan rest)
+{
+    struct scan other;
+    while (take_word(&rest, &other))
+        if (*other.at != '@' && is_attribute(other) && has_same_key(word, other))
+            return true;
+    return false;
+}
+
 bool mark_text_attribute(struct scan *attributes, char *ret, size_t capacity,
                          const char **ret_value)
 {
@@ -154,7 +177,7 @@ bool mark_text_attribute(struct scan *attributes, char *ret, size_t capacity,
     do
         if (!take_word(attributes, &word))
             return false;
-    while (*word.at == '@' || !is_attribute(word));
+    while (*word.at == '@' || !is_attribute(word) || comes_again(word, *attributes));
     size_t length = 0;
     const char *value = NULL;
     while (word.at < word.end && length + 1 < capacity) {

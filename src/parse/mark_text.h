@@ -36,7 +36,8 @@ struct mark_text {
 int parse_mark_text(struct scan text, struct mark_text *ret);
 
 /* The next KEY=VALUE, as it was before it was written, with a zero behind it; *ret_value is the
- * value in it. False when there is none left; what does not fit is cut. */
+ * value in it. A key that comes again later is passed over: the last one holds. False when there is
+ * none left; what does not fit is cut. */
 bool mark_text_attribute(struct scan *attributes, char *ret, size_t capacity,
                          const char **ret_value);
 

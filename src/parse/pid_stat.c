@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * 1234 (a b) R 1) S 1200 1234 1200 34816 1234 4194304 101 5 0 0 12 3 40 2 20 0 1 0 54223
- * 3133440 397 …
+ * 3133440 397 18446744073709551615 94212 94313 140725 …
  *  pid name state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime
- *  cutime cstime priority nice threads itrealvalue starttime vsize rss …
+ *  cutime cstime priority nice threads itrealvalue starttime vsize rss rsslim startcode endcode
+ *  startstack …
  *
  * The name may hold blanks and parentheses, so the fields are counted from the last ')'. A kernel
  * may add fields at the end, never in between.
@@ -15,8 +16,9 @@
 #include <limits.h>
 #include <string.h>
 
-/* Of linux/sched.h, where they are PF_EXITING and PF_KTHREAD. */
+/* Of linux/sched.h, where they are PF_EXITING, PF_FORKNOEXEC and PF_KTHREAD. */
 #define LEAVING       0x00000004
+#define FORK_NO_EXEC  0x00000040
 #define KERNEL_THREAD 0x00200000
 
 static const char *last_parenthesis(struct scan text)
@@ -68,6 +70,9 @@ int parse_pid_stat(struct scan text, struct pid_stat *ret)
     st.session = (pid_t)session;
     st.of_kernel = flags & KERNEL_THREAD;
     st.is_leaving = flags & LEAVING;
+    st.before_exec = flags & FORK_NO_EXEC;
+    if (!scan_skip_fields(&s, 3) || !scan_u64(&s, &st.start_stack))
+        st.start_stack = 0;
     *ret = st;
     return 0;
 }

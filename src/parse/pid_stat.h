@@ -24,6 +24,9 @@ struct pid_stat {
     uint64_t start_ticks; /* since boot */
     uint64_t virtual_bytes;
     uint64_t rss_pages;
+    bool before_exec;     /* forked, and it has not called exec since: only then can it share the
+                             memory of another process */
+    uint64_t start_stack; /* the same for all that share it; 0: hidden by permissions */
 };
 
 /* 0, -EBADMSG when the text is not as expected, -ESRCH when there is none. */

@@ -6,7 +6,10 @@ static void judge(struct target_summary *t)
     for (unsigned part = 0; part < PARTS; part++)
         for (unsigned id = 0; id < PROCESS_METRICS; id++)
             if (t->series[part][id].observed_ns) {
-                t->verdicts[part][id] = (struct verdict){QUALITY_SAMPLED, "samples"};
+                uint64_t partial = t->denied[part] & BIT(id);
+                t->verdicts[part][id] = (struct verdict){
+                    partial ? QUALITY_LOWER_BOUND : QUALITY_SAMPLED, "samples"};
+                t->partial[part] |= partial;
                 t->has_parts |= part != PART_COMBINED;
             }
 }

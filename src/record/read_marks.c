@@ -7,15 +7,6 @@
 
 /* ---- Figures of phases ----------------------------------------------------------------------- */
 
-static enum quality read_quality(struct json_in *j)
-{
-    const char *words[QUALITIES];
-    for (unsigned q = 0; q < QUALITIES; q++)
-        words[q] = quality_word(q);
-    int q = read_word(j, words, QUALITIES);
-    return q < 0 ? QUALITY_UNKNOWN : (enum quality)q;
-}
-
 static void read_figure(struct reading *r, struct phase_figure *ret)
 {
     struct json_in *j = &r->json;
@@ -61,6 +52,10 @@ static void read_attributes(struct reading *r)
     struct buf one = {0};
     json_in_object(j);
     while (json_in_key(j, &key)) {
+        if (!read_key_fits(&key)) {
+            reading_wrong(r, "an attribute without a key, or with a '=' in it");
+            break;
+        }
         buf_clear(&one);
         buf_add(&one, key.at, (size_t)(key.end - key.at));
         buf_putc(&one, '=');
@@ -71,6 +66,8 @@ static void read_attributes(struct reading *r)
             mark_text_add(&r->attributes, one.data);
         r->no_memory |= buf_failed(&one) || buf_failed(&r->attributes);
     }
+    if (r->attributes.length > MARK_TEXT_BYTES)
+        reading_wrong(r, "more attributes than a mark can have");
     buf_done(&one);
 }
 

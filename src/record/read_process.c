@@ -50,7 +50,7 @@ bool read_process_row(struct reading *r, struct process_row *ret)
     json_in_object(j);
     while (json_in_key(j, &key))
         read_member(r, &key, &ret->entity, &ret->row, &next);
-    return !j->failed;
+    return !j->failed && read_row_is_sound(r, &ret->row);
 }
 
 bool read_process(struct reading *r)
@@ -79,5 +79,5 @@ bool read_process(struct reading *r)
             read_member(r, &key, &p->entity, &p->own, &next);
         }
     }
-    return json_in_end(j);
+    return json_in_end(j) && read_row_is_sound(r, &p->own);
 }

@@ -55,13 +55,45 @@ void read_row_expected(struct reading *r, enum entity_kind kind, struct row *row
         }
 }
 
+/* "lower_bound": figures as the row has them, but known as lower bounds alone. */
+static void read_bounds(struct reading *r, enum entity_kind kind, struct row *row)
+{
+    struct json_in *j = &r->json;
+    struct scan key;
+    unsigned next = 0;
+    json_in_object(j);
+    while (json_in_key(j, &key)) {
+        int i = read_row_find(kind, &key, &next);
+        union value value;
+        bool known;
+        if (i < 0) {
+            reading_skip(r, &key);
+            continue;
+        }
+        if (!read_row_value(j, metric_of(row->first + (unsigned)i), &value, &known) || !known)
+            continue;
+        row->at_least |= BIT(i);
+        row->values[i] = value;
+    }
+}
+
+bool read_row_is_sound(struct reading *r, const struct row *row)
+{
+    return !(row->present & row->at_least) ||
+           reading_wrong(r, "a figure that is known and a lower bound as well");
+}
+
 bool read_row_member(struct reading *r, enum entity_kind kind, const struct scan *key,
                      struct row *row, uint64_t *keys, unsigned *next)
 {
     int i = read_row_find(kind, key, next);
     if (i >= 0)
         return take_value(r, (unsigned)i, row, keys);
-    reading_skip(r, key);
+    bool is_of_processes = kind == ENTITY_TARGET || kind == ENTITY_PROCESS;
+    if (is_of_processes && json_in_is(key, "lower_bound"))
+        read_bounds(r, kind, row);
+    else
+        reading_skip(r, key);
     return !r->json.failed;
 }
 
@@ -75,5 +107,5 @@ bool read_row(struct reading *r, enum entity_kind kind, struct row *row, uint64_
     read_row_expected(r, kind, row, keys, &next);
     while (json_in_key(j, &key))
         read_row_member(r, kind, &key, row, keys, &next);
-    return !j->failed;
+    return !j->failed && read_row_is_sound(r, row);
 }

@@ -45,6 +45,10 @@ static void read_labels(struct reading *r)
     json_in_object(j);
     while (json_in_key(j, &key)) {
         struct buf label = {0};
+        if (!read_key_fits(&key)) {
+            reading_wrong(r, "a label without a key, or with a '=' in it");
+            return;
+        }
         buf_add(&label, key.at, (size_t)(key.end - key.at));
         buf_putc(&label, '=');
         if (json_in_string(j, &value))
@@ -81,8 +85,8 @@ static void read_targets(struct reading *r)
             r->run.targets[r->run.target_count - 1].pid = pid;
             r->run.targets[r->run.target_count - 1].group = group;
         }
-        if (r->run.target_count > 64) /* as many as there are bits */
-            json_in_fail(j);
+        if (r->run.target_count > RUN_TARGETS)
+            reading_wrong(r, "more targets than toll measures");
     }
 }
 
@@ -113,12 +117,28 @@ static void read_count(struct json_in *j, unsigned *ret)
     *ret = (unsigned)min_u64(count, UINT32_MAX);
 }
 
+/* What is no identifier is none: it would be a label and a part of URLs. */
+static void read_id(struct json_in *j, char ret[UUID_BYTES])
+{
+    char id[UUID_BYTES + 1]; /* one that is longer stays so */
+    if (read_name(j, id, sizeof id) && uuid_is(id, strlen(id)))
+        memcpy(ret, id, UUID_BYTES);
+}
+
 /* What only some formats need; records of before have none of it. */
 static bool read_detail(struct reading *r, const struct scan *key)
 {
     struct json_in *j = &r->json;
     struct run *run = &r->run;
-    if (json_in_is(key, "unix_seconds"))
+    if (json_in_is(key, "id"))
+        read_id(j, run->id);
+    else if (json_in_is(key, "job_id"))
+        read_name(j, run->job.id, sizeof run->job.id);
+    else if (json_in_is(key, "array_index"))
+        read_name(j, run->job.array_index, sizeof run->job.array_index);
+    else if (json_in_is(key, "rank"))
+        read_name(j, run->rank, sizeof run->rank);
+    else if (json_in_is(key, "unix_seconds"))
         read_seconds(j, &r->exact_start_ns);
     else if (json_in_is(key, "toll_pid"))
         read_pid(j, &run->own_pid);
@@ -215,6 +235,9 @@ bool read_run(struct reading *r)
         return false;
     if (r->exact_start_ns)
         r->run.start_real_ns = r->exact_start_ns;
+    r->run.shows_secrets = r->shows_secrets;
+    r->run.no_args = r->no_args;
+    r->no_memory |= run_mask_secrets(&r->run) < 0;
     choose_metrics(r);
     r->no_memory |= summary_init(&r->summary, &r->run) < 0;
     if (r->run.target_count > 1)

@@ -47,9 +47,9 @@ static void read_target(struct reading *r, size_t i)
             read_part(r, (unsigned)part, r->rows[i], t->parts);
         else if (json_in_is(&key, "ended"))
             json_in_bool(j, &t->has_ended);
-        else if (json_in_is(&key, "name") && json_in_string(j, &name)) {
-            if (!json_in_is(&name, t->name))
-                json_in_fail(j);
+        else if (json_in_is(&key, "name")) {
+            if (json_in_string(j, &name) && !json_in_is(&name, t->name))
+                reading_wrong(r, "a target that the run does not have at this place");
         } else
             reading_skip(r, &key);
     }
@@ -64,9 +64,9 @@ static void read_targets(struct reading *r)
         if (i < count)
             read_target(r, i);
         else
-            json_in_fail(j);
+            reading_wrong(r, "more targets than the run has");
     if (i != count)
-        json_in_fail(j);
+        reading_wrong(r, "fewer targets than the run has");
     r->frame.targets = r->targets;
     r->frame.target_count = count;
 }
@@ -83,7 +83,7 @@ static void read_thing(struct reading *r, enum entity_kind kind)
     row_init(&row, kind);
     json_in_object(j);
     while (json_in_key(j, &key)) {
-        if (json_in_next(j) == JSON_STRING)
+        if (json_in_next(j) == JSON_STRING && kind != ENTITY_SYSTEM)
             read_things_word(r, &key, &e);
         else
             read_row_member(r, kind, &key, &row, &r->selection.of[kind], &next);
@@ -92,11 +92,10 @@ static void read_thing(struct reading *r, enum entity_kind kind)
     if (j->failed)
         return;
     struct measured *m = read_things_find(r, &e);
-    if (!m || measured_list_add(&r->machine, m) < 0) {
-        r->no_memory = true;
+    if (!m)
         return;
-    }
     m->row = row;
+    r->no_memory |= measured_list_add(&r->machine, m) < 0;
 }
 
 static void read_things(struct reading *r, enum entity_kind kind)
@@ -184,23 +183,53 @@ static void read_member(struct reading *r, const struct scan *key)
         reading_skip(r, key);
 }
 
+static unsigned shape_of(const struct frame_row parts[PARTS])
+{
+    unsigned shape = 0;
+    for (unsigned part = 0; part < PARTS; part++)
+        shape |= parts[part].row ? BIT(part) : 0;
+    return shape;
+}
+
+/* Whether the sample can be the next one of the run. */
+static bool fits(struct reading *r, uint64_t tick, uint64_t elapsed_ns)
+{
+    const struct frame *f = &r->frame;
+    if (f->target_count != (r->targets ? r->run.target_count : 0))
+        return reading_wrong(r, "no figures of the targets of the run");
+    for (size_t i = 0; i <= f->target_count; i++) {
+        unsigned shape = shape_of(i ? f->targets[i - 1].parts : f->target);
+        if (shape && !(shape & BIT(PART_COMBINED)))
+            return reading_wrong(r, "parts of a target, and no whole");
+        if (r->has_frame && shape != r->shape[i])
+            return reading_wrong(r, "other parts of a target than the sample before");
+        r->shape[i] = (uint8_t)shape;
+    }
+    if (r->has_frame && f->tick <= tick)
+        return reading_wrong(r, "a tick that is not after the one before");
+    if (r->has_frame && f->elapsed_ns < elapsed_ns)
+        return reading_wrong(r, "a time before that of the sample before");
+    return true;
+}
+
 bool read_sample(struct reading *r)
 {
+    uint64_t tick = r->frame.tick, elapsed_ns = r->frame.elapsed_ns;
     struct json_in *j = &r->json;
     struct frame *f = &r->frame;
     struct scan key;
     struct arena arena = f->arena;
     arena_empty(&arena);
-    *f = (struct frame){.arena = arena};
+    *f = (struct frame){.arena = arena, .tick = r->has_frame ? tick + 1 : 0};
     r->exact_ns = 0;
     r->machine.count = 0;
-    r->things.expected = 0;
+    read_things_begin(r);
     row_init(&r->self, ENTITY_SELF);
     f->self = (struct frame_row){&r->self_entity, &r->self};
     json_in_object(j);
     while (json_in_key(j, &key))
         read_member(r, &key);
-    if (!json_in_end(j))
+    if (!json_in_end(j) || !fits(r, tick, elapsed_ns))
         return false;
     if (r->exact_ns)
         f->real_ns = r->exact_ns;

@@ -27,21 +27,26 @@ static void read_mean(struct json_in *j, struct found *f)
         read_double(j, &f->mean);
 }
 
-static void read_verdict(struct reading *r, const struct scan *key, struct verdict *v)
+enum quality read_quality(struct json_in *j)
 {
     const char *words[QUALITIES];
     for (unsigned q = 0; q < QUALITIES; q++)
         words[q] = quality_word(q);
+    int q = read_word(j, words, QUALITIES);
+    return q < 0 ? QUALITY_UNKNOWN : (enum quality)q;
+}
+
+static void read_verdict(struct reading *r, const struct scan *key, struct verdict *v)
+{
     if (json_in_is(key, "quality")) {
-        int q = read_word(&r->json, words, QUALITIES);
-        v->quality = q < 0 ? QUALITY_UNKNOWN : (enum quality)q;
+        v->quality = read_quality(&r->json);
     } else {
         v->rung = read_kept(r);
     }
 }
 
 static void read_member(struct reading *r, const struct scan *key, struct series *s,
-                        const struct metric *m, struct found *f, struct verdict *v)
+                        const struct metric *m, struct found *f, struct verdict *v, bool *partial)
 {
     struct json_in *j = &r->json;
     bool known;
@@ -62,6 +67,8 @@ static void read_member(struct reading *r, const struct scan *key, struct series
         read_double(j, &f->quantiles[quantile]);
     } else if (v && (json_in_is(key, "quality") || json_in_is(key, "from"))) {
         read_verdict(r, key, v);
+    } else if (partial && json_in_is(key, "partial")) {
+        json_in_bool(j, partial);
     } else {
         reading_skip(r, key);
     }
@@ -80,7 +87,8 @@ static void fill_histogram(struct series *s, const struct metric *m, const struc
     }
 }
 
-bool read_series(struct reading *r, struct series *s, const struct metric *m, struct verdict *v)
+bool read_series(struct reading *r, struct series *s, const struct metric *m, struct verdict *v,
+                 bool *partial)
 {
     struct json_in *j = &r->json;
     struct histogram *histogram = s->histogram;
@@ -89,7 +97,7 @@ bool read_series(struct reading *r, struct series *s, const struct metric *m, st
     *s = (struct series){.histogram = histogram};
     json_in_object(j);
     while (json_in_key(j, &key))
-        read_member(r, &key, s, m, &f, v);
+        read_member(r, &key, s, m, &f, v, partial);
     s->count = f.has_extremes;
     if (f.has_mean) {
         s->observed_ns = NS_PER_SECOND;

@@ -21,6 +21,16 @@ static void read_limit(struct reading *r, enum limit_kind kind, struct limit *l)
             json_in_bool(j, &l->unlimited);
         else if (json_in_is(&key, "by"))
             l->by = read_kept(r);
+        else if (json_in_is(&key, "used"))
+            l->has_used = read_double(j, &l->used);
+        else if (json_in_is(&key, "used_at_least"))
+            json_in_bool(j, &l->used_is_least);
+        else if (json_in_is(&key, "used_by"))
+            l->whose = read_kept(r);
+        else if (json_in_is(&key, "reached"))
+            l->reached = read_kept(r);
+        else if (json_in_is(&key, "reached_count"))
+            read_u64(j, &l->reached_times);
         else if (json_in_is(&key, "cgroup") && json_in_string(j, &text)) {
             l->cgroup = arena_take(&r->kept, (size_t)(text.end - text.at) + 1);
             if (l->cgroup && text.at)
@@ -61,7 +71,10 @@ static void read_part(struct reading *r, struct target_summary *t, unsigned part
             continue;
         }
         r->selection.parts[part] |= BIT(id);
-        read_series(r, &t->series[part][id], metric_of((enum metric_id)id), &t->verdicts[part][id]);
+        bool partial = false;
+        read_series(r, &t->series[part][id], metric_of((enum metric_id)id), &t->verdicts[part][id],
+                    &partial);
+        t->partial[part] |= partial ? BIT(id) : 0;
     }
 }
 
@@ -113,7 +126,7 @@ static void read_targets(struct reading *r)
         else
             json_in_fail(j);
     if (i != r->summary.target_count)
-        json_in_fail(j);
+        reading_wrong(r, "other targets than the run has");
 }
 
 /* ---- The machine ----------------------------------------------------------------------------- */
@@ -124,12 +137,23 @@ static void add_thing(struct reading *r, const struct entity *e, struct series *
     struct measured *m = read_things_find(r, e);
     struct thing_summary *longer = realloc(s->things, (s->thing_count + 1) * sizeof *longer);
     s->things = longer ? longer : s->things;
+    r->no_memory |= !longer;
     if (!longer || !m) {
         free(series);
-        r->no_memory = true;
         return;
     }
     s->things[s->thing_count++] = (struct thing_summary){.thing = m, .series = series};
+}
+
+/* The quality follows from what is known, and from how much of the run was covered. */
+static void read_thing_series(struct reading *r, struct series *s, const struct metric *m)
+{
+    struct verdict v = {.quality = summary_thing_quality(s, m)};
+    read_series(r, s, m, &v, NULL);
+    if (v.quality == QUALITY_LOWER_BOUND)
+        s->coverage = COVERED_PARTLY;
+    else if (v.quality == QUALITY_SAMPLED && m->kind == METRIC_COUNTER)
+        s->coverage = COVERED_ROUGHLY;
 }
 
 static void read_thing(struct reading *r, enum entity_kind kind)
@@ -137,7 +161,6 @@ static void read_thing(struct reading *r, enum entity_kind kind)
     struct json_in *j = &r->json;
     struct entity e = {.kind = kind};
     struct series *series = calloc(metric_count(kind), sizeof *series);
-    struct verdict verdict; /* follows from what is known */
     struct scan key;
     unsigned next = 0;
     if (!series) {
@@ -150,13 +173,13 @@ static void read_thing(struct reading *r, enum entity_kind kind)
             series[i].histogram = summary_system_histogram(&r->summary, i);
     json_in_object(j);
     while (json_in_key(j, &key)) {
-        if (json_in_next(j) == JSON_STRING) {
+        if (json_in_next(j) == JSON_STRING && kind != ENTITY_SYSTEM) {
             read_things_word(r, &key, &e);
             continue;
         }
         int i = read_row_find(kind, &key, &next);
         if (i >= 0)
-            read_series(r, &series[i], metric_of(metric_first(kind) + (unsigned)i), &verdict);
+            read_thing_series(r, &series[i], metric_of(metric_first(kind) + (unsigned)i));
         else
             reading_skip(r, &key);
     }
@@ -199,8 +222,12 @@ static void read_energy(struct reading *r)
             read_joules(j, &e->knows_processors, &e->processors_joules);
         else if (json_in_is(&key, "total"))
             json_in_skip(j);
+        else if (json_in_is(&key, "quality"))
+            e->gpus_quality = read_quality(j);
         else
             reading_skip(r, &key);
+    if (!e->gpus_quality && e->knows_gpus) /* records of older versions do not have it */
+        e->gpus_quality = QUALITY_SAMPLED;
     r->summary.energy = e;
 }
 
@@ -220,7 +247,7 @@ static void read_self(struct reading *r)
         }
         r->selection.of[ENTITY_SELF] |= BIT(i);
         read_series(r, &r->summary.self[i], metric_of(metric_first(ENTITY_SELF) + (unsigned)i),
-                    NULL);
+                    NULL, NULL);
     }
 }
 
@@ -326,7 +353,7 @@ bool read_summary(struct reading *r)
         r->no_memory = true;
         return false;
     }
-    r->things.expected = 0;
+    read_things_begin(r);
     json_in_object(j);
     while (json_in_key(j, &key))
         read_member(r, &key);

@@ -26,6 +26,9 @@ static const char *hold(struct reading *r, struct scan text)
 bool read_things_word(struct reading *r, const struct scan *key, struct entity *e)
 {
     struct scan text;
+    unsigned next = 0;
+    if (read_row_find(e->kind, key, &next) >= 0)
+        return reading_wrong(r, "a text in the place of a figure");
     if (!json_in_string(&r->json, &text))
         return false;
     if (json_in_is(key, "name")) {
@@ -57,7 +60,7 @@ static bool is_same(const struct entity *a, const struct entity *b)
 static struct measured *add(struct reading *r, const struct entity *e)
 {
     struct things *t = &r->things;
-    struct measured **longer = realloc(t->items, (t->count + 1) * sizeof(struct measured *));
+    void *longer = realloc(t->items, (t->count + 1) * sizeof *t->items);
     struct measured *m = arena_take(&r->kept, sizeof *m);
     t->items = longer ? longer : t->items;
     if (!longer || !m) {
@@ -71,9 +74,16 @@ static struct measured *add(struct reading *r, const struct entity *e)
             reading_keep(r, scan_string(e->labels[i].key)),
             reading_keep(r, scan_string(e->labels[i].value)),
         };
-    longer[t->count++] = m;
+    t->items[t->count].thing = m;
+    t->items[t->count++].line = t->line;
     m->number = (unsigned)t->count;
     return m;
+}
+
+void read_things_begin(struct reading *r)
+{
+    r->things.expected = 0;
+    r->things.line++;
 }
 
 struct measured *read_things_find(struct reading *r, const struct entity *e)
@@ -81,10 +91,15 @@ struct measured *read_things_find(struct reading *r, const struct entity *e)
     struct things *t = &r->things;
     for (size_t tries = 0, i = t->expected; tries < t->count; tries++, i++) {
         i = i < t->count ? i : 0;
-        if (is_same(&t->items[i]->entity, e)) {
-            t->expected = i + 1;
-            return t->items[i];
+        if (!is_same(&t->items[i].thing->entity, e))
+            continue;
+        if (t->items[i].line == t->line) {
+            reading_wrong(r, "a thing of the machine twice");
+            return NULL;
         }
+        t->expected = i + 1;
+        t->items[i].line = t->line;
+        return t->items[i].thing;
     }
     t->expected = t->count + 1;
     return add(r, e);

@@ -15,6 +15,13 @@ const char *reading_keep(struct reading *r, struct scan text)
     return copy ? copy : "";
 }
 
+bool reading_wrong(struct reading *r, const char *what)
+{
+    if (!r->json.failed && !r->wrong)
+        r->wrong = what;
+    return json_in_fail(&r->json);
+}
+
 void reading_skip(struct reading *r, const struct scan *key)
 {
     size_t length = min_u64((uint64_t)(key->end - key->at), sizeof r->unknown - 1);

@@ -53,8 +53,10 @@ static void reading_done(struct reading *r)
 
 static void begin_run(struct reading *r)
 {
+    bool shows_secrets = r->shows_secrets, no_args = r->no_args;
     reading_done(r);
-    *r = (struct reading){.self_entity = {.kind = ENTITY_SELF}};
+    *r = (struct reading){
+        .self_entity = {.kind = ENTITY_SELF}, .shows_secrets = shows_secrets, .no_args = no_args};
     for (unsigned part = 0; part < PARTS; part++)
         r->entities[part] = (struct entity){.kind = ENTITY_TARGET, .part = part};
 }
@@ -85,6 +87,12 @@ static int open_tables(struct record_reader *r, const char *path, struct toll_er
     if (n == -EOPNOTSUPP && !ends_with(path, ".sqlite"))
         return 0; /* without SQLite it can be nothing else */
     return n < 0 ? err_set(e, n, "%s", why.message) : n;
+}
+
+void record_reader_show(struct record_reader *r, bool secrets, bool arguments)
+{
+    r->reading.shows_secrets = secrets;
+    r->reading.no_args = !arguments;
 }
 
 int record_reader_open(struct record_reader **ret, const char *path, struct toll_error *e)
@@ -248,23 +256,29 @@ static int next_line(struct record_reader *r, struct toll_error *e)
 
 static int bad_line(struct record_reader *r, const char *word, struct toll_error *e)
 {
-    unsigned long long number = r->lines.number;
-    if (r->reading.no_memory)
+    const struct reading *d = &r->reading;
+    const char *wrong = d->json.has_name_twice ? "a name twice in one object" : d->wrong;
+    char where[64];
+    if (d->no_memory)
         return err_set(e, -ENOMEM, "no memory to read '%s'", r->name);
-    if (r->reading.schema[0])
-        return err_set(e, -EBADMSG, "line %llu of '%s' is of schema '%s'; this toll reads %s",
-                       number, r->name, r->reading.schema, RECORD_SCHEMA);
     if (r->tables)
-        return err_set(e, -EBADMSG, "run %llu of '%s' is not as expected in %s",
-                       (unsigned long long)sqlite_source_run(r->tables), r->name, RECORD_SCHEMA);
-    if (!r->runs)
+        snprintf(where, sizeof where, "run %llu", (unsigned long long)sqlite_source_run(r->tables));
+    else
+        snprintf(where, sizeof where, "line %llu", (unsigned long long)r->lines.number);
+    if (d->schema[0])
+        return err_set(e, -EBADMSG, "%s of '%s' is of schema '%s'; this toll reads %s", where,
+                       r->name, d->schema, RECORD_SCHEMA);
+    if (wrong)
+        return err_set(e, -EBADMSG, "%s of '%s' is not as expected in %s: it has %s", where,
+                       r->name, RECORD_SCHEMA, wrong);
+    if (!r->runs && !r->tables)
         return err_set(e, -EBADMSG,
                        "'%s' is not a record of toll: its first line does not begin a run",
                        r->name);
     return err_set(e, -EBADMSG,
-                   is_json(r) ? "line %llu of '%s' is not as expected in %s%s"
-                              : "line %llu of '%s' is not JSON; expected was %s%s",
-                   number, r->name, RECORD_SCHEMA, word);
+                   r->tables || is_json(r) ? "%s of '%s' is not as expected in %s%s"
+                                           : "%s of '%s' is not JSON; expected was %s%s",
+                   where, r->name, RECORD_SCHEMA, word);
 }
 
 /* Where the run itself had a choice, what both leave is listed by name. */

@@ -29,6 +29,19 @@ struct record_item {
     const char *cut_short; /* of a summary that was made of the samples: a sentence that says so */
 };
 
+/* What holds of the items, whatever is in the file, so that no sink has to look. A line that would
+ * break it is an error, never an item:
+ *   - A run comes first and ends with exactly one summary; everything between is of that run.
+ *   - A frame has the targets that the run has, in its order and with its names (none where there
+ *     is but one), and the same parts of them as the first frame of the run had. There is a
+ *     combined part wherever there is another one.
+ *   - Ticks of frames rise, their time does not fall.
+ *   - A thing of the machine is in a frame or a summary at most once, and there is one machine. Its
+ *     number is the same in the whole run, and no label is called as one of its figures.
+ *   - Rows have figures of their own kind alone; numbers are finite, and fit their types. None is
+ *     known and a lower bound as well; lower bounds are of targets and processes.
+ *   - Names and texts are UTF-8 without a zero, and never NULL, but for those of the run that may
+ *     be unknown. No key of labels or attributes is empty, comes twice, or has a '='. */
 struct record_reader;
 
 /* A file of lines, or of SQLite's. */
@@ -43,6 +56,10 @@ void record_reader_free(struct record_reader *r);
 /* Only metrics that one of the globs is the name of will be wanted: facts of runs say so. Copied; 0
  * or -ENOMEM. */
 int record_reader_narrow(struct record_reader *r, const char *metrics);
+
+/* Whether what looks like a secret is shown as it is, and the arguments of commands at all. Without
+ * this call only the latter are. */
+void record_reader_show(struct record_reader *r, bool secrets, bool arguments);
 
 /* 1 and the next item, 0 at the end of the record. -EBADMSG and a sentence with the number of the
  * line that is not as expected, or the -errno of reading. */

@@ -3,6 +3,8 @@
 
 #include "sink/sqlite_schema.h"
 
+#include <math.h>
+
 static int metric_called(enum entity_kind kind, const char *column)
 {
     struct buf name = {0};
@@ -48,10 +50,13 @@ bool sqlite_figures_take(const struct sqlite_figures *f, const struct sqlite_sta
         if (f->of[i] < 0 || sqlite_column_type(st, i) == SQLITE_IS_NULL)
             continue;
         enum metric_id id = ret->first + (unsigned)f->of[i];
-        if (metric_is_double(metric_of(id)))
-            row_put_double(ret, id, sqlite_column_double(st, i));
-        else if (sqlite_column_i64(st, i) >= 0)
-            row_put_u64(ret, id, (uint64_t)sqlite_column_i64(st, i));
+        uint64_t whole;
+        double number = sqlite_column_double(st, i);
+        if (!metric_is_double(metric_of(id)) && sqlite_column_u64(st, i, &whole))
+            row_put_u64(ret, id, whole);
+        else if (metric_is_double(metric_of(id)) && isfinite(number) &&
+                 sqlite_column_type(st, i) != SQLITE_IS_TEXT)
+            row_put_double(ret, id, number);
         else
             return false;
     }

@@ -45,26 +45,31 @@ void sqlite_lines_figures(struct sqlite_figures *ret, const struct sqlite_statem
 {
     sqlite_figures_find(ret, st, ENTITY_PROCESS, AT_ALL,
                         "run seq elapsed_ns how status code signal core_dumped oom_killed "
-                        "timed_out pid parent start_ticks name targets");
+                        "timed_out pid parent start_ticks name targets lower_bound");
 }
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
-static uint64_t time_at(const struct sqlite_statement *st, int at)
-{
-    int64_t ns = sqlite_column_i64(st, at);
-    return ns > 0 ? (uint64_t)ns : 0;
-}
-
+/* A text, which no line may have there, when it is no time. */
 static void add_seconds(struct json_out *j, const char *key, const struct sqlite_statement *st,
                         int at)
 {
-    json_put_seconds(j, key, time_at(st, at));
+    uint64_t ns;
+    json_key(j, key);
+    if (sqlite_column_u64(st, at, &ns))
+        json_seconds(j, ns);
+    else
+        json_string(j, "");
 }
 
 static void add_bool(struct json_out *j, const char *key, const struct sqlite_statement *st, int at)
 {
-    json_put_bool(j, key, sqlite_column_i64(st, at) != 0);
+    uint64_t yes;
+    json_key(j, key);
+    if (sqlite_column_u64(st, at, &yes))
+        json_bool(j, yes);
+    else
+        json_string(j, "");
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
@@ -78,8 +83,8 @@ static void add_end(struct json_out *j, const struct sqlite_statement *st)
     }
     json_object(j);
     sqlite_json_text(j, "status", st, AT_STATUS);
-    sqlite_json_whole(j, "code", st, AT_CODE);
-    sqlite_json_whole(j, "signal", st, AT_SIGNAL);
+    sqlite_json_value(j, "code", st, AT_CODE);
+    sqlite_json_value(j, "signal", st, AT_SIGNAL);
     add_bool(j, "core_dumped", st, AT_CORE_DUMPED);
     add_bool(j, "oom_killed", st, AT_OOM_KILLED);
     add_bool(j, "timed_out", st, AT_TIMED_OUT);
@@ -95,13 +100,14 @@ static bool add_process(struct json_out *j, const struct sqlite_statement *st,
         return false;
     sqlite_json_text(j, "left", st, AT_HOW);
     add_end(j, st);
-    sqlite_json_whole(j, "pid", st, AT_PID);
-    sqlite_json_whole(j, "parent", st, AT_PARENT);
-    sqlite_json_whole(j, "start_ticks", st, AT_START);
+    sqlite_json_value(j, "pid", st, AT_PID);
+    sqlite_json_value(j, "parent", st, AT_PARENT);
+    sqlite_json_value(j, "start_ticks", st, AT_START);
     sqlite_json_text(j, "name", st, AT_NAME);
     if (sqlite_column_type(st, AT_TARGETS) != SQLITE_IS_NULL)
         sqlite_json_raw(j, "targets", st, AT_TARGETS);
     record_json_row(j, &row, selection->of[ENTITY_PROCESS] & ~metric_fold_mask(FOLD_WHOLE));
+    sqlite_json_bounds(j, st, sqlite_column_called(st, "lower_bound", AT_ALL));
     if (unknown) {
         json_key(j, unknown);
         json_null(j);
@@ -111,13 +117,11 @@ static bool add_process(struct json_out *j, const struct sqlite_statement *st,
 
 static void add_phase(struct json_out *j, const struct sqlite_statement *st)
 {
-    uint64_t begin = time_at(st, AT_BEGIN), end = time_at(st, AT_END);
-    json_put_seconds(j, "begin_seconds", begin);
-    json_put_seconds(j, "end_seconds", end);
-    json_put_seconds(j, "seconds", left_u64(end, begin));
+    add_seconds(j, "begin_seconds", st, AT_BEGIN);
+    add_seconds(j, "end_seconds", st, AT_END);
     add_bool(j, "ended", st, AT_ENDED);
     sqlite_json_text(j, "of", st, AT_WHOSE);
-    sqlite_json_whole(j, "looks", st, AT_LOOKS);
+    sqlite_json_value(j, "looks", st, AT_LOOKS);
     sqlite_json_raw(j, "figures", st, AT_FIGURES);
 }
 
@@ -125,9 +129,9 @@ static void add_mark(struct json_out *j, enum sqlite_stream stream,
                      const struct sqlite_statement *st)
 {
     sqlite_json_text(j, "name", st, AT_NAME);
-    sqlite_json_whole(j, "pid", st, AT_PID);
+    sqlite_json_value(j, "pid", st, AT_PID);
     if (stream == STREAM_GAUGES)
-        json_put_number(j, "value", sqlite_column_double(st, AT_VALUE));
+        sqlite_json_value(j, "value", st, AT_VALUE);
     else
         sqlite_json_raw(j, "attributes", st, AT_ATTRIBUTES);
     if (stream == STREAM_PHASES)

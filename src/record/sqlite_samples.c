@@ -20,17 +20,11 @@ enum {
 
 static int has_table(struct sqlite *db, enum entity_kind kind, struct toll_error *e)
 {
-    struct buf sql = {0};
-    struct sqlite_statement *st;
-    buf_printf(&sql, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '%s_samples'",
-               entity_kind_name(kind));
-    int r = buf_failed(&sql) ? err_set(e, -ENOMEM, "no memory to read a record")
-                             : sqlite_prepare(&st, db, sql.data, e);
-    buf_done(&sql);
-    if (r < 0)
-        return r;
-    r = sqlite_step(st, e);
-    sqlite_end(st);
+    struct buf name = {0};
+    buf_printf(&name, "%s_samples", entity_kind_name(kind));
+    int r = buf_failed(&name) ? err_set(e, -ENOMEM, "no memory to read a record")
+                              : sqlite_find_table(db, name.data, e);
+    buf_done(&name);
     return r;
 }
 
@@ -49,8 +43,10 @@ static int prepare(struct sqlite_samples *x, struct sqlite *db, enum entity_kind
     buf_done(&sql);
     if (r < 0)
         return r;
-    sqlite_figures_find(&x->of[kind].figures, *st, kind, AT_FIGURES, "run tick entity ended");
+    sqlite_figures_find(&x->of[kind].figures, *st, kind, AT_FIGURES,
+                        "run tick entity ended lower_bound");
     x->of[kind].ended = sqlite_column_called(*st, "ended", AT_FIGURES);
+    x->of[kind].lower_bound = sqlite_column_called(*st, "lower_bound", AT_FIGURES);
     return 0;
 }
 
@@ -82,11 +78,11 @@ static int next_row(struct sqlite_samples *x, enum entity_kind kind, const struc
         return 0;
     if (is_first) {
         sqlite_bind_i64(st, 1, s->run);
-        sqlite_bind_i64(st, 2, s->tick);
+        sqlite_bind_i64(st, 2, (int64_t)s->tick);
     }
     int r = sqlite_step(st, e);
     if (r > 0 && !sqlite_figures_take(&x->of[kind].figures, st, ret))
-        return err_set(e, -EBADMSG, "a figure of tick %lld of run %lld is below zero",
+        return err_set(e, -EBADMSG, "a figure of tick %lld of run %lld is below zero, or no number",
                        (long long)s->tick, (long long)s->run);
     return r;
 }
@@ -104,9 +100,18 @@ static void add_unknown(struct json_out *j, const struct sqlite_samples *x, enum
 
 struct target_rows {
     struct row rows[PARTS];
+    struct buf bounds[PARTS]; /* owned: "lower_bound" as a member, or empty */
     bool has[PARTS];
     bool has_ended;
 };
+
+static void free_targets(struct target_rows *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (unsigned part = 0; part < PARTS; part++)
+            buf_done(&all[i].bounds[part]);
+    free(all);
+}
 
 static int part_called(const char *name)
 {
@@ -134,6 +139,10 @@ static void add_parts(struct json_out *j, const struct target_rows *t,
         json_key(j, part_name(part));
         json_object(j);
         record_json_row(j, &t->rows[part], selection->parts[part]);
+        if (t->bounds[part].length) {
+            json_key(j, "lower_bound");
+            json_raw(j, t->bounds[part].data, t->bounds[part].length);
+        }
         json_object_end(j);
     }
 }
@@ -166,10 +175,10 @@ static int add_targets(struct sqlite_samples *x, struct json_out *j, const struc
                        struct toll_error *e)
 {
     const struct sqlite_statement *st = x->of[ENTITY_TARGET].statement;
-    CLEANUP_FREE struct target_rows *all = calloc(s->facts->target_count + 1, sizeof *all);
+    size_t count = s->facts->target_count + 1, length;
+    struct target_rows *all = calloc(count, sizeof *all);
     struct row row;
-    size_t length;
-    int r, ended = x->of[ENTITY_TARGET].ended;
+    int r, ended = x->of[ENTITY_TARGET].ended, bounds = x->of[ENTITY_TARGET].lower_bound;
     if (!all)
         return err_set(e, -ENOMEM, "no memory to read a record");
     for (bool first = true; (r = next_row(x, ENTITY_TARGET, s, first, &row, e)) > 0;
@@ -182,9 +191,19 @@ static int add_targets(struct sqlite_samples *x, struct json_out *j, const struc
         t->rows[part] = row;
         t->has[part] = true;
         t->has_ended |= ended >= 0 && sqlite_column_i64(st, ended) > 0;
+        buf_clear(&t->bounds[part]);
+        if (bounds >= 0 && sqlite_column_type(st, bounds) != SQLITE_IS_NULL) {
+            const char *text = sqlite_column_text(st, bounds, &length);
+            buf_add(&t->bounds[part], text, length);
+        }
+        if (buf_failed(&t->bounds[part])) {
+            r = err_set(e, -ENOMEM, "no memory to read a record");
+            break;
+        }
     }
     if (r == 0)
         write_targets(j, all, s);
+    free_targets(all, count);
     return r;
 }
 
@@ -218,13 +237,14 @@ static void add_process(struct json_out *j, struct sqlite_samples *x, const stru
 {
     const struct sqlite_statement *st = x->of[ENTITY_PROCESS].statement;
     json_object(j);
-    json_put_i64(j, "pid", sqlite_column_i64(st, AT_PID));
-    json_put_i64(j, "parent", sqlite_column_i64(st, AT_PARENT));
-    json_put_i64(j, "start_ticks", sqlite_column_i64(st, AT_START));
+    sqlite_json_value(j, "pid", st, AT_PID);
+    sqlite_json_value(j, "parent", st, AT_PARENT);
+    sqlite_json_value(j, "start_ticks", st, AT_START);
     sqlite_json_text(j, "name", st, AT_NAME);
     if (sqlite_column_type(st, AT_TARGETS) != SQLITE_IS_NULL)
         sqlite_json_raw(j, "targets", st, AT_TARGETS);
     record_json_row(j, row, selected & ~metric_fold_mask(FOLD_WHOLE));
+    sqlite_json_bounds(j, st, x->of[ENTITY_PROCESS].lower_bound);
     add_unknown(j, x, ENTITY_PROCESS);
     json_object_end(j);
 }
@@ -280,7 +300,7 @@ int sqlite_samples_add(struct sqlite_samples *x, struct buf *b, const struct sql
     json_begin(&j, b, 0);
     json_object(&j);
     json_put_string(&j, "type", "sample");
-    json_put_i64(&j, "tick", s->tick);
+    json_put_u64(&j, "tick", s->tick);
     json_put_utc(&j, "time", s->time_ns);
     json_put_seconds(&j, "unix_seconds", s->time_ns);
     json_put_seconds(&j, "elapsed_seconds", s->elapsed_ns);

@@ -11,15 +11,17 @@ struct sqlite_samples {
     struct {
         struct sqlite_statement *statement; /* owned; NULL: there is no such table */
         struct sqlite_figures figures;
-        int ended; /* the column, -1: there is none */
+        int ended;       /* the column, -1: there is none … */
+        int lower_bound; /* … and likewise */
     } of[ENTITY_KINDS + 1];
 };
 
 struct sqlite_sample {
-    int64_t run, tick;
-    uint64_t time_ns, elapsed_ns, interval_ns;
-    bool is_last, is_between;
-    uint64_t gpu_count; /* 0: nobody has told */
+    int64_t run;
+    uint64_t tick, time_ns, elapsed_ns, interval_ns;
+    bool is_last;
+    uint64_t is_between; /* not 0: it is */
+    uint64_t gpu_count;  /* 0: nobody has told */
     const struct run *facts;
     const struct selection *selection; /* what the run was asked for */
 };

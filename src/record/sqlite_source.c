@@ -43,6 +43,8 @@ static int prepare(struct sqlite_source *s, struct toll_error *e)
     /* One state of the file, whoever writes to it meanwhile. */
     int r = sqlite_run(s->db, "BEGIN", e);
     if (r == 0)
+        r = sqlite_schema_check_kinds(s->db, e);
+    if (r == 0)
         r = sqlite_prepare(&s->runs, s->db,
                            "SELECT run, facts, summary, (SELECT max(tick) FROM samples s WHERE "
                            "s.run = runs.run) FROM runs WHERE run > ?1 ORDER BY run",
@@ -208,28 +210,35 @@ static int choose_metrics(struct sqlite_source *s, const struct run *run, struct
 
 /* ---- Lines of a run -------------------------------------------------------------------------- */
 
-/* Nothing is below 0. */
-static uint64_t whole_at(const struct sqlite_statement *st, int at)
+static bool take_sample(const struct sqlite_source *s, const struct sqlite_statement *st,
+                        struct sqlite_sample *ret)
 {
-    int64_t number = at < 0 ? 0 : sqlite_column_i64(st, at);
-    return number > 0 ? (uint64_t)number : 0;
+    const struct {
+        int at;
+        bool may_be_null;
+        uint64_t *value;
+    } columns[] = {
+        {SAMPLE_TICK, false, &ret->tick},          {SAMPLE_TIME, false, &ret->time_ns},
+        {SAMPLE_ELAPSED, false, &ret->elapsed_ns}, {SAMPLE_INTERVAL, false, &ret->interval_ns},
+        {s->between, true, &ret->is_between},      {s->gpu_count, true, &ret->gpu_count},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+        bool is_null = columns[i].at < 0 || sqlite_column_type(st, columns[i].at) == SQLITE_IS_NULL;
+        if (!(is_null && columns[i].may_be_null) &&
+            !sqlite_column_u64(st, columns[i].at, columns[i].value))
+            return false;
+    }
+    return true;
 }
 
 static int add_sample(struct sqlite_source *s, const struct run *run, struct toll_error *e)
 {
     const struct sqlite_statement *st = s->streams[STREAM_SAMPLES].statement;
-    struct sqlite_sample sample = {
-        .run = s->run,
-        .tick = sqlite_column_i64(st, SAMPLE_TICK),
-        .time_ns = whole_at(st, SAMPLE_TIME),
-        .elapsed_ns = whole_at(st, SAMPLE_ELAPSED),
-        .interval_ns = whole_at(st, SAMPLE_INTERVAL),
-        .is_between = whole_at(st, s->between),
-        .gpu_count = whole_at(st, s->gpu_count),
-        .facts = run,
-        .selection = &s->selection,
-    };
-    sample.is_last = sample.tick == s->last_tick;
+    struct sqlite_sample sample = {.run = s->run, .facts = run, .selection = &s->selection};
+    if (!take_sample(s, st, &sample))
+        return err_set(e, -EBADMSG, "'%s': run %lld has a sample whose tick or time is no number",
+                       s->path, (long long)s->run);
+    sample.is_last = s->last_tick >= 0 && sample.tick == (uint64_t)s->last_tick;
     return sqlite_samples_add(&s->samples, &s->line, &sample, e);
 }
 
@@ -241,7 +250,8 @@ static int add_line(struct sqlite_source *s, unsigned stream, const struct run *
         r = add_sample(s, run, e);
     else if (r == 0 && !sqlite_lines_add(&s->line, stream, s->streams[stream].statement,
                                          &s->process_figures, &s->selection))
-        r = err_set(e, -EBADMSG, "'%s': a figure of a process in run %lld is below zero", s->path,
+        r = err_set(e, -EBADMSG,
+                    "'%s': a figure of a process in run %lld is below zero, or no number", s->path,
                     (long long)s->run);
     return r < 0 ? r : step_stream(s, stream, e);
 }

@@ -327,7 +327,9 @@ enum delivery courier_lacks_memory(struct attempt *a)
 
 void courier_tell(struct courier *c, const char *why)
 {
+    worker_lock(&c->worker);
     snprintf(c->told, sizeof c->told, "%s", why);
+    worker_unlock(&c->worker);
 }
 
 bool courier_says(struct courier *c, char *ret, size_t capacity)

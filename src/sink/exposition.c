@@ -73,7 +73,7 @@ void exposition_number(struct buf *b, double value)
 void exposition_begin(struct exposition *x, const struct run *run)
 {
     labels_done(&x->of_run);
-    labels_add_run(&x->of_run, run);
+    labels_add_run(&x->of_run, run, x->points->with_id);
     labels_add_users(&x->of_run, run);
 }
 

@@ -35,6 +35,7 @@ struct exposition {
     struct run_end end;
 };
 
+/* With the id of the run where the points have it. */
 void exposition_begin(struct exposition *x, const struct run *run);
 
 void exposition_done(struct exposition *x);

@@ -100,6 +100,8 @@ static void complete(struct http_settings *settings, const struct http_settings 
     }
     if (!settings->ca_file)
         settings->ca_file = otherwise->ca_file;
+    if (otherwise->headers) /* which has those of the options in it */
+        settings->headers = otherwise->headers;
     settings->any_certificate |= otherwise->any_certificate;
 }
 
@@ -119,6 +121,8 @@ static int open_with_secrets(struct sink *s, const struct http_settings *otherwi
     };
     if (otherwise)
         complete(&settings, otherwise, has_user);
+    if (otherwise && otherwise->timeout_ns && !sink_options_has(o, "timeout"))
+        settings.timeout_ns = otherwise->timeout_ns;
     int r = check_certificates(s, settings.ca_file, e);
     if (r < 0)
         return r;

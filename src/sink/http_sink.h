@@ -29,7 +29,8 @@
 /* Checks the URL in sink->place and the options, and names the sink "KIND URL", without secrets. */
 int http_sink_open(struct sink *s, struct http **ret, struct toll_error *e);
 
-/* The same with what holds where the options and the URL say nothing; may be NULL. */
+/* The same with what holds where the options and the URL say nothing; may be NULL. Its headers, if
+ * there are any, have those of the options in them. */
 int http_sink_open_with(struct sink *s, const struct http_settings *otherwise, struct http **ret,
                         struct toll_error *e);
 

@@ -164,7 +164,8 @@ static void jsonl_process_end(struct sink *s, const struct process_end *e)
         record_json_end(&j, &e->end);
     else
         json_null(&j);
-    add_process(&j, s, &e->process->entity, &e->process->own);
+    struct row copy;
+    add_process(&j, s, &e->process->entity, process_shown(e->process, &copy));
     line_end(&j, s);
 }
 

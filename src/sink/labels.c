@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/labels.h"
 
-#include "base/rank.h"
 #include "base/utf8.h"
 #include "metric/entity.h"
 
@@ -90,13 +89,15 @@ void labels_add(struct labels *l, const char *name, const char *value)
     add(l, "", name, value);
 }
 
-void labels_add_run(struct labels *l, const struct run *run)
+/* The batch system's job is job_id: "job" is what Prometheus calls where it scraped a series. */
+void labels_add_run(struct labels *l, const struct run *run, bool with_id)
 {
-    char rank[16];
     labels_add(l, "run", run->name ? run->name : "");
     labels_add(l, "instance", run->host);
-    if (rank_find(rank, sizeof rank))
-        labels_add(l, "rank", rank);
+    labels_add(l, "id", with_id ? run->id : "");
+    labels_add(l, "job_id", run->job.id);
+    labels_add(l, "array_index", run->job.array_index);
+    labels_add(l, "rank", run->rank);
 }
 
 /* ---- Of the user ----------------------------------------------------------------------------- */
@@ -131,7 +132,7 @@ void labels_add_users(struct labels *l, const struct run *run)
     for (char **label = run->labels; label && *label && l->count < most; label++) {
         const char *equals = strchr(*label, '=');
         char *name = equals ? strndup(*label, (size_t)(equals - *label)) : NULL;
-        if (name)
+        if (name && !labels_has(l, name, equals + 1)) /* --label job_id=… says what is known */
             add(l, is_own(name) ? "label_" : "", name, equals + 1);
         free(name);
     }

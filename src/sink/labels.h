@@ -21,8 +21,8 @@ struct labels {
  * none. */
 void labels_add(struct labels *l, const char *name, const char *value);
 
-/* run, instance, and rank where there is one. */
-void labels_add_run(struct labels *l, const struct run *run);
+/* run, instance, id when it is asked for; job_id, array_index and rank where they are known. */
+void labels_add_run(struct labels *l, const struct run *run, bool with_id);
 
 /* Those of the user, behind all others: toll's own keep their names. */
 void labels_add_users(struct labels *l, const struct run *run);

@@ -6,6 +6,7 @@
  *       time target         cores   rss read/s write/s procs
  *   21:27:53 process-1234    0.98  412M      0    1.2M     3
  */
+#include "base/utf8.h"
 #include "sink/human.h"
 #include "sink/lines_gpus.h"
 #include "sink/sinks.h"
@@ -25,9 +26,15 @@ enum {
 };
 
 /* A row that gets a line of its own, or stands beside the target's. */
-struct before {
+struct shown {
     struct row row;
     uint64_t at_ns;
+};
+
+struct before {
+    struct shown last;
+    struct shown slow; /* for what is read about once a second: a second ago, or two … */
+    struct shown next; /* … and to be so next */
 };
 
 struct column {
@@ -85,7 +92,9 @@ static unsigned longest_name(const struct frame *f)
 {
     uint64_t longest = NAME_AT_LEAST; /* together */
     for (size_t i = 0; i < f->target_count; i++)
-        longest = max_u64(longest, min_u64(strlen(f->targets[i].name), NAME_AT_MOST));
+        longest = max_u64(
+            longest,
+            min_u64(utf8_columns(f->targets[i].name, strlen(f->targets[i].name)), NAME_AT_MOST));
     return f->target_count ? (unsigned)longest : 0;
 }
 
@@ -186,11 +195,21 @@ static void add_time(struct sink *s, uint64_t real_ns)
     buf_puts(&s->text, text);
 }
 
-static void add_cell(struct sink *s, const struct row *row, const struct before *before,
+static void remember_row(struct before *before, const struct row *row, uint64_t now_ns)
+{
+    before->last = (struct shown){*row, now_ns};
+    if (before->next.at_ns && now_ns - before->next.at_ns < METRIC_CATCHES_UP_NS)
+        return;
+    before->slow = before->next.at_ns ? before->next : before->last;
+    before->next = before->last;
+}
+
+static void add_cell(struct sink *s, const struct row *row, const struct before *remembered,
                      uint64_t now_ns, const struct column *c)
 {
     unsigned i = c->i;
     const struct metric *m = metric_of(row->first + i);
+    const struct shown *before = metric_catches_up(m) ? &remembered->slow : &remembered->last;
     size_t start = s->text.length;
     buf_putc(&s->text, ' ');
     bool rate = m->kind == METRIC_COUNTER;
@@ -201,8 +220,11 @@ static void add_cell(struct sink *s, const struct row *row, const struct before 
         buf_putc(&s->text, '?');
     } else if (rate) {
         union value grown = {.u = left_u64(row->values[i].u, before->row.values[i].u)};
-        human_short(&s->text, m,
-                    metric_number(m, grown) / ((double)(now_ns - before->at_ns) / 1e9));
+        double per_second = metric_number(m, grown) / ((double)(now_ns - before->at_ns) / 1e9);
+        if (row->first + i == process_cpu_wait_seconds && row_has(row, process_threads_count) &&
+            per_second > (double)row_u64(row, process_threads_count))
+            per_second = (double)row_u64(row, process_threads_count);
+        human_short(&s->text, m, per_second);
     } else {
         human_short(&s->text, m, metric_number(m, row->values[i]));
     }
@@ -217,7 +239,7 @@ static void add_cells(struct sink *s, const struct row *row, struct before *befo
     for (unsigned c = 0; c < l->column_count; c++)
         if (l->columns[c].kind == kind)
             add_cell(s, row, before, now_ns, &l->columns[c]);
-    *before = (struct before){*row, now_ns};
+    remember_row(before, row, now_ns);
 }
 
 /* As wide as the column, not cut in the middle of a letter. */
@@ -225,13 +247,11 @@ static void add_name(struct sink *s, const char *name)
 {
     const struct lines *l = s->state;
     buf_putc(&s->text, ' ');
-    size_t start = s->text.length, letters = 0;
+    size_t start = s->text.length;
     text_foreign(s, name);
-    for (size_t at = start; at < s->text.length; at++) {
-        letters += (s->text.data[at] & 0xC0) != 0x80;
-        if (letters > l->name_width)
-            s->text.length = at;
-    }
+    if (!buf_failed(&s->text))
+        s->text.length = start +
+                         utf8_fitting(s->text.data + start, s->text.length - start, l->name_width);
     buf_pad(&s->text, start, l->name_width);
 }
 
@@ -279,10 +299,10 @@ static void remember(struct lines *l, const struct frame *f, const struct measur
         const struct row *row = i ? f->targets[i - 1].parts[PART_COMBINED].row
                                   : f->target[PART_COMBINED].row;
         if (row)
-            l->targets[i] = (struct before){*row, f->mono_ns};
+            remember_row(&l->targets[i], row, f->mono_ns);
     }
     if (system)
-        l->system = (struct before){system->row, f->mono_ns};
+        remember_row(&l->system, &system->row, f->mono_ns);
 }
 
 static void lines_frame(struct sink *s, const struct frame *f)

@@ -12,15 +12,21 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
+
+/* Of MLflow's own monitor. */
+#define MLFLOW_SYSTEM_PREFIX "system/"
 
 /* A batch is at most some thousand points. */
 enum { BATCH_BYTES = 64 * 1024 };
+
+/* So often the server is asked what the run has, when it does not answer. */
+enum { LOOKS = 3 };
 
 struct mlflow {
     struct mlflow_desk desk; /* of the courier, once there is one */
     struct mlflow_facts facts;
     bool has_begun;
+    unsigned looks_left; /* at a run that is joined, for MLflow's own system metrics in it */
     char node[MLFLOW_ID_BYTES];
     struct buf variables[2]; /* for the command */
     const char *environment[3];
@@ -28,14 +34,26 @@ struct mlflow {
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void make_id(char ret[33])
+/* A program that logs MLflow's own system metrics into the run has the names that our table has:
+ * two series in one key are none. Ours go to system/toll/… then. What is not known yet is looked up
+ * in a run that is joined. */
+static void choose_place_of_names(struct sink *s, struct mlflow *m)
 {
-    unsigned char bytes[16];
-    uint64_t seed[2] = {(uint64_t)getpid(), (uint64_t)(uintptr_t)&bytes};
-    if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != sizeof bytes)
-        memcpy(bytes, seed, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+    enum { AUTO, NO, YES };
+    struct mlflow_desk *d = &m->desk;
+    uint64_t monitor = sink_options_u64(&s->settings, "monitor");
+    bool has_names = d->frames.prefix && d->frames.node &&
+                     strcmp(d->frames.prefix, MLFLOW_SYSTEM_PREFIX) == 0 &&
+                     mlflow_frames_key_of_monitor(&d->frames);
+    bool is_known = monitor == AUTO && mlflow_setup_has_monitor();
+    if (!has_names || monitor == NO)
+        return;
+    d->frames.is_doubled = monitor == YES || is_known;
+    m->looks_left = monitor == AUTO && !is_known && d->client.is_joined ? LOOKS : 0;
+    if (is_known)
+        snprintf(s->notice, sizeof s->notice,
+                 "keys of MLflow's own system metrics are below system/toll/: "
+                 "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING makes the program log them, too");
 }
 
 static int mlflow_open(struct sink *s, struct toll_error *e)
@@ -46,9 +64,8 @@ static int mlflow_open(struct sink *s, struct toll_error *e)
     struct mlflow_desk *d = &m->desk;
     const struct sink_settings *o = &s->settings;
     d->client.sink = s;
-    d->spool.fd = -1;
+    d->spooler.spool.fd = -1;
     s->plan.batch_bytes = BATCH_BYTES;
-    make_id(d->client.id);
     int r = mlflow_setup_server(s, &d->client.http, e);
     if (r == 0)
         r = mlflow_setup_run(s, &d->client, true, e);
@@ -56,17 +73,20 @@ static int mlflow_open(struct sink *s, struct toll_error *e)
         return r;
     mlflow_setup_node(s, d->client.is_joined, m->node);
     r = mlflow_frames_init(&d->frames, s, sink_options_u64(o, "parts"),
-                           sink_options_text(o, "prefix"), m->node, e);
+                           sink_options_text(o, "prefix"), m->node, sink_options_u64(o, "interval"),
+                           e);
+    choose_place_of_names(s, m);
     if (r == 0)
-        r = mlflow_spool_init(&d->spool, sink_options_text(o, "spool"), d->client.id, e);
-    d->client.has_spool = d->spool.path;
-    d->spool.most_bytes = sink_options_u64(o, "spool_size");
+        r = mlflow_desk_init(d, s, e);
     if (r == 0 && !(d->client.base = strdup(s->place)))
         r = -ENOMEM;
     m->facts = (struct mlflow_facts){
         .node = d->frames.node,
         .id = d->client.id,
         .run_name = sink_options_text(o, "run"),
+        .parent = sink_options_text(o, "parent"),
+        .with_params = sink_options_u64(o, "params") &&
+                       (!d->client.is_joined || sink_options_has(o, "params")),
         .with_command = sink_options_u64(o, "command"),
         .with_artifact = sink_options_u64(o, "artifact"),
         .ends_run = !d->client.is_joined,
@@ -166,24 +186,50 @@ static void mlflow_mark(struct sink *s, const struct told_mark *mark)
     struct mlflow *m = s->state;
     if (mark->kind == MARK_GAUGE)
         mlflow_frames_put_gauge(&m->desk.frames, s, mark);
+    else if (mark->phase)
+        mlflow_frames_put_phase(&m->desk.frames, s, mark);
 }
 
 static void mlflow_summary(struct sink *s, const struct summary *summary)
 {
     struct mlflow *m = s->state;
+    struct buf rest = {0};
+    struct piece p = {.of = PIECE_FRAME, .samples = mlflow_frames_rest(&m->desk.frames, &rest)};
+    p.data = rest.data;
+    p.length = rest.length;
+    if (p.samples && !buf_failed(&rest) && s->courier)
+        courier_put(s->courier, &p);
+    buf_done(&rest);
     mlflow_facts_end(&s->text, &m->facts, summary, &s->selection);
+}
+
+/* What an earlier toll has logged into the run is no reason: it has left a tag. */
+static void look_for_monitor(struct sink *s, struct mlflow *m)
+{
+    char tag[MLFLOW_ID_BYTES + 16];
+    const char *key = mlflow_frames_key_of_monitor(&m->desk.frames);
+    snprintf(tag, sizeof tag, "toll.%sversion", m->desk.frames.node);
+    int found = key ? mlflow_client_run_has(&m->desk.client, key, tag) : 0;
+    m->looks_left = found < 0 ? m->looks_left - 1 : 0;
+    if (found <= 0)
+        return;
+    m->desk.frames.is_doubled = true;
+    courier_tell(s->courier, "the run has MLflow's system metrics already: toll's figures by these "
+                             "names are below system/toll/ (monitor=no: in the same keys)");
 }
 
 static enum delivery mlflow_deliver(struct sink *s, const struct batch *b, struct attempt *a)
 {
     struct mlflow *m = s->state;
-    return mlflow_desk_deliver(&m->desk, b, a);
+    if (m->looks_left && !b->attempt)
+        look_for_monitor(s, m);
+    return spooler_deliver(&m->desk.spooler, b, a);
 }
 
 static enum delivery mlflow_leave(struct sink *s, const struct batch *b, struct attempt *a)
 {
     struct mlflow *m = s->state;
-    return mlflow_desk_leave(&m->desk, b, a);
+    return spooler_leave(&m->desk.spooler, b, a);
 }
 
 struct mlflow_desk *mlflow_sink_desk(struct sink *s)
@@ -191,6 +237,97 @@ struct mlflow_desk *mlflow_sink_desk(struct sink *s)
     struct mlflow *m = s->state;
     m->has_begun = true; /* it is not for us to end the run */
     return &m->desk;
+}
+
+/* ---- A spool that is sent later -------------------------------------------------------------- */
+
+/* What a spool says of its run. */
+struct spool_run {
+    char *id, *experiment, *create; /* owned; NULL: nothing */
+    char experiment_id[MLFLOW_ID_BYTES];
+    char run_id[MLFLOW_ID_BYTES];
+};
+
+static void copy_id(char to[MLFLOW_ID_BYTES], struct scan text)
+{
+    size_t length = (size_t)(text.end - text.at);
+    char *id = length ? strndup(text.at, length) : NULL;
+    if (id && mlflow_client_is_id(id))
+        snprintf(to, MLFLOW_ID_BYTES, "%s", id);
+    free(id);
+}
+
+static int read_spool_run(void *arg, const struct spool_op *op)
+{
+    struct spool_run *r = arg;
+    char **text = op->kind == SPOOL_HEAD         ? &r->id
+                  : op->kind == SPOOL_EXPERIMENT ? &r->experiment
+                  : op->kind == SPOOL_CREATE     ? &r->create
+                                                 : NULL;
+    if (text) {
+        size_t length = (size_t)(op->body.end - op->body.at);
+        free(*text);
+        *text = length ? strndup(op->body.at, length) : NULL;
+    }
+    if (op->kind == SPOOL_EXPERIMENT)
+        copy_id(r->experiment_id, op->name);
+    if (op->kind == SPOOL_RUN)
+        copy_id(r->run_id, op->name);
+    return 0;
+}
+
+/* The one it was for, or one like it elsewhere; or one that is named now, which is not ended. The
+ * run of MLFLOW_RUN_ID is that of the job we are in, not of what is sent. */
+static int set_run(struct sink *s, struct mlflow_client *client, struct spool_run *run,
+                   bool is_elsewhere, struct toll_error *e)
+{
+    if (sink_options_has(&s->settings, "run_id"))
+        return 0;
+    int r = mlflow_setup_run(s, client, false, e);
+    if (r < 0)
+        return r;
+    if (run->id && strlen(run->id) < sizeof client->id && mlflow_client_is_id(run->id))
+        snprintf(client->id, sizeof client->id, "%s", run->id);
+    if (!is_elsewhere || !run->create) {
+        client->run = (struct mlflow_run){0};
+        memcpy(client->run.run_id, run->run_id, sizeof run->run_id);
+        memcpy(client->run.experiment_id, run->experiment_id, sizeof run->experiment_id);
+        free(client->experiment);
+        client->experiment = run->experiment;
+        run->experiment = NULL;
+    }
+    client->run.may_exist = true; /* an attempt before this one may have made it */
+    client->create = run->create;
+    run->create = NULL;
+    return 0;
+}
+
+static int mlflow_take_spool(struct sink *s, const struct spool *spool, bool is_elsewhere,
+                             struct toll_error *e)
+{
+    struct mlflow_desk *d = mlflow_sink_desk(s);
+    struct spool_run run = {0};
+    uint64_t at = 0;
+    spool_each(spool, &at, read_spool_run, &run);
+    int r = set_run(s, &d->client, &run, is_elsewhere, e);
+    d->client.has_spool = true;
+    d->run_is_told = is_elsewhere || *run.run_id;
+    if (r == 0 && !*d->client.run.run_id && !d->client.create)
+        r = err_set(e, -EINVAL, "'%s' does not say which run it is for", spool->path);
+    free(run.id);
+    free(run.experiment);
+    free(run.create);
+    return r;
+}
+
+static struct spooler *mlflow_spooler(struct sink *s)
+{
+    return &mlflow_sink_desk(s)->spooler;
+}
+
+static void mlflow_name_run(struct sink *s, char *ret, size_t capacity)
+{
+    snprintf(ret, capacity, "%s", mlflow_sink_desk(s)->client.run.run_id);
 }
 
 static const struct sink_option options[] = {
@@ -207,8 +344,26 @@ static const struct sink_option options[] = {
      OPTION_DURATION,
      false},
     {{"export", "no|yes", "yes", "tell the command MLFLOW_RUN_ID"}, OPTION_WORD, false},
-    {{"prefix", "TEXT", "system/", "what stands in front of each metric's name"},
+    {{"parent", "TEXT", "",
+      "ID of a run: the one that toll makes is nested below it, also where MLFLOW_RUN_ID is set"},
      OPTION_TEXT,
+     false},
+    {{"interval", "TIME", "10s",
+      "one point of each metric in this time, of the samples in it; 0s: every sample"},
+     OPTION_DURATION,
+     false},
+    {{"prefix", "TEXT", MLFLOW_SYSTEM_PREFIX, "what stands in front of each metric's name"},
+     OPTION_TEXT,
+     false},
+    {{"monitor", "auto|no|yes", "auto",
+      "yes: the program logs MLflow's system metrics itself; toll's by these names go to "
+      "system/toll/"},
+     OPTION_WORD,
+     false},
+    {{"params", "no|yes", "yes",
+      "program, host and how it is measured as parameters; in a run that is joined only when "
+      "given"},
+     OPTION_WORD,
      false},
     {{"node", "TEXT", "", "part of the names, of one of several in a run; or the rank"},
      OPTION_TEXT,
@@ -223,14 +378,7 @@ static const struct sink_option options[] = {
     {{"artifact", "no|yes", "yes", "the summary as a file of the run, toll/summary.json"},
      OPTION_WORD,
      false},
-    {{"spool", "FILE", "",
-      "where to keep what cannot be sent, or 'none'; otherwise a file below "
-      "~/.local/state/toll"},
-     OPTION_TEXT,
-     false},
-    {{"spool_size", "SIZE", "1GiB", "how large it may become; then samples are lost, and counted"},
-     OPTION_SIZE,
-     false},
+    SINK_SPOOL_OPTIONS,
     SINK_COURIER_OPTIONS("5s"),
     SINK_HTTP_OPTIONS,
     {.facts = {0}},
@@ -249,5 +397,8 @@ const struct sink_kind sink_mlflow = {
     .summary = mlflow_summary,
     .deliver = mlflow_deliver,
     .leave = mlflow_leave,
+    .spooler = mlflow_spooler,
+    .take_spool = mlflow_take_spool,
+    .name_run = mlflow_name_run,
     .close = mlflow_close,
 };

@@ -3,6 +3,7 @@
 
 #include "base/url.h"
 #include "sink/mlflow_answer.h"
+#include "sink/spooler.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -32,8 +33,7 @@ static enum delivery judge(struct mlflow_client *c, enum delivery d,
     c->html_errors = is_html ? c->html_errors + 1 : 0;
     if (c->html_errors >= HTML_ERRORS && !c->has_spool)
         return DELIVERY_REFUSED;
-    bool is_elsewhere = answer->status >= 300 && answer->status < 400;
-    if (answer->status == 401 || answer->status == 403 || answer->status == 407 || is_elsewhere)
+    if (spooler_is_for_others(answer->status))
         return DELIVERY_KEPT;
     return d;
 }
@@ -156,6 +156,25 @@ static enum delivery find_experiment(struct mlflow_client *c, struct attempt *a)
     return d;
 }
 
+/* A run that is nested is shown below its parent only in the same experiment. */
+static enum delivery find_experiment_of_parent(struct mlflow_client *c, struct attempt *a)
+{
+    static const char before[] = "\"key\":\"" MLFLOW_PARENT_TAG "\",\"value\":\"";
+    struct http_response answer;
+    char parent[MLFLOW_ID_BYTES];
+    const char *at = c->create ? strstr(c->create, before) : NULL;
+    if (!at) {
+        snprintf(c->run.experiment_id, sizeof c->run.experiment_id, "0");
+        return DELIVERY_DONE;
+    }
+    at += sizeof before - 1;
+    snprintf(parent, sizeof parent, "%.*s", (int)strcspn(at, "\""), at);
+    enum delivery d = get(c, "runs/get", "run_id", parent, &answer, a);
+    if (d != DELIVERY_DONE)
+        return d;
+    return take_id(&answer, "experiment_id", c->run.experiment_id) ? d : strange(c, a);
+}
+
 static void take_run(struct mlflow_client *c, const struct http_response *answer)
 {
     take(answer, "artifact_uri", c->run.artifacts, sizeof c->run.artifacts);
@@ -165,11 +184,14 @@ static void take_run(struct mlflow_client *c, const struct http_response *answer
 static enum delivery find_run(struct mlflow_client *c, struct attempt *a)
 {
     struct http_response answer;
+    /* In a spool of an older toll the tag has another name. */
+    const char *tag = c->create && !strstr(c->create, "toll.output_id") ? "toll.id"
+                                                                        : "toll.output_id";
     buf_clear(&c->body);
     buf_printf(&c->body,
-               "{\"experiment_ids\":[\"%s\"],\"filter\":\"tags.`toll.id` = '%s'\","
+               "{\"experiment_ids\":[\"%s\"],\"filter\":\"tags.`%s` = '%s'\","
                "\"max_results\":1}",
-               c->run.experiment_id, c->id);
+               c->run.experiment_id, tag, c->id);
     enum delivery d = post(c, "runs/search", &answer, a);
     if (d == DELIVERY_DONE && take_id(&answer, "run_id", c->run.run_id))
         take_run(c, &answer);
@@ -201,7 +223,9 @@ enum delivery mlflow_client_prepare(struct mlflow_client *c, struct attempt *a)
         snprintf(a->why, sizeof a->why, "%s", c->refusal);
         return DELIVERY_KEPT;
     }
-    enum delivery d = *c->run.experiment_id ? DELIVERY_DONE : find_experiment(c, a);
+    enum delivery d = *c->run.experiment_id ? DELIVERY_DONE
+                      : c->experiment       ? find_experiment(c, a)
+                                            : find_experiment_of_parent(c, a);
     if (d == DELIVERY_DONE && c->run.may_exist)
         d = find_run(c, a);
     if (d == DELIVERY_DONE && !*c->run.run_id)
@@ -236,7 +260,7 @@ static const char *type_of(struct scan name)
 
 /* The server takes files only where it keeps them itself: mlflow-artifacts:/EXPERIMENT/RUN/…, also
  * with a host behind two slashes. */
-static enum delivery put_artifact(struct mlflow_client *c, const struct mlflow_op *op,
+static enum delivery put_artifact(struct mlflow_client *c, const struct spool_op *op,
                                   struct attempt *a)
 {
     static const char scheme[] = "mlflow-artifacts:";
@@ -270,20 +294,42 @@ static enum delivery put_artifact(struct mlflow_client *c, const struct mlflow_o
     return d;
 }
 
-enum delivery mlflow_client_do(struct mlflow_client *c, const struct mlflow_op *op,
+enum delivery mlflow_client_do(struct mlflow_client *c, const struct spool_op *op,
                                struct attempt *a)
 {
     struct http_response answer;
-    bool is_request = op->kind == MLFLOW_BATCH || op->kind == MLFLOW_UPDATE ||
-                      op->kind == MLFLOW_ARTIFACT;
+    bool is_request = op->kind == SPOOL_BATCH || op->kind == SPOOL_PARAMS ||
+                      op->kind == SPOOL_UPDATE || op->kind == SPOOL_ARTIFACT;
     enum delivery d = is_request ? mlflow_client_prepare(c, a) : DELIVERY_DONE;
-    if (d != DELIVERY_DONE || !is_request || (op->kind == MLFLOW_UPDATE && c->is_joined))
+    if (d != DELIVERY_DONE || !is_request || (op->kind == SPOOL_UPDATE && c->is_joined))
         return d;
-    if (op->kind == MLFLOW_ARTIFACT)
+    if (op->kind == SPOOL_ARTIFACT)
         return put_artifact(c, op, a);
     begin_body(c, "run_id", c->run.run_id, op->body);
-    d = post(c, op->kind == MLFLOW_BATCH ? "runs/log-batch" : "runs/update", &answer, a);
+    d = post(c, op->kind == SPOOL_UPDATE ? "runs/update" : "runs/log-batch", &answer, a);
     return answer.status == 404 ? DELIVERY_KEPT : d; /* no such run: it may belong into another */
+}
+
+static bool has_quoted(const struct http_response *answer, const char *text)
+{
+    struct buf quoted = {0};
+    struct json_out j;
+    json_begin(&j, &quoted, 0);
+    json_string(&j, text);
+    bool found = !buf_failed(&quoted) &&
+                 memmem(answer->body, answer->length, quoted.data, quoted.length);
+    buf_done(&quoted);
+    return found;
+}
+
+int mlflow_client_run_has(struct mlflow_client *c, const char *metric, const char *tag)
+{
+    struct http_response answer;
+    struct attempt a = {0};
+    if (!*c->run.run_id ||
+        get(c, "runs/get", "run_id", c->run.run_id, &answer, &a) != DELIVERY_DONE)
+        return -EAGAIN;
+    return has_quoted(&answer, metric) && !has_quoted(&answer, tag);
 }
 
 void mlflow_client_done(struct mlflow_client *c)

@@ -4,9 +4,12 @@
 #pragma once
 
 #include "sink/http_sink.h"
-#include "sink/mlflow_ops.h"
+#include "sink/spool_ops.h"
 
 enum { MLFLOW_ID_BYTES = 64, MLFLOW_URI_BYTES = 512 };
+
+/* The tag that nests a run below another one. */
+#define MLFLOW_PARENT_TAG "mlflow.parentRunId"
 
 /* What is known of a run, plain bytes. */
 struct mlflow_run {
@@ -22,7 +25,7 @@ struct mlflow_client {
     char *base;        /* owned: the URL without a slash at its end */
     char *experiment;  /* owned: its name, NULL: by its ID */
     char *create; /* owned: the body that makes the run, without the experiment; NULL: joined */
-    char id[33];  /* a tag of the run, to find it by when no answer came */
+    char id[UUID_BYTES]; /* a tag of the run, to find it by when no answer came */
     struct mlflow_run run;
     uint64_t timeout_ns; /* of a request, 0: as the sink says */
     bool is_joined;      /* the run is somebody else's: it is never ended */
@@ -39,9 +42,13 @@ bool mlflow_client_is_id(const char *text);
 /* Makes the run, or finds it; nothing when it is there already. */
 enum delivery mlflow_client_prepare(struct mlflow_client *c, struct attempt *a);
 
+/* 1: a run that is there has such a metric, and not such a tag. 0: not so. -EAGAIN: the server does
+ * not say. */
+int mlflow_client_run_has(struct mlflow_client *c, const char *metric, const char *tag);
+
 /* Does what the operation says, once the run is there. DELIVERY_KEPT: not now and not by asking
  * again, but somebody with other credentials, another URL or another run may. */
-enum delivery mlflow_client_do(struct mlflow_client *c, const struct mlflow_op *op,
+enum delivery mlflow_client_do(struct mlflow_client *c, const struct spool_op *op,
                                struct attempt *a);
 
 void mlflow_client_done(struct mlflow_client *c);

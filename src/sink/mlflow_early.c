@@ -24,11 +24,11 @@ static _Noreturn void help(struct mlflow_client *c, const struct buf *ops, int p
 {
     struct finding f = {.delivery = DELIVERY_DONE};
     struct attempt a = {0};
-    struct mlflow_op op;
+    struct spool_op op;
     struct scan text = scan_text(ops ? ops->data : "", ops ? ops->length : 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (ops)
-        while (mlflow_ops_next(&text, &op) > 0)
+        while (spool_ops_next(&text, &op) > 0)
             mlflow_client_do(c, &op, &a);
     else
         f.delivery = mlflow_client_prepare(c, &a);

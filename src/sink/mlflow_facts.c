@@ -4,17 +4,18 @@
 #include "base/clock.h"
 #include "base/signal_name.h"
 #include "base/url.h"
+#include "sink/mlflow_client.h"
 #include "sink/mlflow_key.h"
 #include "sink/mlflow_metrics.h"
-#include "sink/mlflow_ops.h"
 #include "sink/record_json.h"
+#include "sink/spool_ops.h"
 
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
 /* What older servers take as a value; what databases have room for as a name of a run. */
-enum { TAG_BYTES = 5000, NAME_BYTES = 250 };
+enum { TAG_BYTES = 5000, PARAM_BYTES = 500, NAME_BYTES = 250 };
 
 /* A request may have a million bytes: a tag is at most some 30000, should each of its letters have
  * to be escaped. */
@@ -37,13 +38,18 @@ static int64_t end_ms(const struct summary *s)
     return start_ns ? (int64_t)((start_ns + s->elapsed_ns) / NS_PER_MS) : now_ms();
 }
 
-static void add_tag(struct json_out *j, const char *key, const char *value)
+static void add_pair(struct json_out *j, const char *key, const char *value, size_t most)
 {
     json_object(j);
     json_put_string(j, "key", key);
     json_key(j, "value");
-    json_string_n(j, value, strnlen(value, TAG_BYTES));
+    json_string_n(j, value, min_u64(strlen(value), most));
     json_object_end(j);
+}
+
+static void add_tag(struct json_out *j, const char *key, const char *value)
+{
+    add_pair(j, key, value, TAG_BYTES);
 }
 
 enum { USER_BYTES = 1024 };
@@ -87,7 +93,9 @@ void mlflow_facts_create(struct buf *body, const struct mlflow_facts *f, const s
     add_tag(&j, "mlflow.user", own_user(room));
     add_tag(&j, "mlflow.source.name", program);
     add_tag(&j, "mlflow.source.type", "LOCAL");
-    add_tag(&j, "toll.id", f->id);
+    add_tag(&j, "toll.output_id", f->id);
+    if (f->parent)
+        add_tag(&j, MLFLOW_PARENT_TAG, f->parent);
     json_array_end(&j);
     json_object_end(&j);
 }
@@ -108,7 +116,7 @@ static void end_tags(struct tags *t)
         json_array_end(&t->json);
         json_object_end(&t->json);
         t->ops->failed |= buf_failed(&t->body) || buf_failed(&t->key);
-        mlflow_ops_add(t->ops, MLFLOW_BATCH, "", t->body.data, t->body.length);
+        spool_ops_add(t->ops, SPOOL_BATCH, "", t->body.data, t->body.length);
     }
     t->count = 0;
     buf_done(&t->body);
@@ -135,15 +143,83 @@ static void put_tag(struct tags *t, const char *before, const char *name, const 
         end_tags(t);
 }
 
+static void add_command(struct buf *line, const struct run *run)
+{
+    for (char **arg = run->command; arg && *arg; arg++)
+        buf_printf(line, "%s%s", line->length ? " " : "", *arg);
+}
+
 static void put_command(struct tags *t, const struct run *run)
 {
     struct buf line = {0};
-    for (char **arg = run->command; arg && *arg; arg++)
-        buf_printf(&line, "%s%s", line.length ? " " : "", *arg);
+    add_command(&line, run);
     if (line.length && !buf_failed(&line))
         put_tag(t, "toll.", "command", line.data);
     buf_done(&line);
 }
+
+/* ---- Parameters ------------------------------------------------------------------------------ */
+
+struct params {
+    const char *node;
+    struct buf body, key;
+    struct json_out json;
+};
+
+static void put_param(struct params *p, const char *name, const char *value)
+{
+    struct buf raw = {0};
+    buf_printf(&raw, "toll.%s%s", p->node, name);
+    buf_clear(&p->key);
+    mlflow_key(&p->key, buf_failed(&raw) ? "" : raw.data);
+    buf_done(&raw);
+    add_pair(&p->json, p->key.data ? p->key.data : "", value, PARAM_BYTES);
+}
+
+/* What was run, where, and how it is measured: what runs are compared by. A parameter can be
+ * written once only, so results are metrics and tags. */
+static void put_params(struct buf *ops, const struct mlflow_facts *f, const struct run *run)
+{
+    struct params p = {.node = f->node};
+    struct buf command = {0};
+    char number[32];
+    json_begin(&p.json, &p.body, 0);
+    json_object(&p.json);
+    json_key(&p.json, "params");
+    json_array(&p.json);
+    if (f->with_command)
+        add_command(&command, run);
+    if (run->command)
+        put_param(&p, "command",
+                  command.length && !buf_failed(&command) ? command.data : program_of(run));
+    for (size_t i = 0; i < run->target_count; i++) {
+        snprintf(number, sizeof number, i ? "target_%zu" : "target", i + 1);
+        put_param(&p, number, run->targets[i].what);
+    }
+    put_param(&p, "host", run->host);
+    put_param(&p, "kernel", run->kernel);
+    if (run->cpus) {
+        snprintf(number, sizeof number, "%u", run->cpus);
+        put_param(&p, "cpus", number);
+    }
+    snprintf(number, sizeof number, "%g", (double)run->interval_ns / 1e9);
+    put_param(&p, "interval_seconds", run->interval_ns ? number : "auto");
+    put_param(&p, "metrics", run->metrics ? run->metrics : "all");
+    put_param(&p, "system", run->system ? "yes" : "no");
+    put_param(&p, "network", run->network ? "yes" : "no");
+    put_param(&p, "reads_gpus", run->gpus ? "yes" : "no");
+    put_param(&p, "children", run->no_children ? "no" : "yes");
+    put_param(&p, "since_start", run->since_start ? "yes" : "no");
+    json_array_end(&p.json);
+    json_object_end(&p.json);
+    ops->failed |= buf_failed(&p.body) || buf_failed(&p.key);
+    spool_ops_add(ops, SPOOL_PARAMS, "", p.body.data, p.body.length);
+    buf_done(&p.body);
+    buf_done(&p.key);
+    buf_done(&command);
+}
+
+/* ---- The beginning --------------------------------------------------------------------------- */
 
 static void put_labels(struct tags *t, const struct run *run)
 {
@@ -160,11 +236,15 @@ void mlflow_facts_begin(struct buf *ops, const struct mlflow_facts *f, const str
 {
     struct tags t = {.ops = ops, .node = f->node};
     put_tag(&t, "toll.", "version", TOLL_VERSION);
+    if (*run->id)
+        put_tag(&t, "toll.", "id", run->id);
     put_tag(&t, "toll.", "host", run->host);
     if (f->with_command)
         put_command(&t, run);
     put_labels(&t, run);
     end_tags(&t);
+    if (f->with_params)
+        put_params(ops, f, run);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
@@ -198,6 +278,43 @@ static void put_metric(struct mlflow_metrics *m, const struct mlflow_facts *f, c
     buf_done(&key);
 }
 
+/* What all phases of each name took and used, as far as it is known. */
+static void put_phases(struct mlflow_metrics *m, const struct mlflow_facts *f,
+                       const struct summary *summary, uint64_t selected, int64_t time_ms)
+{
+    const struct mark_totals *marks = &summary->marks;
+    struct buf name = {0};
+    for (size_t i = 0; i < marks->phase_count; i++) {
+        const struct phase_total *p = &marks->phases[i];
+        buf_clear(&name);
+        buf_printf(&name, MLFLOW_PHASE_PREFIX "%s/", p->name);
+        if (buf_failed(&name))
+            break;
+        put_metric(m, f, name.data, "count", (double)p->count, time_ms);
+        put_metric(m, f, name.data, "total_seconds", (double)p->total_ns / 1e9, time_ms);
+        put_metric(m, f, name.data, "max_seconds", (double)p->max_ns / 1e9, time_ms);
+        FOR_EACH_BIT(id, selected)
+        {
+            const struct metric *metric = metric_of(id);
+            struct phase_figure figure = phase_total_figure(p, id);
+            char stem[96];
+            if (!phase_figures_has(metric) || figure.quality == QUALITY_UNKNOWN)
+                continue;
+            if (metric->kind == METRIC_COUNTER) {
+                put_metric(m, f, name.data, metric->facts.name, figure.total, time_ms);
+                continue;
+            }
+            snprintf(stem, sizeof stem, "%s_mean", metric->facts.name);
+            put_metric(m, f, name.data, stem, figure.mean, time_ms);
+            snprintf(stem, sizeof stem, "%s_max", metric->facts.name);
+            if (figure.max >= 0)
+                put_metric(m, f, name.data, stem, figure.max, time_ms);
+        }
+    }
+    m->ops->failed |= buf_failed(&name);
+    buf_done(&name);
+}
+
 /* Of a counter what it came to, of a gauge its mean and its largest value. */
 static void put_figures(struct buf *ops, const struct mlflow_facts *f,
                         const struct summary *summary, uint64_t selected, int64_t time_ms)
@@ -220,6 +337,7 @@ static void put_figures(struct buf *ops, const struct mlflow_facts *f,
         if (s->count)
             put_metric(&m, f, name, "_max", s->max, time_ms);
     }
+    put_phases(&m, f, summary, selected, time_ms);
     mlflow_metrics_end(&m);
 }
 
@@ -252,7 +370,7 @@ static void put_document(struct buf *ops, const struct mlflow_facts *f,
     if (buf_failed(&text) || buf_failed(&name))
         ops->failed = true;
     else
-        mlflow_ops_add(ops, MLFLOW_ARTIFACT, name.data, text.data, text.length);
+        spool_ops_add(ops, SPOOL_ARTIFACT, name.data, text.data, text.length);
     buf_done(&text);
     buf_done(&name);
     free(copy);
@@ -265,7 +383,7 @@ static void put_status(struct buf *ops, const char *status, int64_t time_ms)
     if (buf_failed(&body))
         ops->failed = true;
     else
-        mlflow_ops_add(ops, MLFLOW_UPDATE, "", body.data, body.length);
+        spool_ops_add(ops, SPOOL_UPDATE, "", body.data, body.length);
     buf_done(&body);
 }
 

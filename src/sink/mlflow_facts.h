@@ -4,11 +4,16 @@
 
 #include "sink/sink.h"
 
+/* Of the names that phases have, behind "toll/" and the node. */
+#define MLFLOW_PHASE_PREFIX "phase/"
+
 struct mlflow_facts {
     const char *node;     /* "", or "rank_3/": which of several in one run */
     const char *id;       /* what a run that was made is found by */
     const char *run_name; /* NULL: that of the run */
+    const char *parent;   /* the run that it is nested below, or NULL */
     bool with_command;    /* the whole command line, which may have secrets in it */
+    bool with_params;     /* what was run, where and how it is measured, as parameters */
     bool with_artifact;   /* the summary as a file */
     bool ends_run;        /* it was made by us */
 };

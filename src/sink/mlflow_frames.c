@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/mlflow_frames.h"
 
+#include "dialect/dialects.h"
 #include "dialect/frame_view.h"
+#include "sink/mlflow_facts.h"
 #include "sink/mlflow_key.h"
 #include "sink/mlflow_metrics.h"
 
@@ -36,10 +38,11 @@ static struct selection select_figures(const struct mlflow_frames *f, const stru
 }
 
 int mlflow_frames_init(struct mlflow_frames *f, struct sink *s, bool all_parts, const char *prefix,
-                       const char *node, struct toll_error *e)
+                       const char *node, uint64_t interval_ns, struct toll_error *e)
 {
     int r = 0;
     points_init(&f->points);
+    f->fold.interval_ns = interval_ns;
     f->has_points = !s->dialect;
     f->all_parts = all_parts;
     f->prefix = strdup(prefix);
@@ -67,8 +70,101 @@ void mlflow_frames_done(struct mlflow_frames *f)
         dialect_choice_done(&f->own);
     free(f->prefix);
     free(f->node);
+    free(f->fold.series);
+    buf_done(&f->fold.sample);
+    buf_done(&f->fold.points);
+    for (size_t i = 0; i < f->phase_count; i++)
+        free(f->phases[i].name);
+    free(f->phases);
     buf_done(&f->key);
     buf_done(&f->name);
+}
+
+/* ---- Several samples as one point ------------------------------------------------------------ */
+
+/* Counters, ages and high-water marks are what they are by now: a mean of them says nothing. */
+static bool is_as_of_now(const struct metric *m)
+{
+    return m->kind == METRIC_COUNTER || m->fold == FOLD_MAX ||
+           m == metric_of(cgroup_memory_peak_bytes) || m == metric_of(system_uptime_seconds);
+}
+
+static struct mlflow_folded *fold_series(struct mlflow_fold *fold, uint64_t series)
+{
+    if (series >= fold->count) {
+        size_t count = max_u64(series + METRICS_PER_ENTITY, fold->count * 2);
+        struct mlflow_folded *longer = reallocarray(fold->series, count, sizeof *longer);
+        if (!longer)
+            return NULL;
+        memset(longer + fold->count, 0, (count - fold->count) * sizeof *longer);
+        fold->series = longer;
+        fold->count = count;
+    }
+    return &fold->series[series];
+}
+
+/* A value stands for the time since the one before, as in the summary; what of that was before the
+ * last point is in that. */
+static void fold_value(struct mlflow_fold *fold, const struct point *p, uint64_t elapsed_ns)
+{
+    struct mlflow_folded *s = fold_series(fold, p->series);
+    if (!s) {
+        fold->sample.failed = true;
+        return;
+    }
+    uint64_t from_ns = max_u64(s->seen_ns, fold->point_ns);
+    uint64_t weight_ns = max_u64(left_u64(elapsed_ns, from_ns), 1);
+    s->last = p->value;
+    s->weighted += p->value * (double)weight_ns;
+    s->weight_ns += weight_ns;
+    s->seen_ns = elapsed_ns;
+    s->count++;
+}
+
+static void fold_sample(struct mlflow_frames *f, const struct sink *s, const struct frame *frame)
+{
+    struct mlflow_fold *fold = &f->fold;
+    struct selection selection = select_figures(f, s);
+    struct point point;
+    buf_clear(&fold->sample);
+    points_add(&f->points, s->run, &selection, frame, &fold->sample);
+    if (buf_failed(&fold->sample))
+        return;
+    memcpy(&fold->head, fold->sample.data, sizeof fold->head);
+    for (size_t at = sizeof fold->head; at + sizeof point <= fold->sample.length;
+         at += sizeof point) {
+        memcpy(&point, fold->sample.data + at, sizeof point);
+        fold_value(fold, &point, frame->elapsed_ns);
+    }
+    fold->step = frame->tick;
+    fold->samples++;
+}
+
+/* Whether this sample ends a point: it is the first one of the next interval, or the last. */
+static bool fold_is_due(const struct mlflow_fold *fold, const struct frame *frame)
+{
+    return frame->last || !fold->interval_ns ||
+           frame->elapsed_ns / fold->interval_ns != fold->point_ns / fold->interval_ns;
+}
+
+/* Adds the points, and begins anew. */
+static void fold_end(struct mlflow_frames *f, uint64_t elapsed_ns, struct buf *out)
+{
+    struct mlflow_fold *fold = &f->fold;
+    for (size_t i = 0; i < fold->count; i++) {
+        struct mlflow_folded *s = &fold->series[i];
+        const struct metric *m;
+        if (!s->count)
+            continue;
+        points_series(&f->points, i, &m);
+        bool is_mean = s->count > 1 && !is_as_of_now(m);
+        struct point point = {i, is_mean ? s->weighted / (double)s->weight_ns : s->last};
+        buf_add(out, (const char *)&point, sizeof point);
+        s->weighted = 0;
+        s->weight_ns = s->count = 0;
+    }
+    fold->point_ns = elapsed_ns;
+    fold->samples = 0;
 }
 
 /* ---- While a sample is taken ----------------------------------------------------------------- */
@@ -106,32 +202,73 @@ static void put_table(struct mlflow_frames *f, struct sink *s, size_t table,
         }
 }
 
+/* By the names of a dialect alone, which says itself how many samples make a row. */
+static void put_rows(struct mlflow_frames *f, struct sink *s, const struct frame *frame,
+                     const struct dialect_source *source)
+{
+    size_t start = s->text.length;
+    uint64_t step = frame->tick;
+    struct points_head head = {.time_ms = (int64_t)(frame->real_ns / NS_PER_MS)};
+    buf_add(&s->text, (const char *)&step, sizeof step);
+    buf_add(&s->text, (const char *)&head, sizeof head);
+    for (size_t i = 0; i < f->table_count; i++)
+        put_table(f, s, i, source, frame->last);
+    if (buf_failed(&s->text))
+        return;
+    if (f->table_count && f->tables[0].step) /* a step is a row of the dialect */
+        step = f->tables[0].step - 1;
+    f->step = step;
+    memcpy(s->text.data + start, &step, sizeof step);
+    if (s->text.length - start == PIECE_BYTES)
+        s->text.length = start; /* several samples make a row, and this was not the last */
+}
+
+static void put_points(struct mlflow_frames *f, struct sink *s, const struct frame *frame,
+                       const struct dialect_source *source)
+{
+    struct mlflow_fold *fold = &f->fold;
+    bool is_due = fold_is_due(fold, frame);
+    size_t start = s->text.length;
+    f->step = frame->tick;
+    fold_sample(f, s, frame);
+    if (is_due) {
+        buf_add(&s->text, (const char *)&fold->step, sizeof fold->step);
+        buf_add(&s->text, (const char *)&fold->head, sizeof fold->head);
+        s->folded = fold->samples;
+        fold_end(f, frame->elapsed_ns, &s->text);
+    }
+    for (size_t i = 0; i < f->table_count; i++) {
+        f->tables[i].is_paced_by_caller = true;
+        f->tables[i].is_due = is_due;
+        put_table(f, s, i, source, frame->last);
+    }
+    s->text.failed |= buf_failed(&fold->sample);
+    if (s->text.length - start == PIECE_BYTES)
+        s->text.length = start; /* nothing of what was asked for is known */
+}
+
 void mlflow_frames_put(struct mlflow_frames *f, struct sink *s, const struct frame *frame)
 {
     struct frame_view view = {.frame = frame, .run = s->run};
     struct dialect_source source = frame_view_source(&view);
     if (f->choice && !f->table_count)
         open_tables(f, s, frame->target[PART_COMBINED].row != NULL);
-    size_t start = s->text.length;
-    uint64_t step = frame->tick;
-    buf_add(&s->text, (const char *)&step, sizeof step);
-    if (f->has_points) {
-        struct selection selection = select_figures(f, s);
-        points_add(&f->points, s->run, &selection, frame, &s->text);
-    } else {
-        struct points_head head = {.time_ms = (int64_t)(frame->real_ns / NS_PER_MS)};
-        buf_add(&s->text, (const char *)&head, sizeof head);
-    }
-    for (size_t i = 0; i < f->table_count; i++)
-        put_table(f, s, i, &source, frame->last);
-    if (buf_failed(&s->text))
-        return;
-    if (!f->has_points && f->table_count && f->tables[0].step) /* a step is a row of the dialect */
-        step = f->tables[0].step - 1;
-    f->step = step;
-    memcpy(s->text.data + start, &step, sizeof step);
-    if (s->text.length - start == PIECE_BYTES)
-        s->text.length = start; /* several samples make a row, and this was not the last */
+    if (f->has_points)
+        put_points(f, s, frame, &source);
+    else
+        put_rows(f, s, frame, &source);
+}
+
+unsigned mlflow_frames_rest(struct mlflow_frames *f, struct buf *out)
+{
+    struct mlflow_fold *fold = &f->fold;
+    unsigned samples = f->has_points ? fold->samples : 0;
+    if (!samples)
+        return 0;
+    buf_add(out, (const char *)&fold->step, sizeof fold->step);
+    buf_add(out, (const char *)&fold->head, sizeof fold->head);
+    fold_end(f, fold->point_ns, out);
+    return samples;
 }
 
 void mlflow_frames_put_gauge(struct mlflow_frames *f, struct sink *s, const struct told_mark *m)
@@ -143,6 +280,37 @@ void mlflow_frames_put_gauge(struct mlflow_frames *f, struct sink *s, const stru
     };
     buf_add(&s->text, (const char *)&head, sizeof head);
     buf_puts(&s->text, m->name);
+}
+
+/* How many of that name have ended before; the number of the sample when there are too many names.
+ */
+static uint64_t count_phase(struct mlflow_frames *f, const char *name)
+{
+    for (size_t i = 0; i < f->phase_count; i++)
+        if (strcmp(f->phases[i].name, name) == 0)
+            return ++f->phases[i].count;
+    struct mlflow_phase *more = f->phase_count < MARK_NAMES_AT_MOST
+                                    ? reallocarray(f->phases, f->phase_count + 1, sizeof *more)
+                                    : NULL;
+    if (!more)
+        return f->step;
+    f->phases = more;
+    more[f->phase_count] = (struct mlflow_phase){.name = strdup(name)};
+    if (more[f->phase_count].name)
+        f->phase_count++;
+    return 0;
+}
+
+void mlflow_frames_put_phase(struct mlflow_frames *f, struct sink *s, const struct told_mark *m)
+{
+    const struct phase *p = m->phase;
+    struct gauge_head head = {
+        .time_ms = (int64_t)((s->run->start_real_ns + m->elapsed_ns) / NS_PER_MS),
+        .step = count_phase(f, m->name),
+        .value = (double)left_u64(p->end_ns, p->begin_ns) / 1e9,
+    };
+    buf_add(&s->text, (const char *)&head, sizeof head);
+    buf_printf(&s->text, "toll/%s" MLFLOW_PHASE_PREFIX "%s/seconds", f->node, m->name);
 }
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
@@ -191,9 +359,9 @@ static void name_cell(struct mlflow_frames *f, uint64_t series)
     uint64_t row = series >> ROW_SHIFT & NUMBER_MASK;
     const struct dialect_column *c = &t->table->columns[series & NUMBER_MASK];
     const char *number = t->table->each == EACH_SAMPLE ? NULL : strstr(c->name, "_N_");
-    buf_printf(&f->name, "%s%s",
+    buf_printf(&f->name, "%s%s%s",
                c->flags & WITH_PREFIX ? dialect_choice_value(f->choice, "prefix") : f->prefix,
-               f->node);
+               f->is_doubled && !(c->flags & WITH_PREFIX) ? "toll/" : "", f->node);
     if (number)
         buf_printf(&f->name, "%.*s_%llu_%s", (int)(number - c->name), c->name,
                    (unsigned long long)row, number + 3);
@@ -209,6 +377,18 @@ static const char *key_of(struct mlflow_frames *f, uint64_t series)
         name_cell(f, series);
     else
         name_point(f, series);
+    mlflow_key(&f->key, buf_failed(&f->name) ? "" : f->name.data);
+    return buf_failed(&f->key) ? NULL : f->key.data;
+}
+
+const char *mlflow_frames_key_of_monitor(struct mlflow_frames *f)
+{
+    const struct dialect *d = f->choice ? f->choice->dialect : NULL;
+    if (!d || d != &dialect_mlflow_system)
+        return NULL;
+    buf_clear(&f->name);
+    buf_clear(&f->key);
+    buf_printf(&f->name, "%s%s%s", f->prefix, f->node, d->tables[0].columns[0].name);
     mlflow_key(&f->key, buf_failed(&f->name) ? "" : f->name.data);
     return buf_failed(&f->key) ? NULL : f->key.data;
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Frames to metrics of MLflow: numbers while a sample is taken, keys and JSON when they are sent.
+ *
+ * MLflow's own monitor logs a point of each metric every ten seconds, and servers and charts are
+ * made for that. So several samples make one point: of a counter its last value, of a gauge its
+ * mean over the time since the point before, each value weighted with the time that it stands for.
  */
 #pragma once
 
@@ -9,10 +13,41 @@
 
 enum { MLFLOW_TABLES = 2 };
 
+/* One series since the point before. */
+struct mlflow_folded {
+    double last;
+    double weighted;    /* sum of value times nanoseconds */
+    uint64_t weight_ns; /* … and of these */
+    uint64_t seen_ns;   /* when it was last known, since the start of the run */
+    uint64_t count;     /* of values since the point before */
+};
+
+struct mlflow_fold {
+    uint64_t interval_ns;         /* one point in each of these; 0: every sample is one */
+    struct mlflow_folded *series; /* owned, by their numbers */
+    size_t count;
+    uint64_t point_ns;         /* when the point before was, since the start of the run */
+    struct points_head head;   /* of the last sample … */
+    uint64_t step;             /* … and its number */
+    unsigned samples;          /* since the point before */
+    struct buf sample, points; /* what was just taken, and what is made of it */
+};
+
+/* How often a phase of that name has ended. */
+struct mlflow_phase {
+    char *name; /* owned */
+    uint64_t count;
+};
+
 struct mlflow_frames {
     struct points points;
     bool has_points; /* our own figures too, not those of a dialect alone */
     bool all_parts;
+    struct mlflow_fold fold;     /* of our own figures, and of the table beside them */
+    struct mlflow_phase *phases; /* owned */
+    size_t phase_count;
+    _Atomic bool is_doubled; /* the program logs the names of the table itself: ours have another
+                                place */
     struct dialect_choice *choice; /* borrowed or own; NULL: no tables */
     struct dialect_choice own;
     struct translation tables[MLFLOW_TABLES];
@@ -26,12 +61,21 @@ struct mlflow_frames {
 /* all_parts: the main process and its descendants apart, the cgroup and toll itself, too. 0 or
  * -errno. */
 int mlflow_frames_init(struct mlflow_frames *f, struct sink *s, bool all_parts, const char *prefix,
-                       const char *node, struct toll_error *e);
+                       const char *node, uint64_t interval_ns, struct toll_error *e);
 void mlflow_frames_done(struct mlflow_frames *f);
 
-/* Both add a piece to sink->text, or nothing. */
+/* They add a piece to sink->text, or nothing; sink->folded is how many samples it has. */
 void mlflow_frames_put(struct mlflow_frames *f, struct sink *s, const struct frame *frame);
 void mlflow_frames_put_gauge(struct mlflow_frames *f, struct sink *s, const struct told_mark *m);
+void mlflow_frames_put_phase(struct mlflow_frames *f, struct sink *s, const struct told_mark *m);
+
+/* What is left when the run is over without a last sample, as in a record that was cut short: a
+ * piece in *out, and how many samples are in it; 0: nothing is left. */
+unsigned mlflow_frames_rest(struct mlflow_frames *f, struct buf *out);
+
+/* The key that MLflow's own monitor always logs, as far as we would log it too; NULL: we do not.
+ * Until the next call of it or of mlflow_frames_encode(). */
+const char *mlflow_frames_key_of_monitor(struct mlflow_frames *f);
 
 /* The pieces of a batch as operations; those that are of neither are operations already. */
 void mlflow_frames_encode(struct mlflow_frames *f, const struct batch *b, struct buf *ops);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/mlflow_metrics.h"
 
-#include "sink/mlflow_ops.h"
+#include "sink/spool_ops.h"
 
 #include <math.h>
 
@@ -39,7 +39,7 @@ void mlflow_metrics_end(struct mlflow_metrics *m)
         json_array_end(&m->json);
         json_object_end(&m->json);
         m->ops->failed |= buf_failed(&m->body);
-        mlflow_ops_add(m->ops, MLFLOW_BATCH, "", m->body.data, m->body.length);
+        spool_ops_add(m->ops, SPOOL_BATCH, "", m->body.data, m->body.length);
     }
     m->count = 0;
     buf_done(&m->body);

@@ -77,6 +77,8 @@ static int choose_experiment(struct sink *s, struct mlflow_client *c, struct tol
     const char *id = variable("MLFLOW_EXPERIMENT_ID");
     if (!name)
         name = variable("MLFLOW_EXPERIMENT_NAME");
+    if (!name && !id && sink_options_has(&s->settings, "parent"))
+        return 0; /* that of the parent */
     if (!name)
         return copy_id(c->run.experiment_id, id ? id : "0", "MLFLOW_EXPERIMENT_ID", e);
     c->experiment = strdup(name);
@@ -93,7 +95,16 @@ int mlflow_setup_run(struct sink *s, struct mlflow_client *c, bool by_variable,
                      struct toll_error *e)
 {
     const char *option = sink_options_text(&s->settings, "run_id");
-    const char *id = option ? option : by_variable ? variable("MLFLOW_RUN_ID") : NULL;
+    const char *parent = sink_options_text(&s->settings, "parent");
+    const char *id = option ? option : by_variable && !parent ? variable("MLFLOW_RUN_ID") : NULL;
+    char checked[MLFLOW_ID_BYTES];
+    if (option && parent)
+        return err_set(e, -EINVAL,
+                       "mlflow: run_id= joins a run and parent= makes one; only one of them can be "
+                       "given");
+    int r = parent ? copy_id(checked, parent, "the option parent", e) : 0;
+    if (r < 0)
+        return r;
     c->run = (struct mlflow_run){0};
     c->is_joined = id;
     free(c->experiment);
@@ -114,6 +125,11 @@ void mlflow_setup_node(const struct sink *s, bool is_joined, char ret[MLFLOW_ID_
         snprintf(ret, MLFLOW_ID_BYTES, "%s", node);
     else if (is_joined && rank_find(rank, sizeof rank))
         snprintf(ret, MLFLOW_ID_BYTES, "rank_%s", rank);
+}
+
+bool mlflow_setup_has_monitor(void)
+{
+    return is_true(variable("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING"));
 }
 
 /* As it may be shown, without slashes at its end. */

@@ -15,5 +15,8 @@ int mlflow_setup_run(struct sink *s, struct mlflow_client *c, bool by_variable,
 /* Several in one run would write over each other's figures: each has its place. "": it has none. */
 void mlflow_setup_node(const struct sink *s, bool is_joined, char ret[MLFLOW_ID_BYTES]);
 
+/* Whether a variable makes programs log MLflow's own system metrics into their runs. */
+bool mlflow_setup_has_monitor(void);
+
 /* Whether MLFLOW_TRACKING_URI is that server already, with or without a password in it. */
 bool mlflow_setup_is_known(const struct sink *s);

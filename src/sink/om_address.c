@@ -6,10 +6,9 @@
 #include "base/util.h"
 
 #include <netdb.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-
-enum { BACKLOG = 16 };
 
 /* To its host, which may be empty, and its port. */
 static bool split(const char *text, char *host, size_t capacity, const char **ret_port)
@@ -39,13 +38,19 @@ bool om_address_is(const char *text)
     return split(text, host, sizeof host, &port);
 }
 
+bool om_address_has_any_port(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    return om_address_is(text) && strspn(colon + 1, "0") == strlen(colon + 1);
+}
+
 int om_address_listen(const char *address, int *ret_fd, struct toll_error *e)
 {
     char host[256];
     const char *port;
     struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
     if (!split(address, host, sizeof host, &port))
-        return err_set(e, -EINVAL, "'%s' is no address to listen at, such as :9464", address);
+        return err_set(e, -EINVAL, "invalid listen address '%s' (expected [HOST]:PORT)", address);
     int r = getaddrinfo(*host ? host : "127.0.0.1", port, &wanted, &found);
     if (r != 0)
         return err_set(e, -EINVAL, "cannot listen at '%s': %s", address, gai_strerror(r));
@@ -53,7 +58,7 @@ int om_address_listen(const char *address, int *ret_fd, struct toll_error *e)
     int on = 1;
     r = 0;
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
-        bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
+        bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, SOMAXCONN) < 0)
         r = err_set(e, -errno, "cannot listen at '%s': %s", address, strerror(errno));
     freeaddrinfo(found);
     if (r < 0) {
@@ -62,4 +67,17 @@ int om_address_listen(const char *address, int *ret_fd, struct toll_error *e)
     }
     *ret_fd = fd;
     return 0;
+}
+
+bool om_address_name(int fd, char *ret, size_t capacity)
+{
+    struct sockaddr_storage a;
+    socklen_t size = sizeof a;
+    char host[64], port[8];
+    if (getsockname(fd, (struct sockaddr *)&a, &size) < 0 ||
+        getnameinfo((struct sockaddr *)&a, size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return false;
+    snprintf(ret, capacity, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+    return true;
 }

@@ -2,13 +2,15 @@
 #include "sink/om_file.h"
 
 #include "base/file.h"
+#include "base/output_file.h"
+#include "base/stream.h"
 #include "sink/exposition.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+enum { READER_WAIT_MS = 1000 };
 enum { POINTS_AT_ONCE = 4 * 1024 * 1024, FLUSH_BYTES = 64 * 1024 };
 
 /* In the same directory: that is where there is room. */
@@ -27,7 +29,8 @@ void om_file_init(struct om_file *f, struct points *points, int fd, const char *
 {
     struct stat st;
     bool is_regular = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-    *f = (struct om_file){.points = points, .fd = fd, .path = is_regular ? path : NULL};
+    *f = (struct om_file){
+        .points = points, .fd = fd, .path = is_regular ? path : NULL, .is_regular = is_regular};
     f->spool = f->path ? open_unnamed(path) : -1;
 }
 
@@ -81,6 +84,21 @@ static void count(void *arg, int64_t time_ms, const struct point *point)
     f->counts[point->series]++;
 }
 
+/* The sender's thread has time for a slow reader; after one that took half of it and no more,
+ * nothing can follow. */
+static int write_to_pipe(struct om_file *f)
+{
+    struct stream out;
+    if (f->is_cut)
+        return -EAGAIN;
+    stream_open(&out, f->fd);
+    int r = stream_write_patiently(&out, f->text.data, f->text.length, READER_WAIT_MS);
+    stream_close(&out);
+    f->is_cut = r == -EAGAIN;
+    f->bytes += r == 0 ? f->text.length : 0;
+    return r;
+}
+
 /* A full disk may take half of it: cut it off again. */
 static int write_text(struct om_file *f)
 {
@@ -88,6 +106,8 @@ static int write_text(struct om_file *f)
     struct stat st;
     if (buf_failed(&f->text))
         return -ENOMEM;
+    if (!f->is_regular)
+        return write_to_pipe(f);
     int r = file_write_quietly(f->fd, f->text.data, f->text.length, &half);
     if (r < 0 && half && f->path && fstat(f->fd, &st) == 0 &&
         ftruncate(f->fd, st.st_size - (off_t)half) < 0)
@@ -255,36 +275,30 @@ static int write_in_order(struct ordering *o)
     return o->failure;
 }
 
-/* The mode of the file that it replaces. */
-static int replace(struct ordering *o, const char *beside)
+/* Where something else has the name by now, what was written stays as it is. */
+static int replace(struct ordering *o)
 {
     struct om_file *f = o->f;
+    struct replacement file;
     struct stat st;
-    o->fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (o->fd < 0)
-        return -errno;
-    int r = write_in_order(o);
-    if (r == 0 && fstat(f->fd, &st) == 0 && fchmod(o->fd, st.st_mode & 07777) < 0)
-        r = -errno;
-    if (r == 0 && rename(beside, f->path) < 0)
-        r = -errno;
+    int r = replacement_open(&file, f->path, 0, NULL);
     if (r < 0)
-        unlink(beside);
-    else if (fstat(o->fd, &st) == 0)
+        return r;
+    o->fd = file.fd;
+    r = file.is_file ? write_in_order(o) : -EINVAL;
+    if (r == 0)
+        r = replacement_commit(&file);
+    if (r == 0 && fstat(file.fd, &st) == 0)
         f->bytes = (uint64_t)st.st_size;
-    close(o->fd);
+    replacement_close(&file);
     return r;
 }
 
 int om_file_finish(struct om_file *f)
 {
-    char beside[4096];
     struct ordering o = {
         .f = f, .room = f->points_at_once ? f->points_at_once : POINTS_AT_ONCE, .fd = -1};
-    int r = -EINVAL;
-    if (f->spool >= 0 &&
-        (size_t)snprintf(beside, sizeof beside, "%s.order", f->path) < sizeof beside)
-        r = replace(&o, beside);
+    int r = f->spool >= 0 ? replace(&o) : -EINVAL;
     free(o.series);
     free(o.next);
     free(o.moments);

@@ -14,6 +14,8 @@
 struct om_file {
     struct points *points; /* borrowed */
     int fd;                /* borrowed: the file itself */
+    bool is_regular;       /* not a pipe or a device */
+    bool is_cut;           /* a reader took half of a text and no more */
     const char *path;      /* borrowed; NULL: it cannot be replaced, a pipe for instance */
     int spool;             /* all points, -1: there is none */
     uint64_t *counts;      /* owned: points in the spool, by series */

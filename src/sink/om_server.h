@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A small server for those who scrape: GET and HEAD of /metrics, a connection for each, a few at a
+ * A small server for those who scrape: GET and HEAD of /metrics, a connection for each, some at a
  * time, each with a limit of time and of bytes. It has a thread of its own. */
 #pragma once
 
@@ -15,6 +15,9 @@ struct om_server;
 /* fd listens, and is closed by the caller after the server has ended. Begins to answer. 0 or
  * -errno. */
 int om_server_start(struct om_server **ret, int fd, om_server_text *text, void *arg);
+/* Whether only programs of this machine can reach it. */
+bool om_server_is_local(const struct om_server *s);
+
 pid_t om_server_thread(const struct om_server *s);
 
 /* How often it was asked for the text, and how much it gave. */

@@ -8,6 +8,7 @@
  */
 #include "base/err.h"
 #include "base/file.h"
+#include "base/output_file.h"
 #include "sink/exposition.h"
 #include "sink/om_address.h"
 #include "sink/om_file.h"
@@ -27,10 +28,11 @@ struct openmetrics {
     struct points points;
     struct om_file file;
     struct exposition newest;
-    pthread_mutex_t lock; /* of newest and of the next two, when there is a server */
-    bool is_fresh;        /* nobody was served the newest sample yet */
-    uint64_t served;      /* samples that somebody was served */
-    struct om_server *server;
+    pthread_mutex_t lock;     /* of newest and of the next two, when there is a server */
+    bool is_fresh;            /* nobody was served the newest sample yet */
+    uint64_t served;          /* samples that somebody was served */
+    bool is_taken;            /* the port, by another program */
+    struct om_server *server; /* NULL: it could not be started */
     struct buf text;
 };
 
@@ -46,6 +48,28 @@ static void serve(void *arg, bool open, struct buf *b)
     pthread_mutex_unlock(&o->lock);
 }
 
+static void begin_to_serve(struct sink *s)
+{
+    struct openmetrics *o = s->state;
+    int r = o->is_taken ? -EADDRINUSE : om_server_start(&o->server, s->fd, serve, o);
+    if (r < 0) {
+        s->failure = r;
+        s->is_failure_noted = true;
+        snprintf(s->notice, sizeof s->notice,
+                 "cannot listen at '%s': %s; nothing is served, the job goes on", s->name,
+                 strerror(-r));
+        return;
+    }
+    s->thread = om_server_thread(o->server);
+    const char *open = "can be read from other machines, without a password";
+    bool is_open = !om_server_is_local(o->server);
+    if (om_address_has_any_port(s->place))
+        snprintf(s->notice, sizeof s->notice, "listens at http://%s/metrics%s%s", s->name,
+                 is_open ? "; it " : "", is_open ? open : "");
+    else if (is_open)
+        snprintf(s->notice, sizeof s->notice, "%s %s", s->name, open);
+}
+
 static void openmetrics_begin(struct sink *s, const struct run *run)
 {
     struct openmetrics *o = s->state;
@@ -56,19 +80,16 @@ static void openmetrics_begin(struct sink *s, const struct run *run)
             s->failure = -errno;
         om_file_init(&o->file, &o->points, s->fd, s->stays_open ? NULL : s->place);
     }
-    if (o->way != WAY_SERVER)
-        return;
-    int r = om_server_start(&o->server, s->fd, serve, o);
-    if (r < 0)
-        s->failure = r;
-    else
-        s->thread = om_server_thread(o->server);
+    if (o->way == WAY_SERVER)
+        begin_to_serve(s);
 }
 
 /* The server has no courier: what it serves is taken over at once. */
 static void openmetrics_frame(struct sink *s, const struct frame *f)
 {
     struct openmetrics *o = s->state;
+    if (o->way == WAY_SERVER && !o->server)
+        return;
     points_add(&o->points, s->run, &s->selection, f, &s->text);
     if (o->way != WAY_SERVER)
         return;
@@ -106,7 +127,7 @@ static void openmetrics_summary(struct sink *s, const struct summary *summary)
 
 static enum delivery failed(struct attempt *a, int r)
 {
-    snprintf(a->why, sizeof a->why, "%s", strerror(-r));
+    snprintf(a->why, sizeof a->why, "%s", r == -EAGAIN ? "destination too slow" : strerror(-r));
     return DELIVERY_REFUSED;
 }
 
@@ -130,28 +151,18 @@ static enum delivery write_samples(struct sink *s, const struct batch *b, struct
     return a->is_partly ? DELIVERY_DONE : d;
 }
 
-/* A file of our own beside it: several may write to the same place. */
-static int open_beside(const char *path, char *beside, size_t capacity)
-{
-    if ((size_t)snprintf(beside, capacity, "%s.%ld.new", path, (long)getpid()) >= capacity)
-        return -ENAMETOOLONG;
-    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return fd < 0 ? -errno : fd;
-}
-
-/* Beside it and then in its place: nobody ever reads half of it. It is for the collector, which is
- * somebody else, whatever the umask says. */
+/* As a whole: half of it is never read. Several may write to the same place. It is for the
+ * collector, which is another user, whatever the umask is. */
 static int replace(const char *path, const struct buf *text)
 {
-    char beside[4096];
-    CLEANUP_CLOSE int fd = open_beside(path, beside, sizeof beside);
-    if (fd < 0)
-        return fd;
-    int r = file_write_quietly(fd, text->data, text->length, NULL);
-    if (r == 0 && (fchmod(fd, 0644) < 0 || rename(beside, path) < 0))
-        r = -errno;
+    struct replacement file;
+    int r = replacement_open(&file, path, REPLACEMENT_FOR_ALL, NULL);
     if (r < 0)
-        unlink(beside);
+        return r;
+    r = file_write_quietly(file.fd, text->data, text->length, NULL);
+    if (r == 0)
+        r = replacement_commit(&file);
+    replacement_close(&file);
     return r;
 }
 
@@ -177,13 +188,31 @@ static enum delivery openmetrics_deliver(struct sink *s, const struct batch *b, 
 /* The directory has to be there, and to take files. */
 static int check_directory(const char *path, struct toll_error *e)
 {
-    char beside[4096];
-    int fd = open_beside(path, beside, sizeof beside);
-    if (fd < 0)
-        return err_set(e, fd, "cannot write to '%s' by way of a file beside it: %s", path,
-                       strerror(-fd));
-    close(fd);
-    unlink(beside);
+    struct replacement file;
+    int r = replacement_open(&file, path, REPLACEMENT_FOR_ALL, e);
+    if (r == 0)
+        replacement_close(&file);
+    return r;
+}
+
+/* A port that another program has is no reason not to run the job: that is noted at the beginning.
+ * Of a port that the kernel has chosen, the sink has the address as its name. */
+static int open_server(struct sink *s, struct toll_error *e)
+{
+    struct openmetrics *o = s->state;
+    char address[80];
+    int r = om_address_listen(s->place, &s->fd, e);
+    o->is_taken = r == -EADDRINUSE;
+    if (r < 0)
+        return o->is_taken ? 0 : r;
+    s->owns_fd = true;
+    if (!om_address_has_any_port(s->place) || !om_address_name(s->fd, address, sizeof address))
+        return 0;
+    char *name = strdup(address);
+    if (!name)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    free(s->name);
+    s->name = name;
     return 0;
 }
 
@@ -193,6 +222,7 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
     if (!o)
         return err_set(e, -ENOMEM, "no memory for an output");
     points_init(&o->points);
+    o->points.with_id = sink_options_u64(&s->settings, "id");
     pthread_mutex_init(&o->lock, NULL);
     o->newest.points = &o->points;
     o->file.spool = -1;
@@ -209,8 +239,7 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
     if (o->way == WAY_SERVER) {
         s->plan.deliver = NULL;
         s->way = OUTPUT_SCRAPED;
-        s->owns_fd = true;
-        return om_address_listen(s->place, &s->fd, e);
+        return open_server(s, e);
     }
     if (!sink_options_has(&s->settings, "every"))
         s->plan.gather_ns = o->way == WAY_FILE ? NS_PER_SECOND : 5 * NS_PER_SECOND;
@@ -234,6 +263,7 @@ static void openmetrics_close(struct sink *s)
 }
 
 static const struct sink_option options[] = {
+    SINK_ID_OPTION,
     {{"every", "TIME", "",
       "how often it is written: 1s by default, a file.prom 5s; what is scraped "
       "is always the newest"},

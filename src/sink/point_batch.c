@@ -26,7 +26,8 @@ int point_batch_take(struct point_batch *p, const struct batch *b)
         p->capacity = count;
     }
     for (size_t i = 0; i < b->count; i++)
-        points_read(b->pieces[i].data, b->pieces[i].length, place, p);
+        if (b->pieces[i].of != PIECE_MARK) /* which has none */
+            points_read(b->pieces[i].data, b->pieces[i].length, place, p);
     return 0;
 }
 

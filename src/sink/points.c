@@ -16,22 +16,54 @@ void points_init(struct points *p)
 void points_done(struct points *p)
 {
     for (size_t i = 0; i < p->row_count; i++) {
-        if (p->rows[i])
-            labels_done(&p->rows[i]->labels);
-        free(p->rows[i]);
+        struct point_row *r = p->rows[i];
+        if (!r)
+            continue;
+        labels_done(&r->labels);
+        free(r->target);
+        free(r->name);
+        for (size_t k = 0; k < ENTITY_LABELS; k++) {
+            free(r->about[k].key);
+            free(r->about[k].value);
+        }
+        free(r);
     }
     free(p->rows);
     pthread_mutex_destroy(&p->lock);
 }
 
-static struct point_row *make_row(const struct points *p, enum entity_kind kind, const char *scope,
-                                  const char *target, const struct entity *thing)
+const char *point_row_about(const struct point_row *r, const char *key)
+{
+    for (size_t i = 0; i < ENTITY_LABELS && r->about[i].key; i++)
+        if (strcmp(r->about[i].key, key) == 0)
+            return r->about[i].value;
+    return NULL;
+}
+
+/* A copy of what the row is of: what lacks memory is not known. */
+static void describe_row(struct point_row *r, const char *target, const struct entity *thing)
+{
+    r->target = target ? strdup(target) : NULL;
+    if (!thing || r->kind == ENTITY_SYSTEM)
+        return;
+    r->name = strdup(entity_name(thing));
+    for (unsigned i = 0, k = 0; i < ENTITY_LABELS && thing->labels[i].key; i++) {
+        r->about[k].key = strdup(thing->labels[i].key);
+        r->about[k].value = strdup(thing->labels[i].value);
+        k += r->about[k].key && r->about[k].value;
+    }
+}
+
+static struct point_row *make_row(const struct points *p, enum entity_kind kind, enum part part,
+                                  const char *scope, const char *target, const struct entity *thing)
 {
     struct point_row *r = calloc(1, sizeof *r);
     if (!r)
         return NULL;
     r->kind = kind;
-    labels_add_run(&r->labels, p->run);
+    r->part = part;
+    describe_row(r, target, thing);
+    labels_add_run(&r->labels, p->run, p->with_id);
     labels_add(&r->labels, "scope", scope);
     if (target)
         labels_add(&r->labels, "target", target);
@@ -59,13 +91,13 @@ static int reach(struct points *p, size_t row)
     return 0;
 }
 
-static void add_row(struct points *p, size_t number, enum entity_kind kind, const char *scope,
-                    const char *target, const struct entity *thing, const struct row *row,
-                    uint64_t selected, struct buf *out)
+static void add_row(struct points *p, size_t number, enum entity_kind kind, enum part part,
+                    const char *scope, const char *target, const struct entity *thing,
+                    const struct row *row, uint64_t selected, struct buf *out)
 {
     pthread_mutex_lock(&p->lock);
     if (reach(p, number) == 0 && !p->rows[number])
-        p->rows[number] = make_row(p, kind, scope, target, thing);
+        p->rows[number] = make_row(p, kind, part, scope, target, thing);
     struct point_row *r = number < p->row_count ? p->rows[number] : NULL;
     uint64_t bits = row->present & selected;
     if (r)
@@ -88,8 +120,8 @@ static void add_parts(struct points *p, size_t first, const struct frame_row par
 {
     for (unsigned part = 0; part < PARTS; part++)
         if (parts[part].row)
-            add_row(p, first + part, ENTITY_TARGET, part_name(part), target, NULL, parts[part].row,
-                    selection->parts[part], out);
+            add_row(p, first + part, ENTITY_TARGET, part, part_name(part), target, NULL,
+                    parts[part].row, selection->parts[part], out);
 }
 
 static size_t begin_piece(struct points *p, int64_t time_ms, struct buf *out)
@@ -121,12 +153,12 @@ void points_add(struct points *p, const struct run *run, const struct selection 
     for (size_t i = 0; i < f->machine_count; i++) {
         const struct measured *m = f->machine[i];
         enum entity_kind kind = m->entity.kind;
-        add_row(p, ROWS_FIXED + f->target_count * PARTS + m->number, kind, entity_kind_name(kind),
-                NULL, &m->entity, &m->row, selection->of[kind], out);
+        add_row(p, ROWS_FIXED + f->target_count * PARTS + m->number, kind, PART_COMBINED,
+                entity_kind_name(kind), NULL, &m->entity, &m->row, selection->of[kind], out);
     }
     if (f->self.row)
-        add_row(p, ROW_SELF, ENTITY_SELF, entity_kind_name(ENTITY_SELF), NULL, NULL, f->self.row,
-                selection->of[ENTITY_SELF], out);
+        add_row(p, ROW_SELF, ENTITY_SELF, PART_COMBINED, entity_kind_name(ENTITY_SELF), NULL, NULL,
+                f->self.row, selection->of[ENTITY_SELF], out);
     end_piece(began, out);
 }
 

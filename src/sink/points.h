@@ -26,14 +26,24 @@ struct point {
 struct point_row {
     enum entity_kind kind; /* ENTITY_TARGET for a part of one */
     struct labels labels;
-    uint64_t seen; /* bits of metrics */
+    uint64_t seen;  /* bits of metrics */
+    enum part part; /* of a target */
+    char *target;   /* owned: which of several; NULL: all together, or it is of none */
+    char *name;     /* owned: of a thing; NULL: it is none */
+    struct {
+        char *key, *value;  /* owned */
+    } about[ENTITY_LABELS]; /* what else is said of a thing; key NULL behind the last */
 };
+
+/* What is said of a thing under that key, or NULL. */
+const char *point_row_about(const struct point_row *r, const char *key);
 
 struct points {
     pthread_mutex_t lock;    /* of rows: one thread samples, another sends */
     struct point_row **rows; /* owned; NULL: not seen yet */
     size_t row_count;
     const struct run *run; /* borrowed */
+    bool with_id;          /* every series has the id of the run */
     int64_t last_ms;
 };
 

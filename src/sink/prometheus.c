@@ -1,24 +1,61 @@
 /* SPDX-License-Identifier: MIT
  * Prometheus remote write 1.0: samples to Prometheus, VictoriaMetrics, Mimir, Thanos, … as protocol
- * buffers in snappy.
- *
- *   message WriteRequest { repeated TimeSeries timeseries = 1; }
- *   message TimeSeries   { repeated Label labels = 1; repeated Sample samples = 2; }
- *   message Label        { string name = 1; string value = 2; }
- *   message Sample       { double value = 1; int64 timestamp = 2; }   milliseconds
- *
- * Within a request each series stands once, with its samples in the order of time. */
+ * buffers (write_request.h) in snappy. What the job says of itself is among them: its gauges, and
+ * how many events and phases there were. What cannot be sent waits in a spool (spooler.h). */
+#include "base/clock.h"
 #include "base/err.h"
-#include "base/protobuf.h"
 #include "base/snappy.h"
 #include "sink/http_sink.h"
 #include "sink/point_batch.h"
 #include "sink/run_end.h"
 #include "sink/sinks.h"
+#include "sink/spooler.h"
+#include "sink/write_request.h"
+#include "summary/mark_totals.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { BATCH_BYTES = 256 * 1024 };
+enum { BATCH_BYTES = 256 * 1024, MARK_SERIES_AT_MOST = 4 * MARK_NAMES_AT_MOST };
+
+/* Servers forget what metrics mean when they start anew, some after ten minutes: it is said again
+ * as often as Prometheus itself does. */
+#define METADATA_NS (60 * NS_PER_SECOND)
+
+/* Of what the job says of itself. */
+static const struct mark_metric {
+    const char *name, *help, *unit;
+    bool is_counter;
+} mark_metrics[] = {
+    {"toll_mark_gauge", "a figure that the job told", "", false},
+    {"toll_mark_events_total", "events that the job told", "", true},
+    {"toll_mark_phases_total", "phases that are over", "", true},
+    {"toll_mark_phase_seconds_total", "time of phases that are over", "seconds", true},
+};
+
+enum mark_metric_id { MARK_IS_GAUGE, MARK_IS_EVENT, MARK_IS_PHASE, MARK_IS_PHASE_TIME };
+
+/* A series of marks, as each of the two threads knows it. */
+struct mark_series {
+    char *name; /* owned */
+    enum mark_metric_id metric;
+    double total; /* of a counter */
+    int64_t last_ms;
+};
+
+struct mark_table {
+    struct mark_series *items; /* owned */
+    size_t count;
+};
+
+/* A piece of a mark has some of them, each with its name behind it. */
+struct mark_point {
+    int64_t time_ms;
+    double value;
+    uint32_t series;
+    uint16_t metric;
+    uint16_t name_bytes;
+};
 
 struct prometheus {
     struct points points;
@@ -26,10 +63,19 @@ struct prometheus {
     struct labels of_run;
     struct run_end end; /* told before the piece of end_ms, which ends all series */
     int64_t end_ms;
+    struct mark_table told;
     /* Of the courier's thread: */
+    struct mark_table sent;
     struct point_batch batch;
-    struct buf message, body, name;
-    bool may_be_there; /* an attempt before may have arrived all the same */
+    struct spooler spooler;
+    struct buf message, part, body, name;
+    uint64_t families[ENTITY_TARGET + 1]; /* bits of metrics that were ever sent */
+    uint64_t mark_families;
+    uint64_t described,
+        next_metadata_ns;  /* how many families were described last, and when again */
+    bool no_metadata;      /* the server refuses it */
+    uint64_t most_figures; /* that a request may have, 0: any number */
+    bool may_be_there;     /* an attempt before may have arrived all the same */
 };
 
 /* ---- While a sample is taken ----------------------------------------------------------------- */
@@ -37,7 +83,7 @@ struct prometheus {
 static void prometheus_begin(struct sink *s, const struct run *run)
 {
     struct prometheus *p = s->state;
-    labels_add_run(&p->of_run, run);
+    labels_add_run(&p->of_run, run, p->points.with_id);
     labels_add_users(&p->of_run, run);
 }
 
@@ -45,6 +91,66 @@ static void prometheus_frame(struct sink *s, const struct frame *f)
 {
     struct prometheus *p = s->state;
     points_add(&p->points, s->run, &s->selection, f, &s->text);
+}
+
+/* The series of that metric and name, made when there is none; NULL: there is no room. */
+static struct mark_series *mark_table_find(struct mark_table *t, enum mark_metric_id metric,
+                                           const char *name)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->items[i].metric == metric && strcmp(t->items[i].name, name) == 0)
+            return &t->items[i];
+    if (t->count == MARK_SERIES_AT_MOST)
+        return NULL;
+    struct mark_series *longer = reallocarray(t->items, t->count + 1, sizeof *longer);
+    char *own = longer ? strdup(name) : NULL;
+    t->items = longer ? longer : t->items;
+    if (!own)
+        return NULL;
+    longer[t->count] = (struct mark_series){.name = own, .metric = metric};
+    return &longer[t->count++];
+}
+
+static void mark_table_done(struct mark_table *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        free(t->items[i].name);
+    free(t->items);
+}
+
+/* Times of a series rise: of two marks within a millisecond the later one is a millisecond late. */
+static void put_mark(struct sink *s, enum mark_metric_id metric, const struct told_mark *m,
+                     double value)
+{
+    struct prometheus *p = s->state;
+    struct mark_series *series = mark_table_find(&p->told, metric, m->name);
+    if (!series)
+        return;
+    int64_t time_ms = (int64_t)((s->run->start_real_ns + m->elapsed_ns) / NS_PER_MS);
+    series->last_ms = time_ms > series->last_ms ? time_ms : series->last_ms + 1;
+    series->total += value;
+    struct mark_point point = {
+        .time_ms = series->last_ms,
+        .value = mark_metrics[metric].is_counter ? series->total : value,
+        .series = (uint32_t)(series - p->told.items),
+        .metric = (uint16_t)metric,
+        .name_bytes = (uint16_t)strlen(series->name),
+    };
+    buf_add(&s->text, (const char *)&point, sizeof point);
+    buf_add(&s->text, series->name, point.name_bytes);
+}
+
+static void prometheus_mark(struct sink *s, const struct told_mark *m)
+{
+    if (m->kind == MARK_GAUGE) {
+        put_mark(s, MARK_IS_GAUGE, m, m->value);
+    } else if (m->kind == MARK_EVENT) {
+        put_mark(s, MARK_IS_EVENT, m, 1);
+    } else if (m->kind == MARK_PHASE_END && m->phase && !m->phase->not_ended) {
+        put_mark(s, MARK_IS_PHASE, m, 1);
+        put_mark(s, MARK_IS_PHASE_TIME, m,
+                 (double)left_u64(m->phase->end_ns, m->phase->begin_ns) / 1e9);
+    }
 }
 
 static void prometheus_summary(struct sink *s, const struct summary *summary)
@@ -55,87 +161,171 @@ static void prometheus_summary(struct sink *s, const struct summary *summary)
     p->end_ms = p->points.last_ms;
 }
 
-/* ---- In the courier's thread ----------------------------------------------------------------- */
+/* ---- Requests -------------------------------------------------------------------------------- */
 
-static void add_label(struct buf *b, const char *name, const char *value)
+static void name_metric(struct buf *b, enum entity_kind kind, const struct metric *m)
 {
-    size_t began = protobuf_begin(b, 1);
-    protobuf_string(b, 1, name);
-    protobuf_string(b, 2, value);
-    protobuf_end(b, began);
-}
-
-/* With p->name among them. */
-static void add_labels(struct prometheus *p, const struct labels *l)
-{
-    static const char name[] = "__name__";
-    bool is_named = false;
-    for (size_t i = 0; i <= l->count; i++) {
-        if (!is_named && (i == l->count || strcmp(l->items[i].name, name) > 0)) {
-            add_label(&p->message, name, p->name.data ? p->name.data : "");
-            is_named = true;
-        }
-        if (i < l->count)
-            add_label(&p->message, l->items[i].name, l->items[i].value);
-    }
-}
-
-static void add_series(struct prometheus *p, uint64_t series)
-{
-    const struct metric *m;
-    const struct point_row *row = points_series(&p->points, series, &m);
-    buf_clear(&p->name);
-    points_name(&p->name, row->kind, m);
+    buf_clear(b);
+    points_name(b, kind, m);
     if (m->kind == METRIC_COUNTER)
-        buf_puts(&p->name, "_total");
-    add_labels(p, &row->labels);
+        buf_puts(b, "_total");
 }
 
-static void add_sample(struct buf *b, double value, int64_t time_ms)
+static uint64_t add_points(struct prometheus *p, const struct batch *b)
 {
-    size_t began = protobuf_begin(b, 2);
-    protobuf_double(b, 1, value);
-    protobuf_varint(b, 2, (uint64_t)time_ms);
-    protobuf_end(b, began);
+    point_batch_sort(&p->batch);
+    const struct placed_point *at = p->batch.items, *end = at + p->batch.count;
+    while (at < end) {
+        const struct metric *m;
+        uint64_t series = at->series;
+        const struct point_row *row = points_series(&p->points, series, &m);
+        name_metric(&p->name, row->kind, m);
+        p->families[row->kind] |= BIT(series % METRICS_PER_ENTITY);
+        size_t began = write_request_begin_series(&p->message, p->name.data ? p->name.data : "",
+                                                  &row->labels);
+        for (; at < end && at->series == series; at++)
+            write_request_add_sample(&p->message, at->value, at->time_ms);
+        write_request_end_series(&p->message, began);
+    }
+    return p->batch.count;
+}
+
+/* All points of one series that are in the pieces; of the end, that as well. */
+static uint64_t add_mark_series(struct prometheus *p, const struct batch *b, size_t number)
+{
+    struct mark_series *series = &p->sent.items[number];
+    struct labels labels = {0};
+    uint64_t count = 0;
+    for (size_t i = 0; i < p->of_run.count; i++)
+        labels_add(&labels, p->of_run.items[i].name, p->of_run.items[i].value);
+    labels_add(&labels, "scope", "mark");
+    labels_add(&labels, "mark", series->name);
+    size_t began = write_request_begin_series(&p->message, mark_metrics[series->metric].name,
+                                              &labels);
+    for (size_t i = 0; i < b->count; i++) {
+        const struct piece *piece = &b->pieces[i];
+        struct mark_point point;
+        for (size_t at = 0; piece->of == PIECE_MARK && at + sizeof point <= piece->length;
+             at += sizeof point + point.name_bytes) {
+            memcpy(&point, piece->data + at, sizeof point);
+            if (point.series != number)
+                continue;
+            write_request_add_sample(&p->message, point.value, point.time_ms);
+            series->last_ms = point.time_ms;
+            count++;
+        }
+    }
+    if (batch_has_end(b)) {
+        double end;
+        uint64_t bits = POINTS_END_BITS;
+        memcpy(&end, &bits, sizeof end);
+        int64_t end_ms = p->end_ms > series->last_ms ? p->end_ms : series->last_ms + 1;
+        write_request_add_sample(&p->message, end, end_ms);
+        count++;
+    }
+    write_request_end_series(&p->message, began);
+    p->message.failed |= labels.failed;
+    p->mark_families |= BIT(series->metric);
+    labels_done(&labels);
+    return count;
+}
+
+static uint64_t add_marks(struct prometheus *p, const struct batch *b)
+{
+    uint64_t count = 0;
+    bool is_here[MARK_SERIES_AT_MOST] = {0};
+    for (size_t i = 0; i < b->count; i++) {
+        const struct piece *piece = &b->pieces[i];
+        struct mark_point point;
+        for (size_t at = 0; piece->of == PIECE_MARK && at + sizeof point <= piece->length;
+             at += sizeof point + point.name_bytes) {
+            memcpy(&point, piece->data + at, sizeof point);
+            char name[MARK_NAME_BYTES + 1];
+            snprintf(name, sizeof name, "%.*s", (int)point.name_bytes,
+                     piece->data + at + sizeof point);
+            /* In the same order as there, so that they have the same numbers. */
+            p->message.failed |= !mark_table_find(&p->sent, point.metric, name);
+            is_here[point.series] = point.series < p->sent.count;
+        }
+    }
+    for (size_t i = 0; i < p->sent.count; i++)
+        if (is_here[i] || batch_has_end(b))
+            count += add_mark_series(p, b, i);
+    return count;
 }
 
 /* One sample each, which does not end with the others: it is there to be asked for. */
-static void add_end(struct prometheus *p)
+static uint64_t add_end(struct prometheus *p)
 {
     struct run_fact facts[RUN_FACTS_AT_MOST];
     size_t count = run_end_facts(&p->end, facts);
     for (size_t i = 0; i < count; i++) {
-        size_t began = protobuf_begin(&p->message, 1);
-        buf_clear(&p->name);
-        buf_printf(&p->name, "toll_run_%s", facts[i].name);
-        add_labels(p, &p->of_run);
-        add_sample(&p->message, run_fact_value(&facts[i]), p->end_ms);
-        protobuf_end(&p->message, began);
+        char name[64];
+        snprintf(name, sizeof name, "toll_run_%s", facts[i].name);
+        size_t began = write_request_begin_series(&p->message, name, &p->of_run);
+        write_request_add_sample(&p->message, run_fact_value(&facts[i]), p->end_ms);
+        write_request_end_series(&p->message, began);
     }
+    return count;
 }
 
-static int encode(struct prometheus *p, const struct batch *b)
+/* What the metrics that were sent mean: a request of its own, as Prometheus does it. */
+static void add_metadata(struct prometheus *p, bool is_end, struct buf *ops)
 {
-    int r = point_batch_take(&p->batch, b);
-    if (r < 0)
-        return r;
-    point_batch_sort(&p->batch);
-    const struct placed_point *at = p->batch.items, *end = at + p->batch.count;
+    uint64_t count = (uint64_t)__builtin_popcountll(p->mark_families) + is_end;
+    for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++)
+        count += (uint64_t)__builtin_popcountll(p->families[kind]);
+    uint64_t now_ns = clock_mono(NULL);
+    if (p->no_metadata || (count == p->described && now_ns < p->next_metadata_ns))
+        return;
     buf_clear(&p->message);
-    buf_clear(&p->body);
-    while (at < end) {
-        uint64_t series = at->series;
-        size_t began = protobuf_begin(&p->message, 1);
-        add_series(p, series);
-        for (; at < end && at->series == series; at++)
-            add_sample(&p->message, at->value, at->time_ms);
-        protobuf_end(&p->message, began);
+    for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++) {
+        FOR_EACH_BIT(i, p->families[kind])
+        {
+            const struct metric *m = metric_of(metric_first(kind) + i);
+            name_metric(&p->name, kind, m);
+            write_request_add_metadata(&p->message, p->name.data ? p->name.data : "",
+                                       m->kind == METRIC_COUNTER, m->facts.help, m->facts.unit);
+        }
     }
-    if (batch_has_end(b))
-        add_end(p);
-    snappy_wrap(&p->body, p->message.data, p->message.length);
-    return buf_failed(&p->message) || buf_failed(&p->name) || buf_failed(&p->body) ? -ENOMEM : 0;
+    FOR_EACH_BIT(i, p->mark_families)
+    {
+        write_request_add_metadata(&p->message, mark_metrics[i].name, mark_metrics[i].is_counter,
+                                   mark_metrics[i].help, mark_metrics[i].unit);
+    }
+    struct run_fact facts[RUN_FACTS_AT_MOST];
+    size_t fact_count = is_end ? run_end_facts(&p->end, facts) : 0;
+    for (size_t i = 0; i < fact_count; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "toll_run_%s", facts[i].name);
+        write_request_add_metadata(&p->message, name, false, facts[i].help,
+                                   ends_with(name, "_seconds") ? "seconds" : "");
+    }
+    p->described = count;
+    p->next_metadata_ns = now_ns + METADATA_NS;
+    ops->failed |= buf_failed(&p->message) || buf_failed(&p->name);
+    if (p->message.length)
+        spool_ops_add(ops, SPOOL_REQUEST, "metadata", p->message.data, p->message.length);
 }
+
+static bool prometheus_encode(void *arg, const struct batch *b, struct buf *ops)
+{
+    struct prometheus *p = arg;
+    char figures[24];
+    if (point_batch_take(&p->batch, b) < 0)
+        return false;
+    buf_clear(&p->message);
+    uint64_t count = add_points(p, b) + add_marks(p, b) + (batch_has_end(b) ? add_end(p) : 0);
+    if (buf_failed(&p->message) || buf_failed(&p->name))
+        return false;
+    snprintf(figures, sizeof figures, "%llu", (unsigned long long)count);
+    if (count)
+        spool_ops_add(ops, SPOOL_REQUEST, figures, p->message.data, p->message.length);
+    add_metadata(p, batch_has_end(b), ops);
+    return !buf_failed(ops);
+}
+
+/* ---- Sending --------------------------------------------------------------------------------- */
 
 /* What was sent again because no answer came, or one from a proxy that had lost patience, is
  * refused by a server that had taken it. */
@@ -156,13 +346,15 @@ static void explain(struct attempt *a, const struct http_response *answer)
 {
     /* Two runs of the same command have the same series, and only one can go on with them. */
     if (has_it_already(answer))
-        add_hint(a, "; another run with the same labels? --name or --label tell them apart");
+        add_hint(a, "; another run with the same labels? id=yes, --name or --label tell them "
+                    "apart");
     if (answer->status == 404 || answer->status == 405)
         add_hint(a, "; Prometheus takes it at /api/v1/write, with "
                     "--web.enable-remote-write-receiver");
 }
 
-static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, struct attempt *a)
+static enum delivery send_message(struct prometheus *p, struct scan message, int *ret_status,
+                                  struct attempt *a)
 {
     static const char *const headers[] = {
         "Content-Type: application/x-protobuf",
@@ -170,11 +362,13 @@ static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, s
         "X-Prometheus-Remote-Write-Version: 0.1.0",
         NULL,
     };
-    struct prometheus *p = s->state;
-    if (!b->attempt) {
-        p->may_be_there = false;
-        if (encode(p, b) < 0)
-            return courier_lacks_memory(a);
+    struct sink *s = p->spooler.plan.sink;
+    *ret_status = 0;
+    buf_clear(&p->body);
+    snappy_compress(&p->body, message.at, (size_t)(message.end - message.at));
+    if (buf_failed(&p->body)) {
+        buf_done(&p->body);
+        return courier_lacks_memory(a);
     }
     struct http_request request = {
         .url = s->place,
@@ -184,12 +378,79 @@ static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, s
     };
     struct http_response answer;
     enum delivery d = http_sink_send(s, p->http, &request, &answer, a);
+    *ret_status = answer.status;
     if (d == DELIVERY_REFUSED && p->may_be_there && has_it_already(&answer))
-        return DELIVERY_DONE;
+        d = DELIVERY_DONE;
     if (d == DELIVERY_REFUSED)
         explain(a, &answer);
-    p->may_be_there |= d == DELIVERY_AGAIN && (!answer.status || answer.status >= 500);
+    if (d == DELIVERY_REFUSED && spooler_is_for_others(answer.status))
+        d = DELIVERY_KEPT;
+    p->may_be_there = d == DELIVERY_AGAIN &&
+                      (p->may_be_there || !answer.status || answer.status >= 500);
     return d;
+}
+
+/* A server may have a limit that it does not tell but by 413: then the request is halved, and later
+ * ones are as small. A figure that is too large alone is lost. */
+static enum delivery prometheus_send(void *arg, const struct spool_op *op, uint64_t *done,
+                                     struct attempt *a)
+{
+    struct prometheus *p = arg;
+    if (op->kind != SPOOL_REQUEST)
+        return DELIVERY_DONE;
+    struct scan name = op->name;
+    uint64_t total = 0, lost = 0;
+    bool is_metadata = !scan_u64(&name, &total);
+    struct attempt of_samples = *a;
+    if (is_metadata)
+        total = write_request_count(op->body);
+    while (*done < total) {
+        uint64_t left = total - *done, count = left;
+        struct scan message = op->body;
+        int status;
+        if (p->most_figures && count > p->most_figures)
+            count = p->most_figures;
+        if (count < total) {
+            buf_clear(&p->part);
+            write_request_cut(&p->part, op->body, *done, count);
+            if (buf_failed(&p->part)) {
+                buf_done(&p->part);
+                return courier_lacks_memory(a);
+            }
+            message = scan_text(p->part.data, p->part.length);
+        }
+        enum delivery d = send_message(p, message, &status, a);
+        if (d == DELIVERY_AGAIN || d == DELIVERY_KEPT)
+            return d;
+        if (d == DELIVERY_REFUSED && status == 413 && count > 1) {
+            p->most_figures = count / 2;
+            continue;
+        }
+        *done += count;
+        lost += d == DELIVERY_REFUSED ? count : 0;
+    }
+    if (is_metadata) { /* samples are whole without it */
+        p->no_metadata |= lost > 0;
+        *a = of_samples;
+        return DELIVERY_DONE;
+    }
+    if (lost == total && total)
+        return DELIVERY_REFUSED;
+    a->lacking += lost;
+    a->is_partly |= lost > 0;
+    return DELIVERY_DONE;
+}
+
+static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, struct attempt *a)
+{
+    struct prometheus *p = s->state;
+    return spooler_deliver(&p->spooler, b, a);
+}
+
+static enum delivery prometheus_leave(struct sink *s, const struct batch *b, struct attempt *a)
+{
+    struct prometheus *p = s->state;
+    return spooler_leave(&p->spooler, b, a);
 }
 
 /* ---- Its life -------------------------------------------------------------------------------- */
@@ -199,9 +460,18 @@ static int prometheus_open(struct sink *s, struct toll_error *e)
     struct prometheus *p = s->state = calloc(1, sizeof *p);
     if (!p)
         return err_set(e, -ENOMEM, "no memory for an output");
+    struct spooler_plan plan = {
+        .sink = s,
+        .arg = p,
+        .encode = prometheus_encode,
+        .send = prometheus_send,
+    };
     points_init(&p->points);
+    p->points.with_id = sink_options_u64(&s->settings, "id");
+    p->spooler.spool.fd = -1;
     s->plan.batch_bytes = BATCH_BYTES;
-    return http_sink_open(s, &p->http, e);
+    int r = http_sink_open(s, &p->http, e);
+    return r < 0 ? r : spooler_init(&p->spooler, &plan, e);
 }
 
 static void prometheus_close(struct sink *s)
@@ -211,18 +481,28 @@ static void prometheus_close(struct sink *s)
         return;
     points_done(&p->points);
     labels_done(&p->of_run);
+    mark_table_done(&p->told);
+    mark_table_done(&p->sent);
     http_close(p->http);
     point_batch_done(&p->batch);
+    spooler_done(&p->spooler);
     buf_done(&p->message);
+    buf_done(&p->part);
     buf_done(&p->body);
     buf_done(&p->name);
     free(p);
 }
 
+static struct spooler *prometheus_spooler(struct sink *s)
+{
+    struct prometheus *p = s->state;
+    p->may_be_there = true; /* the first of them, by an attempt before it was put aside */
+    return &p->spooler;
+}
+
 static const struct sink_option options[] = {
-    SINK_COURIER_OPTIONS("5s"),
-    SINK_HTTP_OPTIONS,
-    {.facts = {0}},
+    SINK_COURIER_OPTIONS("5s"), SINK_ID_OPTION, SINK_SPOOL_OPTIONS,
+    SINK_HTTP_OPTIONS,          {.facts = {0}},
 };
 
 const struct sink_kind sink_prometheus = {
@@ -231,7 +511,10 @@ const struct sink_kind sink_prometheus = {
     .open = prometheus_open,
     .begin = prometheus_begin,
     .frame = prometheus_frame,
+    .mark = prometheus_mark,
     .summary = prometheus_summary,
     .deliver = prometheus_deliver,
+    .leave = prometheus_leave,
+    .spooler = prometheus_spooler,
     .close = prometheus_close,
 };

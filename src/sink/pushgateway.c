@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Pushgateway: the newest figures as one group, replaced by each push and left there at the end,
- * for Prometheus to scrape. The group is the run: job="toll", run, instance, rank and the labels of
- * the user, of which one may be another job. */
+ * for Prometheus to scrape. The group is the run: job="toll", run, instance, id, rank … and the
+ * labels of the user, of which one may be another job. */
 #include "base/err.h"
 #include "base/url.h"
 #include "sink/exposition.h"
@@ -129,6 +129,7 @@ static int pushgateway_open(struct sink *s, struct toll_error *e)
     if (!p)
         return err_set(e, -ENOMEM, "no memory for an output");
     points_init(&p->points);
+    p->points.with_id = sink_options_u64(&s->settings, "id");
     p->exposition.points = &p->points;
     return http_sink_open(s, &p->http, e);
 }
@@ -148,6 +149,7 @@ static void pushgateway_close(struct sink *s)
 
 static const struct sink_option options[] = {
     SINK_COURIER_OPTIONS("15s"),
+    SINK_ID_OPTION,
     SINK_HTTP_OPTIONS,
     {.facts = {0}},
 };

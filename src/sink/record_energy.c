@@ -23,5 +23,6 @@ void record_json_energy(struct json_out *j, const struct summary *s)
     add(j, "gpu", e.knows_gpus, e.gpus_joules);
     add(j, "processor", e.knows_processors, e.processors_joules);
     add(j, "total", e.knows_gpus && e.knows_processors, e.gpus_joules + e.processors_joules);
+    json_put_string(j, "quality", quality_word(e.knows_gpus ? e.gpus_quality : QUALITY_UNKNOWN));
     json_object_end(j);
 }

@@ -23,6 +23,8 @@ static void add_labels(struct json_out *j, char **labels)
 void record_json_run(struct json_out *j, const struct run *run)
 {
     json_put_string(j, "toll", run->version ? run->version : TOLL_VERSION);
+    if (*run->id)
+        json_put_string(j, "id", run->id);
     json_put_string(j, "name", run->name ? run->name : "");
     json_key(j, "command");
     json_array(j);
@@ -30,6 +32,12 @@ void record_json_run(struct json_out *j, const struct run *run)
         json_string(j, *arg);
     json_array_end(j);
     add_labels(j, run->labels);
+    if (*run->job.id)
+        json_put_string(j, "job_id", run->job.id);
+    if (*run->job.array_index)
+        json_put_string(j, "array_index", run->job.array_index);
+    if (*run->rank)
+        json_put_string(j, "rank", run->rank);
     json_put_string(j, "host", run->host);
     json_put_string(j, "kernel", run->kernel);
     json_put_u64(j, "cpus", run->cpus);
@@ -123,6 +131,22 @@ void record_json_row(struct json_out *j, const struct row *row, uint64_t selecte
         else
             json_null(j);
     }
+    if (row->at_least & selected) {
+        json_key(j, "lower_bound");
+        record_json_bounds(j, row, selected);
+    }
+}
+
+void record_json_bounds(struct json_out *j, const struct row *row, uint64_t selected)
+{
+    json_object(j);
+    FOR_EACH_BIT(i, row->at_least & selected)
+    {
+        enum metric_id id = row->first + i;
+        json_key(j, metric_of(id)->facts.name);
+        add_value(j, metric_of(id), row_value(row, id));
+    }
+    json_object_end(j);
 }
 
 const char *record_json_end_word(const struct toll_end *end)
@@ -196,8 +220,9 @@ static void add_gauge(struct json_out *j, const struct series *s, const struct m
     }
 }
 
+/* is_partial: a process that has some of it could not be read. */
 static void add_series(struct json_out *j, const struct series *s, const struct metric *m,
-                       const struct verdict *verdict)
+                       const struct verdict *verdict, bool is_partial)
 {
     json_key(j, m->facts.name);
     json_object(j);
@@ -210,6 +235,8 @@ static void add_series(struct json_out *j, const struct series *s, const struct 
         json_put_string(j, "quality", quality_word(verdict->quality));
         json_put_string(j, "from", verdict->rung);
     }
+    if (is_partial)
+        json_put_bool(j, "partial", true);
     json_object_end(j);
 }
 
@@ -222,7 +249,8 @@ static void add_parts(struct json_out *j, const struct target_summary *t,
         json_key(j, part_name(part));
         json_object(j);
         FOR_EACH_BIT(id, selection->parts[part])
-        add_series(j, &t->series[part][id], metric_of(id), &t->verdicts[part][id]);
+        add_series(j, &t->series[part][id], metric_of(id), &t->verdicts[part][id],
+                   t->partial[part] >> id & 1);
         json_object_end(j);
     }
 }
@@ -256,7 +284,7 @@ static void add_thing(struct json_out *j, const struct thing_summary *t, uint64_
         struct verdict v = {summary_thing_quality(&t->series[i], m), "kernel"};
         if (v.quality == QUALITY_UNKNOWN)
             v.rung = "";
-        add_series(j, &t->series[i], m, &v);
+        add_series(j, &t->series[i], m, &v, false);
     }
     json_object_end(j);
 }
@@ -319,7 +347,7 @@ void record_json_summary(struct json_out *j, const struct summary *s,
     json_key(j, "self");
     json_object(j);
     FOR_EACH_BIT(i, selection->of[ENTITY_SELF])
-    add_series(j, &s->self[i], metric_of(metric_first(ENTITY_SELF) + i), NULL);
+    add_series(j, &s->self[i], metric_of(metric_first(ENTITY_SELF) + i), NULL, false);
     json_object_end(j);
     if (mark_totals_any(&s->marks))
         record_json_marks(j, &s->marks, selection);

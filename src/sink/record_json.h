@@ -18,8 +18,12 @@ void record_json_left_out(struct json_out *j, const struct run *run,
 /* "name" and the labels of a thing, as members of the object that is open. */
 void record_json_entity(struct json_out *j, const struct entity *e);
 
-/* The selected metrics of a row as members of the object that is open; unknown is null. */
+/* The selected metrics of a row as members of the object that is open; unknown is null. What of
+ * them is a lower bound follows in an object "lower_bound", where there is any. */
 void record_json_row(struct json_out *j, const struct row *row, uint64_t selected);
+
+/* That object alone. */
+void record_json_bounds(struct json_out *j, const struct row *row, uint64_t selected);
 
 /* "status", "code", "signal", "core_dumped" as an object. */
 void record_json_end(struct json_out *j, const struct toll_end *end);

@@ -18,6 +18,15 @@ static void add_limit(struct json_out *j, enum limit_kind kind, const struct lim
     json_put_string(j, "by", l->by ? l->by : "");
     if (l->cgroup)
         json_put_string(j, "cgroup", l->cgroup);
+    if (l->has_used) {
+        json_put_double(j, "used", l->used, 6);
+        json_put_bool(j, "used_at_least", l->used_is_least);
+        json_put_string(j, "used_by", l->whose);
+    }
+    if (l->reached)
+        json_put_string(j, "reached", l->reached);
+    if (l->reached_times)
+        json_put_u64(j, "reached_count", l->reached_times);
     json_object_end(j);
 }
 

@@ -2,9 +2,8 @@
 #include "sink/sink.h"
 
 #include "base/file.h"
+#include "base/output_file.h"
 
-#include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -25,41 +24,136 @@ static void cut_off(const struct sink *s, size_t half)
         return; /* it was the write that failed */
 }
 
-/* Of a slow pipe, the rest of a piece goes before the next one. */
-static int write_rest(struct sink *s)
+/* ---- Slow readers ---------------------------------------------------------------------------- */
+
+enum { WAITING_BYTES = 16 << 20 };
+
+bool sink_has_waiting(const struct sink *s)
 {
-    size_t written;
-    int r = file_write_quietly(s->fd, s->rest.data, s->rest.length, &written);
-    if (r < 0) {
-        memmove(s->rest.data, s->rest.data + written, s->rest.length - written);
-        s->rest.length -= written;
-        return r;
-    }
-    buf_clear(&s->rest);
-    return 0;
+    return s->rest.length || s->waiting.first;
 }
 
-static int write_whole(struct sink *s)
+static int write_stream(struct sink *s, const char *data, size_t length, size_t *ret_written)
 {
-    size_t half;
-    int r = s->rest.length ? write_rest(s) : 0;
-    if (r < 0)
+    if (!s->has_stream)
+        stream_open(&s->out, s->fd);
+    s->has_stream = true;
+    if (s->is_patient) {
+        int r = stream_write_patiently(&s->out, data, length, -1);
+        *ret_written = r == 0 ? length : 0;
         return r;
-    r = file_write_quietly(s->fd, s->text.data, s->text.length, &half);
+    }
+    return stream_write(&s->out, data, length, ret_written);
+}
+
+/* The rest of a piece goes before the next one. */
+static int write_waiting(struct sink *s)
+{
+    for (;;) {
+        size_t written;
+        int r = write_stream(s, s->rest.data, s->rest.length, &written);
+        s->bytes += written;
+        if (written && r < 0) {
+            memmove(s->rest.data, s->rest.data + written, s->rest.length - written);
+            s->rest.length -= written;
+        }
+        if (r < 0)
+            return r;
+        buf_clear(&s->rest);
+        s->rest_samples = 0;
+        if (!s->waiting.first)
+            return 0;
+        struct batch b = piece_queue_take(&s->waiting, 1);
+        buf_add(&s->rest, b.pieces[0].data, b.pieces[0].length);
+        s->rest_samples = (unsigned)b.samples;
+        piece_queue_return(&s->waiting);
+        if (buf_failed(&s->rest))
+            return -ENOMEM;
+    }
+}
+
+bool sink_write_waiting(struct sink *s, int timeout_ms)
+{
+    size_t before = s->waiting.waiting_bytes + s->rest.length;
+    if (!sink_has_waiting(s) || !stream_wait(&s->out, timeout_ms))
+        return false;
+    int r = write_waiting(s);
+    if (r < 0 && r != -EAGAIN) {
+        sink_drop_waiting(s);
+        s->failure = r;
+    }
+    return s->waiting.waiting_bytes + s->rest.length < before;
+}
+
+void sink_drop_waiting(struct sink *s)
+{
+    uint64_t pieces = s->rest.length > 0, samples = s->rest_samples;
+    s->is_cut = s->rest.length > 0;
+    while (s->waiting.first) {
+        struct batch b = piece_queue_take(&s->waiting, SIZE_MAX);
+        pieces += b.count;
+        samples += b.samples;
+        piece_queue_return(&s->waiting);
+    }
+    buf_clear(&s->rest);
+    s->rest_samples = 0;
+    s->dropped += pieces;
+    s->pieces -= min_u64(pieces, s->pieces);
+    s->missing += samples;
+    if (pieces)
+        s->failure = -EAGAIN;
+}
+
+/* When an older sample had to go for it, this counts as lost, and the other as written. */
+static int put_into_queue(struct sink *s, const struct piece *p)
+{
+    uint64_t dropped = 0;
+    if (!s->waiting.pieces && piece_queue_init(&s->waiting, WAITING_BYTES) < 0)
+        return -ENOMEM;
+    int r = piece_queue_put(&s->waiting, p, false, &dropped);
+    uint64_t others = left_u64(dropped, r == 0);
+    s->dropped += others;
+    s->pieces -= min_u64(others, s->pieces);
+    s->missing += others;
+    return r == 0 && !dropped ? 0 : r == -ENOMEM ? r : -EAGAIN;
+}
+
+static int write_whole(struct sink *s, const struct piece *p)
+{
+    size_t half = 0;
+    int r = s->is_cut ? -EAGAIN : sink_has_waiting(s) ? write_waiting(s) : 0;
+    if (r < 0 && r != -EAGAIN)
+        sink_drop_waiting(s); /* the reader is gone */
+    if (r == 0)
+        r = write_stream(s, p->data, p->length, &half);
+    if (r == 0) {
+        s->bytes += p->length;
+        return 0;
+    }
+    if (r == -EAGAIN && s->is_cut)
+        return r;
     if (r == -EAGAIN && half) {
-        buf_add(&s->rest, s->text.data + half, s->text.length - half);
+        s->bytes += half;
+        buf_add(&s->rest, p->data + half, p->length - half);
+        s->rest_samples = p->samples;
         return buf_failed(&s->rest) ? -ENOMEM : 0;
     }
-    if (r < 0 && half)
+    if (r == -EAGAIN)
+        return put_into_queue(s, p);
+    if (half)
         cut_off(s, half);
     return r;
 }
 
-/* What does not fit is counted by the courier, and told once, by it too. */
-static int hand_over(struct sink *s, enum piece_of of)
+const char *sink_failure(const struct sink *s)
 {
-    struct piece p = {of, of == PIECE_FRAME, s->text.data, s->text.length};
-    int r = courier_put(s->courier, &p);
+    return s->failure == -EAGAIN ? "destination too slow" : strerror(-s->failure);
+}
+
+/* What does not fit is counted by the courier, and told once, by it too. */
+static int hand_over(struct sink *s, const struct piece *p)
+{
+    int r = courier_put(s->courier, p);
     return r == -ENOBUFS ? 0 : r;
 }
 
@@ -67,14 +161,17 @@ static int write_piece(struct sink *s, enum piece_of of)
 {
     if (!s->text.length && !buf_failed(&s->text))
         return 0;
-    int r = buf_failed(&s->text) ? -ENOMEM : s->courier ? hand_over(s, of) : write_whole(s);
+    unsigned samples = of != PIECE_FRAME ? 0 : s->folded ? s->folded : 1;
+    struct piece p = {of, samples, s->text.data, s->text.length};
+    int r = buf_failed(&s->text) ? -ENOMEM : s->courier ? hand_over(s, &p) : write_whole(s, &p);
     if (r < 0) {
         s->failure = r;
         s->dropped++;
     } else {
         s->pieces++;
-        s->bytes += s->courier ? 0 : s->text.length;
     }
+    if (of == PIECE_FRAME)
+        s->folded = 0;
     buf_clear(&s->text);
     return r;
 }
@@ -95,7 +192,7 @@ int sink_begin(struct sink *s, const struct run *run)
     }
     if (is_late(s)) {
         if (s->made_file && !s->stays_open)
-            unlink(s->name);
+            output_file_remove(s->name, s->fd);
         return 0;
     }
     /* Only now that the command runs: a record of before is not lost to a mistyped command. */
@@ -156,8 +253,11 @@ int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
 static int open_late(struct sink *s)
 {
     if (!s->stays_open) {
+        if (s->has_stream)
+            stream_close(&s->out);
+        s->has_stream = false;
         close(s->fd);
-        s->fd = sink_open_path(s->name);
+        s->fd = output_file_open(s->name, NULL, NULL);
     }
     if (s->fd < 0 || (ftruncate(s->fd, 0) < 0 && errno != EINVAL)) {
         s->failure = s->fd < 0 ? s->fd : -errno;
@@ -167,40 +267,25 @@ static int open_late(struct sink *s)
     return 0;
 }
 
-/* A reader that is only slow gets this long for what is left. */
-enum { LAST_WAIT_MS = 1000 };
-
-static int flush_rest(struct sink *s)
-{
-    struct pollfd fd = {.fd = s->fd, .events = POLLOUT};
-    int r;
-    while (s->rest.length && poll(&fd, 1, LAST_WAIT_MS) > 0)
-        if ((r = write_rest(s)) < 0 && r != -EAGAIN)
-            break;
-    if (!s->rest.length)
-        return 0;
-    s->dropped++;
-    return s->failure = -EAGAIN;
-}
-
 int sink_summary(struct sink *s, const struct summary *summary)
 {
     if (!s->kind->summary)
-        return flush_rest(s);
-    int r = is_late(s) ? open_late(s) : flush_rest(s);
+        return 0;
+    int r = is_late(s) ? open_late(s) : 0;
     if (r < 0)
         return r;
     s->kind->summary(s, summary);
     r = write_piece(s, PIECE_SUMMARY);
-    if (r < 0 && is_late(s) && s->made_file && !s->stays_open) /* a name may be another's by now */
-        unlink(s->name);
-    return r < 0 ? r : flush_rest(s);
+    if (r < 0 && is_late(s) && s->made_file && !s->stays_open)
+        output_file_remove(s->name, s->fd);
+    return r;
 }
 
 /* ---- Couriers -------------------------------------------------------------------------------- */
 
 void sink_wait_for_room(struct sink *s, uint64_t no_progress_ns)
 {
+    s->is_patient = true;
     if (s->courier)
         courier_wait_for_room(s->courier, no_progress_ns);
 }

@@ -3,7 +3,8 @@
  *
  * A kind only builds text in sink->text; writing is done here, a whole piece at a time, so that
  * what stands in a file is always a valid prefix of it. A sink that cannot write loses that piece,
- * counts it, and tries again with the next.
+ * counts it, and tries again with the next. A slow reader of a pipe, a terminal or a socket is not
+ * waited for: pieces wait for it in a bounded queue, and beyond that the oldest samples go.
  *
  * A kind with deliver() writes to no file of ours: its pieces go to a courier, whose thread hands
  * them to it in batches. What builds pieces then runs while a sample is taken and has to be quick;
@@ -12,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/json_out.h"
+#include "base/stream.h"
 #include "dialect/dialect_choice.h"
 #include "metric/process.h"
 #include "metric/selection.h"
@@ -22,6 +24,8 @@
 #include "summary/summary.h"
 
 struct sink;
+struct spool;
+struct spooler;
 
 /* How a process left the target. */
 enum departure { LEFT_REAPED, LEFT_INSIDE, LEFT_LOST, DEPARTURES };
@@ -74,6 +78,14 @@ struct sink_kind {
      * from the sink. May take as long as the sink's own limits allow. */
     const char *const *(*environment)(struct sink *s);
 
+    /* Of a kind that puts aside what it cannot send (spooler.h), for toll send; the sink has not
+     * begun. take_spool, or NULL: reads from the file what else it has to know; is_elsewhere: it is
+     * not for the destination that it was written for. name_run, or NULL: where it went. */
+    struct spooler *(*spooler)(struct sink *s);
+    int (*take_spool)(struct sink *s, const struct spool *spool, bool is_elsewhere,
+                      struct toll_error *e);
+    void (*name_run)(struct sink *s, char *ret, size_t capacity);
+
     /* Both in the courier's thread, see courier.h. sink->courier tells whether time is up. A thread
      * that was left behind outlives the run: sink->run is not for them. */
     enum delivery (*deliver)(struct sink *s, const struct batch *b, struct attempt *a);
@@ -91,6 +103,14 @@ struct sink_kind {
             OPTION_QUEUE, false                                                                    \
     }
 
+/* … and those whose series have labels. */
+#define SINK_ID_OPTION                                                                             \
+    {                                                                                              \
+        {"id", "no|yes", "yes",                                                                    \
+         "a label with the id of the run, so that runs of one name stay apart"},                   \
+            OPTION_WORD, false                                                                     \
+    }
+
 struct sink {
     const struct sink_kind *kind;
     char *name;  /* owned: the path, or what it is called in a sentence; has no secret */
@@ -99,7 +119,8 @@ struct sink {
     struct courier *courier;  /* owned, NULL: the kind has none, or it is not begun */
     struct courier_plan plan; /* of the courier */
     uint64_t grace_ns;
-    pid_t thread; /* of the kind's own in the place of a courier, 0: none */
+    char notice[160]; /* from begin() on: what the user should know of it, or "" */
+    pid_t thread;     /* of the kind's own in the place of a courier, 0: none */
     int fd;
     bool owns_fd;
     bool made_file;      /* the file was not there before */
@@ -114,7 +135,15 @@ struct sink {
     bool has_heading;
     bool follows; /* behind another run in the same file */
     struct buf text;
-    struct buf rest;        /* of a piece that a slow reader took only in part */
+    unsigned folded;   /* samples that are in the text of a frame, when they are several; reset */
+    struct stream out; /* over fd, once it was written to */
+    bool has_stream;
+    bool is_patient;            /* waits for slow readers, however long they take */
+    bool is_cut;                /* a piece was given up in the middle: nothing can follow it */
+    struct buf rest;            /* of a piece that a slow reader took only in part … */
+    unsigned rest_samples;      /* … and its samples */
+    struct piece_queue waiting; /* pieces after it; without memory until there are any */
+    bool is_failure_noted;
     uint64_t pieces;        /* written */
     uint64_t dropped;       /* pieces that could not be written */
     int failure;            /* the last one, negative errno, or 0 */
@@ -136,18 +165,15 @@ int sink_choose(const char *format, const char *destination, const struct sink_k
 int sink_open(struct sink **ret, const struct toll_output *output,
               const struct selection *selection, struct toll_error *e);
 
-/* A file to add to: a descriptor or -errno. Not blocking: a pipe that nobody reads must not hold up
- * the job. */
-int sink_open_path(const char *path);
-
 /* For open() of a kind: the file, opened as those of other kinds are. */
 int sink_open_file(struct sink *s, const char *path, struct toll_error *e);
 
 /* Whether the path is the file it writes to. */
 bool sink_writes_to(const struct sink *s, const char *path);
 
-/* For those who have time, before the beginning: what is sent waits for room instead of being
- * dropped, as long as something is taken in that time; -ETIMEDOUT then. */
+/* For a caller that has time, before the beginning: what is sent waits for room instead of being
+ * dropped, as long as something is taken in that time; -ETIMEDOUT then. The reader of a pipe is
+ * waited for without a limit. */
 void sink_wait_for_room(struct sink *s, uint64_t no_progress_ns);
 
 /* … until all is taken. */
@@ -168,6 +194,18 @@ int sink_mark(struct sink *s, const struct told_mark *m);
 int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence);
 int sink_summary(struct sink *s, const struct summary *summary);
 
+/* Whether pieces wait for a slow reader. */
+bool sink_has_waiting(const struct sink *s);
+
+/* Writes what the reader takes within that time; whether it took something. */
+bool sink_write_waiting(struct sink *s, int timeout_ms);
+
+/* Gives up what is left of them, and counts it. */
+void sink_drop_waiting(struct sink *s);
+
+/* Why the last piece could not be written. */
+const char *sink_failure(const struct sink *s);
+
 /* Of a sink with a courier: no more pieces come, it has its grace; then wait for that. What came of
  * it is in ret; 0, or -EIO when something was lost. */
 void sink_end(struct sink *s);
@@ -187,6 +225,9 @@ int sink_check_subject(const struct sink *s, bool has_target, struct toll_error 
 
 /* Whether its dialect has figures of the machine, beside those of a target. */
 bool sink_needs_system(const struct sink *s);
+
+/* Whether its dialect has PSS or USS in every row. */
+bool sink_needs_rollup(const struct sink *s);
 
 /* Whether a second run would make its file unreadable for whoever reads that format. */
 bool sink_holds_one_run(const struct sink *s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/err.h"
+#include "base/output_file.h"
 #include "dialect/translation.h"
 #include "sink/dialect_sink.h"
 #include "sink/sink_choice.h"
@@ -10,22 +11,13 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-int sink_open_path(const char *path)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-    return fd < 0 ? -errno : fd;
-}
-
 int sink_open_file(struct sink *s, const char *path, struct toll_error *e)
 {
     struct stat st;
-    s->made_file = stat(path, &st) < 0 && errno == ENOENT;
     s->owns_fd = true;
-    s->fd = sink_open_path(path);
-    if (s->fd == -ENXIO)
-        return err_set(e, s->fd, "cannot write to '%s': nobody reads from it", path);
+    s->fd = output_file_open(path, &s->made_file, e);
     if (s->fd < 0)
-        return err_set(e, s->fd, "cannot write to '%s': %s", path, strerror(-s->fd));
+        return s->fd;
     if (fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) && flock(s->fd, LOCK_EX | LOCK_NB) < 0 &&
         errno == EWOULDBLOCK)
         return err_set(e, -EBUSY, "'%s' is being written by another toll", path);
@@ -198,10 +190,13 @@ void sink_close(struct sink *s, bool discard)
     s->courier = NULL;
     if (s->kind->close)
         s->kind->close(s); /* it may still use the descriptor */
+    if (s->has_stream)
+        stream_close(&s->out);
+    piece_queue_done(&s->waiting);
     if (s->owns_fd && s->fd >= 0) {
-        close(s->fd);
         if (s->made_file && (discard || (s->may_stay_empty && !s->pieces)))
-            unlink(s->name);
+            output_file_remove(s->name, s->fd);
+        close(s->fd);
     }
     drop_dialect(s);
     sink_options_done(&s->settings);
@@ -260,6 +255,12 @@ bool sink_needs_system(const struct sink *s)
 {
     const struct dialect_table *t = target_table(s);
     return t && dialect_table_needs_system(s->dialect, t);
+}
+
+bool sink_needs_rollup(const struct sink *s)
+{
+    const struct dialect_table *t = target_table(s);
+    return t && dialect_table_needs_rollup(t);
 }
 
 bool sink_holds_one_run(const struct sink *s)

@@ -22,7 +22,7 @@ struct sink_option {
     bool repeats; /* each one is added, with a newline between */
 };
 
-enum { SINK_OPTIONS_AT_MOST = 24 };
+enum { SINK_OPTIONS_AT_MOST = 32 };
 
 /* What was said to one sink, by the numbers of its options. */
 struct sink_settings {

@@ -47,7 +47,7 @@ bool sink_outcome(struct sink *s, struct output_summary *ret)
     };
     name_it(s, ret);
     if (s->failure)
-        snprintf(ret->why, sizeof ret->why, "%s", strerror(-s->failure));
+        snprintf(ret->why, sizeof ret->why, "%s", sink_failure(s));
     if (s->kind->outcome)
         s->kind->outcome(s, ret);
     return true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/sqlite_file.h"
 
+#include "base/file.h"
+#include "base/output_file.h"
 #include "base/sqlite.h"
 #include "sink/sqlite_schema.h"
 #include "sink/sqlite_tape.h"
@@ -82,6 +84,24 @@ static int check_permissions(const char *path, struct toll_error *e)
     return 0;
 }
 
+static const char *const file_suffixes[] = {"", "-wal", "-shm", "-journal"};
+
+/* SQLite opens what it finds under the names beside the file, a pipe too, and waits for it. */
+static int check_planted(const char *path, struct toll_error *e)
+{
+    int r = output_file_check(path, e);
+    CLEANUP_FREE char *real = r < 0 ? NULL : output_file_resolve(path);
+    path = real ? real : path;
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(file_suffixes); i++) {
+        struct buf name = {0};
+        buf_printf(&name, "%s%s", path, file_suffixes[i]);
+        r = buf_failed(&name) ? err_set(e, -ENOMEM, "no memory for an output")
+                              : output_file_check(name.data, e);
+        buf_done(&name);
+    }
+    return r;
+}
+
 /* ---- Making ---------------------------------------------------------------------------------- */
 
 /* STRICT tables are the newest thing that is used. */
@@ -160,6 +180,8 @@ static int make(struct sqlite *db, bool is_new, struct toll_error *e)
     bool is_complete;
     int r = check_version(db, e);
     if (r == 0 && !is_new)
+        r = sqlite_schema_check_kinds(db, e);
+    if (r == 0 && !is_new)
         r = check_whole(db, e);
     if (r == 0)
         r = sqlite_schema_check(db, &is_complete, e);
@@ -172,23 +194,26 @@ static int make(struct sqlite *db, bool is_new, struct toll_error *e)
 
 static void remove_all(const char *path)
 {
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
     struct buf name = {0};
-    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+    CLEANUP_FREE char *real = output_file_resolve(path);
+    path = real ? real : path;
+    for (size_t i = 0; i < ARRAY_LEN(file_suffixes); i++) {
         buf_clear(&name);
-        buf_printf(&name, "%s%s", path, suffixes[i]);
+        buf_printf(&name, "%s%s", path, file_suffixes[i]);
         if (!buf_failed(&name))
             unlink(name.data);
     }
     buf_done(&name);
 }
 
-int sqlite_file_prepare(const char *path, bool *ret_made, struct toll_error *e)
+static int prepare(const char *path, bool *ret_made, struct toll_error *e)
 {
     struct stat st;
     struct sqlite *db = NULL;
     bool is_new = stat(path, &st) < 0 && errno == ENOENT;
-    int r = check_owner(path, e);
+    int r = check_planted(path, e);
+    if (r == 0)
+        r = check_owner(path, e);
     if (r == 0)
         r = check_permissions(path, e);
     if (r < 0)
@@ -209,16 +234,28 @@ int sqlite_file_prepare(const char *path, bool *ret_made, struct toll_error *e)
     return 0;
 }
 
+int sqlite_file_prepare(const char *path, bool *ret_made, struct toll_error *e)
+{
+    struct held_signals held;
+    file_signals_hold(&held);
+    int r = prepare(path, ret_made, e);
+    file_signals_release(&held);
+    return r;
+}
+
 void sqlite_file_discard(const char *path)
 {
+    struct held_signals held;
     struct sqlite *db = NULL;
     int64_t count = 1;
+    file_signals_hold(&held);
     if (sqlite_open(&db, path, SQLITE_MODE_APPEND, SHORT_MS, NULL) < 0 ||
         sqlite_ask(db, "SELECT count(*) FROM runs", &count, NULL) < 0)
         count = 1;
     sqlite_close(db);
     if (!count)
         remove_all(path);
+    file_signals_release(&held);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -245,6 +282,8 @@ void sqlite_file_close(struct sqlite_file *f)
 {
     if (!f)
         return;
+    struct held_signals held;
+    file_signals_hold(&held);
     for (unsigned i = 0; i < STATEMENTS; i++)
         sqlite_end(f->statements[i]);
     int64_t is_busy = 1;
@@ -253,6 +292,7 @@ void sqlite_file_close(struct sqlite_file *f)
     if (!is_busy)
         sqlite_run(f->db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = DELETE", NULL);
     sqlite_close(f->db);
+    file_signals_release(&held);
     free(f->path);
     free(f);
 }
@@ -269,6 +309,9 @@ int sqlite_file_open(struct sqlite_file **ret, const char *path, bool is_apart,
     struct stat st;
     if (stat(path, &st) < 0)
         return err_set(e, -ESTALE, "the file was removed");
+    int r = check_planted(path, e); /* since it was prepared */
+    if (r < 0)
+        return r;
     struct sqlite_file *f = calloc(1, sizeof *f);
     if (f)
         f->path = strdup(path);
@@ -278,8 +321,8 @@ int sqlite_file_open(struct sqlite_file **ret, const char *path, bool is_apart,
     }
     f->device = st.st_dev;
     f->inode = st.st_ino;
-    int r = sqlite_open(&f->db, path, is_apart ? SQLITE_MODE_APPEND_APART : SQLITE_MODE_APPEND,
-                        BUSY_MS, e);
+    r = sqlite_open(&f->db, path, is_apart ? SQLITE_MODE_APPEND_APART : SQLITE_MODE_APPEND, BUSY_MS,
+                    e);
     if (r == -ENOENT) /* since it was looked at */
         r = err_set(e, -ESTALE, "the file was removed");
     /* What was committed survives a kill at any time; when the machine itself goes down, the last

@@ -50,6 +50,19 @@ static void add_values(struct buf *b, enum entity_kind kind, const struct row *r
     }
 }
 
+/* What of the figures is a lower bound, where there is any: a process could not be read. */
+static void add_bounds(struct buf *b, const struct row *row, uint64_t selected)
+{
+    struct json_out j;
+    if (!(row->at_least & selected)) {
+        sqlite_tape_null(b);
+        return;
+    }
+    size_t began = sqlite_tape_json(b, &j);
+    record_json_bounds(&j, row, selected);
+    sqlite_tape_json_end(b, began);
+}
+
 /* A row of the samples of its kind begins. */
 static void begin_row(struct buf *b, uint64_t tick, unsigned entity, enum entity_kind kind)
 {
@@ -62,6 +75,8 @@ static void add_row(struct buf *b, uint64_t tick, unsigned entity, enum entity_k
                     const struct row *row, uint64_t selected)
 {
     begin_row(b, tick, entity, kind);
+    if (kind == ENTITY_PROCESS)
+        add_bounds(b, row, selected & sqlite_schema_metrics(kind));
     add_values(b, kind, row, selected);
 }
 
@@ -79,6 +94,7 @@ static void add_parts(struct buf *b, struct sqlite_entities *x, const struct fra
             sqlite_tape_i64(b, 1);
         else
             sqlite_tape_null(b);
+        add_bounds(b, parts[part].row, selection->parts[part]);
         add_values(b, ENTITY_TARGET, parts[part].row, selection->parts[part]);
     }
 }
@@ -161,7 +177,10 @@ void sqlite_rows_process_end(struct buf *b, struct sqlite_rows *rows, const stru
     sqlite_tape_u64(b, who->start_ticks);
     sqlite_tape_text(b, who->name);
     sqlite_entities_targets(b, run, who->targets);
-    add_values(b, ENTITY_PROCESS, &e->process->own, selection->of[ENTITY_PROCESS]);
+    struct row copy;
+    const struct row *row = process_shown(e->process, &copy);
+    add_bounds(b, row, selection->of[ENTITY_PROCESS] & sqlite_schema_metrics(ENTITY_PROCESS));
+    add_values(b, ENTITY_PROCESS, row, selection->of[ENTITY_PROCESS]);
     sqlite_entities_left(&rows->entities, who);
 }
 

@@ -238,6 +238,19 @@ static int complete(struct sqlite *db, unsigned number, struct toll_error *e)
     return r < 0 || !there ? r : add_missing(db, number, e);
 }
 
+int sqlite_schema_check_kinds(struct sqlite *db, struct toll_error *e)
+{
+    int r = sqlite_find_table(db, "runs", e);
+    for (unsigned number = STATEMENT_ENTITY; r >= 0 && number < STATEMENTS; number++) {
+        struct buf name = {0};
+        add_name(&name, number);
+        r = buf_failed(&name) ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
+                              : sqlite_find_table(db, name.data, e);
+        buf_done(&name);
+    }
+    return r < 0 ? r : 0;
+}
+
 int sqlite_schema_check(struct sqlite *db, bool *ret_complete, struct toll_error *e)
 {
     int r = 0;

@@ -59,6 +59,9 @@ void sqlite_schema_column(struct buf *b, const struct metric *m);
 /* The statement as SQL, added to *b. */
 void sqlite_schema_statement(struct buf *b, unsigned number);
 
+/* -EBADMSG and a sentence when one of the tables is there and is none (sqlite_find_table). */
+int sqlite_schema_check_kinds(struct sqlite *db, struct toll_error *e);
+
 /* *ret_complete: all tables have all columns. */
 int sqlite_schema_check(struct sqlite *db, bool *ret_complete, struct toll_error *e);
 

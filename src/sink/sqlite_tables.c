@@ -43,7 +43,8 @@ static const struct sqlite_table tables[] = {
                             {"parent", WHOLE},
                             {"start_ticks", WHOLE},
                             {"name", TEXT},
-                            {"targets", "TEXT"}}},
+                            {"targets", "TEXT"},
+                            {"lower_bound", "TEXT"}}},
     [STATEMENT_PHASE] = {"phases",
                          1,
                          {{"seq", WHOLE},
@@ -90,13 +91,21 @@ static const struct sqlite_table tables[] = {
     [STATEMENT_ROW] = {"_samples", 2, {{"tick", WHOLE}, {"entity", WHOLE}}},
 };
 
-/* … of targets, which end one by one. */
+/* … of targets, which end one by one, … */
 static const struct sqlite_table target_rows = {
-    "_samples", 2, {{"tick", WHOLE}, {"entity", WHOLE}, {"ended", "INTEGER"}}};
+    "_samples",
+    2,
+    {{"tick", WHOLE}, {"entity", WHOLE}, {"ended", "INTEGER"}, {"lower_bound", "TEXT"}}};
+
+/* … and of processes. */
+static const struct sqlite_table process_rows = {
+    "_samples", 2, {{"tick", WHOLE}, {"entity", WHOLE}, {"lower_bound", "TEXT"}}};
 
 const struct sqlite_table *sqlite_table(unsigned number)
 {
     if (number == STATEMENT_ROW + ENTITY_TARGET)
         return &target_rows;
+    if (number == STATEMENT_ROW + ENTITY_PROCESS)
+        return &process_rows;
     return &tables[number < STATEMENT_ROW ? number : STATEMENT_ROW];
 }

@@ -3,7 +3,7 @@
  * run. */
 #pragma once
 
-enum { SQLITE_TABLE_COLUMNS = 14 };
+enum { SQLITE_TABLE_COLUMNS = 15 };
 
 struct sqlite_table_column {
     const char *name;

@@ -95,7 +95,7 @@ static void add_runs(struct buf *b)
                                   "wall_seconds, status, code, signal, (SELECT count(*) FROM "
                                   "samples s WHERE s.run = "
                                   "runs.run) AS samples, facts ->> 'command' AS command, facts ->> "
-                                  "'labels' AS labels "
+                                  "'labels' AS labels, facts ->> 'id' AS id "
                                   "FROM runs; ");
 }
 

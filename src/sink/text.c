@@ -95,8 +95,10 @@ static void add_subject(struct sink *s, const struct run *run)
         text_foreign(s, run->targets[0].what);
     else if (run->target_count)
         buf_printf(&s->text, "%zu targets", run->target_count);
-    else
-        buf_printf(&s->text, "the machine %s", run->host);
+    else {
+        buf_puts(&s->text, "the machine ");
+        text_foreign(s, run->host);
+    }
 }
 
 static void add_head(struct sink *s, const struct summary *summary)
@@ -125,60 +127,59 @@ static void add_head(struct sink *s, const struct summary *summary)
 
 /* ---- What was allowed ------------------------------------------------------------------------ */
 
-static void add_allowance(struct buf *b, const struct limit *l, enum metric_id id, double used,
-                          double allowed, const char *noun)
+/* Limits of one process are of interest when they were nearly used up. */
+#define NEARLY 0.9
+
+static void add_allowance(struct buf *b, const struct limit *l, enum limit_kind kind,
+                          enum metric_id unit, const char *noun)
 {
-    const struct metric *m = metric_of(id);
+    const struct metric *m = metric_of(unit);
+    double allowed = kind == LIMIT_CPUS ? l->cores : (double)l->value;
+    bool is_of_cgroup = kind == LIMIT_MEMORY_BYTES && l->whose && strcmp(l->whose, "cgroup") == 0;
+    if (!l->known || l->unlimited || !l->has_used || !(allowed > 0))
+        return;
+    bool is_common = kind == LIMIT_CPUS || kind == LIMIT_MEMORY_BYTES;
+    if (!is_common && !l->reached && l->used < NEARLY * allowed)
+        return;
     buf_puts(b, b->length ? "; " : "");
-    human_number(b, m, used);
+    buf_puts(b, l->used_is_least && !l->reached ? "≥ " : "");
+    human_number(b, m, l->used);
     buf_puts(b, " of ");
     human_number(b, m, allowed);
-    buf_printf(b, " %s (", noun);
-    buf_double_fixed(b, used / allowed * 100, 0);
+    buf_printf(b, " %s%s (", noun, is_of_cgroup ? ", all that is charged to the cgroup" : "");
+    buf_double_fixed(b, l->used / allowed * 100, 0);
     buf_printf(b, " %%, %s", l->by);
     if (l->cgroup)
         buf_printf(b, " of %s", l->cgroup);
+    if (l->reached)
+        buf_printf(b, ", reached: %s", l->reached);
+    if (l->reached_times)
+        buf_printf(b, ", %llu time%s", (unsigned long long)l->reached_times,
+                   l->reached_times == 1 ? "" : "s");
     buf_puts(b, ")");
-}
-
-/* A limit of a cgroup is on what is charged to it, which RSS can be above (pages of files that
- * others have read first). The kernel's own peak counts when it was reached in this run. 0 when the
- * cgroup that set the limit was not read. */
-static double charged(const struct summary *summary, const struct limit *l)
-{
-    for (size_t i = 0; l->cgroup && i < summary->thing_count; i++) {
-        const struct thing_summary *t = &summary->things[i];
-        const struct series *now = &t->series[cgroup_memory_bytes - cgroup_first];
-        const struct series *peak = &t->series[cgroup_memory_peak_bytes - cgroup_first];
-        if (t->thing->entity.kind == ENTITY_CGROUP && now->count &&
-            strcmp(entity_name(&t->thing->entity), l->cgroup) == 0)
-            return peak->count && peak->max > peak->min ? peak->max : now->max;
-    }
-    return 0;
-}
-
-static void add_memory_allowance(struct buf *b, const struct summary *summary,
-                                 const struct limit *l, double rss)
-{
-    double used = charged(summary, l);
-    add_allowance(b, l, process_memory_rss_bytes, used > 0 ? used : rss, (double)l->value,
-                  used > 0 ? "memory, all that is charged to the cgroup" : "memory");
 }
 
 /* The denominators: how much of what it could have had it used. */
 static void add_allowances(struct sink *s, const struct summary *summary, const struct text_rows *r)
 {
-    const struct target_summary *t = &summary->whole;
-    const struct limit *cpus = &t->limits.of[LIMIT_CPUS];
-    const struct limit *memory = &t->limits.of[LIMIT_MEMORY_BYTES];
-    const struct series *cores = &t->series[PART_COMBINED][process_cpu_cores];
+    static const struct {
+        enum limit_kind kind;
+        enum metric_id unit;
+        bool beside; /* only where the figure of that unit is shown */
+        const char *noun;
+    } kinds[] = {
+        {LIMIT_CPUS, process_cpu_cores, true, "cores"},
+        {LIMIT_MEMORY_BYTES, process_memory_rss_bytes, true, "memory"},
+        {LIMIT_TASKS, process_threads_count, false, "tasks of the cgroup"},
+        {LIMIT_ADDRESS_BYTES, process_memory_rss_bytes, false, "address space of the main process"},
+        {LIMIT_OPEN_FILES, process_threads_count, false, "open files of the main process"},
+        {LIMIT_CPU_SECONDS, process_cpu_seconds, false, "CPU time of the main process"},
+    };
     struct buf b = {0};
-    if (cpus->known && cpus->cores > 0 && text_has_line(s, r, process_cpu_cores))
-        add_allowance(&b, cpus, process_cpu_cores, series_mean(cores, metric_of(process_cpu_cores)),
-                      cpus->cores, "cores");
-    if (memory->known && memory->value && text_has_line(s, r, process_memory_rss_bytes))
-        add_memory_allowance(&b, summary, memory,
-                             text_figure(r, PART_COMBINED, process_memory_rss_bytes));
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (!kinds[i].beside || text_has_line(s, r, kinds[i].unit))
+            add_allowance(&b, &summary->whole.limits.of[kinds[i].kind], kinds[i].kind,
+                          kinds[i].unit, kinds[i].noun);
     if (b.length && !buf_failed(&b))
         text_paragraph(s, "of what was allowed: ", b.data);
     buf_done(&b);
@@ -276,7 +277,9 @@ static void add_system(struct sink *s, const struct summary *summary,
     struct text_rows r = text_rows_of_thing(s, system);
     if (summary->has_target) {
         text_style(s, BOLD);
-        buf_printf(&s->text, "\nthe machine %s\n", summary->run->host);
+        buf_puts(&s->text, "\nthe machine ");
+        text_foreign(s, summary->run->host);
+        buf_putc(&s->text, '\n');
         text_style(s, PLAIN);
     }
     add_answer(s, &r);
@@ -345,9 +348,9 @@ static void text_summary(struct sink *s, const struct summary *summary)
     text_outputs(s, summary);
     text_style(s, DIM);
     if (summary->has_target && has_quality(s, &r, QUALITY_EXACT_IF_REAPED))
-        text_paragraph(s, "no word: ",
-                       "exact, counted by the kernel; only a child that nobody waits for could be "
-                       "missing, and none was seen");
+        text_paragraph(s, "unmarked: ",
+                       "kernel counters, complete unless a process discarded a child without "
+                       "waiting for it; no such loss was seen");
     add_self(s, summary);
     text_style(s, PLAIN);
 }

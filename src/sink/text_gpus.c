@@ -60,10 +60,13 @@ static void add_energy(struct sink *s, const struct summary *summary)
     struct buf b = {0};
     if (!e.has_gpus || !e.knows_gpus)
         return;
+    const char *sign = e.gpus_quality == QUALITY_LOWER_BOUND ? "≥ " : "";
     if (e.knows_processors) {
+        buf_puts(&b, sign);
         human_number(&b, m, e.gpus_joules + e.processors_joules);
         buf_puts(&b, " = ");
     }
+    buf_puts(&b, sign);
     human_number(&b, m, e.gpus_joules);
     buf_puts(&b, " GPUs");
     if (e.knows_processors) {

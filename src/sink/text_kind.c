@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Several things of a kind, one line each. */
+#include "base/utf8.h"
 #include "sink/human.h"
 #include "sink/text_table.h"
 
@@ -81,7 +82,7 @@ static void add_figures(struct sink *s, const struct kind_table *t, const struct
 {
     size_t start = s->text.length;
     text_foreign(s, name);
-    if (s->text.length - start >= NAME)
+    if (utf8_columns(s->text.data + start, s->text.length - start) >= NAME)
         buf_putc(&s->text, '\n'), start = s->text.length;
     buf_pad(&s->text, start, NAME);
     for (unsigned c = 0; c < t->count; c++) {

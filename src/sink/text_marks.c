@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What the job said of itself, for people: its phases and its own figures, one line each. */
+#include "base/utf8.h"
 #include "sink/human.h"
 #include "sink/text_table.h"
 
@@ -33,7 +34,7 @@ static void add_name(struct sink *s, const char *name, unsigned width)
 {
     size_t start = s->text.length;
     text_foreign(s, name);
-    if (s->text.length - start >= width)
+    if (utf8_columns(s->text.data + start, s->text.length - start) >= width)
         buf_putc(&s->text, '\n'), start = s->text.length;
     buf_pad(&s->text, start, width);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/text_words.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 
 void text_style(struct sink *s, const char *sequence)
@@ -16,7 +18,8 @@ void text_paragraph(struct sink *s, const char *lead, const char *text)
     buf_puts(&s->text, lead);
     while (*text) {
         size_t word = strcspn(text, " ");
-        if (at > indent && at + 1 + word > TEXT_LINE) {
+        size_t columns = utf8_columns(text, word);
+        if (at > indent && at + 1 + columns > TEXT_LINE) {
             buf_putc(&s->text, '\n');
             size_t start = s->text.length;
             buf_pad(&s->text, start, (unsigned)indent);
@@ -25,10 +28,17 @@ void text_paragraph(struct sink *s, const char *lead, const char *text)
             buf_putc(&s->text, ' ');
             at++;
         }
-        for (const char *c = text; c < text + word; c++)
-            buf_putc(&s->text, *c == UNBROKEN ? ' ' : *c);
-        at += word;
-        text += word;
+        for (const char *end = text + word; text < end;) {
+            const char *blank = memchr(text, UNBROKEN, (size_t)(end - text));
+            size_t plain = (size_t)((blank ? blank : end) - text);
+            buf_printable(&s->text, text, plain);
+            text += plain;
+            if (blank) {
+                buf_putc(&s->text, ' ');
+                text++;
+            }
+        }
+        at += columns;
         text += strspn(text, " ");
     }
     buf_putc(&s->text, '\n');
@@ -39,23 +49,25 @@ static bool needs_quotes(const char *word)
     return !*word || strpbrk(word, " \t\n\"'\\$`*?[]{}()<>|&;!#~");
 }
 
-/* Without control characters, and those of the second set (U+0080 to U+009F). */
-static void add_foreign(struct sink *s, const char *text, const char *for_quote)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        bool second_set = c == 0xC2 && ((unsigned char)text[1] & 0xE0) == 0x80;
-        if (c == '\'' && *for_quote)
-            buf_puts(&s->text, for_quote);
-        else
-            buf_putc(&s->text, c < 0x20 || c == 0x7F || second_set ? '?' : *text);
-        text += second_set;
-    }
-}
-
 void text_foreign(struct sink *s, const char *text)
 {
-    add_foreign(s, text, "");
+    buf_printable(&s->text, text, strlen(text));
+}
+
+/* In single quotes, where a quote is written '\''. */
+static void add_quoted(struct sink *s, const char *text)
+{
+    buf_putc(&s->text, '\'');
+    while (*text) {
+        size_t plain = strcspn(text, "'");
+        buf_printable(&s->text, text, plain);
+        text += plain;
+        if (*text == '\'') {
+            buf_puts(&s->text, "'\\''");
+            text++;
+        }
+    }
+    buf_putc(&s->text, '\'');
 }
 
 void text_command(struct sink *s, char *const *command)
@@ -63,11 +75,11 @@ void text_command(struct sink *s, char *const *command)
     enum { LONGEST = 300 };
     size_t start = s->text.length;
     for (char *const *arg = command; arg && *arg && s->text.length - start < LONGEST; arg++) {
-        const char *quote = needs_quotes(*arg) ? "'" : "";
         buf_puts(&s->text, arg == command ? "" : " ");
-        buf_puts(&s->text, quote);
-        add_foreign(s, *arg, "'\\''");
-        buf_puts(&s->text, quote);
+        if (needs_quotes(*arg))
+            add_quoted(s, *arg);
+        else
+            text_foreign(s, *arg);
     }
     if (s->text.length - start > LONGEST && !buf_failed(&s->text)) {
         s->text.length = start + LONGEST;

@@ -78,7 +78,7 @@ static int add_fact(struct analysis *a, const char *name, const char *text)
     }
     struct scan s = scan_string(text);
     fact.is_number = scan_number(&s, &fact.number) && scan_done(&s);
-    fact.is_integer = fact.is_number && !strpbrk(text, ".eE");
+    fact.is_integer = fact.is_number && session_fact_is_integer(text, fact.number);
     a->facts[a->fact_count++] = fact;
     return 0;
 }
@@ -200,7 +200,7 @@ static int take_row(const struct analysis *a, struct gathering *g, struct toll_e
 
 static struct usage usage_of(const struct spread *s)
 {
-    struct usage u;
+    struct usage u = {0};
     for (unsigned i = 0; i < STATISTICS; i++)
         u.of[i] = spread_get(s, i);
     return u;

@@ -16,9 +16,17 @@ struct session_fact {
     double number;
 };
 
+/* Whether a number that was written so is whole; larger ones than a double holds exactly are not.
+ */
+static inline bool session_fact_is_integer(const char *text, double number)
+{
+    return !strpbrk(text, ".eE") && number >= -0x1p53 && number <= 0x1p53;
+}
+
 /* Of one figure, by enum statistic. */
 struct usage {
     double of[STATISTICS];
+    bool is_integer[STATISTICS]; /* was read as a whole number, and is written as one */
 };
 
 struct block_results {

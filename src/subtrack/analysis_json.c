@@ -27,7 +27,10 @@ static void put_float(struct json_out *j, const char *key, double value)
 static void put_statistics(struct json_out *j, const struct usage *u)
 {
     for (unsigned i = 0; i < STATISTICS; i++)
-        put_float(j, statistic_names[i], u->of[i]);
+        if (u->is_integer[i])
+            json_put_i64(j, statistic_names[i], (int64_t)u->of[i]);
+        else
+            put_float(j, statistic_names[i], u->of[i]);
 }
 
 static void put_usage(struct json_out *j, const struct analysis *a, const char *key,
@@ -100,12 +103,27 @@ static char *copy(struct scan text)
     return strndup(text.at, (size_t)(text.end - text.at));
 }
 
-static double read_float(struct json_in *j)
+/* Larger ones than a double holds exactly are not. */
+static bool is_written_whole(struct scan text, double number)
+{
+    for (const char *c = text.at; c < text.end; c++)
+        if (*c == '.' || *c == 'e' || *c == 'E')
+            return false;
+    return number >= -0x1p53 && number <= 0x1p53;
+}
+
+/* ret_is_integer may be NULL. */
+static double read_float(struct json_in *j, bool *ret_is_integer)
 {
     struct json_number n;
+    json_in_next(j); /* blanks do not count */
+    struct scan text = {j->text.at, NULL};
     double value = NAN;
     if (!json_in_null(j) && (!json_in_number(j, &n) || !json_number_double(&n, &value)))
         json_in_fail(j);
+    text.end = j->text.at;
+    if (ret_is_integer)
+        *ret_is_integer = !isnan(value) && is_written_whole(text, value);
     return value;
 }
 
@@ -131,9 +149,9 @@ static void read_statistics(struct json_in *j, struct usage *ret, double *ret_to
             if (json_in_is(&key, statistic_names[i]))
                 which = i;
         if (which >= 0)
-            ret->of[which] = read_float(j);
+            ret->of[which] = read_float(j, &ret->is_integer[which]);
         else if (ret_total && json_in_is(&key, "total"))
-            *ret_total = read_float(j);
+            *ret_total = read_float(j, NULL);
         else
             json_in_skip(j);
     }
@@ -187,11 +205,12 @@ static void read_facts(struct json_in *j, struct analysis *a)
             json_in_string(j, &text);
         } else {
             fact->is_number = kind == JSON_NUMBER;
-            fact->number = read_float(j);
+            fact->number = read_float(j, NULL);
             text = scan_text(start, (size_t)(j->text.at - start));
         }
         fact->text = j->failed ? NULL : copy(text);
-        fact->is_integer = fact->is_number && fact->text && !strpbrk(fact->text, ".eE");
+        fact->is_integer = fact->is_number && fact->text &&
+                           session_fact_is_integer(fact->text, fact->number);
         if (!fact->text)
             json_in_fail(j);
     }
@@ -257,18 +276,16 @@ static int read_file(struct buf *ret, const char *path, struct toll_error *e)
     return r < 0 ? err_set(e, r, "%s: %s", path, strerror(-r)) : 0;
 }
 
-/* A pickle of ours has the same in it. */
+/* A pickle has the same in it: of gpu_tracker's classes, of ours, or of dictionaries. */
 static int unpickle(struct buf *text, const char *path, struct toll_error *e)
 {
     if (!text->data || !pickle_is_one(text->data, text->length))
         return 0;
     struct buf json = {0};
-    if (pickle_to_json(&json, text->data, text->length) < 0) {
+    int r = pickle_to_json(&json, text->data, text->length, e);
+    if (r < 0) {
         buf_done(&json);
-        return err_set(e, -EOPNOTSUPP,
-                       "%s: it holds objects of Python, which only Python can read; analyze the "
-                       "files of that tracking session again",
-                       path);
+        return err_wrap(e, r, "%s", path);
     }
     buf_done(text);
     *text = json;
@@ -294,8 +311,10 @@ int analysis_read_json(struct analysis *ret, const char *path, struct toll_error
         json_in_begin(&j, text.data ? text.data : "", text.length);
         read_all(&j, ret);
         if (!json_in_end(&j))
-            r = err_set(e, -EBADMSG,
-                        "%s: it does not hold the results of an analysis in the format json or pickle", path);
+            r = err_set(
+                e, -EBADMSG,
+                "%s: it does not hold the results of an analysis in the format json or pickle",
+                path);
     }
     json_in_done(&j);
     buf_done(&text);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/utf8.h"
 #include "subtrack/analysis.h"
 #include "subtrack/results_text.h"
 
@@ -83,7 +84,9 @@ static void write_times(struct buf *b, const struct block_results *r)
 
 static void write_block(struct buf *b, const struct analysis *a, const struct block_results *r)
 {
-    buf_printf(b, "\tName:                %s\n", r->name);
+    buf_puts(b, "\tName:                ");
+    buf_printable(b, r->name, strlen(r->name));
+    buf_putc(b, '\n');
     buf_printf(b, "\tNum Timepoints:      %llu\n", (unsigned long long)r->timepoints);
     buf_printf(b, "\tNum Calls:           %llu\n", (unsigned long long)r->calls);
     buf_printf(b, "\tNum Non Empty Calls: %llu\n", (unsigned long long)r->non_empty_calls);

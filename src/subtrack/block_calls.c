@@ -104,16 +104,34 @@ static int by_start(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-static int stray_stop(const struct stamp *s, const char *path, struct toll_error *e)
+/* A stop without a start, in the words of gpu_tracker, which pairs it with the row after it; where
+ * that tool would find nothing wrong, or fail without a word, in ours. */
+static int stray_stop(const struct stamp *s, const struct stamp *next, struct toll_error *e)
 {
-    struct buf when = {0};
-    python_float(&when, s->time);
-    int r = err_set(e, -EBADMSG,
-                    "Sub-tracking file is invalid. %s: row %llu stops \"%.200s\" at %s in process "
-                    "ID %lld, where it had not started.",
-                    path, (unsigned long long)s->number, s->name, when.data ? when.data : "?",
-                    (long long)s->pid);
-    buf_done(&when);
+    struct buf pair = {0};
+    python_float(&pair, s->time);
+    if (next) {
+        buf_puts(&pair, ", ");
+        python_float(&pair, next->time);
+    }
+    const char *times = pair.data ? pair.data : "?";
+    int r;
+    if (next && next->pid != s->pid)
+        r = err_set(e, -EBADMSG,
+                    "Sub-tracking file is invalid. Detected timestamp pair (%s) with differing "
+                    "process IDs: %lld and %lld.",
+                    times, (long long)s->pid, (long long)next->pid);
+    else if (next && !next->is_stop)
+        r = err_set(e, -EBADMSG,
+                    "Sub-tracking file is invalid. Detected timestamp pair (%s) of process ID %lld "
+                    "with a start time greater than the stop time.",
+                    times, (long long)s->pid);
+    else
+        r = err_set(e, -EBADMSG,
+                    "Sub-tracking file is invalid. Row %llu stops \"%.200s\" of process ID %lld, "
+                    "which had not started.",
+                    (unsigned long long)s->number, s->name, (long long)s->pid);
+    buf_done(&pair);
     return r;
 }
 
@@ -136,7 +154,7 @@ static int pair(struct block *b, const struct stamp *s, size_t count, const char
         else if (depth)
             b->calls[b->call_count++] = (struct block_call){open[--depth], s[i].time};
         else
-            r = stray_stop(&s[i], path, e);
+            r = stray_stop(&s[i], i + 1 < count ? &s[i + 1] : NULL, e);
     }
     free(open);
     return r;

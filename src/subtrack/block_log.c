@@ -3,11 +3,11 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/output_file.h"
 #include "base/sqlite.h"
 #include "dialect/python_number.h"
 #include "parse/csv_record.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 enum { ENOUGH = 1 << 16, BUSY_MS = 5000 };
@@ -18,7 +18,7 @@ const char block_log_insert[] = "INSERT INTO data VALUES (?, ?, ?, ?)";
 
 struct block_log {
     char *path;
-    int fd; /* of a CSV */
+    struct replacement file;
     struct buf text;
     struct sqlite *db;
     struct sqlite_statement *insert;
@@ -34,7 +34,7 @@ void block_log_heading(struct buf *b, const char *newline)
 void block_log_row(struct buf *b, const struct block_stamp *s, const char *newline)
 {
     buf_printf(b, "%lld,", (long long)s->pid);
-    csv_record_write(b, s->name);
+    csv_record_write_name(b, s->name);
     buf_puts(b, s->is_stop ? ",1," : ",0,");
     python_float(b, s->time);
     buf_puts(b, newline);
@@ -42,9 +42,9 @@ void block_log_row(struct buf *b, const struct block_stamp *s, const char *newli
 
 static int open_database(struct block_log *l, struct toll_error *e)
 {
-    int r = sqlite_open(&l->db, l->path, SQLITE_MODE_WRITE, BUSY_MS, e);
-    if (r == 0)
-        r = sqlite_run(l->db, "BEGIN", e);
+    int r = sqlite_open(&l->db, l->file.path, SQLITE_MODE_WRITE, BUSY_MS, e);
+    if (r == 0) /* nothing else knows the file yet: it needs no journal */
+        r = sqlite_run(l->db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN", e);
     if (r == 0)
         r = sqlite_run(l->db, block_log_create, e);
     if (r == 0)
@@ -57,18 +57,15 @@ int block_log_open(struct block_log **ret, const char *path, enum row_format for
 {
     struct block_log *l = calloc(1, sizeof *l);
     if (l)
-        *l = (struct block_log){.fd = -1, .path = strdup(path)};
+        *l = (struct block_log){.file = REPLACEMENT_CLOSED, .path = strdup(path)};
     if (!l || !l->path) {
         free(l);
         return err_set(e, -ENOMEM, "%s: no memory", path);
     }
-    int r = 0;
-    l->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (l->fd < 0)
-        r = err_set(e, -errno, "%s: %s", path, strerror(errno));
-    else if (format == ROWS_SQLITE)
+    int r = replacement_open(&l->file, path, REPLACEMENT_NAMED | REPLACEMENT_IS_NEW, e);
+    if (r == 0 && format == ROWS_SQLITE)
         r = open_database(l, e);
-    else
+    else if (r == 0)
         block_log_heading(&l->text, "\n");
     if (r < 0) {
         block_log_close(l);
@@ -84,7 +81,7 @@ void block_log_close(struct block_log *l)
         return;
     sqlite_end(l->insert);
     sqlite_close(l->db);
-    close_p(&l->fd);
+    replacement_close(&l->file);
     buf_done(&l->text);
     free(l->path);
     free(l);
@@ -92,8 +89,9 @@ void block_log_close(struct block_log *l)
 
 static int write_out(struct block_log *l, struct toll_error *e)
 {
-    int r = buf_failed(&l->text) ? -ENOMEM
-                                 : file_write_quietly(l->fd, l->text.data, l->text.length, NULL);
+    int r = buf_failed(&l->text)
+                ? -ENOMEM
+                : file_write_quietly(l->file.fd, l->text.data, l->text.length, NULL);
     buf_clear(&l->text);
     return r < 0 ? err_set(e, r, "%s: %s", l->path, strerror(-r)) : 0;
 }
@@ -111,10 +109,15 @@ int block_log_put(struct block_log *l, const struct block_stamp *s, struct toll_
     return sqlite_step(l->insert, e);
 }
 
-int block_log_flush(struct block_log *l, struct toll_error *e)
+int block_log_commit(struct block_log *l, struct toll_error *e)
 {
-    if (!l->db)
-        return write_out(l, e);
-    int r = sqlite_run(l->db, "COMMIT", e);
-    return r < 0 ? r : sqlite_run(l->db, "BEGIN", e);
+    int r = l->db ? sqlite_run(l->db, "COMMIT", e) : write_out(l, e);
+    if (r < 0)
+        return r;
+    sqlite_end(l->insert);
+    sqlite_close(l->db);
+    l->insert = NULL;
+    l->db = NULL;
+    r = replacement_commit(&l->file);
+    return r < 0 ? err_set(e, r, "%s: %s", l->path, strerror(-r)) : 0;
 }

@@ -8,14 +8,13 @@
 
 struct block_log;
 
-/* The file is made; -EEXIST when it is there. */
+/* Nothing may be there yet: -EEXIST. The file is there once it was committed. */
 int block_log_open(struct block_log **ret, const char *path, enum row_format format,
                    struct toll_error *e);
 void block_log_close(struct block_log *l); /* accepts NULL */
 
-/* Rows reach the file with the next flush at the latest. */
 int block_log_put(struct block_log *l, const struct block_stamp *s, struct toll_error *e);
-int block_log_flush(struct block_log *l, struct toll_error *e);
+int block_log_commit(struct block_log *l, struct toll_error *e);
 
 /* The text of a CSV, for who writes it himself. */
 void block_log_heading(struct buf *b, const char *newline);

@@ -2,6 +2,7 @@
 #include "subtrack/block_rows.h"
 
 #include "base/err.h"
+#include "parse/csv_record.h"
 #include "subtrack/row_file.h"
 
 #include <math.h>
@@ -79,5 +80,7 @@ int block_rows_next(struct block_rows *b, struct block_stamp *ret, struct toll_e
         return r;
     ret->pid = (int64_t)pid;
     ret->name = row_file_text(b->file, b->at[BLOCK_NAME]);
+    if (row_file_format(b->file) == ROWS_CSV)
+        ret->name = csv_record_plain(ret->name);
     return 1;
 }

@@ -11,6 +11,8 @@ struct comparison {
     struct analysis *sessions; /* borrowed; their blocks are put in order */
     size_t count;
     enum statistic statistic;
+    size_t first; /* set by comparison_match: the one that the others are matched with, which is the
+                     first by name */
 };
 
 /* Puts the blocks in order and sees whether they match. note: told of those that match but for the

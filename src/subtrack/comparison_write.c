@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A comparison as text and as JSON: both are told the same things in the same order. */
 #include "base/json_out.h"
+#include "base/utf8.h"
 #include "dialect/python_number.h"
 #include "subtrack/comparison.h"
 #include "subtrack/results_text.h"
@@ -15,6 +16,7 @@ struct writer {
     struct json_out *json;
     size_t *order; /* of the sessions, the smallest first */
     double *values;
+    bool are_whole;
     unsigned tabs;
 };
 
@@ -27,7 +29,7 @@ static void open_part(struct writer *w, const char *key, bool is_title)
         text_title(w->text, key, w->tabs);
     } else {
         text_tabs(w->text, w->tabs);
-        buf_puts(w->text, key);
+        buf_printable(w->text, key, strlen(key));
         buf_puts(w->text, ":\n");
     }
     w->tabs++;
@@ -58,7 +60,7 @@ static void put_json(struct writer *w)
 {
     for (size_t i = 0; i < w->c->count; i++) {
         struct buf number = {0};
-        python_float(&number, w->values[w->order[i]]);
+        (w->are_whole ? python_integer : python_float)(&number, w->values[w->order[i]]);
         json_key(w->json, w->c->names[w->order[i]]);
         json_raw(w->json, number.data, number.length);
         w->json->buf->failed |= buf_failed(&number);
@@ -74,7 +76,12 @@ static void put_text(struct writer *w)
     if (names && cells) {
         for (size_t i = 0; i < count; i++) {
             names[i] = w->c->names[w->order[i]];
-            text_number(&cells[i], w->values[w->order[i]]);
+            if (w->are_whole) {
+                buf_puts(&cells[i], w->values[w->order[i]] < 0 ? "" : " "); /* as pandas does */
+                python_integer(&cells[i], w->values[w->order[i]]);
+            } else {
+                text_number(&cells[i], w->values[w->order[i]]);
+            }
             w->text->failed |= buf_failed(&cells[i]);
         }
         struct text_frame f = {.rows = 1, .columns = count, .column_names = names, .cells = cells};
@@ -97,17 +104,28 @@ static void put_values(struct writer *w)
         put_text(w);
 }
 
-/* The names it has in the sessions, each once. */
+/* The names it has in the sessions, each once, sorted. */
 static void put_block_name(struct buf *b, const struct comparison *c, size_t block)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        const char *name = c->sessions[i].blocks[block].name;
-        bool is_new = true;
-        for (size_t k = 0; k < i; k++)
-            is_new &= strcmp(c->sessions[k].blocks[block].name, name) != 0;
-        if (is_new)
-            buf_printf(b, "%s%s", i ? " -> " : "", name);
-    }
+    const char *last = NULL, *next;
+    do {
+        next = NULL;
+        for (size_t i = 0; i < c->count; i++) {
+            const char *name = c->sessions[i].blocks[block].name;
+            if ((!last || strcmp(name, last) > 0) && (!next || strcmp(name, next) < 0))
+                next = name;
+        }
+        if (next)
+            buf_printf(b, "%s%s", last ? " -> " : "", next);
+        last = next;
+    } while (next);
+}
+
+/* One statistic of one session. Whole numbers are written as such when all of them are. */
+static void take_value(struct writer *w, size_t session, const struct usage *u)
+{
+    w->values[session] = u->of[w->c->statistic];
+    w->are_whole = (w->are_whole || !session) && u->is_integer[w->c->statistic];
 }
 
 /* figure: NULL for the time of a call. */
@@ -119,8 +137,7 @@ static void put_blocks(struct writer *w, const size_t *figure)
         put_block_name(&name, c, block);
         for (size_t i = 0; i < c->count; i++) {
             const struct block_results *r = &c->sessions[i].blocks[block];
-            const struct usage *u = figure ? &r->usage[*figure] : &r->compute_time;
-            w->values[i] = u->of[c->statistic];
+            take_value(w, i, figure ? &r->usage[*figure] : &r->compute_time);
         }
         if (name.data)
             open_part(w, name.data, false);
@@ -137,7 +154,7 @@ static void put_all(struct writer *w)
     open_part(w, "overall_resource_usage", true);
     for (size_t figure = 0; figure < first->figure_count; figure++) {
         for (size_t i = 0; i < c->count; i++)
-            w->values[i] = c->sessions[i].overall[figure].of[c->statistic];
+            take_value(w, i, &c->sessions[i].overall[figure]);
         open_part(w, first->figures[figure], true);
         put_values(w);
         close_part(w);

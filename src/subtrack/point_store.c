@@ -3,6 +3,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/file.h"
+#include "base/output_file.h"
 #include "base/scan.h"
 #include "base/sqlite.h"
 #include "subtrack/row_file.h"
@@ -98,7 +100,8 @@ static int copy(const char *csv, const char *path, struct toll_error *e)
     if (r == 0)
         r = sqlite_open(&db, path, SQLITE_MODE_WRITE, 0, e);
     if (r == 0)
-        r = sqlite_run(db, "PRAGMA synchronous = OFF; BEGIN", e); /* it is nowhere to be seen yet */
+        r = sqlite_run(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN",
+                       e); /* nothing else knows the file yet */
     if (r == 0)
         r = copy_table(db, from, "static_data", 1, e);
     if (r == 0)
@@ -112,16 +115,17 @@ static int copy(const char *csv, const char *path, struct toll_error *e)
 
 int points_to_sqlite(const char *csv, const char *sqlite, struct toll_error *e)
 {
-    struct buf beside = {0};
-    buf_printf(&beside, "%s.%d.tmp", sqlite, (int)getpid());
-    if (buf_failed(&beside))
-        return err_set(e, -ENOMEM, "%s: no memory", sqlite);
-    unlink(beside.data);
-    int r = copy(csv, beside.data, e);
-    if (r == 0 && rename(beside.data, sqlite) < 0)
-        r = err_set(e, -errno, "%s: %s", sqlite, strerror(errno));
+    struct replacement file;
+    struct held_signals held;
+    int r = replacement_open(&file, sqlite, REPLACEMENT_NAMED, e);
     if (r < 0)
-        unlink(beside.data);
-    buf_done(&beside);
+        return r;
+    file_signals_hold(&held);
+    r = file.is_file ? copy(csv, file.path, e)
+                     : err_set(e, -EINVAL, "%s: SQLite needs a regular file", sqlite);
+    file_signals_release(&held);
+    if (r == 0 && (r = replacement_commit(&file)) < 0)
+        err_set(e, r, "%s: %s", sqlite, strerror(-r));
+    replacement_close(&file);
     return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "subtrack/results_text.h"
 
+#include "base/utf8.h"
 #include "dialect/python_number.h"
 
 #include <math.h>
@@ -19,15 +20,19 @@ static bool is_letter(char c)
 
 void text_title(struct buf *b, const char *key, unsigned tabs)
 {
-    text_tabs(b, tabs);
+    struct buf title = {0};
     char before = ' ';
     for (const char *c = key; *c; before = *c++) {
         char shown = *c == '_' ? ' ' : *c;
         if (is_letter(shown))
             shown = (char)(is_letter(before) ? shown | 0x20 : shown & ~0x20);
-        buf_putc(b, shown);
+        buf_putc(&title, shown);
     }
+    text_tabs(b, tabs);
+    b->failed |= buf_failed(&title);
+    buf_printable(b, title.data ? title.data : "", title.length);
     buf_puts(b, ":\n");
+    buf_done(&title);
 }
 
 void text_number(struct buf *b, double value)
@@ -41,10 +46,7 @@ void text_number(struct buf *b, double value)
 
 static unsigned columns_of(const char *text)
 {
-    unsigned columns = 0;
-    for (; *text; text++)
-        columns += ((unsigned char)*text & 0xC0) != 0x80;
-    return columns;
+    return (unsigned)utf8_columns(text, strlen(text));
 }
 
 static const char *cell(const struct text_frame *f, size_t row, size_t column)
@@ -67,7 +69,7 @@ static void put_right(struct buf *b, const char *text, unsigned width)
 {
     buf_putc(b, ' ');
     size_t start = b->length;
-    buf_puts(b, text);
+    buf_printable(b, text, strlen(text));
     buf_pad_left(b, start, width);
 }
 
@@ -81,7 +83,8 @@ void text_frame_write(struct buf *b, const struct text_frame *f, unsigned tabs)
     for (size_t line = 0; line <= f->rows; line++) { /* the first is the heading */
         text_tabs(b, tabs);
         size_t start = b->length;
-        buf_puts(b, line && f->row_names ? f->row_names[line - 1] : "");
+        const char *name = line && f->row_names ? f->row_names[line - 1] : "";
+        buf_printable(b, name, strlen(name));
         buf_pad(b, start, names);
         for (size_t i = 0; i < f->columns; i++)
             put_right(b, line ? cell(f, line - 1, i) : f->column_names[i], width_of(f, i));

@@ -157,10 +157,19 @@ int row_file_table(struct row_file *f, const char *name, struct toll_error *e)
             return err_set(e, -ENODATA,
                            "%s: it ends where a row with the names of columns should stand",
                            f->path);
+        for (size_t i = 0; r > 0 && i < f->heading.count; i++)
+            for (size_t k = 0; k < i && r > 0; k++)
+                if (strcmp(csv_record_cell(&f->heading, i), csv_record_cell(&f->heading, k)) == 0)
+                    r = err_set(e, -EBADMSG, "%s: line %llu has the column \"%s\" twice", f->path,
+                                (unsigned long long)f->lines.number,
+                                csv_record_cell(&f->heading, i));
         return r < 0 ? r : 0;
     }
     sqlite_end(f->select);
     f->select = NULL;
+    int there = sqlite_find_table(f->db, name, e);
+    if (there < 0)
+        return there;
     struct buf sql = {0};
     buf_puts(&sql, "SELECT * FROM ");
     sqlite_quote(&sql, name);

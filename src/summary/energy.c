@@ -11,14 +11,15 @@ static const char *label_of(const struct entity *e, const char *key)
     return NULL;
 }
 
-/* Its total, or false when it is not known. */
-static bool total_of(const struct thing_summary *t, enum metric_id id, double *ret)
+/* Its total, which is 0 where nothing was seen of it, and how good that is. */
+static enum quality total_of(const struct thing_summary *t, enum metric_id id, double *ret)
 {
     const struct series *s = &t->series[id - t->thing->row.first];
-    if (!s->observed_ns)
-        return false;
+    enum quality quality = summary_thing_quality(s, metric_of(id));
+    if (quality == QUALITY_UNKNOWN && s->observed_ns)
+        quality = QUALITY_LOWER_BOUND;
     *ret = metric_number(metric_of(id), s->last);
-    return true;
+    return quality;
 }
 
 /* Intel's GPUs inside of a processor stand at this address, and have no counter: they are part of
@@ -37,11 +38,12 @@ static void add_gpu(struct energy *e, const struct thing_summary *t)
     if (is_in_package(&t->thing->entity))
         return;
     if (!e->has_gpus)
-        e->has_gpus = e->knows_gpus = true;
-    if (total_of(t, gpu_energy_joules, &joules))
-        e->gpus_joules += joules;
-    else
-        e->knows_gpus = false;
+        e->gpus_quality = QUALITY_EXACT;
+    e->has_gpus = true;
+    enum quality quality = total_of(t, gpu_energy_joules, &joules);
+    if (quality < e->gpus_quality)
+        e->gpus_quality = quality;
+    e->gpus_joules += joules;
 }
 
 /* Cores and the like are parts of a package; other memory than the package's is not meant. */
@@ -49,7 +51,8 @@ static void add_processor(struct energy *e, const struct thing_summary *t)
 {
     double joules;
     if (strncmp(entity_name(&t->thing->entity), "package-", 8) != 0 ||
-        strchr(entity_name(&t->thing->entity), ' ') || !total_of(t, rapl_energy_joules, &joules))
+        strchr(entity_name(&t->thing->entity), ' ') ||
+        total_of(t, rapl_energy_joules, &joules) == QUALITY_UNKNOWN)
         return;
     e->knows_processors = true;
     e->processors_joules += joules;
@@ -66,6 +69,9 @@ struct energy energy_of(const struct summary *s)
         if (s->things[i].thing->entity.kind == ENTITY_RAPL)
             add_processor(&e, &s->things[i]);
     }
-    e.knows_gpus &= !(s->run && s->run->gpus_awaited);
+    if ((s->run && s->run->gpus_awaited) ||
+        (e.gpus_quality == QUALITY_LOWER_BOUND && e.gpus_joules <= 0)) /* at least nothing */
+        e.gpus_quality = QUALITY_UNKNOWN;
+    e.knows_gpus = e.gpus_quality != QUALITY_UNKNOWN;
     return e;
 }

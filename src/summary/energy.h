@@ -8,9 +8,10 @@
 struct energy {
     bool has_gpus; /* GPUs were read */
     bool knows_gpus, knows_processors;
+    enum quality gpus_quality; /* of gpus_joules, and so of the sum */
     double gpus_joules, processors_joules;
 };
 
-/* A sum that leaves somebody out is none: one GPU without a counter, or one that has not been heard
- * of yet, makes it unknown. */
+/* One GPU without a counter, or one whose driver has not begun, makes the sum unknown; one whose
+ * counter was not read from the beginning to the end of the run makes it a lower bound. */
 struct energy energy_of(const struct summary *s);

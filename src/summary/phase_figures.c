@@ -34,6 +34,19 @@ static void look_at_gauge(struct phase_figures *f, enum metric_id id, double val
     f->gauges |= BIT(id);
 }
 
+/* A process could not be read: what the row has is a lower bound. What that process had used before
+ * the phase may come to light in it, so a counter counts from the first look that lacks none. False
+ * when the figure is of no use. */
+static bool look_at_bound(struct phase_figures *f, enum metric_id id)
+{
+    if (metric_of(id)->kind == METRIC_COUNTER && !row_has(&f->base, id)) {
+        f->late |= BIT(id);
+        return false;
+    }
+    f->lacking |= BIT(id);
+    return true;
+}
+
 static bool is_looked_at(const struct metric *m)
 {
     return m->fold == FOLD_SUM || m->fold == FOLD_CONSERVED || m->fold == FOLD_KEPT ||
@@ -50,13 +63,17 @@ void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t
     if (!f->looks)
         f->first_ns = f->last_ns = at_ns;
     uint64_t since_ns = left_u64(at_ns, f->last_ns);
-    FOR_EACH_BIT(id, row->present)
+    FOR_EACH_BIT(id, row_seen(row))
     {
         const struct metric *m = metric_of(id);
         if (!is_looked_at(m))
             continue;
+        if (row->at_least >> id & 1 && !look_at_bound(f, id))
+            continue;
+        if (m->kind == METRIC_COUNTER && row_has(row, id))
+            f->lacking &= ~BIT(id);
         if (m->kind == METRIC_COUNTER)
-            look_at_counter(f, id, row_u64(row, id));
+            look_at_counter(f, id, row_value(row, id).u);
         else
             look_at_gauge(f, id, metric_number(m, row_value(row, id)), since_ns);
     }
@@ -88,25 +105,37 @@ static enum quality quality_of_looks(const struct phase_figures *f, uint64_t beg
     return inside < length - length / 10 && !outside ? QUALITY_LOWER_BOUND : QUALITY_SAMPLED;
 }
 
-/* What somebody took along is more than the moment until the look behind the end adds. */
-static bool is_partly(const struct phase_figures *f, enum metric_id id, uint64_t begin_ns,
-                      uint64_t end_ns)
+/* The moment until the look after the end adds next to nothing. */
+static bool ends_on_time(const struct phase_figures *f, uint64_t begin_ns, uint64_t end_ns)
 {
     enum { NEXT_TO_NOTHING = 100 };
+    return outside_ns(f, begin_ns, end_ns) <= left_u64(end_ns, begin_ns) / NEXT_TO_NOTHING;
+}
+
+/* What a process took along is more than the moment until the look after the end adds. What one
+ * that was not read has may be more or less than that. */
+static enum quality quality_of_counter(const struct phase_figures *f, enum metric_id id,
+                                       uint64_t begin_ns, uint64_t end_ns)
+{
+    enum quality quality = quality_of_looks(f, begin_ns, end_ns);
     bool misses = f->missed || (f->low | f->fell) >> id & 1;
-    return misses &&
-           outside_ns(f, begin_ns, end_ns) <= left_u64(end_ns, begin_ns) / NEXT_TO_NOTHING;
+    bool lacks = (f->lacking | f->late) >> id & 1;
+    if (quality == QUALITY_UNKNOWN || (!misses && !lacks))
+        return quality;
+    if (ends_on_time(f, begin_ns, end_ns))
+        return QUALITY_LOWER_BOUND;
+    return lacks ? QUALITY_UNKNOWN : quality;
 }
 
 static struct phase_figure counter(const struct phase_figures *f, enum metric_id id,
                                    uint64_t begin_ns, uint64_t end_ns)
 {
-    enum quality quality = quality_of_looks(f, begin_ns, end_ns);
+    enum quality quality = quality_of_counter(f, id, begin_ns, end_ns);
     if (!row_has(&f->base, id) || quality == QUALITY_UNKNOWN)
         return (struct phase_figure){.quality = QUALITY_UNKNOWN};
     union value grown = {.u = left_u64(row_u64(&f->most, id), row_u64(&f->base, id))};
     return (struct phase_figure){
-        .quality = is_partly(f, id, begin_ns, end_ns) ? QUALITY_LOWER_BOUND : quality,
+        .quality = quality,
         .total = metric_number(metric_of(id), grown),
     };
 }
@@ -133,7 +162,7 @@ struct phase_figure phase_figures_of(const struct phase_figures *f, enum metric_
     if (!(f->gauges >> id & 1) || too_late)
         return (struct phase_figure){.quality = QUALITY_UNKNOWN};
     return (struct phase_figure){
-        .quality = QUALITY_SAMPLED,
+        .quality = f->lacking >> id & 1 ? QUALITY_LOWER_BOUND : QUALITY_SAMPLED,
         .max = f->peak[id],
         .mean = f->seconds[id] > 0 ? f->weighted[id] / f->seconds[id] : f->peak[id],
     };

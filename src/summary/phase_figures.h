@@ -22,6 +22,9 @@ struct phase_figures {
     struct row most;            /* … and the most they came to */
     uint64_t low;               /* bits of counters that stood lower at the last look, … */
     uint64_t fell;              /* … and of those that ever did for good */
+    uint64_t lacking;           /* bits of counters that lacked a process which could not be read at
+                                 * the last look, and of gauges that ever did … */
+    uint64_t late;              /* … and of counters that did before the first look that counts */
     bool missed;                /* something was used that no look will ever show */
     double peak[PROCESS_METRICS];
     double weighted[PROCESS_METRICS]; /* value times seconds */

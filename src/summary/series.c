@@ -11,6 +11,11 @@ static double histogram_scale(const struct metric *m)
     return m->unit == UNIT_seconds ? 1e9 : 1;
 }
 
+static uint64_t shortest_window_ns(const struct metric *m)
+{
+    return metric_catches_up(m) ? METRIC_CATCHES_UP_NS : SHORTEST_WINDOW_NS;
+}
+
 static bool is_windowed(const struct metric *m)
 {
     return m->kind == METRIC_COUNTER || m->fold == FOLD_RATE;
@@ -78,7 +83,7 @@ void series_put(struct series *s, const struct metric *m, union value value, uin
     }
     s->window += amount;
     s->window_ns += interval_ns;
-    if (s->window_ns >= SHORTEST_WINDOW_NS)
+    if (s->window_ns >= shortest_window_ns(m))
         close_window(s, m, elapsed_ns);
 }
 
@@ -95,7 +100,7 @@ static void end_window(struct series *s, const struct metric *m, uint64_t elapse
 {
     uint64_t rest_ns = s->window_ns;
     /* A short rest says little alone; left out, a peak could be below the mean. */
-    if (rest_ns < SHORTEST_WINDOW_NS / 2) {
+    if (rest_ns < shortest_window_ns(m) / 2) {
         s->window += s->closed;
         s->window_ns += s->closed_ns;
     }

@@ -4,7 +4,8 @@
  * A gauge is a momentary value. A counter, and a gauge that is itself an average over its interval
  * (cores in use), are looked at through windows of at least a tenth of a second: the kernel hands
  * the times of reaped children on in steps of ten milliseconds, which a shorter window would show
- * as bursts that never were. */
+ * as bursts that never were. Counters that are read about once a second have windows of a second.
+ */
 #pragma once
 
 #include "metric/metric.h"
@@ -13,6 +14,14 @@
 /* What a series comes to has as many decimals as are written: enough for a nanosecond. Then a text
  * made of a record says the same as the one that was made with it. */
 enum { SERIES_DECIMALS = 9 };
+
+/* How much of the run the values of a series cover, where its source does not answer all the time.
+ */
+enum coverage {
+    COVERED,         /* as much as its kind of figure ever does */
+    COVERED_ROUGHLY, /* a counter whose beginning or end is not that of the run */
+    COVERED_PARTLY,  /* unknown for a part of the run: the figure is at least this */
+};
 
 struct series {
     uint64_t count;
@@ -25,6 +34,7 @@ struct series {
     uint64_t window_ns;
     double closed; /* … and in the one before it */
     uint64_t closed_ns;
+    enum coverage coverage;
     struct histogram *histogram; /* borrowed; NULL: no quantiles */
 };
 

@@ -61,13 +61,35 @@ static void put_row(const struct summary *s, struct series *series, const struct
 {
     if (!row)
         return;
-    FOR_EACH_BIT(i, row->present)
+    FOR_EACH_BIT(i, row_seen(row))
     {
         enum metric_id id = row->first + (enum metric_id)i;
         const struct metric *m = metric_of(id);
         if (s->run->since_start && m->kind == METRIC_COUNTER && !series[i].last.u)
             series[i].last = row_value(row, id); /* what was before has no rate */
         series_put(&series[i], m, row_value(row, id), elapsed_ns);
+    }
+}
+
+/* A counter has what it lacked when the process is reaped; a gauge is for good without it. */
+static void note_bounds(uint64_t *denied, const struct row *row)
+{
+    if (!row || !(*denied | row->at_least))
+        return;
+    FOR_EACH_BIT(id, *denied & row->present)
+    {
+        if (metric_of(id)->kind == METRIC_COUNTER)
+            *denied &= ~BIT(id);
+    }
+    *denied |= row->at_least;
+}
+
+static void put_target(const struct summary *s, struct target_summary *t,
+                       const struct frame_row parts[PARTS], uint64_t elapsed_ns)
+{
+    for (unsigned part = 0; part < PARTS; part++) {
+        put_row(s, t->series[part], parts[part].row, elapsed_ns);
+        note_bounds(&t->denied[part], parts[part].row);
     }
 }
 
@@ -109,11 +131,9 @@ static struct series *series_of(struct summary *s, const struct measured *m)
 
 void summary_frame(struct summary *s, const struct frame *f)
 {
-    for (unsigned part = 0; part < PARTS; part++)
-        put_row(s, s->whole.series[part], f->target[part].row, f->elapsed_ns);
+    put_target(s, &s->whole, f->target, f->elapsed_ns);
     for (size_t i = 0; i < f->target_count && i < s->target_count; i++)
-        for (unsigned part = 0; part < PARTS; part++)
-            put_row(s, s->targets[i].series[part], f->targets[i].parts[part].row, f->elapsed_ns);
+        put_target(s, &s->targets[i], f->targets[i].parts, f->elapsed_ns);
     for (size_t i = 0; i < f->machine_count; i++) {
         struct series *series = series_of(s, f->machine[i]);
         if (series)
@@ -162,5 +182,10 @@ enum quality summary_thing_quality(const struct series *s, const struct metric *
 {
     if (!s->observed_ns)
         return QUALITY_UNKNOWN;
-    return m->kind == METRIC_COUNTER ? QUALITY_EXACT : QUALITY_SAMPLED;
+    bool counts = m->kind == METRIC_COUNTER;
+    if (s->coverage == COVERED_PARTLY) { /* at least nothing is not known */
+        double figure = counts ? metric_number(m, s->last) : s->max;
+        return figure > 0 ? QUALITY_LOWER_BOUND : QUALITY_UNKNOWN;
+    }
+    return counts && s->coverage == COVERED ? QUALITY_EXACT : QUALITY_SAMPLED;
 }

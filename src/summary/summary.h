@@ -27,7 +27,9 @@ struct target_summary {
     bool has_parts;       /* a main process and its descendants */
     struct limits limits; /* what it may use */
     struct toll_end end;
-    uint64_t denied; /* bits that permissions hid for some process at some time */
+    uint64_t denied[PARTS];  /* bits of gauges that lacked a process which could not be read at some
+                              * time, and of counters that lack one by now … */
+    uint64_t partial[PARTS]; /* … and of the figures that are lower bounds for that, as judged */
 };
 
 /* What one thing of the machine came to. */
@@ -58,9 +60,9 @@ struct output_summary {
     uint64_t bytes;   /* of what was delivered, when has_bytes */
     uint64_t scrapes; /* how often somebody came */
     bool has_bytes;
-    bool is_whole;    /* nothing was lost, samples or anything else */
-    bool has_kept;    /* … but the last of it was put aside */
-    char why[256];    /* the last failure, or "" */
+    bool is_whole; /* nothing was lost, samples or anything else */
+    bool has_kept; /* … but the last of it was put aside */
+    char why[256]; /* the last failure, or "" */
 };
 
 struct energy;
@@ -104,5 +106,6 @@ struct histogram *summary_system_histogram(const struct summary *s, unsigned i);
 /* The run is over. */
 void summary_end(struct summary *s, uint64_t elapsed_ns);
 
-/* How a figure of the machine was obtained: counters are the kernel's own. */
+/* How a figure of the machine was obtained: counters are the kernel's own, and exact unless their
+ * source was silent for a part of the run. */
 enum quality summary_thing_quality(const struct series *s, const struct metric *m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A program that measures itself and then does what hosts do, for test_embedding.py.
  *
- *   embedding exit | exec | pipe | descriptors | callback */
+ *   embedding exit | exec | pipe | descriptors | intact | callback */
 #include <toll.h>
 
 #include <dirent.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -65,6 +66,39 @@ static int descriptors(void)
     return count;
 }
 
+enum { LOWEST = 0, HIGHEST = 64 };
+
+/* Which file each number is; all 0 for one that is not open. */
+static void look_at_files(struct stat *files)
+{
+    memset(files, 0, HIGHEST * sizeof *files);
+    for (int fd = LOWEST; fd < HIGHEST; fd++)
+        if (fstat(fd, &files[fd]) < 0)
+            memset(&files[fd], 0, sizeof files[fd]);
+}
+
+/* The program's descriptors are the same ones after the start and after the end. */
+static int stay_intact(const struct toll_output *outputs)
+{
+    static struct stat before[HIGHEST], meanwhile[HIGHEST], after[HIGHEST];
+    int ends[2], lost = 0;
+    for (int i = 0; i < 8; i++)
+        if (pipe(ends) < 0)
+            return 1;
+    look_at_files(before);
+    struct toll_tracker *t = start((struct toll_options){0}, outputs);
+    look_at_files(meanwhile);
+    usleep(100000);
+    finish(t);
+    look_at_files(after);
+    for (int fd = LOWEST; fd < HIGHEST; fd++)
+        if (before[fd].st_ino &&
+            (before[fd].st_ino != meanwhile[fd].st_ino || before[fd].st_ino != after[fd].st_ino))
+            lost++;
+    printf("lost %d\n", lost);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -92,6 +126,8 @@ int main(int argc, char **argv)
         finish(t);
         return 0;
     }
+    if (strcmp(mode, "intact") == 0)
+        return stay_intact(files);
     struct toll_tracker *t = start((struct toll_options){0}, files);
     printf("descriptors %d\n", descriptors() - before);
     usleep(100000);

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 
+import hostlib
 import pytest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -121,10 +122,6 @@ def compile_header(tmp_path, compiler, suffix, options):
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
-def there(compiler):
-    return subprocess.run(["which", compiler], capture_output=True, check=False).returncode == 0
-
-
 # sigset_t and pid_t are POSIX's.
 C_OPTIONS = ["-D_POSIX_C_SOURCE=200809L", "-Wstrict-prototypes", *WARNINGS]
 
@@ -132,24 +129,21 @@ C_OPTIONS = ["-D_POSIX_C_SOURCE=200809L", "-Wstrict-prototypes", *WARNINGS]
 @pytest.mark.parametrize("standard", ["c99", "c11", "c17", "gnu17"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_header_alone_as_c(tmp_path, compiler, standard):
-    if not there(compiler):
-        pytest.skip(f"no {compiler}")
+    hostlib.skip_without(compiler)
     compile_header(tmp_path, [compiler], ".c", [f"-std={standard}", *C_OPTIONS])
 
 
 @pytest.mark.parametrize("standard", ["c++11", "c++17", "c++20"])
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_header_alone_as_cpp(tmp_path, compiler, standard):
-    if not there(compiler):
-        pytest.skip(f"no {compiler}")
+    hostlib.skip_without(compiler)
     compile_header(tmp_path, [compiler], ".cc", [f"-std={standard}", *WARNINGS])
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_header_is_clean_to_those_who_ask_for_more(tmp_path, compiler):
     """A program may have these warnings on, and headers that are not the system's get them too."""
-    if not there(compiler):
-        pytest.skip(f"no {compiler}")
+    hostlib.skip_without(compiler)
     more = ["-Wshadow", "-Wundef", "-Wredundant-decls", "-Wmissing-prototypes", "-Wconversion",
             "-Wc++-compat"]
     compile_header(tmp_path, [compiler], ".c", ["-std=c11", *C_OPTIONS, *more])

@@ -60,6 +60,11 @@ def test_one_descriptor_is_in_the_program(run):
     assert done.returncode == 0 and figure(done, "descriptors") == 1
 
 
+def test_descriptors_stay_intact(run):
+    done = run("intact")
+    assert done.returncode == 0 and figure(done, "lost") == 0, done.stderr
+
+
 def test_none_survives_exec(run):
     done = run("exec")
     assert not re.search(r"run\.(jsonl|csv|json)$|timerfd|eventpoll|/proc/\d+$", done.stderr,

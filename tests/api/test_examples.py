@@ -124,7 +124,12 @@ def test_measure_self(run, tmp_path):
     assert abs(total - ended.figure("target_cpu_seconds")) < 1e-6
     phases = {phase["name"]: phase["figures"] for phase in summary["phases"]}
     assert sorted(phases) == ["compute", "load"]
-    assert phases["compute"]["cpu_seconds"]["total"] > phases["load"]["cpu_seconds"]["total"]
+    compute, load = phases["compute"]["cpu_seconds"], phases["load"]["cpu_seconds"]
+    # A busy machine may look so late after a short phase that nothing is known of it, which it says.
+    for figure in (compute, load):
+        assert ("total" in figure) == (figure["quality"] != "unknown")
+    if "total" in compute and "total" in load:
+        assert compute["total"] > load["total"]
 
 
 def test_measure_self_goes_on_when_it_cannot_measure(run):

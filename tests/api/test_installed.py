@@ -4,9 +4,9 @@
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 
+import hostlib
 import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -67,8 +67,7 @@ def installed(tmp_path_factory):
 
 def compiler_of(source):
     compiler = "c++" if source.suffix == ".cc" else "cc"
-    if not shutil.which(compiler):
-        pytest.skip(f"no {compiler}")
+    hostlib.skip_without(compiler)
     return [compiler, "-std=c++11"] if source.suffix == ".cc" else [compiler]
 
 

@@ -3,7 +3,7 @@
 
     BENCH_N=100           only trees of that size (several with commas)
     BENCH_ONLY=floor      only these parts: cadence, attach, system, network, gpu, floor, slowdown,
-                          start, count, sqlite, export, python
+                          exits, start, count, sqlite, export, python
     BENCH_ROUNDS=3        that many times as many repetitions
 """
 import os
@@ -22,6 +22,7 @@ import python_package
 import slowdown
 import sqlite_files
 import starting
+import watching_exits
 import whole_machine
 
 PARTS = {
@@ -32,6 +33,7 @@ PARTS = {
     "gpu": gpu_reading.run,
     "floor": against_floor.run,
     "slowdown": slowdown.run,
+    "exits": watching_exits.run,
     "start": starting.run,
     "count": counting.run,
     "sqlite": sqlite_files.run,

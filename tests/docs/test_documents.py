@@ -8,10 +8,10 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
+import hostlib
 import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -62,7 +62,7 @@ def output(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.skipif(not shutil.which("mandoc"), reason="no mandoc")
+@hostlib.needs("mandoc")
 def test_man_page_is_well_formed():
     done = subprocess.run(
         ["mandoc", "-T", "lint", "-W", "warning", MAN_PAGE],
@@ -83,8 +83,7 @@ def test_man_page_is_filled_in():
     ("bash", "toll"), ("zsh", "_toll"), ("fish", "toll.fish"),
     ("bash", "gpu-tracker"), ("zsh", "_gpu-tracker"), ("fish", "gpu-tracker.fish")])
 def test_completion_is_valid(shell, file):
-    if not shutil.which(shell):
-        pytest.skip(f"no {shell}")
+    hostlib.skip_without(shell)
     path = BUILD / "completions" / file
     assert path.stat().st_size > 0
     subprocess.run([shell, "-n", path], check=True)
@@ -158,6 +157,7 @@ def test_man_page_and_readme_name_real_options_only():
     known = {name for _, name in options()} | {"version", "json", "markdown", "strict"}
     known |= {"stat"}  # of toll phases
     known |= {"cflags", "libs"}  # of pkg-config
+    known |= {"password", "token"}  # of commands whose secrets are masked
     template = (TOP / "man/toll.1.in").read_text(encoding="utf-8").replace("\\-", "-")
     template = template.replace("--name", "").replace("--epochs", "")  # of an example
     text = template + (TOP / "README.md").read_text(encoding="utf-8")
@@ -287,7 +287,7 @@ def test_csv_shown_has_the_columns_of_today(text, written):
 
 @pytest.mark.parametrize("record", ["run.jsonl", "machine.jsonl"])
 def test_what_is_written_follows_the_schemas(record, written):
-    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema = hostlib.module("jsonschema")
     for kind in ("record", "summary"):
         schema = json.loads((TOP / f"docs/schema/{kind}.schema.json").read_text(encoding="utf-8"))
         validator = jsonschema.Draft202012Validator(schema)
@@ -327,7 +327,7 @@ def test_what_documents_say_runs(script, tmp_path):
     )
 
 
-@pytest.mark.skipif(not (BUILD / "python/toll").exists(), reason="no headers of Python")
+@pytest.mark.skipif(not (BUILD / "python/toll").exists(), reason="needs the Debian package python3-dev")
 @pytest.mark.parametrize("script", runnable("python"))
 def test_python_shown_runs(script, tmp_path):
     done = subprocess.run(
@@ -384,8 +384,7 @@ def test_programs_compile_and_tell_the_truth(program, tmp_path):
 
 
 def repository_files():
-    if not shutil.which("git"):
-        pytest.skip("no git")
+    hostlib.skip_without("git")
     command = ["git", "-C", TOP, "ls-files", "-z", "--cached"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

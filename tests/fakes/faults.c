@@ -27,6 +27,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum kind {
@@ -44,6 +45,8 @@ enum kind {
     K_PIPE,
     K_MMAP,
     K_POLL,
+    K_WAITID,
+    K_WAIT4,
     KINDS
 };
 
@@ -65,6 +68,8 @@ static const struct {
     [K_PIPE] = {"pipe2", EMFILE},
     [K_MMAP] = {"mmap", ENOMEM},
     [K_POLL] = {"poll", ENOMEM},
+    [K_WAITID] = {"waitid", EINVAL},
+    [K_WAIT4] = {"wait4", EINVAL},
 };
 
 static const struct {
@@ -73,7 +78,8 @@ static const struct {
 } errnos[] = {
     {"ENOMEM", ENOMEM}, {"EMFILE", EMFILE}, {"ENFILE", ENFILE}, {"EIO", EIO},
     {"ENOSPC", ENOSPC}, {"EINTR", EINTR},   {"EAGAIN", EAGAIN}, {"EACCES", EACCES},
-    {"ENOENT", ENOENT}, {"ESRCH", ESRCH},   {"EPIPE", EPIPE},
+    {"ENOENT", ENOENT}, {"ESRCH", ESRCH},   {"EPIPE", EPIPE},   {"EINVAL", EINVAL},
+    {"EPERM", EPERM},   {"ENOSYS", ENOSYS},
 };
 
 static struct fault {
@@ -185,6 +191,10 @@ FORWARD(int, epoll_create1, (int flags), (flags), K_EPOLL, -1)
 FORWARD(int, timerfd_create, (clockid_t clock, int flags), (clock, flags), K_TIMERFD, -1)
 FORWARD(int, signalfd, (int fd, const sigset_t *mask, int flags), (fd, mask, flags), K_SIGNALFD, -1)
 FORWARD(int, pipe2, (int ends[2], int flags), (ends, flags), K_PIPE, -1)
+FORWARD(int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options),
+        (type, id, info, options), K_WAITID, -1)
+FORWARD(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage),
+        (pid, status, options, usage), K_WAIT4, -1)
 FORWARD(int, poll, (struct pollfd * fds, nfds_t n, int timeout), (fds, n, timeout), K_POLL, -1)
 FORWARD(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at),
         (p, n, prot, flags, fd, at), K_MMAP, MAP_FAILED)

@@ -155,7 +155,10 @@ class Store:
                          "run_name": run["name"], "status": run["status"],
                          "artifact_uri": run["artifact_uri"], "run_id": run["run_id"],
                          "lifecycle_stage": run["stage"]},
-                "data": {"tags": [{"key": k, "value": v} for k, v in run["tags"].items()]}}
+                "data": {"metrics": [
+                             {"key": k, "value": points[-1][2], "timestamp": points[-1][0],
+                              "step": points[-1][1]} for k, points in self.metrics(run).items()],
+                         "tags": [{"key": k, "value": v} for k, v in run["tags"].items()]}}
 
     def create_run(self, a):
         if a["experiment_id"] not in self.experiments.values():
@@ -192,7 +195,7 @@ class Store:
         return run
 
     def search(self, a):
-        match = re.fullmatch(r"tags\.`([\w.]+)` = '(\w+)'", a["filter"])
+        match = re.fullmatch(r"tags\.`([\w.]+)` = '([\w-]+)'", a["filter"])
         if not match:
             raise invalid("Invalid clause(s) in filter string")
         runs = [r for r in self.runs.values() if r["experiment_id"] in a["experiment_ids"]

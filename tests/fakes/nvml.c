@@ -10,6 +10,8 @@
  *   error.KEY CODE      what the function of that figure returns, likewise with 3. in front
  *   slow.KEY MS         how long it takes; slow.load: how long it takes to load the library
  *   crash.KEY 1         it ends the program that calls it
+ *   burn.KEY MS         how much CPU time it uses, at least
+ *   print TEXT          what it prints at the beginning, to both of the standard streams
  *   leak 1              at the beginning it opens a file that children inherit
  *   3.compute PID BYTES a process on GPU 3; also graphics, mps; BYTES may be "none"
  *   3.sample PID SM US  what it used of the GPU's time, at that time
@@ -119,6 +121,18 @@ __attribute__((constructor)) static void load(void)
     be_slow(NULL, "load");
 }
 
+static void burn(const void *handle, const char *key)
+{
+    const char *text = find(handle, "burn.", key);
+    uint64_t ns = text ? strtoull(text, NULL, 10) * 1000000 : 0;
+    struct timespec began, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &began);
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while ((uint64_t)(now.tv_sec - began.tv_sec) * 1000000000 + (uint64_t)now.tv_nsec <
+             ns + (uint64_t)began.tv_nsec);
+}
+
 static void note_question(const void *handle, const char *key)
 {
     char name[16] = "";
@@ -137,6 +151,7 @@ static int begin(const void *handle, const char *key)
 {
     note_question(handle, key);
     be_slow(handle, key);
+    burn(handle, key);
     if (find(handle, "crash.", key))
         abort();
     const char *error = find(handle, "error.", key);
@@ -176,6 +191,12 @@ static int small_figure(const void *handle, const char *key, unsigned *ret)
 
 EXPORT int NEWEST(nvmlInit)(void)
 {
+    const char *words = find(NULL, "", "print");
+    if (words) {
+        printf("%s", words);
+        fflush(stdout);
+        fprintf(stderr, "%s", words);
+    }
     if (number(NULL, "leak", 0) && open("/dev/null", O_RDONLY) < 0)
         return NOT_SUPPORTED;
     return begin(NULL, "init");
@@ -326,6 +347,11 @@ EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
     return small_figure(device, "power", milliwatts);
 }
 
+EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *milliwatts)
+{
+    return small_figure(device, "power_limit", milliwatts);
+}
+
 EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules)
 {
     return figure(device, "energy", millijoules);
@@ -426,6 +452,19 @@ EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, voi
 {
     *instance = (char *)device + 1 + index;
     return index < number(device, "mig", 0) ? OK : NOT_FOUND;
+}
+
+/* As the published interface has them: of the instance, and of the part of it that computes. */
+EXPORT int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id)
+{
+    *id = (unsigned)number(device, "gpu_instance", 0);
+    return begin(device, "gpu_instance");
+}
+
+EXPORT int nvmlDeviceGetComputeInstanceId(void *device, unsigned *id)
+{
+    *id = (unsigned)number(device, "compute_instance", 0);
+    return begin(device, "compute_instance");
 }
 
 #endif

@@ -93,6 +93,11 @@ EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
     return say(milliwatts, 100000 + index_of(device));
 }
 
+EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *milliwatts)
+{
+    return say(milliwatts, 400000 + index_of(device));
+}
+
 EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules)
 {
     *millijoules = 1000 + index_of(device);

@@ -153,6 +153,8 @@ KINDS = [
     "pipe2",
     "mmap",
     "poll",
+    "waitid",
+    "wait4",
 ]
 
 
@@ -165,6 +167,26 @@ def library():
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_failure(tmp_path, kind):
     walk(tmp_path, kind)
+
+
+@pytest.mark.parametrize("error", ["EINVAL", "EPERM", "ENOSYS"])
+def test_nothing_can_be_waited_for(tmp_path, error):
+    """The end of the command is seen all the same, and toll does not go on for ever."""
+    outcome = Outcome(tmp_path / "x", f"waitid:1+:{error},wait4:1+:{error}")
+    assert outcome.started and outcome.stdout == "out\n", outcome
+    assert outcome.status == 125, outcome
+    assert "the command cannot be waited for: how it ended is not known" in outcome.stderr, outcome
+    end = json.loads((outcome.directory / "x.json").read_text())["end"]
+    assert end["status"] == "unknown" and end["code"] is None
+
+
+def test_ends_that_cannot_be_looked_at(tmp_path):
+    """Without waitid, wait4 has the status, and what was used."""
+    job = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; (sleep 0.01 &); : > started; exit 7"
+    outcome = Outcome(tmp_path / "x", "waitid:1+:EPERM", job=job)
+    assert outcome.status == 7, outcome
+    cpu = json.loads((outcome.directory / "x.json").read_text())["target"]["combined"]["cpu_seconds"]
+    assert cpu["total"] > 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK_FAILURE(r, -ESRCH, size, &st);
         return 0;
     }
-    CHECK(st.pid >= 0 && st.parent >= 0);
+    CHECK(st.pid >= 0 && st.parent >= -1);
     CHECK(st.name > text.at && st.name[-1] == '(');
     CHECK(st.name_length < (size_t)(text.end - st.name) && st.name[st.name_length] == ')');
     const char *rest = st.name + st.name_length + 1;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * Runs a fuzz target without libFuzzer: over every file of the directories given, whole and cut at
- * every length. */
-#include "fuzz.h"
+ * Runs a fuzz target without libFuzzer: over every file of the directories given, whole, cut at
+ * every length, and changed by the target's own mutation where it has one. */
+#include "mutate.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 
-enum { INPUT_BYTES = 64 * 1024 };
+/* A mutation cuts as well; and what has one takes longer. */
+enum { INPUT_BYTES = 64 * 1024, CUTS = 2000, FEWER_CUTS = 100, ROUNDS = 100 };
+
+#pragma weak LLVMFuzzerCustomMutator
 
 /* In a block of exactly that size, so that a sanitizer sees a read past its end. */
 static void run(const uint8_t *data, size_t size)
@@ -27,8 +30,15 @@ static void replay_file(int dir, const char *name)
         perror(name);
         exit(1);
     }
-    for (size_t length = 0; length <= (size_t)size; length++)
+    size_t step = 1 + (size_t)size / (LLVMFuzzerCustomMutator ? FEWER_CUTS : CUTS);
+    for (size_t length = 0; length < (size_t)size; length += step)
         run(data, length);
+    run(data, (size_t)size);
+    for (unsigned seed = 1; LLVMFuzzerCustomMutator && seed <= ROUNDS; seed++) {
+        static uint8_t changed[INPUT_BYTES];
+        memcpy(changed, data, (size_t)size);
+        run(changed, LLVMFuzzerCustomMutator(changed, (size_t)size, sizeof changed, seed));
+    }
 }
 
 static unsigned replay_directory(const char *path)

@@ -8,13 +8,13 @@ import pathlib
 import resource
 import shutil
 import subprocess
-import tempfile
+
+from hostlib import NOBODY, shared_copy, shared_place
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = TOP / "tests/fixtures"
 NAMES = sorted(path.parent.name for path in FIXTURES.glob("*/script"))
 TOLL = os.environ.get("TOLL", str(TOP / "build/toll"))
-NOBODY = 65534
 
 # Runs that are replayed with options; the others are replayed plainly.
 VARIANTS = {
@@ -41,12 +41,17 @@ def limit_memory():
         resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
 
+def toll_for(user):
+    """The command where this user can run it."""
+    return TOLL if user is None else shared_copy(TOLL)
+
+
 def replay(directory, *options, user=None, cwd=None):
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
     env |= {key: os.environ[key] for key in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if key in os.environ}
     as_user = {"user": user, "group": user, "extra_groups": []} if user is not None else {}
     return subprocess.run(
-        [TOLL, "replay", *options, directory],
+        [toll_for(user), "replay", *options, directory],
         env=env,
         cwd=cwd,  # names of outputs are in the summary
         capture_output=True,
@@ -65,22 +70,25 @@ def hide(source, directory):
 
 
 @contextlib.contextmanager
-def place_for_all():
-    """A directory that every user may enter; pytest's are closed by each pytest that starts."""
-    with tempfile.TemporaryDirectory(prefix="toll-golden-") as directory:
-        os.chmod(directory, 0o755)
-        yield pathlib.Path(directory)
+def readable(run, tmp_path):
+    """The run, a place for what is made of it, and the user to be: one who cannot read what it
+    lists as denied, where root could; None is the one that runs the tests."""
+    source = fixture_of(run)
+    if not (source / "denied").exists():
+        yield source, tmp_path, None
+        return
+    with shared_place() as place:
+        hide(source, place / "run")
+        user = NOBODY if os.geteuid() == 0 else None
+        if user is not None:
+            os.chown(place, user, user)
+        yield place / "run", place, user
 
 
 def outputs(run, tmp_path):
     """Everything toll writes of a run: suffix -> bytes, and what it printed under `stderr`."""
-    source = fixture_of(run)
-    if not (source / "denied").exists():
-        return outputs_of(run, source, tmp_path)
-    with place_for_all() as place:
-        hide(source, place / "run")
-        # root reads everything
-        return outputs_of(run, place / "run", place, NOBODY if os.geteuid() == 0 else None)
+    with readable(run, tmp_path) as (source, place, user):
+        return outputs_of(run, source, place, user)
 
 
 def outputs_of(run, source, place, user=None):

@@ -23,6 +23,9 @@ def connect(path):
     return db
 
 
+BOUNDS = "lower_bound"
+
+
 def figure(column, value):
     """Name and value as the record has them."""
     if column.endswith("_ns"):
@@ -33,8 +36,11 @@ def figure(column, value):
 
 
 def figures(row, besides):
-    return dict(figure(column, row[column]) for column in row.keys()
-                if column not in besides and row[column] is not None)
+    found = dict(figure(column, row[column]) for column in row.keys()
+                 if column not in besides and column != BOUNDS and row[column] is not None)
+    if BOUNDS in row.keys() and row[BOUNDS] is not None:
+        found[BOUNDS] = parse(row[BOUNDS])
+    return found
 
 
 def same(found, expected, decimals=6):
@@ -49,6 +55,7 @@ def assert_figures(found, expected, where):
     """Unknown is NULL in one and null or left out in the other."""
     expected = {key: value for key, value in expected.items() if value is not None}
     assert set(found) == set(expected), where
+    assert found.pop(BOUNDS, None) == expected.pop(BOUNDS, None), where
     for key, value in expected.items():
         assert same(found[key], value), (where, key, found[key], value)
 
@@ -197,6 +204,7 @@ def compare_figure(row, expected):
     assert row["means"] == expected.pop("from", None)
     expected = {key: value for key, value in expected.items() if value is not None}
     assert set(found) == set(expected), (row["metric"], found, expected)
+    assert found.pop(BOUNDS, None) == expected.pop(BOUNDS, None), where
     for key, value in expected.items():
         assert same(found[key], value, 6 if key in ("last", "total") else 9), (row["metric"], key)
 

@@ -20,7 +20,7 @@ def toll(*words, stdin=None, user=None, cwd=None):
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
     env |= {key: os.environ[key] for key in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if key in os.environ}
     done = subprocess.run(
-        [recorded.TOLL, *words],
+        [recorded.toll_for(user), *words],
         input=stdin,
         stdin=None if stdin is not None else subprocess.DEVNULL,
         env=env,
@@ -67,7 +67,10 @@ def test_every_format_again(run, tmp_path):
     record = record_of(run, tmp_path, *recorded.RUNS[run])
     done = toll("export", record, *outputs(tmp_path / "again"))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    differ = same(tmp_path, "live", "again")
+    # A byte that is not UTF-8 was written as an escape, and is the character itself from then on.
+    differ = same(tmp_path, "live", "again",
+                  lambda text: re.sub(rb"\\u00([89a-f][0-9a-f])",
+                                      lambda code: chr(int(code[1], 16)).encode(), text))
     if "--metrics" in recorded.RUNS[run]:
         differ = [suffix for suffix in differ if suffix != ".txt"]  # it has more than was recorded
     assert differ == []
@@ -253,6 +256,91 @@ def test_damage_in_the_middle(damage, tmp_path):
     assert sorted(os.listdir(tmp_path)) == sorted(
         ["bad.jsonl", "out.csv", *(f"live{suffix}" for suffix in FORMATS)]
     )
+
+
+def damaged(lines, which, change):
+    """The lines with the last one of that type changed; change returns an object, or its text."""
+    at = max(i for i, line in enumerate(lines) if json.loads(line)["type"] == which)
+    new = change(json.loads(lines[at]))
+    return [*lines[:at], new if isinstance(new, str) else json.dumps(new), *lines[at + 1 :]]
+
+
+def twice(key):
+    """The member once more, as the last one."""
+    return lambda line: json.dumps(line)[:-1] + "," + json.dumps({key: line[key]})[1:]
+
+
+def without(*path):
+    def change(line):
+        inner = line
+        for key in path[:-1]:
+            inner = inner[key]
+        del inner[path[-1]]
+        return line
+    return change
+
+
+def replaced(value, *path):
+    def change(line):
+        inner = line
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value(inner[path[-1]]) if callable(value) else value
+        return line
+    return change
+
+
+STRUCTURAL_DAMAGE = {
+    "no targets": ("attach-groups", "sample", without("targets"), "no figures of the targets"),
+    "a target less": ("attach-groups", "sample", replaced(lambda t: t[1:], "targets"), ""),
+    "a target more": ("attach-groups", "sample", replaced(lambda t: t + t[:1], "targets"), ""),
+    "targets in another order": (
+        "attach-groups", "sample", replaced(lambda t: t[::-1], "targets"), "a target that the run"),
+    "a target without its whole": (
+        "attach-groups", "sample", without("targets", 0, "combined"), "part"),
+    "no target": ("marks", "sample", without("target"), "other parts"),
+    "another part": ("marks", "sample", without("target", "main"), "other parts"),
+    "the targets of the summary": (
+        "attach-groups", "summary", replaced(lambda t: t[1:], "targets"), ""),
+    "the machine twice": ("machine-server", "sample", twice("system"), ""),
+    "the machine of the summary twice": ("machine-server", "summary", twice("system"), ""),
+    "the disks twice": ("machine-server", "sample", twice("disks"), ""),
+    "a disk twice": ("machine-server", "sample", replaced(lambda d: d + d[:1], "disks"), "twice"),
+    "a disk of the summary twice": (
+        "machine-server", "summary", replaced(lambda d: d + d[:1], "disks"), "twice"),
+    "a text for a figure": (
+        "machine-server", "sample", replaced(lambda d: [{**d[0], "read_bytes": "1"}], "disks"), ""),
+    "a name twice": ("marks", "run", twice("name"), ""),
+    "the schema twice": ("marks", "run", twice("schema"), ""),
+    "a phase's name twice": ("marks", "phase", twice("name"), ""),
+    "a tick again": ("marks", "sample", replaced(0, "tick"), "a tick that"),
+    "time runs back": ("marks", "sample", replaced(0, "elapsed_seconds"), "a time before"),
+    "a label without a key": ("marks", "run", replaced({"": "x"}, "labels"), "label"),
+    "a label with two keys": ("marks", "run", replaced({"a=b": "x"}, "labels"), "label"),
+}
+
+
+@pytest.mark.parametrize("damage", STRUCTURAL_DAMAGE)
+def test_structural_damage(damage, tmp_path):
+    """A line that is JSON, and cannot be of this run, is an error: no sink sees it."""
+    run, which, change, reason = STRUCTURAL_DAMAGE[damage]
+    lines = record_of(run, tmp_path).read_text().splitlines()
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("\n".join(damaged(lines, which, change)) + "\n")
+    for suffix, kind in [*FORMATS.items(), (".sqlite", "sqlite")]:
+        done = toll("export", bad, "-o", f"{kind}:{tmp_path}/out{suffix}")
+        assert done.returncode == 125, (suffix, done)
+        assert b" of '" in done.stderr and reason.encode() in done.stderr, done.stderr
+        assert not (tmp_path / f"out{suffix}").exists() or suffix == ".sqlite"
+
+
+def test_a_name_twice_is_written_once(tmp_path):
+    """What toll writes never has a key twice: the last label and the last attribute hold."""
+    record = record_of("marks", tmp_path, "--label", "a=1", "--label", "b=2", "--label", "a=3")
+    first = json.loads(record.read_text().splitlines()[0],
+                       object_pairs_hook=lambda pairs: [*pairs])
+    assert dict(first)["labels"] == [("b", "2"), ("a", "3")]
+    assert toll("export", record).returncode == 0
 
 
 NO_RECORDS = {

@@ -13,6 +13,7 @@ from test_export import toll
 WRITTEN = {
     "resource-tracker.csv": ("this-machine", "resource-tracker"),
     "resource-tracker-2.csv": ("this-machine", "resource-tracker,columns=v2"),
+    "resource-tracker-0.4.csv": ("limits-cgroup2", "resource-tracker,columns=combined-0.4"),
     "resource-tracker-vm.csv": ("machine-vm", "resource-tracker"),
     "resource-tracker-server.csv": ("machine-server", "resource-tracker,columns=v2"),
     "resource-tracker-combined.csv": ("limits-cgroup2", "resource-tracker,columns=combined"),
@@ -24,6 +25,7 @@ WRITTEN = {
     "marks.csv": ("marks", "gpu-tracker"),
     "marks.sub-tracking.csv": ("marks", None),
     "spdl.jsonl": ("attach-groups", "spdl"),
+    "spdl-all.jsonl": ("attach-groups", "spdl,columns=all"),
     "spdl-one.jsonl": ("this-machine", "spdl"),
     "process-metrics.jsonl": ("this-machine", "process-metrics,max_memory_megabytes=512"),
     "process-metrics-3.jsonl": ("this-machine", "process-metrics,samples=3"),
@@ -77,7 +79,7 @@ def test_a_directory_of_a_sweep(run, tmp_path):
 
 def test_what_a_record_does_not_tell_is_unknown(tmp_path):
     """Records of before have nothing of toll's pid, groups, CPUs and GPUs."""
-    record = live(tmp_path, "attach-groups", "spdl", tmp_path / "live.jsonl")
+    record = live(tmp_path, "attach-groups", "spdl,columns=all", tmp_path / "live.jsonl")
     bare = []
     for line in map(json.loads, record.read_text().splitlines()):
         for key in ("unix_seconds", "toll_pid", "group", "online_cpus", "reads_gpus"):
@@ -88,7 +90,7 @@ def test_what_a_record_does_not_tell_is_unknown(tmp_path):
     text = "\n".join(bare).encode() + b"\n"
     whole, rows = ([json.loads(line) for line in lines.splitlines()] for lines in (
         (tmp_path / "live.jsonl").read_bytes(),
-        toll("export", "-", "--dialect", "spdl", "-f", "jsonl", stdin=text).stdout))
+        toll("export", "-", "--dialect", "spdl,columns=all", "-f", "jsonl", stdin=text).stdout))
     assert len(rows) == len(whole) and {row["pgid"] for row in whole} != {None}
     for row, told in zip(rows, whole):
         assert row["pid"] is None and row["pgid"] is None

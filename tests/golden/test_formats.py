@@ -6,11 +6,12 @@ import io
 import json
 import re
 
+import hostlib
 import pytest
 
 import recorded
 
-jsonschema = pytest.importorskip("jsonschema")
+jsonschema = hostlib.module("jsonschema")
 
 SCHEMAS = recorded.TOP / "docs/schema"
 ENTITIES = {m["entity"] for m in recorded.metrics()}
@@ -41,6 +42,8 @@ ALLOWED = {
     ("src/cli/list_command.c", "wall_seconds"),
     ("src/sink/jsonl.c", "processes"),
     ("src/sink/sqlite_views.c", "wall_seconds"),
+    # A name of OpenTelemetry.
+    ("src/sink/otlp_names.c", "context_switches"),
     # A table.
     ("src/sink/sqlite_tables.c", "processes"),
     ("src/record/read_sample.c", "processes"),
@@ -73,7 +76,9 @@ def validator(name):
 def figures_of(document):
     """(entity, name) of every figure of a sample or a summary."""
     targets = [document.get("target", {}), *document.get("targets", [])]
-    found = {("process", name) for t in targets for part in PARTS for name in t.get(part, {})}
+    parts = [t.get(part, {}) for t in targets for part in PARTS]
+    found = {("process", name) for part in parts for name in part if name != "lower_bound"}
+    found |= {("process", name) for part in parts for name in part.get("lower_bound", {})}
     found |= {(entity, name) for entity in ("system", "self") for name in document.get(entity, {})}
     for key, entity in THINGS.items():
         for thing in document.get(key, []):
@@ -152,6 +157,8 @@ def test_csv_is_a_table(outputs):
         if "system" in sample:
             parts["system"] = sample["system"]
         for prefix, figures in parts.items():
+            bounds = figures.pop("lower_bound", {})
+            assert all(figures[name] is None for name in bounds)
             for name, value in figures.items():
                 text = named[f"{prefix}_{name}"]
                 assert text == "" if value is None else float(text) == value, name

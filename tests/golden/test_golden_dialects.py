@@ -12,6 +12,7 @@ import re
 import pytest
 
 import recorded
+from test_export import toll
 
 EXPECTED = pathlib.Path(__file__).with_name("dialects")
 
@@ -19,6 +20,9 @@ EXPECTED = pathlib.Path(__file__).with_name("dialects")
 WRITTEN = {
     "this-machine.rt-v1.csv": ("this-machine", "resource-tracker"),
     "this-machine.rt-v2.csv": ("this-machine", "resource-tracker,columns=v2"),
+    "this-machine.rt-0.4.csv": ("this-machine", "resource-tracker,columns=0.4"),
+    "machine-server.rt-0.4.csv": ("machine-server", "resource-tracker,columns=0.4"),
+    "limits-cgroup2.rt-combined-0.4.csv": ("limits-cgroup2", "resource-tracker,columns=combined-0.4"),
     "machine-vm.rt-v1.csv": ("machine-vm", "resource-tracker"),
     "machine-server.rt-v2.csv": ("machine-server", "resource-tracker,columns=v2"),
     "limits-cgroup2.rt-combined.csv": ("limits-cgroup2", "resource-tracker,columns=combined"),
@@ -28,6 +32,12 @@ WRITTEN = {
     "this-machine.gt.json": ("this-machine", "gpu-tracker,n_expected_cores=4"),
     "this-machine.gt.txt": ("this-machine", "gpu-tracker,ram_unit=megabytes,time_unit=seconds"),
     "limits-cgroup2.gt.json": ("limits-cgroup2", "gpu-tracker,ram_unit=bytes,time_unit=seconds"),
+    # A process of another user can be read in part alone, for two of five samples.
+    "cgroup2-only.rt-v1.csv": ("cgroup2-only", "resource-tracker"),
+    "cgroup2-only.spdl.jsonl": ("cgroup2-only", "spdl"),
+    "cgroup2-only.pm.jsonl": ("cgroup2-only", "process-metrics,samples=2,max_memory_megabytes=512"),
+    "cgroup2-only.points.csv": ("cgroup2-only", "gpu-tracker,ram_unit=bytes,time_unit=seconds"),
+    "cgroup2-only.gt.json": ("cgroup2-only", "gpu-tracker,ram_unit=bytes,time_unit=seconds"),
     "marks.run_log.jsonl": ("marks", "sweep"),
     "machine-vm.cpu_metrics.csv": ("machine-vm", "sweep"),
 }
@@ -45,9 +55,14 @@ SYSTEM_V2 = ("timestamp processes utime stime cpu_usage memory_free_mib memory_u
              "disk_read_bytes disk_write_bytes disk_space_total_gb disk_space_used_gb "
              "disk_space_free_gb net_recv_bytes net_sent_bytes gpu_usage gpu_vram_mib "
              "gpu_utilized").split()
-SPDL = ("timestamp pid pgid cpu_percent rss_bytes pss_bytes private_bytes disk_read_bytes "
-        "disk_write_bytes num_procs net_rx_bytes net_tx_bytes net_rx_bytes_delta "
-        "net_tx_bytes_delta").split()
+PROCESS_04 = ("timestamp pid children utime stime cpu_usage memory read_bytes write_bytes gpu_usage "
+              "gpu_vram gpu_utilized").split()
+SYSTEM_04 = ("timestamp processes utime stime cpu_usage memory_free memory_used memory_buffers "
+             "memory_cached memory_active memory_inactive disk_read_bytes disk_write_bytes "
+             "disk_space_total_gb disk_space_used_gb disk_space_free_gb net_recv_bytes net_sent_bytes "
+             "gpu_usage gpu_vram gpu_utilized").split()
+SPDL = ("pid pgid cpu_percent rss_bytes pss_bytes private_bytes disk_read_bytes "
+        "disk_write_bytes num_procs net_rx_bytes net_tx_bytes").split()
 PROCESS_METRICS = ("cpu_usage_percentage memory_rss_megabytes memory_vms_megabytes "
                    "memory_uss_megabytes memory_usage_percentage num_threads num_fds "
                    "io_read_megabytes io_write_megabytes").split()
@@ -55,11 +70,12 @@ PROCESS_METRICS = ("cpu_usage_percentage memory_rss_megabytes memory_vms_megabyt
 
 def write(run, dialect, file, *more):
     # The name of a dialect's own file stays as it is.
-    done = recorded.replay(recorded.FIXTURES / run, "--dialect", dialect, "-o", file, *more,
-                           "--summary", "none")
-    assert done.returncode == 0, done.stderr.decode()
-    text = file.read_bytes().decode()
-    return text
+    with recorded.readable(run, file.parent) as (source, place, user):
+        file = place / file.name
+        done = recorded.replay(source, "--dialect", dialect, "-o", file, *more, "--summary", "none",
+                               user=user)
+        assert done.returncode == 0, done.stderr.decode()
+        return file.read_bytes().decode()
 
 
 def place(tmp_path, name):
@@ -176,6 +192,52 @@ def test_later_columns(tmp_path):
     both = write("limits-cgroup2", "resource-tracker,columns=combined", tmp_path / "z.csv")
     assert rows(both)[0] == ["timestamp", *(f"system_{name}" for name in SYSTEM_V2[1:]),
                              *(f"process_{name}" for name in PROCESS_V2[1:])]
+
+
+def test_newest_names(tmp_path):
+    """Those of the combined row, but for the pid, by other names."""
+    heading, found = rows(write("limits-cgroup2", "resource-tracker,columns=host-proc",
+                                tmp_path / "x.csv"))
+    host = [name for name in heading if name.startswith("host_")]
+    proc = [name for name in heading if name.startswith("proc_")]
+    assert heading == ["timestamp", *sorted(host), *sorted(proc)]
+    assert (len(host), len(proc)) == (len(SYSTEM_V2) - 1, len(PROCESS_V2) - 2)
+    both = rows(write("limits-cgroup2", "resource-tracker,columns=combined", tmp_path / "y.csv"))[1]
+    for ours, old in zip(found, both, strict=True):
+        assert ours["proc_cpu_all_usage_core_gauge"] == old["process_cpu_usage"]
+        assert ours["host_memory_all_used_mib_gauge"] == old["system_memory_used_mib"]
+        assert ours["host_net_all_recv_bytes_delta"] == old["system_net_recv_bytes"]
+
+
+def test_columns_of_0_4(tmp_path):
+    """The figures of 0.5 in its units: seconds, whole kB, GiB."""
+    dialect = "resource-tracker,columns="
+    process = rows(write("this-machine", dialect + "0.4", tmp_path / "x.csv"))
+    assert process[0] == PROCESS_04
+    v1, v2 = (rows(write("this-machine", dialect + name, tmp_path / f"{name}.csv"))[1]
+              for name in ("v1", "v2"))
+    for old, ours, new in zip(v1, process[1], v2, strict=True):
+        same = [name for name in ours if name in new]
+        assert {name: ours[name] for name in same} == {name: new[name] for name in same}
+        assert ours["memory"] == old["pss"]
+        for name in ("read_bytes", "write_bytes"):
+            assert ours[name] == old[name] == new[f"disk_{name}"]
+    machine = rows(write("machine-server", dialect + "0.4", tmp_path / "y.csv"))
+    assert machine[0] == SYSTEM_04
+    newer = rows(write("machine-server", dialect + "v2", tmp_path / "z.csv"))[1]
+    for ours, new in zip(machine[1], newer, strict=True):
+        assert ours["memory_active"] == new["memory_active_mib"] == ""  # not in the recording
+        for name in ("free", "used", "buffers", "cached"):
+            assert ours[f"memory_{name}"] == pytest.approx(new[f"memory_{name}_mib"] * 1024, abs=0.06)
+            assert ours[f"memory_{name}"] == int(ours[f"memory_{name}"])
+        for name in ("total", "used", "free"):
+            wanted = new[f"disk_space_{name}_gb"] * 1e9 / 2**30
+            assert ours[f"disk_space_{name}_gb"] == pytest.approx(wanted, abs=0.011)
+        for name in ("utime", "stime", "cpu_usage", "disk_read_bytes", "net_sent_bytes"):
+            assert ours[name] == new[name]
+    both = write("limits-cgroup2", dialect + "combined-0.4", tmp_path / "both.csv")
+    assert rows(both)[0] == ["timestamp", *(f"system_{name}" for name in SYSTEM_04[1:]),
+                             *(f"process_{name}" for name in PROCESS_04[1:])]
 
 
 # ---- spdl and process-metrics --------------------------------------------------------------------
@@ -381,3 +443,96 @@ def test_cpu_of_the_machine(tmp_path):
         assert float(row["usr_pct"]) == round((used["user"] + used["nice"]) / total * 100, 1)
         assert float(row["idle_pct"]) == round(used["idle"] / total * 100, 1)
         assert re.fullmatch(r"\d+\.\d", row["usr_pct"])
+
+
+# ---- A process that could not be read ------------------------------------------------------------
+
+HIDDEN = "cgroup2-only"  # samples 1 and 2 have a setuid child, which has a line of its own later
+EVERY = [name for name in WRITTEN if name.startswith(HIDDEN)]
+
+
+def hidden(dialect, file, tmp_path):
+    return write(HIDDEN, dialect, tmp_path / file)
+
+
+def test_a_part_is_not_the_whole(tmp_path):
+    """Page tables and I/O of one process are denied: a sum without it is unknown, as each tool
+    writes unknown. What stat tells of it is known."""
+    lines = [json.loads(line) for line in hidden("spdl", "x.jsonl", tmp_path).splitlines()]
+    for key in ("pss_bytes", "private_bytes", "disk_read_bytes", "disk_write_bytes"):
+        assert [line[key] is None for line in lines[:4]] == [False, True, True, False], key
+    assert None not in [line["rss_bytes"] for line in lines[:4]]
+    _, found = rows(hidden("resource-tracker", "x.csv", tmp_path))
+    assert [row["pss"] == "" for row in found[:4]] == [False, True, True, False]
+    assert [row["read_bytes"] for row in found] == [4194304, "", "", 4194304, 0]
+    for columns, names in (("v2", ("memory_mib", "disk_read_bytes", "disk_write_bytes")),
+                           ("combined", ("process_memory_mib", "process_disk_read_bytes")),
+                           ("host-proc", ("proc_memory_all_used_mib_gauge",
+                                          "proc_disk_all_read_bytes_delta"))):
+        _, found = rows(hidden(f"resource-tracker,columns={columns}", "x.csv", tmp_path))
+        for name in names:
+            assert [row[name] == "" for row in found[:4]] == [False, True, True, False], name
+    for samples, known in ((1, [True, False, False, True]), (2, [False, False])):
+        text = hidden(f"process-metrics,samples={samples}", "x.jsonl", tmp_path)
+        lines = [json.loads(line) for line in text.splitlines()]
+        for key in ("memory_uss_megabytes", "num_fds"):
+            assert [f"process/{key}" in line and line[f"process/{key}"] is not None
+                    for line in lines[:len(known)]] == known, key
+        assert lines[0]["process/memory_rss_megabytes"] > 0
+
+
+def test_the_most_of_a_part_is_not_the_most(tmp_path):
+    """In a summary: what was unknown at any time has no largest value. RSS stands for the total, as
+    where page tables cannot be read at all."""
+    ram = json.loads(hidden("gpu-tracker,ram_unit=bytes", "x.json", tmp_path))["max_ram"]
+    rss = [row["target_memory_rss_bytes"] for row in native_hidden(tmp_path)]
+    assert ram["combined"] == {"total_rss": max(rss[:-1]), "private_rss": None, "shared_rss": None}
+    assert ram["descendants"]["private_rss"] is None
+    assert ram["main"] == {"total_rss": 2097152, "private_rss": 1572864, "shared_rss": 524288}
+
+
+def native_hidden(tmp_path):
+    with recorded.readable(HIDDEN, tmp_path) as (source, place, user):
+        file = place / "native.csv"
+        done = recorded.replay(source, "-o", file, "--summary", "none", user=user)
+        assert done.returncode == 0, done.stderr.decode()
+        return [{key: float(value) if value and key != "time" else None
+                 for key, value in row.items()} for row in csv.DictReader(file.open())]
+
+
+@pytest.mark.parametrize("record", ["r.jsonl", "r.sqlite"])
+@pytest.mark.parametrize("name", EVERY)
+def test_exported_alike(name, record, tmp_path):
+    """From a record the same bytes as were written while the run was measured."""
+    _, dialect = WRITTEN[name]
+    with recorded.readable(HIDDEN, tmp_path) as (source, place, user):
+        record = place / record
+        done = recorded.replay(source, "-o", record, "--summary", "none", user=user)
+        assert done.returncode == 0, done.stderr.decode()
+        again = tmp_path / name.partition(".")[2]
+        assert toll("export", record, "--dialect", dialect, "-o", again).returncode == 0
+    assert again.read_bytes() == (EXPECTED / name).read_bytes()
+
+
+def test_an_old_record_says_what_it_said(tmp_path):
+    """Before samples had lower bounds, a sum that lacked a process was there as any other."""
+    record = tmp_path / "old.jsonl"
+    with recorded.readable(HIDDEN, tmp_path) as (source, place, user):
+        done = recorded.replay(source, "-o", place / "new.jsonl", "--summary", "none", user=user)
+        assert done.returncode == 0, done.stderr.decode()
+        lines = [json.loads(line) for line in (place / "new.jsonl").read_text().splitlines()]
+    bounds = []
+    for line in lines:
+        for part in line.get("target", {}).values():
+            bounds.append(part.pop("lower_bound", {}))
+            part.update(bounds[-1])
+            for figure in part.values():
+                if isinstance(figure, dict):
+                    figure.pop("partial", None)
+    assert sum(map(bool, bounds)) == 4  # of two samples, all together and the descendants
+    record.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    again = tmp_path / "again.jsonl"
+    done = toll("export", record, "--dialect", "spdl", "-o", again)
+    assert (done.returncode, done.stderr) == (0, b"")
+    found = [json.loads(line) for line in again.read_text().splitlines()]
+    assert [line["pss_bytes"] for line in found[:4]] == [28715008] * 4

@@ -9,11 +9,12 @@ import pty
 import re
 import subprocess
 
+import hostlib
 import pytest
 
 import recorded
 
-jsonschema = pytest.importorskip("jsonschema")
+jsonschema = hostlib.module("jsonschema")
 
 HERE = pathlib.Path(__file__).parent
 MACHINES = sorted(path.name for path in (HERE / "machines").iterdir())

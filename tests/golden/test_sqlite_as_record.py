@@ -5,7 +5,10 @@ the tables; files that are cut short, damaged or somebody else's."""
 import json
 import os
 import shutil
+import signal
 import sqlite3
+import subprocess
+import time
 
 import pytest
 
@@ -52,6 +55,22 @@ def test_every_format_again(run, tmp_path):
         differ.remove(".jsonl")
         assert in_one_order(tmp_path / "again.jsonl") == in_one_order(tmp_path / "live.jsonl")
     assert differ == []
+
+
+def loosen(file):
+    """Without toll's views, and with tables that take values of any type."""
+    change(file, *(f"DROP VIEW {name}" for name in names_of(file, "view")))
+    change(file, "PRAGMA writable_schema = ON",
+           "UPDATE sqlite_master SET sql = replace(sql, 'STRICT,', '') WHERE type = 'table'",
+           "UPDATE sqlite_master SET sql = replace(sql, ', STRICT', '') WHERE type = 'table'",
+           "UPDATE sqlite_master SET sql = replace(sql, 'STRICT', '') WHERE type = 'table'")
+
+
+def names_of(file, kind):
+    db = sqlite3.connect(file, isolation_level=None)
+    names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = ?", [kind])]
+    db.close()
+    return names
 
 
 def change(file, *statements):
@@ -155,6 +174,18 @@ REFUSED = {
     "no summary": (["UPDATE runs SET summary = '{\"wall_seconds\":-1}'"], b"run 1 of '"),
     "below zero": (["UPDATE target_samples SET cpu_ns = -1"], b"below zero"),
     "of a process below zero": (["UPDATE processes SET cpu_ns = -1"], b"below zero"),
+    "a figure that is a text": (["UPDATE target_samples SET cpu_ns = 'abc'"], b"no number"),
+    "a figure that is bytes": (["UPDATE target_samples SET cpu_ns = x'00'"], b"no number"),
+    "a figure that is infinite": (["UPDATE target_samples SET cpu_cores = 9e999"], b"no number"),
+    "half a byte": (["UPDATE target_samples SET memory_rss_bytes = 0.5"], b"no number"),
+    "a time that is a text": (["UPDATE samples SET elapsed_ns = 'soon'"], b"no number"),
+    "a time below zero": (["UPDATE samples SET elapsed_ns = -1"], b"no number"),
+    "a time of a mark": (["UPDATE events SET elapsed_ns = 'soon'"], b"run 1 of '"),
+    "a pid that is a text": (["UPDATE events SET pid = 'x'"], b"run 1 of '"),
+    "a name that is bytes": (["UPDATE events SET name = x'ff00'"], b"run 1 of '"),
+    "a gauge that is a text": (["UPDATE gauges SET value = 'x'"], b"run 1 of '"),
+    "a key twice": (["UPDATE runs SET facts = '{\"name\":\"a\",' || substr(facts, 2)"],
+                    b"a name twice"),
     "no attributes": (["UPDATE events SET attributes = '}'"], b"run 1 of '"),
 }
 
@@ -166,6 +197,7 @@ def test_what_is_refused(tmp_path):
     for kind, (statements, sentence) in REFUSED.items():
         file = tmp_path / "bad.sqlite"
         shutil.copy(whole, file)
+        loosen(file)
         change(file, *statements)
         for command in (["export", file, "-o", out], ["list", file]):
             done = toll(*command)
@@ -174,6 +206,103 @@ def test_what_is_refused(tmp_path):
     assert out.read_text() == "as before"
     done = toll("export", whole, "-o", whole)
     assert done.returncode == 125 and b"is the record itself" in done.stderr
+
+
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+HOSTILE = {
+    "an endless view of runs": [
+        "ALTER TABLE runs RENAME TO were",
+        f"CREATE VIEW runs AS {ENDLESS} SELECT were.* FROM were, c WHERE c.x < 0"],
+    "an endless view of samples": [
+        "ALTER TABLE samples RENAME TO were",
+        f"CREATE VIEW samples AS {ENDLESS} SELECT were.* FROM c, were"],
+    "a view of figures": [
+        "ALTER TABLE target_samples RENAME TO were",
+        "CREATE VIEW target_samples AS SELECT * FROM were"],
+    "a view that is called a table": [
+        "ALTER TABLE notes RENAME TO were",
+        f"CREATE VIEW notes AS {ENDLESS} SELECT were.* FROM were, c WHERE c.x < 0",
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_master SET type = 'table' WHERE name = 'notes'"],
+    "a virtual table": [
+        "DROP TABLE gauges", "CREATE VIRTUAL TABLE gauges USING fts5(run, seq, elapsed_ns, name, pid, value)"],
+    "a column that is computed": [
+        "ALTER TABLE notes ADD COLUMN x AS (hex(zeroblob(100000000)))"],
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_programs_in_a_file_are_not_run(kind, tmp_path):
+    """Nothing hangs, neither where it is read nor where a run is added to it."""
+    file = replayed("marks", tmp_path)
+    loosen(file)
+    change(file, *HOSTILE[kind])
+    before = file.read_bytes()
+    for command in (["export", file], ["list", file],
+                    ["replay", "-q", "-o", file, recorded.fixture_of("marks")]):
+        done = toll(*command)
+        assert (done.returncode, done.stdout) == (125, b""), done
+        assert b"is not a plain table" in done.stderr or b"malformed" in done.stderr, done
+        assert done.stderr.count(b"\n") == 1
+    assert file.read_bytes() == before
+
+
+def test_triggers_are_not_run(tmp_path):
+    file = replayed("marks", tmp_path)
+    change(file, "CREATE TRIGGER bad AFTER INSERT ON runs BEGIN DELETE FROM samples; END")
+    assert toll("replay", "-q", "-o", file, recorded.fixture_of("marks")).returncode == 0
+    assert toll("export", file).stdout == 2 * (tmp_path / "live.csv").read_bytes()
+
+
+def test_reading_is_bounded(tmp_path):
+    """Tables without the keys that toll gives them: each sample would search all of them."""
+    file = replayed("marks", tmp_path)
+    rows = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 4000)"
+    loosen(file)
+    change(
+        file,
+        "CREATE TABLE slow AS SELECT * FROM target_samples", "DROP TABLE target_samples",
+        "CREATE TABLE fake AS SELECT * FROM samples", "DROP TABLE samples",
+        "ALTER TABLE slow RENAME TO target_samples", "ALTER TABLE fake RENAME TO samples",
+        f"INSERT INTO samples(run, tick, seq, time_ns, elapsed_ns, interval_ns) {rows}"
+        " SELECT 1, 1000 + x, 1000 + x, x, x * 1000000000, 1 FROM c",
+        f"INSERT INTO target_samples(run, tick, entity) {rows} SELECT 1, 1000 + x, 1 + (x % 3)"
+        " FROM c",
+        "DELETE FROM target_samples WHERE tick < 1000", "DELETE FROM samples WHERE tick < 1000",
+        f"INSERT INTO target_samples(run, tick, entity) {rows} SELECT 1, 1000 + x, 1 + y FROM c,"
+        " (SELECT 0 AS y UNION SELECT 1 UNION SELECT 2) WHERE y <> x % 3")
+    done = toll("list", file)
+    assert (done.returncode, done.stdout) == (125, b"")
+    assert b"far longer than a file of this size" in done.stderr
+
+
+def test_a_pipe_beside_a_file(tmp_path):
+    """SQLite would open it, and wait for somebody to write to it."""
+    file = replayed("marks", tmp_path)
+    for suffix in ("-journal", "-wal"):
+        os.mkfifo(f"{file}{suffix}")
+        done = toll("list", file)
+        assert done.returncode == 125 and b"not a regular file" in done.stderr
+        os.unlink(f"{file}{suffix}")
+    assert toll("list", file).returncode == 0
+
+
+def test_interrupted_while_it_waits(tmp_path):
+    """Another program holds the file: toll waits for a while, and ends when it is asked to."""
+    file = replayed("marks", tmp_path)
+    db = sqlite3.connect(file, isolation_level=None)
+    db.execute("PRAGMA journal_mode = DELETE")
+    db.execute("BEGIN EXCLUSIVE")
+    job = subprocess.Popen([recorded.TOLL, "list", file], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    wchan = f"/proc/{job.pid}/fd"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not any(
+            os.path.realpath(f"{wchan}/{name}") == str(file) for name in os.listdir(wchan)):
+        time.sleep(0.01)
+    job.send_signal(signal.SIGINT)
+    assert job.wait(60) == -signal.SIGINT
+    db.close()
 
 
 def test_damaged_anywhere(tmp_path):
@@ -195,8 +324,8 @@ def test_any_name_and_place(tmp_path):
     """What it is shows in the file, which may lie where nothing can be written."""
     file = replayed("marks", tmp_path)
     csv = (tmp_path / "live.csv").read_bytes()
-    user = 65534 if os.geteuid() == 0 else None
-    with recorded.place_for_all() as place:
+    user = recorded.NOBODY if os.geteuid() == 0 else None
+    with recorded.shared_place() as place:
         shutil.copy(file, place / "runs.db")
         (place / "text.sqlite").write_bytes((tmp_path / "live.jsonl").read_bytes())
         place.chmod(0o555)

@@ -102,6 +102,10 @@ class Group:
         stat = self.flat("memory", "memory.stat")
         return stat["total_cache" if self.version == 1 else "file"]
 
+    def used_memory(self):
+        name = "memory.usage_in_bytes" if self.version == 1 else "memory.current"
+        return int((self.directories["memory"] / name).read_text())
+
     def task_refusals(self):
         return self.flat("pids", "pids.events")["max"]
 

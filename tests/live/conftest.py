@@ -1,33 +1,30 @@
 # SPDX-License-Identifier: MIT
 import os
-import pathlib
 import shutil
 import sys
-import tempfile
 
 import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
+import hostlib  # noqa: E402
 import livelib  # noqa: E402
 
 
 @pytest.fixture(scope="session")
 def programs():
     """toll and the helpers where every user can run them."""
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="toll-live-"))
-    directory.chmod(0o755)
+    directory = hostlib.shared_directory("toll-live-")
     helpers = directory / "helpers"
     helpers.mkdir(mode=0o755)
     livelib.compile_helpers(helpers)
-    yield livelib.install_toll(directory), helpers
+    yield hostlib.share(os.environ["TOLL"], directory, "toll"), helpers
     shutil.rmtree(directory, ignore_errors=True)
 
 
 def make_place(user, programs):
     if user == "root" and not livelib.IS_ROOT:
         pytest.skip("the tests are not run by root")
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="toll-live-"))
-    directory.chmod(0o755)
+    directory = hostlib.shared_directory("toll-live-")
     return livelib.Place(user, programs[0], programs[1], directory)
 
 
@@ -36,6 +33,16 @@ def users():
     if os.environ.get("TOLL_SANITIZED"):
         return ["root" if livelib.IS_ROOT else "nobody"]
     return ["root", "nobody"]
+
+
+@pytest.fixture(autouse=True)
+def state_directory(monkeypatch):
+    """Where toll keeps what it could not send: not in the home of whoever runs the tests."""
+    directory = hostlib.shared_directory("toll-state-")
+    directory.chmod(0o777)
+    monkeypatch.setenv("XDG_STATE_HOME", str(directory / "state"))
+    yield directory / "state"
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture(params=users())

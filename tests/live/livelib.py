@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -73,6 +72,10 @@ class Place:
             os.chown(directory, 65534, 65534)
 
     @property
+    def uid(self):
+        return 65534 if self.prefix else os.geteuid()
+
+    @property
     def privileged(self):
         return self.user == "root"
 
@@ -92,12 +95,13 @@ class Place:
         kw.setdefault("stdin", subprocess.DEVNULL)
         kw.setdefault("stdout", subprocess.PIPE)
         kw.setdefault("stderr", subprocess.PIPE)
+        limit = kw.pop("timeout", GUARD)
         given = kw.pop("input", None)
         if given is not None:
             kw["stdin"] = subprocess.PIPE
         with self.popen(command, **kw) as p:
             try:
-                out, err = p.communicate(given, timeout=GUARD)
+                out, err = p.communicate(given, timeout=limit)
             except subprocess.TimeoutExpired:
                 p.kill()
                 raise
@@ -254,9 +258,3 @@ def compile_helpers(directory):
         static = ["-static"] if c.stem == "tiny" else []
         subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-D_GNU_SOURCE", "-pthread", *static, "-o",
                         directory / c.stem, c], check=True)
-
-
-def install_toll(directory):
-    toll = pathlib.Path(shutil.copy(os.environ["TOLL"], directory / "toll"))
-    toll.chmod(0o755)
-    return toll

@@ -24,16 +24,18 @@ def clean_environment(monkeypatch, here):
     for name in [n for n in os.environ if n.startswith("MLFLOW_")] + ["RANK", "WORLD_SIZE"]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(here.directory / "state"))
-    status, _, err = here.call([here.toll, "run", "-q", "-o", "prometheus:http://127.0.0.1:9/,grace=0s",
+    status, _, err = here.call([here.toll, "run", "-q", "-o", "prometheus:http://127.0.0.1:9/,grace=0s,spool=none",
                                 "--", "true"])
     if b"libcurl" in err:
         pytest.skip("this toll has no HTTP")
 
 
 def to(server, more=""):
-    """A server that answers: the command may wait for its run as long as that takes."""
+    """A server that answers: the command may wait for its run as long as that takes. Every sample is
+    a point, unless something else is asked for."""
     wait = "" if "wait=" in more else ",wait=60s"
-    return sinklib.patient(f"mlflow:{server.url},every=100ms{wait}{more}")
+    interval = "" if "interval=" in more else ",interval=0s"
+    return sinklib.patient(f"mlflow:{server.url},every=100ms{wait}{interval}{more}")
 
 
 def expected(path, prefix="system/"):

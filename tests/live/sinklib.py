@@ -83,7 +83,9 @@ def write_request(body):
     """[(labels as a tuple of pairs, [(ms, bits)])] of a remote write request, checked."""
     series = []
     for field, timeseries in fields(unsnap(body)):
-        assert field == 1
+        assert field in (1, 3)
+        if field == 3:  # what a metric means
+            continue
         labels, samples = [], []
         for part, value in fields(timeseries):
             inner = dict(fields(value))
@@ -100,6 +102,82 @@ def write_request(body):
         series.append((tuple(labels), samples))
     assert len({labels for labels, _ in series}) == len(series), "each series once"
     return series
+
+
+METADATA_TYPES = {1: "counter", 2: "gauge"}
+
+
+def metadata(server):
+    """{name: (type, help, unit)} of all remote write requests that were taken."""
+    found = {}
+    for request in server.taken():
+        for field, message in fields(unsnap(request["body"])):
+            if field == 3:
+                inner = dict(fields(message))
+                found[inner[2].decode()] = (METADATA_TYPES[inner[1]], inner[4].decode(),
+                                            inner.get(5, b"").decode())
+    return found
+
+
+def grouped(message):
+    """{field: [values]} of a protocol buffer."""
+    found = {}
+    for number_, value in fields(message):
+        found.setdefault(number_, []).append(value)
+    return found
+
+
+def otlp_value(message):
+    """An AnyValue: text, a whole number, or a list."""
+    (field, value), = fields(message)
+    if field == 5:
+        return [otlp_value(v) for v in grouped(value).get(1, [])]
+    return value.decode() if field == 1 else value
+
+
+def otlp_attributes(pairs):
+    found = {}
+    for pair in map(grouped, pairs):
+        (key,), (value,) = pair[1], pair[2]
+        assert key.decode() not in found, "each key once"
+        found[key.decode()] = otlp_value(value)
+    return found
+
+
+def otlp_request(body):
+    """(resource, schema URLs, [metric]) of a request, checked. A metric has name, unit, description,
+    instrument, and points: (attributes as a sorted tuple, ns, start ns, value or None at its end)."""
+    (resource_metrics,) = grouped(body)[1]
+    parts = grouped(resource_metrics)
+    (scope_metrics,) = parts[2]
+    scope = grouped(scope_metrics)
+    assert grouped(scope[1][0])[1] == [b"toll"]
+    metrics, points = [], set()
+    for metric in map(grouped, scope[2]):
+        (name,), (description,), (unit,) = metric[1], metric[2], metric[3]
+        assert description, name
+        (kind,) = set(metric) & {5, 7}
+        data = grouped(metric[kind][0])
+        if kind == 5:
+            instrument = "gauge"
+            assert set(data) == {1}
+        else:
+            assert data[2] == [2], "cumulative"
+            instrument = {1: "counter", 0: "updowncounter"}[data[3][0]]
+        found = []
+        for point in map(grouped, data[1]):
+            attributes = tuple(sorted(otlp_attributes(point.get(7, [])).items()))
+            value = number(point[4][0]) if 4 in point else point.get(6, [None])[0]
+            assert (value is None) == (point.get(8) == [1])
+            found.append((attributes, point[3][0], point.get(2, [None])[0], value))
+            assert (name, attributes, point[3][0]) not in points, "each point once"
+            points.add((name, attributes, point[3][0]))
+        metrics.append({"name": name.decode(), "unit": unit.decode(), "instrument": instrument,
+                        "description": description.decode(), "points": found})
+    names = [m["name"] for m in metrics]
+    assert len(set(names)) == len(names), "each metric once in a request"
+    urls = [u.decode() for u in parts.get(3, []) + scope.get(3, [])]
+    return otlp_attributes(grouped(parts[1][0])[1]), urls, metrics
 
 
 class Server:

@@ -9,9 +9,10 @@ truth, and that is a few milliseconds of a cold cache.
 """
 import itertools
 import json
+import os
 
 import pytest
-from livelib import PAGE, TICK, cpu_cgroup, in_cgroup, not_sanitized, records
+from livelib import PAGE, TICK, cpu_cgroup, in_cgroup, needs_root, not_sanitized, records
 
 INTERVALS = ["1s", "100ms", "10ms"]
 FORKS = 3000
@@ -96,6 +97,110 @@ def test_no_counter_falls(place):
                 assert old is None or new is None or new >= old, (part, name)
 
 
+# ---- Children that the kernel discards ------------------------------------------------------------
+
+# The interval of the output says nothing about how often processes are looked at.
+EVERY = [["-i", "1s"], ["-i", "100ms"], []]
+EVERY_NAMES = ["1s", "100ms", "auto"]
+
+
+def with_group_truth(place, load, options):
+    """As with_truth, but the truth is a cgroup's also for an ordinary user: wait4 does not have what
+    is discarded."""
+    with cpu_cgroup() as (procs, seconds):
+        if not place.privileged:
+            for path in (procs.parent, procs):
+                os.chown(path, 65534, 65534)
+            if place.call(in_cgroup(procs, ["true"]))[0]:
+                pytest.skip("an ordinary user cannot join a cgroup here")
+        result = place.run(in_cgroup(procs, load), options)
+        return result, seconds()
+
+
+def check_label(result, truth):
+    """Never above the truth; below it only as a lower bound. Tolerances: near()."""
+    measured = result.total("cpu_seconds")
+    assert measured <= truth + max(truth * 0.01, 2 * TICK)
+    if not near(measured, truth):
+        assert result.quality("cpu_seconds") == "lower bound", (measured, truth)
+
+
+@pytest.mark.parametrize("options", EVERY, ids=EVERY_NAMES)
+def test_namespace_whose_init_ends_first(place, options):
+    """The kernel kills what is left in a pid namespace with its init, and discards what it used."""
+    unshare = ["unshare", "--pid", "--fork"]
+    if not place.privileged:
+        unshare[1:1] = ["--user", "--map-root-user"]
+    if place.call([*unshare, "true"])[0]:
+        pytest.skip("no pid namespace can be made here")
+    burn = place.helper("burn")
+    job = f"{burn} 60000 & {burn} 60000 & exec {burn} 400"
+    result, truth = with_group_truth(place, [*unshare, "sh", "-c", job], options)
+    assert result.status == 0, result.err
+    check_label(result, truth)
+    # Two burners beside one of 400 ms: on two CPUs or one, most of the truth is theirs.
+    assert result.quality("cpu_seconds") == "lower bound"
+    assert any("init of a pid namespace" in note for note in result.notes), result.notes
+    assert result.quality("io_read_bytes") == "lower bound"
+
+
+def test_namespace_that_ends_in_order(place):
+    """An init that waits for its children loses nothing, and is not suspected of it."""
+    unshare = ["unshare", "--pid", "--fork"]
+    if not place.privileged:
+        unshare[1:1] = ["--user", "--map-root-user"]
+    if place.call([*unshare, "true"])[0]:
+        pytest.skip("no pid namespace can be made here")
+    burn = place.helper("burn")
+    result, truth = with_group_truth(
+        place, [*unshare, "sh", "-c", f"{burn} 100 & {burn} 150; wait; true"], ["-i", "1s"])
+    assert near(result.total("cpu_seconds"), truth)
+    assert result.quality("cpu_seconds") == "exact if reaped"
+    assert result.notes == []
+
+
+@pytest.mark.parametrize("options", EVERY, ids=EVERY_NAMES)
+def test_children_discarded_at_any_interval(place, options):
+    """SA_NOCLDWAIT shows in no file of the parent: only that it inherits nothing."""
+    load = [place.helper("nowait"), "nocldwait", "truth", "20", "50"]
+    result, truth = with_group_truth(place, load, options)
+    assert result.status == 0
+    check_label(result, truth)
+    assert result.quality("cpu_seconds") == "lower bound"
+    assert any("does not wait" in note for note in result.notes), result.notes
+
+
+SUBPROCESSES = "import subprocess\nfor i in range(150): subprocess.run(['true'])"
+
+
+@pytest.mark.parametrize("load", [
+    FORK_LOOP,
+    ["python3", "-c", SUBPROCESSES],
+    ["sh", "-c", "(sleep 0.2; true) & sh -c 'sh -c \"sleep 0.3; true\"; true' & wait; true"],
+    ["setsid", "-w", "sh", "-c", "for i in 1 2 3; do (sleep 0.1 &); done; sleep 0.3; true"],
+], ids=["shell", "python", "tree", "orphans"])
+@pytest.mark.parametrize("options", [["-i", "1s"], ["-i", "1ms"]], ids=["1s", "1ms"])
+def test_no_loss_is_claimed_where_all_wait(here, load, options):
+    result = here.run(load, ["--wait", "all", *options])
+    assert result.status == 0, result.err
+    assert result.notes == []
+    assert result.quality("cpu_seconds") == "exact if reaped"
+
+
+def test_no_thread_waits_more_than_all_the_time(here):
+    """schedstat is read about once a second: what has come together by then was not waited for in
+    one sample. One CPU for three threads: each waits most of the time."""
+    job = ["taskset", "-c", "0", "sh", "-c", "{0} 700 & {0} 700 & {0} 700; wait".format(here.helper("burn"))]
+    result = here.run(job, ["-i", "10ms", "-o", "x.jsonl"])
+    assert result.status == 0, result.err
+    waited = result.figure("cpu_wait_seconds")
+    assert waited["total"] > 0
+    assert waited["rate_max"] <= result.largest("threads")
+    main = result.figure("cpu_wait_seconds", "main")
+    if "rate_max" in main:
+        assert main["rate_max"] <= 1
+
+
 BYTES = 100 << 20
 
 
@@ -119,6 +224,33 @@ def test_direct_writes_of_a_grandchild(place):
         pytest.skip("the filesystem of the temporary directory has no O_DIRECT")
     result = place.run(["sh", "-c", f"sh -c '{write} conv=notrunc; :'; :"], ["-i", "10ms"])
     assert BYTES <= result.total("storage_written_bytes") <= BYTES + 64 * PAGE
+
+
+@pytest.mark.parametrize("options", EVERY, ids=EVERY_NAMES)
+def test_bytes_written_by_threads_that_nobody_saw(place, options):
+    """The kernel mixes what ended threads wrote with what children did that were reaped: main has a
+    lower bound, or all of it. Whether a thread is seen is chance, so it is tried several times."""
+    for _ in range(4):
+        result = place.run([place.helper("threads"), "write", "data"], options)
+        assert result.status == 0, result.err
+        size = place.path("data").stat().st_size
+        assert result.total("io_written_bytes") == size
+        main = result.figure("io_written_bytes", "main")
+        if main["quality"] == "unknown":  # an ordinary user's, which ended before it was looked at
+            continue
+        assert main["total"] <= size
+        if main["total"] < size:
+            assert main["quality"] == "lower bound"
+            assert result.quality("io_written_bytes", "descendants") == "sampled"
+
+
+@needs_root  # an ordinary user may not read the io file of a process that has ended
+def test_bytes_written_without_threads(here):
+    """No thread ever ran beside the main one, and the clocks prove it: told apart to the byte."""
+    result = here.run(["sh", "-c", "head -c 5000 /dev/zero; echo hello"], ["-i", "1s"])
+    assert result.out == b"\0" * 5000 + b"hello\n"
+    assert result.total("io_written_bytes", "main") == 6
+    assert result.quality("io_written_bytes", "main") == "exact"
 
 
 def test_removed_before_it_was_written_is_cancelled(place):

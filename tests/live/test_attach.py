@@ -61,6 +61,37 @@ def test_children_nobody_waits_for(here):
     assert toll.figure("cpu_seconds")["quality"] == "lower bound"
 
 
+PARENTS = 30
+FEW_CHILDREN = "for i in 1 2 3 4 5 6; do /bin/true; done"
+
+
+@needs_root
+def test_many_parents_that_had_children_before(here):
+    """What each had inherited at the attach is told in ticks: the rounding must not add up."""
+    for fifo in ("go", "end"):
+        os.mkfifo(here.path(fifo))
+    parent = f"{FEW_CHILDREN}; echo; read x < go; {FEW_CHILDREN}; exit 0"
+    root = (f"n=0; while [ $n -lt {PARENTS} ]; do n=$((n+1)); sh -c '{parent}' & done; wait; "
+            "echo done; read x < end; exit 0")
+    with cpu_cgroup() as (procs, seconds):
+        with running(here, *in_cgroup(procs, ["sh", "-c", root])) as p:
+            for _ in range(PARENTS):
+                assert p.stdout.readline() == b"\n"
+            until(lambda: all(state_of(pid) == "S" for pid in children_of(p.pid)), "all asleep")
+            before = seconds()
+            toll = attach(here, "-i", "50ms", p.pid)
+            here.path("go").write_text("")
+            assert p.stdout.readline() == b"done\n"
+            until(lambda: state_of(p.pid) == "S", "the shell asleep")
+            toll.end()
+            truth = seconds() - before
+            here.path("end").write_text("")
+    # Nothing of it lies outside of the two readings of the truth: it is an upper bound.
+    assert 0 < toll.total("cpu_seconds") <= truth
+    for part in ("cpu_user_seconds", "cpu_system_seconds"):
+        assert toll.total(part) <= truth
+
+
 # ---- From when on ----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("since_start", [False, True])
@@ -368,3 +399,16 @@ def test_io_since_the_attach(place):
         toll.end()
         say(p)
     assert 3_000_000 <= toll.total("io_written_bytes") <= 3_000_000 + 100
+
+
+def test_children_that_end_while_it_begins_are_no_loss(place):
+    """Many parents that wait for all of their children, one after the other: whenever toll begins,
+    nothing is said to be lost."""
+    loops = 12
+    script = (f"for i in $(seq {loops}); do (while :; do {place.helper('burn')} 3; done) & done; wait")
+    with running(place, "sh", "-c", script) as p:
+        until(lambda: len(children_of(p.pid)) == loops, "all of them")
+        for _ in range(8):
+            toll = attach(place, "-i", "20ms", "--for", "100ms", p.pid)
+            toll.wait()
+            assert not [n for n in toll.summary["notes"] if "wait for" in n], toll.summary["notes"]

@@ -73,7 +73,12 @@ def test_throttling_of_a_run_inside(here, group):
     assert seconds / 2 < found["cpu_throttled_seconds"]["total"] <= seconds
     assert 0 < found["cpu_throttled_periods"]["total"] <= throttled
     assert found["cpu_throttled_periods"]["total"] <= found["cpu_periods"]["total"] <= periods
-    assert summary["limits"]["cpus"] == {"value": 0.2, "unlimited": False, "by": "cpu quota",
+    limit = summary["limits"]["cpus"]
+    periods = cgroup_of(summary, group)["cpu_throttled_periods"]["total"]
+    assert limit.pop("reached") == "CPU throttled" and limit.pop("reached_count") == periods > 0
+    assert limit.pop("used") > 0 and not limit.pop("used_at_least")
+    assert limit.pop("used_by") == "target"
+    assert limit == {"value": 0.2, "unlimited": False, "by": "cpu quota",
                                          "cgroup": group.path("cpu")}
     text = here.path("s.txt").read_text()
     assert re.search(r"of 0\.20 cores\s+\(\d+\s%,\s+cpu\s+quota", text), text
@@ -167,8 +172,9 @@ def test_memory_limit_is_the_denominator(here, group, way):
             text = toll.text.read_text()
             job.kill()
     limit = summary["limits"]["memory_bytes"]
-    assert limit == {"value": 256 * MIB, "unlimited": False, "by": "memory limit",
-                     "cgroup": group.path("memory")}
+    assert limit.items() >= {"value": 256 * MIB, "unlimited": False, "by": "memory limit",
+                             "cgroup": group.path("memory")}.items()
+    assert limit["used_by"] == "target" and limit["used_at_least"], "not read above the job's own"
     found = cgroup_of(summary, inner)
     assert found["memory_limit_bytes"]["max"] == 256 * MIB
     rss = summary["target"]["combined"]["memory_rss_bytes"]["max"]
@@ -221,6 +227,40 @@ def test_oom_kill_of_the_command(here, group):
     assert b"OOM" in err
     assert cgroup_of(summary, group)["oom_kills"]["total"] == 1
     assert any("want of memory" in note for note in summary["notes"])
+
+
+@pytest.mark.parametrize("peak_before", [2, 48])
+def test_oom_kill_says_that_the_limit_was_reached(here, group, peak_before):
+    """Whatever the cgroup had before, and whenever samples were taken: it was all of it."""
+    group.set("memory", 64 * MIB)
+    here.call(group.join([here.helper("fill"), str(peak_before)]))
+    status, _, err = here.call(group.join([here.toll, "run", "-i", "1s", "-o", "s.json", "-o",
+                                           "r.jsonl", "--", here.helper("fill"), "256"]))
+    assert status == 128 + signal.SIGKILL, err
+    limit = json.loads(here.path("s.json").read_text())["limits"]["memory_bytes"]
+    assert limit["value"] == 64 * MIB and limit["cgroup"] == group.path("memory")
+    assert limit["reached"] == "OOM killer" and limit["used"] == 64 * MIB
+    assert limit["used_at_least"] is False and limit["used_by"] == "cgroup"
+    text = " ".join(err.decode().split())
+    assert re.search(r"64\.0 MiB of 64\.0 MiB memory, all that is charged to the cgroup \(100 %, memory "
+                     r"limit of [^)]*, reached: OOM killer\)", text), text
+    _, out, _ = here.call([here.toll, "export", "-f", "text", "r.jsonl"])
+    assert b"reached: OOM killer" in b" ".join(out.split())
+
+
+def test_an_old_peak_is_not_the_jobs(here, group):
+    """A cgroup that once had more than the job ever used: what is known of the job is a lower
+    bound; of a new peak it is the kernel's figure."""
+    group.set("memory", 256 * MIB)
+    here.call(group.join([here.helper("fill"), "128"]))
+    command = [here.toll, "run", "-q", "-o", "s.json", "--"]
+    here.call(group.join([*command, here.helper("fill"), "16"]))
+    limit = json.loads(here.path("s.json").read_text())["limits"]["memory_bytes"]
+    assert limit["used_at_least"] is True and limit["used"] < 100 * MIB and "reached" not in limit
+    here.call(group.join([*command, here.helper("fill"), "192"]))
+    limit = json.loads(here.path("s.json").read_text())["limits"]["memory_bytes"]
+    assert limit["used_at_least"] is False and 192 * MIB <= limit["used"] <= 256 * MIB
+    assert "reached" not in limit or limit["used"] == 256 * MIB
 
 
 def test_oom_kill_of_an_attached_command(here, group):
@@ -378,6 +418,84 @@ def test_resource_limits_are_told(place):
         "exec $TOLL run -q -o s.json -- sleep 0.1")
     assert status == 0, err
     limits = json.loads(place.path("s.json").read_text())["limits"]
-    assert limits["open_files"] == {"value": 99, "unlimited": False, "by": "resource limit"}
+    files = {k: v for k, v in limits["open_files"].items() if not k.startswith("used")}
+    assert files == {"value": 99, "unlimited": False, "by": "resource limit"}
     assert limits["cpu_time_seconds"]["value"] == 1000
     assert limits["file_size_bytes"] == {"value": None, "unlimited": True, "by": "resource limit"}
+
+
+def run_limited(place, script, *options):
+    status, _, err = place.shell(f"exec $TOLL run -o s.json {' '.join(options)} -- {script}")
+    return status, json.loads(place.path("s.json").read_text()), " ".join(err.decode().split())
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_limit_of_file_size_that_was_reached(place, inside):
+    """Set before the job or by the job itself, moments before it dies of it."""
+    write = "head -c 4194304 /dev/zero > big"
+    if inside:
+        status, summary, err = run_limited(place, f"bash -c 'ulimit -f 1024; exec {write}'")
+    else:
+        status, _, err = place.shell(f"ulimit -f 2048; exec $TOLL run -o s.json -- bash -c 'exec {write}'")
+        summary, err = json.loads(place.path("s.json").read_text()), " ".join(err.decode().split())
+    assert status == 128 + signal.SIGXFSZ and place.path("big").stat().st_size == 1 << 20
+    limit = summary["limits"]["file_size_bytes"]
+    assert limit["value"] == 1 << 20 and limit["reached"] == "SIGXFSZ"
+    assert "the limit of 1048576 bytes for a file was reached (RLIMIT_FSIZE)" in err
+
+
+def test_signal_alone_is_no_limit(place):
+    status, summary, err = run_limited(place, "sh -c 'kill -XFSZ $$'")
+    assert status == 128 + signal.SIGXFSZ and "RLIMIT" not in err
+    assert "reached" not in summary["limits"]["file_size_bytes"]
+
+
+def test_limit_of_cpu_time_that_was_reached(place):
+    """The kernel raises the soft limit by a second when it sends the signal."""
+    status, summary, err = run_limited(
+        place, f"bash -c 'ulimit -S -t 1; exec {place.helper('burn')} 60000'")
+    assert status == 128 + signal.SIGXCPU
+    limit = summary["limits"]["cpu_time_seconds"]
+    assert limit["value"] == 1 and limit["reached"] == "SIGXCPU"
+    assert "the limit of 1 s of CPU time was reached (RLIMIT_CPU)" in err
+
+
+def test_hard_limit_of_cpu_time(place):
+    """SIGKILL, by ticks that the kernel counted: reached is said only of what was used for sure."""
+    status, summary, err = run_limited(
+        place, f"bash -c 'ulimit -t 1; exec {place.helper('burn')} 60000'")
+    assert status == 128 + signal.SIGKILL
+    limit = summary["limits"]["cpu_time_seconds"]
+    assert limit["value"] == 1 and limit["used_by"] == "main process"
+    assert ("reached" in limit) == (limit["used"] >= 1) == ("RLIMIT_CPU" in err)
+
+
+def test_limit_of_address_space_that_was_nearly_used_up(place):
+    """That a call failed leaves no trace; how near it was is shown, as a lower bound."""
+    code = ("import mmap, resource, time; mib = 1 << 20; "
+            "size = int(open(\"/proc/self/statm\").read().split()[0]) * mmap.PAGESIZE; "
+            "resource.setrlimit(resource.RLIMIT_AS, (size + 512 * mib,) * 2); "
+            "kept = mmap.mmap(-1, 500 * mib); time.sleep(1.5)")
+    status, summary, err = run_limited(place, f"python3 -S -c '{code}'", "-i", "50ms")
+    assert status == 0, err
+    limit = summary["limits"]["address_space_bytes"]
+    assert limit["value"] > 512 * MIB and "reached" not in limit
+    assert limit["used_by"] == "main process" and limit["used_at_least"] is True
+    assert 500 * MIB <= limit["used"] <= limit["value"]
+    assert "address space of the main process" in err and "≥" in err
+
+
+def test_a_kill_by_another_limit_is_not_the_jobs_own(here, group):
+    """The cgroup above runs full by a neighbour, and the kernel kills the job: the job's own limit was
+    not reached."""
+    group.set("memory", 96 * MIB)
+    job, neighbour = group.child("job"), group.child("neighbour")
+    job.set("memory", 90 * MIB)
+    with here.popen(job.join([here.toll, "run", "-q", "-o", "s.json", "--", "sh", "-c",
+                              f"echo 1000 >/proc/$$/oom_score_adj; {here.helper('fill')} 16 60000"])) as p:
+        until(lambda: job.used_memory() >= 16 * MIB, "the job's memory")
+        here.call(neighbour.join([here.helper("fill"), "90"]))
+        p.wait(GUARD)
+    limit = json.loads(here.path("s.json").read_text())["limits"]["memory_bytes"]
+    assert limit["cgroup"] == job.path("memory") and "reached" not in limit
+    assert limit["used"] < 64 * MIB

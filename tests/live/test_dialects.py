@@ -10,10 +10,12 @@ import sqlite3
 import subprocess
 import sys
 
-import psutil
+import hostlib
 import pytest
 from livelib import records, until
 from test_gpus import FIGURES, LOOKED, Driver, root_or_user  # noqa: F401
+
+psutil = hostlib.module("psutil")
 
 # Holds 40 MB, tells that it does, then waits until its input ends.
 STEADY = "data = bytearray(b'x' * 40_000_000); print('up', flush=True); input()"
@@ -158,7 +160,7 @@ def test_psutil_agrees_with_every_dialect(root_or_user):
     assert worker.stdout.readline() == b"up\n"
     files = {place.path(name): dialect for name, dialect in (
         ("v1.csv", "resource-tracker"), ("v2.csv", "resource-tracker,columns=v2"),
-        ("points.csv", "gpu-tracker,ram_unit=bytes"), ("group.jsonl", "spdl"),
+        ("points.csv", "gpu-tracker,ram_unit=bytes"), ("group.jsonl", "spdl,columns=all"),
         ("lines.jsonl", "process-metrics,prefix="))}
     trackers = [place.popen([place.toll, "attach", worker.pid, "-q", "-i", "100ms", "--gpus", "none",
                              "--dialect", dialect, "-o", file]) for file, dialect in files.items()]
@@ -266,7 +268,7 @@ def test_a_group(place):
     try:
         until(lambda: os.getpgid(child.pid) == child.pid, "a group")
         status, out, err = place.call([place.toll, "attach", "--group", child.pid, "--dialect",
-                                       "spdl", "-i", "100ms", "--for", "250ms", "-q"])
+                                       "spdl,columns=all", "-i", "100ms", "--for", "250ms", "-q"])
     finally:
         child.kill()
         child.wait()
@@ -387,7 +389,9 @@ def test_list(place):
     found = {dialect["name"]: dialect for dialect in json.loads(out)}
     assert list(found) == ["resource-tracker", "gpu-tracker", "spdl", "process-metrics", "sweep",
                            "mlflow-system"]
-    assert [c["name"] for c in found["spdl"]["columns"]][:3] == ["timestamp", "pid", "pgid"]
+    assert [c["name"] for c in found["spdl"]["columns"] if c["columns"] == "spdl"] == [
+        "pid", "pgid", "cpu_percent", "rss_bytes", "pss_bytes", "private_bytes", "disk_read_bytes",
+        "disk_write_bytes", "num_procs", "net_rx_bytes", "net_tx_bytes"]
     status, out, _ = place.call([place.toll, "dialects", "gpu-tracker"])
     assert status == 0 and b"ram_unit=bytes|kilobytes" in out
     status, _, err = place.call([place.toll, "dialects", "parrot"])
@@ -430,3 +434,33 @@ def test_the_record_tells_the_same(root_or_user, name):
         {path.name: path.read_bytes() for path in (top.iterdir() if top.is_dir() else [top])}
         for top in (place.path(name), place.path(f"again/{name}")))
     assert again == written and all(written.values())
+
+
+def test_pss_is_read_for_every_row(place):
+    """200 MB are freed: the next row that sees less RSS has less PSS, too."""
+    script = ("import mmap, os, time\n"
+              "block = mmap.mmap(-1, 200 << 20)\n"
+              "block.write(b'x' * (200 << 20))\n"
+              "def rows():\n"
+              "    return open('a.csv').read().count('\\n')\n"
+              "def wait(count):\n"
+              "    end = time.monotonic() + 60\n"
+              "    while rows() < count and time.monotonic() < end:\n"
+              "        time.sleep(0.02)\n"
+              "wait(rows() + 4)\n"
+              "block.close()\n"
+              "wait(rows() + 4)\n")
+    result = place.run([sys.executable, "-c", script],
+                       ["-i", "200ms", "-o", "@resource-tracker:a.csv", "-o", "b.jsonl"])
+    assert result.status == 0
+    theirs = rows(place.path("a.csv").read_bytes().decode())
+    ours = [s["target"]["combined"] for s in records(place.path("b.jsonl"), "sample")]
+    ours = ours[len(ours) - len(theirs):]
+    assert max(row["pss"] for row in theirs) >= 200 << 10
+    freed = [(row["pss"] * 1024, sample["memory_rss_bytes"]) for row, sample in zip(theirs, ours)
+             if sample.get("memory_rss_bytes")]
+    for pss, rss in freed:
+        # RSS is read some milliseconds before, in which memory may have come, not gone: that is
+        # awaited in between. The kernel counts RSS roughly, by some pages on each CPU.
+        assert pss <= rss + (16 << 20) or rss >= 100 << 20, (pss, rss)
+    assert freed[-1][0] < 100 << 20

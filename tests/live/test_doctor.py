@@ -2,6 +2,7 @@
 """toll doctor on this machine: what it promises holds when something is measured, and what it
 advises helps. The truth is toll itself in the same place, and the kernel's own files."""
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -10,10 +11,11 @@ import signal
 import subprocess
 import time
 
+import hostlib
 import pytest
 from livelib import GUARD, needs_root, until
 
-jsonschema = pytest.importorskip("jsonschema")
+jsonschema = hostlib.module("jsonschema")
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((TOP / "docs/schema/doctor.schema.json").read_text())
@@ -191,6 +193,34 @@ def test_ignored_sigchld(place):
     cure = shlex.split(one["remedy"])
     assert cure[-3:] == ["toll", "run", "…"]
     assert is_ok(place, "unwaited", [*ignoring, *cure[:-3]])
+
+
+@pytest.mark.parametrize("error", ["EPERM", "EACCES", "ENOSYS"])
+def test_records_that_a_sandbox_refuses(place, error):
+    """What doctor says is what a run finds: without the records it goes on, with a note, and no
+    figure gets better than it is."""
+    sandbox = [place.helper("deny"), "perf_event_open", str(getattr(errno, error))]
+    if place.call([*sandbox, "true"])[0] == 77:
+        pytest.skip("no filter of system calls can be set up here")
+    one = check(place, "watch-exits", sandbox)
+    assert (one["state"], one["quality"]) == ("missing", None)
+    assert one["remedy"]
+    summary = place.path("s.json")
+    command = [place.toll, "run", "--watch-exits", "--summary", "json", "--summary-to", summary,
+               "--", "sh", "-c", "(:); exit 7"]
+    status, _, err = place.call([*sandbox, *command])
+    assert status == 7
+    found = json.loads(summary.read_text())
+    assert err.count(b"--watch-exits: ") == 1
+    assert [note for note in found["notes"] if note.startswith("--watch-exits: ")]
+    assert found["target"]["combined"]["processes_started"]["quality"] == "lower bound"
+
+
+def test_records_that_are_allowed(place):
+    """Without a sandbox both agree too, whatever is allowed here."""
+    result = place.run(["true"], ["--watch-exits"])
+    is_noted = any(note.startswith("--watch-exits: ") for note in result.notes)
+    assert is_noted != is_ok(place, "watch-exits")
 
 
 @needs_root

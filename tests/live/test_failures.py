@@ -5,7 +5,7 @@ import json
 import os
 
 import pytest
-from livelib import IS_ROOT, job_until, needs_root, noted, records, small_disk, until
+from livelib import IS_ROOT, SANITIZED, job_until, needs_root, noted, records, small_disk, until
 
 JOB = ["100", "0", "100", "7"]  # of `burn`: busy, then asleep, ends with 7
 
@@ -33,6 +33,23 @@ def test_full_device_is_in_the_summary(place):
     assert result.status == 7
     assert any("x.jsonl" in note for note in result.notes)
     assert len(sentences(result.err, "cannot write")) == 1
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need more stack before toll begins")
+@pytest.mark.parametrize("kib", [16, 64, 256])
+def test_small_stack(place, kib):
+    """A limit of the stack is the command's: toll has one of its own, and passes the limit on."""
+    limited = ["prlimit", f"--stack={kib * 1024}:{kib * 1024}", place.toll]
+    outputs = ["x.jsonl", "x.csv", "x.json", "x.txt", "x.sqlite", "x.om"]
+    status, out, err = place.call(
+        [*limited, "run", "-i", "10ms", "--system", *(w for o in outputs for w in ("-o", o)), "--",
+         "sh", "-c", "ulimit -s; ulimit -Hs; sleep 0.05; exit 7"])
+    assert (status, out.split()) == (7, [b"%d" % kib] * 2), err
+    assert [name for name in outputs if not place.path(name).stat().st_size] == []
+    for words in (["doctor"], ["export", "x.jsonl", "-o", "y.csv"], ["list", "x.sqlite"],
+                  ["system", "--for", "50ms"], ["attach", "--for", "50ms", str(os.getpid())]):
+        status, _, err = place.call([*limited, *words])
+        assert status in (0, 1) if words == ["doctor"] else status == 0, (words, err)
 
 
 @needs_root

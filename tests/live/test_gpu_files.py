@@ -251,6 +251,8 @@ echo 7500000 1<>"$D/class/drm/card0/device/hwmon/hwmon4/energy1_input"  # never 
 echo 2250000 1<>"$D/class/powercap/intel-rapl:0/energy_uj"
 """ + seen('"energy_joules":2.5')
     summary = run(tmp_path, files, script)
+    quality = summary["run_joules"].pop("quality")
+    assert quality in ("exact", "lower bound")  # where this machine let the first look be late
     assert summary["run_joules"] == {"gpu": 2.5, "processor": 1.25, "total": 3.75}
 
 

@@ -355,9 +355,46 @@ def test_chosen_gpus(one):
     with_gpus(one)
     status, _, err = one("-e", "sh looked.sh", "--guuids=GPU-fake-1", "-f", "json", "-o", "r.json")
     assert status == 0, err
-    use = json.loads(one.place.path("r.json").read_text())["gpu_utilization"]
+    result = json.loads(one.place.path("r.json").read_text())
+    use, ram = result["gpu_utilization"], result["max_gpu_ram"]
     assert (use["system_gpu_count"], use["n_expected_gpus"]) == (2, 1)
-    assert use["gpu_percentages"]["max_sum_percent"] == 10.0
+    assert use["gpu_percentages"]["max_sum_percent"] == use["gpu_percentages"]["max_hardware_percent"] == 10.0
+    # Memory is that of all GPUs, as in that tool.
+    assert ram["system_capacity"] == pytest.approx(2 * 16.376) and ram["system"] == pytest.approx(1.027)
+
+
+def test_several_chosen_gpus(one):
+    """What is expected of them together; one that is named twice counts once."""
+    with_gpus(one, GPUS.replace("gpus 2", "gpus 3") + "2.utilization 40\n2.memory_used 1048576\n")
+    status, _, err = one("-e", "sh looked.sh", "--guuids=GPU-fake-1,GPU-fake-2,GPU-fake-1", "-f", "json", "-o", "r.json",
+                         "--tf=points.csv")
+    assert status == 0, err
+    use = json.loads(one.place.path("r.json").read_text())["gpu_utilization"]
+    assert (use["system_gpu_count"], use["n_expected_gpus"]) == (3, 2)
+    assert (use["gpu_percentages"]["max_sum_percent"], use["gpu_percentages"]["max_hardware_percent"]) == (50.0, 25.0)
+    names, static, columns, rows = read_points(one.place.path("points.csv"))
+    assert static[names.index("n_expected_gpus")] == "2"
+    at = columns.index("gpu_hardware_utilization_percent")
+    assert {row[at] for row in rows} <= {"25.0", ""}
+
+
+def test_a_brand_leaves_no_gpu_out(one):
+    with_gpus(one)
+    status, _, err = one("-e", "sh looked.sh", "--gb=amd", "-f", "json", "-o", "r.json")
+    assert status == 0, err
+    use = json.loads(one.place.path("r.json").read_text())["gpu_utilization"]
+    assert (use["n_expected_gpus"], use["gpu_percentages"]["max_sum_percent"]) == (2, 73.0)
+
+
+def test_chosen_gpus_where_there_are_none(one):
+    """A warning, and no use of any, as in that tool."""
+    status, out, err = one("-e", "true", "--guuids=GPU-fake-1", "-f", "json")
+    assert status == 0
+    assert err.startswith("WARNING:root:there is no GPU here") and err.count("\n") == 1
+    result = json.loads(out[len(STATUS.format(0)):])
+    use = result["gpu_utilization"]
+    assert (use["system_gpu_count"], use["n_expected_gpus"]) == (0, 0)
+    assert set(use["gpu_percentages"].values()) == {0.0}
 
 
 def test_expected_cores(one):
@@ -369,6 +406,55 @@ def test_expected_cores(one):
     for part in ("main", "combined"):
         for which in ("max", "mean"):
             assert cpu[part][f"{which}_hardware_percent"] == pytest.approx(cpu[part][f"{which}_sum_percent"] / 4)
+
+
+# ---- What a crash leaves -------------------------------------------------------------------------
+
+class AsDictionaries(pickle.Unpickler):
+    """Makes a dictionary of each data class; nothing else."""
+
+    def find_class(self, module, name):
+        assert module == "toll.compat.gpu_tracker.tracker"
+        return type(name, (dict,), {"__setstate__": dict.update})
+
+
+def test_a_crash_leaves_a_backup(one):
+    """The file that the original has too: results so far, from the start on."""
+    hold = ("/usr/bin/python3 -c 'import os, time; b=bytearray(b\"x\")*30000000; "
+            "print(os.getpid(), file=open(\"held\", \"w\")); time.sleep(600)'")
+    with one.place.popen([one.command, "-e", hold, "--ru=bytes", "--st=0.05", "--disable-logs"]) as p:
+        job = 0
+        try:
+            job = started(one.place.path("held"))
+            found = until(lambda: [path for path in one.place.directory.glob(".gpu-tracker_*.pkl")], "a backup")
+            assert re.fullmatch(r"\.gpu-tracker_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.pkl", found[0].name)
+
+            def holds():
+                with open(found[0], "rb") as file:
+                    return (AsDictionaries(file).load()["max_ram"]["main"]["total_rss"] or 0) > 30e6
+            until(holds, "a backup with the memory of the command")
+            p.kill()
+            p.wait(60)
+        finally:
+            p.kill()
+            if job:
+                os.kill(job, signal.SIGKILL)
+    with open(found[0], "rb") as file:
+        assert_like(AsDictionaries(file).load(), JSON)
+
+
+def test_no_backup_is_left_behind(one):
+    """Nor is one tried where none can be; a name that was asked for is used."""
+    one.place.path("c.json").write_text('{"resource_usage_file": "mine.pkl"}')
+    status, _, err = one("-e", f"sh -c '{job_until('[ -e mine.pkl ]')}; [ -e mine.pkl ]'", "--tconfig=c.json",
+                         "-o", "r.txt", "--disable-logs")
+    assert (status, err) == (0, "")
+    assert one.files() == ["c.json", "r.txt"]
+    closed = one.place.path("closed")
+    closed.mkdir()
+    closed.chmod(0o555)
+    status, _, err = one("-e", "true", "--disable-logs", cwd=closed)
+    assert (status, err) == (0, "")
 
 
 # ---- The tracking file ---------------------------------------------------------------------------
@@ -443,10 +529,10 @@ def test_tracking_file_that_somebody_makes_meanwhile(one):
     status, _, err = one("-e", "cp example-script.sh points.sqlite", "--tf=points.sqlite", "--disable-logs",
                          "-o", "r.txt")
     said = re.fullmatch("FileExistsError: File points.sqlite was made by somebody else meanwhile; its rows "
-                        r"are in (points\.sqlite\.\d+\.csv)\n", err)
+                        r"are in (/.*/\.points\.sqlite\.[0-9a-f]+\.csv)\n", err)
     assert status == 0 and said, err
     assert path.read_text() == one.place.path("example-script.sh").read_text()
-    assert read_points(one.place.path(said[1]))[2] == POINTS
+    assert read_points(pathlib.Path(said[1]))[2] == POINTS
 
 
 def test_marks_are_code_blocks(one):
@@ -506,7 +592,7 @@ UNITS = "bytes, gigabytes, kilobytes, megabytes, terabytes"
     (["-e", "touch ran", "--ru=parsecs"], f'ValueError: "parsecs" is not a valid RAM unit. Valid values are {UNITS}'),
     (["-e", "touch ran", "--gru=x"], f'ValueError: "x" is not a valid GPU RAM unit. Valid values are {UNITS}'),
     (["-e", "touch ran", "--tu=years"], 'ValueError: "years" is not a valid time unit. Valid values are days, hours, minutes, seconds'),
-    (["-e", "touch ran", "-f", "xml"], 'ValueError: "xml" is not a valid format.'),
+    (["-e", "touch ran", "-f", "xml"], 'ERROR:root:"xml" is not a valid format. Valid values are "json" or "text".\n'),
     (["-e", "touch ran", "--st=soon"], "ValueError: could not convert string to float: 'soon'"),
     (["-e", "touch ran", "--st=0"], "ValueError: Sleep time of 0 is invalid."),
     (["-e", "touch ran", "--nec=two"], "ValueError: invalid literal for int() with base 10: 'two'"),
@@ -523,7 +609,9 @@ UNITS = "bytes, gigabytes, kilobytes, megabytes, terabytes"
     (["-e", "touch ran", "--tconfig=type.json"], 'ValueError: type.json: the value of "ram_unit" is of the wrong type'),
     (["sub-track", "analyze", "--tf=a.csv", "--stf=b.csv"], "FileNotFoundError: b.csv: No such file or directory"),
     (["sub-track", "compare", "-m", "A=bad.json"], "ValueError: bad.json: it does not hold the results"),
-    (["sub-track", "compare"], "ValueError: no tracking sessions are named"),
+    (["sub-track", "compare"], "ERROR:root:A mapping of tracking session name to file path must be provided either "
+     "through the -m option or a config file.\n"),
+    (["sub-track", "compare", "-m", "A=bad.json", "-f", "xml"], 'ERROR:root:"xml" is not a valid format.'),
 ])
 def test_mistakes_are_a_line_and_nothing_else(one, words, says):
     with_gpus(one)

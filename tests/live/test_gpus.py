@@ -16,7 +16,7 @@ from livelib import (GUARD, IS_ROOT, SANITIZED, job_until, job_until_more, noted
 
 FAKES = pathlib.Path(os.environ["TOLL_BUILD"]) / "tests/fakes"
 VISIBLE = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-           "SLURM_JOB_GPUS")
+           "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "SLURM_JOB_GPUS")
 
 FIGURES = """\
 utilization 63
@@ -25,6 +25,7 @@ memory_total 42949672960
 memory_used 1073741824
 memory_reserved 524288000
 power 250500
+power_limit 400000
 energy 123456789
 temperature 71
 clock_sm 1410
@@ -35,7 +36,7 @@ throttle 4
 """
 SAID = {
     "utilization_ratio": 0.63, "memory_controller_ratio": 0.21, "memory_total_bytes": 42949672960,
-    "memory_used_bytes": 1073741824, "memory_reserved_bytes": 524288000, "power_watts": 250.5,
+    "memory_used_bytes": 1073741824, "memory_reserved_bytes": 524288000, "power_watts": 250.5, "power_limit_watts": 400,
     "temperature_celsius": 71, "clock_sm_hertz": 1410000000, "clock_memory_hertz": 1215000000,
     "encoder_ratio": 0.05, "decoder_ratio": 0.07, "throttled": 1,
 }
@@ -170,6 +171,51 @@ def test_energy_begins_anew(root_or_user):
         for energy, joules in ((5002000, 2), (300, 2), (1300, 3)))
     result = driver.run("--gpus", "all", "-o", "run.jsonl", "-i", "100ms", job=["sh", "-c", script])
     assert gpu(result)["energy_joules"]["total"] == 3
+    # What was used between the last reading and the end of the old counter is lost.
+    assert gpu(result)["energy_joules"]["quality"] == "lower bound"
+
+
+ENERGY = r"gpus 1\nenergy 5001000\nutilization 50\n"
+USED = job_until(recorded('"energy_joules":1'))
+
+
+@pytest.mark.parametrize("trouble", ["slow.energy 60000", "slow.utilization 60000",
+                                     "error.energy 15", "error.energy 999"])
+def test_energy_ends_before_the_run(root_or_user, trouble):
+    """The driver hangs, or the GPU is lost, or its counter fails: what it used afterwards is not
+    known, so the total is at least what was counted."""
+    driver = Driver(root_or_user, "gpus 1\nenergy 5000000\nutilization 50\n")
+    result = driver.record("; ".join([
+        KNOWN, say(ENERGY), USED, say(ENERGY + trouble + r"\n"),
+        job_until_more('"type":"sample"', 10), "sleep 0.3"]))
+    energy = gpu(result)["energy_joules"]
+    assert (energy["total"], energy["quality"]) == (1, "lower bound")
+    assert result.summary["run_joules"]["quality"] == "lower bound"
+    text = root_or_user.call([root_or_user.toll, "export", "-f", "text", "run.jsonl"])[1].decode()
+    assert "energy: ≥ 1.00 J GPUs" in text
+    exported = root_or_user.call([root_or_user.toll, "export", "-f", "json", "run.jsonl"])[1]
+    assert json.loads(exported)["run_joules"] == result.summary["run_joules"]
+
+
+def test_energy_begins_after_the_run(root_or_user):
+    """A driver that takes a second to begin does not know what was used in that second."""
+    driver = Driver(root_or_user, "gpus 1\nslow.init 1200\nenergy 5000000\n")
+    result = driver.record("; ".join([KNOWN, say(r"gpus 1\nenergy 5001000\n"), USED]))
+    energy = gpu(result)["energy_joules"]
+    assert (energy["total"], energy["quality"]) == (1, "lower bound")
+
+
+def test_energy_of_the_whole_run(root_or_user):
+    driver = Driver(root_or_user, "gpus 1\nenergy 5000000\n")
+    result = driver.record("; ".join([KNOWN, say(r"gpus 1\nenergy 5001000\n")]))
+    energy = gpu(result)["energy_joules"]
+    samples = records(root_or_user.path("run.jsonl"), "sample")
+    # A machine that is too busy to look at the beginning and at the end must say so.
+    is_whole = "gpus" in samples[0] and "gpus" in samples[-1]
+    qualities = ("exact", "sampled") if is_whole else ("lower bound",)
+    assert energy["total"] == 1 and energy["quality"] in qualities
+    assert result.summary["run_joules"]["gpu"] == 1
+    assert result.summary["run_joules"]["quality"] == energy["quality"]
 
 
 def test_idle_time(place):
@@ -219,6 +265,41 @@ def test_memory_not_available_is_unknown(place):
     assert result.largest("gpus") == 1
     last = [s for s in records(place.path("run.jsonl"), "sample") if "gpus" in s][-2]
     assert last["target"]["combined"]["gpu_memory_bytes"] is None
+    # It had none while that was known, and then nothing is known: 0 would be invented.
+    assert result.summary["target"]["combined"]["gpu_memory_bytes"] == UNKNOWN
+
+
+UNKNOWN = {"quality": "unknown", "from": ""}
+NO_MEMORY = '"gpu_memory_bytes":null'
+
+
+def test_memory_that_becomes_unknown_is_a_lower_bound(root_or_user):
+    driver = Driver(root_or_user, "gpus 1\n0.compute 1 5\n")
+    result = driver.record("; ".join([
+        say(r"gpus 1\n0.compute %d 4294967296\n"),
+        job_until(recorded('"gpu_memory_bytes":4294967296', 3)),
+        say(r"gpus 1\n0.compute %d none\n"), job_until(recorded(f"{NO_MEMORY}.*{FRAME}", 8)),
+        "sleep 0.5"]))
+    figures = result.summary["target"]["combined"]["gpu_memory_bytes"]
+    assert (figures["max"], figures["quality"]) == (4294967296, "lower bound")
+    text = root_or_user.call([root_or_user.toll, "export", "-f", "text", "run.jsonl"])[1].decode()
+    assert "≥ 4.00 GiB" in text
+
+
+def test_figures_that_become_unknown_are_lower_bounds(root_or_user):
+    """Of the device: each stops to answer in the middle, and what was seen before stays a bound."""
+    driver = Driver(root_or_user, "gpus 1\n" + FIGURES)
+    result = driver.record("; ".join([
+        KNOWN, say(r"gpus 1\nerror.utilization 3\nerror.temperature 999\npower 250500\n"),
+        job_until(recorded('"driver":"[^"]*","idle_seconds"', 3))]))
+    figures = gpu(result)
+    for metric in ("utilization_ratio", "temperature_celsius", "memory_used_bytes"):
+        assert figures[metric]["quality"] == "lower bound", metric
+        assert figures[metric]["max"] == SAID[metric]
+    assert figures["power_watts"]["quality"] == "sampled"
+    assert figures["idle_seconds"] == UNKNOWN  # at least 0 seconds says nothing
+    exported = root_or_user.call([root_or_user.toll, "export", "-f", "json", "run.jsonl"])[1]
+    assert json.loads(exported)["gpus"] == result.summary["gpus"]
 
 
 @pytest.mark.parametrize("call", ["init", "count"])
@@ -260,6 +341,31 @@ def test_errors_of_a_figure(root_or_user, key, metric):
         for other, value in SAID.items():
             if known or other not in TOGETHER.get(key, (metric,)):
                 assert figures[other]["max"] == value, (name, other)
+
+
+def test_errors_are_noted_once(root_or_user):
+    """That a figure fails is said, with the error; that a board does not have it is not."""
+    facts = f"gpus 2\n{FIGURES}error.temperature 999\nerror.power 4\nerror.encoder 3\n"
+    result = Driver(root_or_user, facts).record(job_until(recorded(FRAME, 4)))
+    noted_errors = sorted(n for n in result.notes if "cannot read" in n)
+    assert len(noted_errors) == 2, result.notes
+    assert "cannot read power (error 4, an error of the fake)" in noted_errors[0] + noted_errors[1]
+    assert "cannot read temperature (error 999, " in noted_errors[0] + noted_errors[1]
+
+
+def test_memory_of_the_machine(root_or_user):
+    """A GPU without memory of its own has 0 of 0: that is unknown."""
+    result = Driver(root_or_user, "gpus 1\nutilization 5\nmemory_total 0\n").run("--gpus", "all")
+    for metric in ("memory_total_bytes", "memory_used_bytes", "memory_reserved_bytes"):
+        assert gpu(result)[metric] == UNKNOWN
+
+
+def test_legacy_names_of_instances(root_or_user):
+    facts = ("gpus 1\n0.mig 2\n0:0.gpu_instance 7\n0:1.gpu_instance 9\n0:1.compute_instance 1\n"
+             "memory_total 10\n")
+    driver = Driver(root_or_user, facts)
+    result = driver.run("--gpus", "visible", CUDA_VISIBLE_DEVICES="MIG-GPU-fake-0/9/1")
+    assert names(result) == ["nvidia0:1"]
 
 
 def test_every_lost_gpu_is_told(root_or_user):
@@ -334,24 +440,66 @@ def test_a_library_that_crashes(place, call):
     """It costs its figures, not the job nor the account of it."""
     driver = Driver(place, f"gpus 1\n{FIGURES}crash.{call} 1\n")
     result = driver.record("; ".join([
-        "head -c 70000 /dev/zero >out", job_until(noted("sums over all GPUs are known")),
+        "head -c 70000 /dev/zero >out", job_until(noted("library .NVML. crashed")),
         job_until(recorded('"type":"sample"', 6)), "exit 3"]))
     assert result.status == 3
-    assert "gpus" not in result.summary
+    for figures in result.summary.get("gpus", []):  # its energy may have been read before
+        assert all(f == UNKNOWN for f in figures.values() if isinstance(f, dict))
     assert result.total("io_written_bytes") == 70000
+    assert result.quality("io_written_bytes") == "exact if reaped"
     assert result.summary["target"]["combined"]["gpu_memory_bytes"]["quality"] == "unknown"
     assert len(records(place.path("run.jsonl"), "sample")) > 5
-    assert [n for n in result.notes if "sums over all GPUs are known" in n]
+    assert len([n for n in result.notes if "crashed" in n]) == 1
 
 
 def test_crashes_in_the_middle(root_or_user):
     place = root_or_user
-    driver = Driver(place, "gpus 1\nutilization 50\n")
+    driver = Driver(place, "gpus 1\nutilization 50\nenergy 5000000\n")
     result = driver.record("; ".join([
-        KNOWN, say(r"gpus 1\nutilization 50\ncrash.utilization 1\n"),
-        job_until(noted("sums over all GPUs are known")), "exit 5"]))
+        KNOWN, say(ENERGY), USED, say(ENERGY + r"crash.utilization 1\n"),
+        job_until(noted("crashed: the figures of its GPUs end here")),
+        job_until(recorded(NO_MEMORY + f".*{NO_MEMORY}", 3)), "exit 5"]))
     assert result.status == 5
     assert gpu(result)["utilization_ratio"]["last"] == 0.5
+    energy = gpu(result)["energy_joules"]
+    assert (energy["total"], energy["quality"]) == (1, "lower bound")
+
+
+def test_a_library_that_prints(root_or_user):
+    """What a program writes is what its readers get: nothing of the driver's is in it."""
+    driver = Driver(root_or_user, f"gpus 1\n{FIGURES}print unwanted words\n")
+    command = [root_or_user.toll, "run", "--gpus", "all", "--summary", "none", "--", "echo", "wanted"]
+    assert root_or_user.call(command, env=driver.env)[1:] == (b"wanted\n", b"")
+
+
+def test_a_library_that_uses_cpu_time(root_or_user):
+    """It is part of what measuring took, and not of the job."""
+    driver = Driver(root_or_user, "gpus 1\nutilization 50\nburn.utilization 30\n")
+    result = driver.record(job_until(recorded(FRAME, 4)))
+    assert result.quality("cpu_seconds") == "exact if reaped"
+    plain = driver.run("--gpus", "none", job=["true"])
+    assert plain.status == 0
+    assert result.summary["self"]["cpu_seconds"]["total"] >= 3 * 0.03
+    truth = driver.run("--gpus", "all", job=["sleep", "1"])  # which uses next to nothing itself
+    assert truth.summary["self"]["cpu_seconds"]["total"] >= 0.03
+    assert truth.total("cpu_seconds") < 0.03
+
+
+def test_a_slow_driver(root_or_user):
+    """Each call takes 50 ms, and there are 16 GPUs: their energy is read first, side by side, and
+    alone at the end. A job of two looks has all of it."""
+    slow = "".join(f"slow.{key} 50\n" for key in (
+        "energy", "utilization", "memory_total", "power", "temperature", "clock_sm", "clock_memory",
+        "encoder", "decoder", "throttle", "list_v3", "compute", "graphics", "mps", "sample"))
+    driver = Driver(root_or_user, f"gpus 16\nenergy 5000000\nutilization 50\n{slow}")
+    result = driver.record("; ".join([
+        job_until(recorded('"utilization_ratio":0.5', 1)),
+        "sed s/5000000/8868750/ $FAKE_NVML >$FAKE_NVML.job", "mv $FAKE_NVML.job $FAKE_NVML"]))
+    assert result.summary["run_joules"]["gpu"] in (16 * 3868.75, None)
+    energy = [g["energy_joules"] for g in result.summary["gpus"]]
+    # A machine too busy to wait for the last counters must say that something is missing.
+    assert all(e.get("total") == 3868.75 or e["quality"] in ("lower bound", "unknown")
+               for e in energy)
 
 
 @pytest.mark.parametrize("options", [["--gpus", "all"], ["--gpus", "all", "-q"]])
@@ -458,6 +606,9 @@ def test_processes_of_instances(root_or_user):
     (["--gpus", "visible"], {"CUDA_VISIBLE_DEVICES": "2,-1,0"}, [2]),
     (["--gpus", "visible"], {"NVIDIA_VISIBLE_DEVICES": "all"}, [0, 1, 2]),
     (["--gpus", "visible"], {"NVIDIA_VISIBLE_DEVICES": "7"}, [0, 1, 2]),
+    (["--gpus", "visible"], {"NVIDIA_VISIBLE_DEVICES": "2,3"}, [0, 1, 2]),
+    (["--gpus", "visible"], {"NVIDIA_VISIBLE_DEVICES": "void"}, [0, 1, 2]),
+    (["--gpus", "visible"], {"CUDA_VISIBLE_DEVICES": "1,5,0"}, [1]),
     (["--gpus", "visible"], {"SLURM_JOB_GPUS": "1,2"}, [1, 2]),
     (["--gpus", "visible"], {"ROCR_VISIBLE_DEVICES": "1"}, [0, 1, 2]),
     (["--gpus", "1"], {"CUDA_VISIBLE_DEVICES": "0"}, [1]),
@@ -527,6 +678,33 @@ def test_in_a_pid_namespace(root_or_user):
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="a pid namespace needs root")
+@pytest.mark.parametrize("listed", ["0.compute 999983 4294967296", "# nothing"])
+def test_unknown_in_a_pid_namespace(root_or_user, listed):
+    """The job opens the GPU after a while. The driver lists a pid that nobody here has, or, as
+    some do in a container, nothing at all: what the job has is unknown, not the 0 of before."""
+    place = root_or_user
+    driver = Driver(place, "gpus 1\nutilization 50\n0.sample 1 5 1\n")
+    job = "; ".join([
+        job_until(recorded('"gpu_memory_bytes":0', 3)), "exec 3</dev/nvidia0",
+        say(r"gpus 1\nutilization 50\n" + listed + r"\n0.sample 999983 37 90000000\n"),
+        job_until(recorded(f"{NO_MEMORY}.*{FRAME}", 8)), "sleep 0.5"])
+    inner = " ".join(map(str, [
+        place.toll, "run", "--gpus", "all", "--summary", "none", "-o", place.path("run.json"), "-o",
+        "run.jsonl", "--", "sh", place.path("job.sh")]))
+    place.path("job.sh").write_text(job)
+    setup = ("mkdir dev && mount -t tmpfs tmpfs dev && cp -a /dev/null /dev/zero dev && "
+             ": >dev/nvidia0 && mount --move dev /dev && ")
+    status, _, err = place.call(
+        ["unshare", "--pid", "--mount", "--fork", "--mount-proc", "sh", "-c", setup + inner],
+        env=driver.env)
+    assert status == 0, err
+    summary = json.loads(place.path("run.json").read_text())
+    assert summary["target"]["combined"]["gpu_memory_bytes"] == UNKNOWN
+    assert summary["target"]["combined"]["gpu_utilization_ratio"] == UNKNOWN
+    assert summary["gpus"][0]["scope"] == "device"
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="a pid namespace needs root")
 def test_pids_of_a_namespace_below(root_or_user):
     """The driver calls the job by a number that NSpid has beside the one that toll sees."""
     place = root_or_user
@@ -560,6 +738,39 @@ def test_attached(place):
             job.kill()
     combined = json.loads(place.path("run.json").read_text())["target"]["combined"]
     assert combined["gpu_memory_bytes"]["max"] == 4096
+
+
+@pytest.mark.parametrize("then", ["", "slow.utilization 60000\n"], ids=["idle", "in a driver that hangs"])
+def test_the_helper_ends_with_toll(place, then):
+    """Nothing of toll stays when toll itself is killed: the process that calls the driver ends as
+    well, whatever the driver does."""
+    def helpers_of(pid):
+        children = [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+                    for child in (task / "children").read_text().split()]
+        return [c for c in children if pathlib.Path(f"/proc/{c}/comm").read_text() == "toll-gpu\n"]
+
+    def lives(pid):
+        try:
+            return "\nState:\tZ" not in pathlib.Path(f"/proc/{pid}/status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+    driver = Driver(place, "gpus 1\n" + FIGURES)
+    with place.popen(["sleep", "60"]) as job:
+        record = place.path("run.jsonl")
+        with place.popen([place.toll, "attach", "--gpus", "all", "-i", "100ms", "-q", "-o", record,
+                          str(job.pid)], env=driver.env) as toll:
+            until(lambda: record.exists() and '"gpus":[' in record.read_text(), "a sample")
+            helpers = helpers_of(toll.pid)
+            assert len(helpers) == 1
+            driver.say(f"gpus 1\n{FIGURES}{then}")
+            if then:
+                asked = pathlib.Path(driver.env["FAKE_NVML_ASKED"])
+                size = asked.stat().st_size
+                until(lambda: asked.read_text()[size:].endswith("0.utilization\n"),
+                      "a call that hangs")
+            toll.kill()
+        until(lambda: not lives(helpers[0]), "the end of the helper")
+        job.kill()
 
 
 def test_system(place):

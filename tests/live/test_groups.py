@@ -135,7 +135,7 @@ def test_toll_does_not_count_itself(place):
 
 def test_toll_of_the_same_user(nobody):
     with running(nobody, "sleep", 600) as p:
-        toll = attach(nobody, "-i", "20ms", "--processes", "all", "--user", 65534)
+        toll = attach(nobody, "-i", "20ms", "--processes", "all", "--user", nobody.uid)
         pid = toll.process.pid
         until(lambda: len(toll.rows()) >= 3, "samples")
         toll.end()
@@ -166,9 +166,12 @@ def test_match_finds_those_that_come_later(place):
 
 def test_match_without_children(place):
     mark = f"mark-{os.getpid()}-{time.monotonic_ns()}"
-    script = f": {mark}; read x; {place.helper('burn')} 200; echo done; read x"
+    # The child executes something else before toll looks: until then it matches as its parent does.
+    script = f": {mark}; sh -c 'read x; {place.helper('burn')} 200; echo done; read x'; :"
     with running(place, "sh", "-c", script) as p:
         until(lambda: mark in pathlib.Path(f"/proc/{p.pid}/cmdline").read_text(), "its start")
+        child = until(lambda: children_of(p.pid), "the child")[0]
+        until(lambda: mark not in pathlib.Path(f"/proc/{child}/cmdline").read_text(), "its command")
         toll = attach(place, "-i", "20ms", "--no-children", "--match", mark)
         say(p)
         assert p.stdout.readline() == b"done\n"
@@ -182,7 +185,9 @@ def test_a_member_that_matches_another_target(place):
     mark = f"mark-{os.getpid()}-{time.monotonic_ns()}"
     with running(place, "sh", "-c", f"sh -c ': {mark}; read x; :'") as p:
         inner = until(lambda: children_of(p.pid), "the child")[0]
-        until(lambda: mark in pathlib.Path(f"/proc/{inner}/cmdline").read_text(), "its start")
+        # Until it has become the inner shell it has the command line of the outer one.
+        until(lambda: pathlib.Path(f"/proc/{inner}/cmdline").read_text().startswith(
+            f"sh\0-c\0: {mark}"), "its start")
         toll = attach(place, "-i", "20ms", p.pid, "--match", f"^sh -c : {mark}")
         until(lambda: len(toll.rows()) >= 2, "samples")
         toll.end()

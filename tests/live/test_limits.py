@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Scarce resources: few descriptors, little memory, no room in files, no more processes."""
+import errno
 import json
 import os
+import re
 
 import pytest
 from livelib import IS_ROOT, SANITIZED, not_sanitized, records
@@ -149,3 +151,39 @@ def test_deep_tree(place):
     result = place.run(["sh", "deep", "300"], ["-i", "10ms"])
     assert result.status == 11
     assert result.notes == []
+
+
+def test_cpu_limit_is_named_as_it_was_set(here):
+    """With SIGXCPU the kernel raises the soft limit by a second; the user's is the one that counts."""
+    status, _, err = here.shell("ulimit -St 1; exec $TOLL run -o s.json -- $HELPERS/burn 9000")
+    assert status == 128 + 24, err
+    summary = json.loads(here.path("s.json").read_text())
+    assert summary["limits"]["cpu_time_seconds"]["value"] == 1
+    assert any("the limit of 1 s of CPU time was reached" in note for note in summary["notes"])
+
+
+def test_calls_that_a_container_refuses(place):
+    """Without set_robust_list nothing says when the command runs: toll must find out, and be there
+    for its signals. Without kcmp memory that is shared is found by figures, and counters are read
+    once: with many children that are waited for nothing is lost or counted twice."""
+    def without(call):
+        return [place.helper("deny"), call, str(errno.EPERM), place.toll]
+    if place.call([*without("kcmp")[:-1], "true"])[0] == 77:
+        pytest.skip("no filter of system calls can be set up here")
+    status, out, err = place.call([*without("set_robust_list"), "run", "-o", "s.json", "-i",
+                                   "20ms", "--", "sh", "-c", "sleep 0.5; echo done; exit 3"])
+    assert (status, out) == (3, b"done\n"), err
+    assert json.loads(place.path("s.json").read_text())["self"]["ticks"]["total"] > 5
+    status, _, err = place.call([*without("set_robust_list"), "run", "--", "/not/there"])
+    assert status == 127 and b"No such file" in err
+    loop = f"(for i in $(seq 30); do {place.helper('burn')} 5; done; :) &"
+    status, out, err = place.call(
+        [*without("kcmp"), "run", "-o", "s.json", "-i", "20ms", "--", "bash", "-c",
+         f"for k in $(seq 30); do (sleep 0.05; :) & done; {4 * loop} wait; times"])
+    assert status == 0, err
+    minutes = re.findall(rb"(\d+)m([\d.]+)s", out)
+    truth = sum(60 * int(m) + float(s) for m, s in minutes)
+    summary = json.loads(place.path("s.json").read_text())
+    assert not [note for note in summary["notes"] if "wait for" in note]
+    # bash rounds four times down to a millisecond, and ends after it has printed.
+    assert truth - 0.004 <= summary["target"]["combined"]["cpu_seconds"]["total"] <= truth + 0.1

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Who belongs to the job, however strangely it was started, and what is said when somebody is lost."""
+import contextlib
 import json
 import os
 import pathlib
@@ -122,18 +123,23 @@ def test_toll_inside_toll(place):
 
 # ---- Somebody else's processes ---------------------------------------------------------------------
 
-@pytest.fixture
-def setuid_program(nobody):
+@contextlib.contextmanager
+def made_setuid(nobody):
     if not IS_ROOT:
         pytest.skip("only root can make a program setuid")
-    directory = pathlib.Path(nobody.toll).parent
-    program = directory / "other-setuid"
+    program = nobody.path("other-setuid")
     shutil.copy(nobody.helper("other"), program)
     program.chmod(0o4755)
     if nobody.call([program, "probe", "0", "0", "0"])[0] != 0:
         pytest.skip("the temporary directory is mounted nosuid")
     yield program
     program.unlink()
+
+
+@pytest.fixture
+def setuid_program(nobody):
+    with made_setuid(nobody) as program:
+        yield program
 
 
 def test_io_of_a_setuid_child(nobody, setuid_program):
@@ -184,14 +190,12 @@ def test_children_nobody_waits_for(place, how):
 @pytest.mark.parametrize("options", [[], ["-m", "cpu_seconds"]], ids=["all", "cpu only"])
 @pytest.mark.parametrize("how", ["ignore", "nocldwait"])
 def test_children_nobody_waits_for_are_not_invented(place, how, options):
-    """Seen by no sample: next to nothing is known, and the figure must not pretend otherwise."""
+    """No sample is taken while they live: they are looked at all the same, and never counted twice."""
     result = place.run([place.helper("nowait"), how, "truth", "3", "50"], ["-i", "10s", *options])
     truth = float(place.path("truth").read_text())
     assert result.total("cpu_seconds") <= truth + 0.005
-    if how == "ignore":
-        # SA_NOCLDWAIT shows in no file; children that nobody saw leave no trace at all.
-        assert result.quality("cpu_seconds") == "lower bound"
-        assert any("SIGCHLD" in note for note in result.notes)
+    assert result.quality("cpu_seconds") == "lower bound"
+    assert any("does not wait" in note for note in result.notes)
 
 
 def test_sigchld_ignored_by_a_script(place):
@@ -245,8 +249,10 @@ def test_5000_processes_with_64_descriptors(place):
         told = json.loads(place.path("truth.json").read_text())
         truth = told["child"]["cpu"] + told["self"]["cpu"]
     assert result.status == 0
-    assert result.err == b""
-    assert result.notes == []
+    # On a busy machine it may take a second and more until toll has its turn, and it says so.
+    skipped = "samples were skipped"
+    assert all(skipped in note for note in result.notes)
+    assert all(skipped in line for line in result.err.decode().splitlines())
     # All of them stand still together, long enough for several looks on a busy machine; the wrapper
     # is one more.
     everybody = 1 + branches + branches * leaves + (not place.privileged)

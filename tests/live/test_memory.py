@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Memory, faults and context switches."""
+"""Memory, faults and context switches; how many processes there are."""
 import json
 import os
+import signal
+import subprocess
 import sys
+import time
 
+import attachlib
 import pytest
-from livelib import PAGE, not_sanitized
+from livelib import GUARD, PAGE, Result, children_of, not_sanitized, until
 
 MIB = 1 << 20
 
@@ -137,3 +141,218 @@ def test_rss_only(place):
     figure = result.summary["target"]["combined"].get("memory_pss_bytes")
     assert figure is None or figure.get("quality") == "unknown"
     assert result.largest("memory_rss_bytes") > 0
+
+
+# ---- One memory that several processes have --------------------------------------------------------
+
+def samples_of(path):
+    """Whole lines so far of a record that is being written."""
+    text = path.read_text() if path.exists() else ""
+    lines = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
+    return [line for line in lines if line["type"] == "sample"]
+
+
+def run_until_seen(place, command, seen, options=()):
+    """toll run of a job that waits for "release": it is released once `seen` holds of the samples."""
+    record, summary = place.path("run.jsonl"), place.path("s.json")
+    words = [place.toll, "run", "-i", "20ms", "-o", record, "--summary", "json", "--summary-to",
+             summary, *options, "--", *command]
+    with place.popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                     stderr=subprocess.PIPE) as p:
+        until(lambda: p.poll() is not None or seen(samples_of(record)), "the samples")
+        place.path("release").touch()
+        out, err = p.communicate(timeout=GUARD)
+    assert p.returncode == 0, err
+    return Result(p.returncode, out, err, summary), samples_of(record)
+
+
+def with_processes(samples, count, metric="memory_rss_bytes"):
+    """Samples that saw so many processes at once, and know the figure."""
+    return [s for s in samples if s["target"]["combined"].get("processes") == count and
+            s["target"]["combined"].get(metric) is not None]
+
+
+# Pages of programs, libraries and stacks of a second process, and what the kernel counts roughly.
+OTHER_PAGES = 8 * MIB
+
+
+@pytest.mark.parametrize("how", ["vfork", "clone"])
+def test_memory_of_a_child_that_shares_it_counts_once(place, how):
+    """A child before exec has the memory of its parent: 200 MiB remain 200 MiB in every figure,
+    and the descendants have none of it."""
+    result, samples = run_until_seen(
+        place, [place.helper("onemem"), how, "200"],
+        lambda seen: len(with_processes(seen, 2, "memory_pss_bytes")) >= 3, ["--memory", "pss"])
+    truth = int(place.path("mark").read_text())
+    assert truth >= 200 * MIB
+    both = with_processes(samples, 2)
+    assert both
+    for s in both:
+        for metric in ("rss", "pss", "uss", "distinct"):
+            combined = s["target"]["combined"].get(f"memory_{metric}_bytes")
+            rest = s["target"]["descendants"].get(f"memory_{metric}_bytes")
+            assert combined is None or combined <= truth + OTHER_PAGES, metric
+            assert rest is None or rest <= OTHER_PAGES, metric
+    for metric in ("rss", "pss", "uss", "distinct"):
+        largest = result.largest(f"memory_{metric}_bytes")
+        assert 200 * MIB <= largest <= truth + OTHER_PAGES, metric
+        assert result.largest(f"memory_{metric}_bytes", "descendants") <= OTHER_PAGES, metric
+    one = both[-1]["target"]
+    assert one["combined"]["memory_virtual_bytes"] == one["main"]["memory_virtual_bytes"]
+    peak = result.figure("memory_peak_bytes", "descendants")
+    assert peak.get("max", 0) <= OTHER_PAGES
+
+
+def test_memory_shared_by_orphans_counts_once(place):
+    """The parent that made them has gone: its two children still have but one memory."""
+    result, samples = run_until_seen(
+        place, [place.helper("onemem"), "orphans", "200"],
+        lambda seen: len([s for s in with_processes(seen, 3, "memory_pss_bytes")
+                          if place.path("mark").exists()]) >= 3, ["--memory", "pss"])
+    truth = int(place.path("mark").read_text())
+    assert truth >= 200 * MIB
+    assert 200 * MIB <= result.largest("memory_rss_bytes") <= truth + OTHER_PAGES
+    assert 200 * MIB <= result.largest("memory_uss_bytes") <= truth + OTHER_PAGES
+    assert 200 * MIB <= result.largest("memory_rss_bytes", "descendants") <= truth + OTHER_PAGES
+
+
+def test_memory_of_a_plain_fork_counts_for_both(place):
+    """A forked child has page tables of its own: RSS has what both have."""
+    # Half of it is written anew: 150 MiB in pages, once that is done. While it goes on, and when one
+    # of them ends, the two are read at different moments.
+    def seen(samples):
+        return any(sample["target"]["combined"]["memory_pss_bytes"] ==
+                   pytest.approx(150 * MIB, abs=OTHER_PAGES)
+                   for sample in with_processes(samples, 2, "memory_pss_bytes")[-2:])
+    result, _ = run_until_seen(place, [place.helper("onemem"), "fork", "100"], seen,
+                               ["--memory", "pss"])
+    assert result.largest("memory_rss_bytes") == pytest.approx(200 * MIB, abs=OTHER_PAGES)
+
+
+def test_python_that_starts_programs(place):
+    """subprocess.run vforks: again and again a second process shows 300 MiB for a moment."""
+    loop = ("import os, resource, subprocess\n"
+            "block = bytearray(b'x') * (300 << 20)\n"
+            "while not os.path.exists('release'):\n"
+            "    subprocess.run(['true'])\n"
+            "with open('mark', 'w') as f:\n"
+            "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, file=f)\n")
+    # PSS is read less often, and the first time while the block is being filled.
+    result, _ = run_until_seen(
+        place, [sys.executable, "-c", loop],
+        lambda seen: len([s for s in with_processes(seen, 2)
+                          if s["target"]["main"]["memory_rss_bytes"] >= 300 * MIB]) >= 20 and
+        any((s["target"]["combined"].get("memory_uss_bytes") or 0) >= 300 * MIB for s in seen),
+        ["-i", "5ms"])
+    truth = int(place.path("mark").read_text())
+    for metric in ("rss", "pss", "uss", "distinct"):
+        assert 300 * MIB <= result.largest(f"memory_{metric}_bytes") <= truth + OTHER_PAGES, metric
+        assert result.figure(f"memory_{metric}_bytes")["mean"] <= truth + OTHER_PAGES, metric
+
+
+def test_phase_of_a_process_with_a_sharing_child(place):
+    """What a phase says of a process and its descendants has the memory once, too."""
+    script = (f"{place.toll} mark phase begin work; exec {place.helper('onemem')} vfork 100")
+    result, samples = run_until_seen(place, ["sh", "-c", f"({script}); true"],
+                                     lambda seen: len(with_processes(seen, 3)) >= 3)
+    truth = int(place.path("mark").read_text())
+    phase = next(p for p in result.summary["phases"] if p["name"] == "work")
+    assert with_processes(samples, 3)
+    assert 100 * MIB <= phase["figures"]["memory_rss_bytes"]["max"] <= truth + OTHER_PAGES
+
+
+def test_attached_to_a_process_with_a_sharing_child(place):
+    """Attached to both, each target has the memory, and all together has it once."""
+    with attachlib.running(place, place.helper("onemem"), "vfork", "100") as job:
+        child = until(lambda: children_of(job.pid), "the child")[0]
+        attached = attachlib.attach(place, "-i", "20ms", job.pid, child)
+        until(lambda: len(attached.rows()) >= 3, "samples")
+        place.path("release").touch()
+        attached.wait()
+    truth = int(place.path("mark").read_text())
+    most = attached.figure("memory_rss_bytes")["max"]
+    assert 100 * MIB <= most <= truth + OTHER_PAGES
+    names = [t["name"] for t in attached.summary["targets"]]
+    assert 100 * MIB <= attached.figure("memory_rss_bytes", names[0])["max"] <= truth + OTHER_PAGES
+    assert 100 * MIB <= attached.figure("memory_rss_bytes", names[1])["max"] <= truth + OTHER_PAGES
+
+
+# ---- Figures of one round --------------------------------------------------------------------------
+
+@pytest.mark.parametrize("options", [[], ["--memory", "pss"], ["-i", "5ms"]])
+def test_all_have_no_less_than_the_main_process(place, options):
+    """Children that come and go all the time: in every sample and in the summary, what all have
+    is no less than what the main process has, and that was 200 MiB."""
+    def seen(samples):
+        full = [s for s in samples if (s["target"]["combined"].get("memory_pss_bytes") or 0) >=
+                200 * MIB]
+        return len(full) >= 3 and len(samples) >= 40
+    result, samples = run_until_seen(place, [place.helper("onemem"), "spawn", "200"], seen, options)
+    truth = int(place.path("mark").read_text())
+    for s in samples:
+        combined, main = s["target"]["combined"], s["target"]["main"]
+        for metric in ("rss", "pss", "uss", "shared", "swap", "distinct"):
+            key = f"memory_{metric}_bytes"
+            if main.get(key) is not None and main.get("processes") == 1:
+                assert combined.get(key) is not None, (key, s)
+                assert combined[key] >= main[key], (key, s)
+    for metric in ("rss", "pss", "uss", "shared", "swap", "distinct"):
+        key = f"memory_{metric}_bytes"
+        all_of_it, main = result.figure(key), result.figure(key, "main")
+        assert all_of_it["max"] >= main["max"], key
+        assert all_of_it["mean"] >= main["mean"], key
+    # Of the program that is spawned a few MiB at once come on top.
+    for metric in ("rss", "pss", "uss", "distinct"):
+        assert 200 * MIB <= result.largest(f"memory_{metric}_bytes") <= truth + OTHER_PAGES, metric
+
+
+# ---- Large trees, and samples that were skipped ----------------------------------------------------
+
+SKIPPED = "samples were skipped"
+
+
+@pytest.mark.parametrize("what, count", [("processes", 2500), ("threads", 2500)])
+def test_all_members_are_counted(place, what, count):
+    """Thousands that sleep: a sample that is taken while all are there counts them all."""
+    def seen(samples):
+        mark = place.path("mark")
+        text = mark.read_text() if mark.exists() else ""
+        return text.endswith("\n") and any(s["target"]["combined"].get(what) == int(text)
+                                           for s in samples)
+    result, _ = run_until_seen(place, [place.helper("crowd"), what, str(count), "100000"], seen)
+    truth = int(place.path("mark").read_text())
+    assert truth > 100, "this machine allows but few"
+    assert result.largest(what) == truth
+
+
+def test_a_peak_that_was_missed_is_a_lower_bound(place):
+    """All are there for two seconds, at the pace that toll chooses: it has counted them, or says
+    that it skipped samples. What samples skip is never called sampled."""
+    result = place.run([place.helper("crowd"), "processes", "2500", "2000"])
+    truth = int(place.path("mark").read_text())
+    figure = result.figure("processes")
+    assert figure["max"] <= truth
+    if figure["max"] < truth:
+        assert figure["quality"] == "lower bound"
+    if figure["quality"] == "lower bound":
+        assert [n for n in result.notes if SKIPPED in n]
+
+
+def test_samples_that_were_skipped_are_said(place):
+    """toll is stopped for some seconds while memory comes and goes."""
+    record, summary = place.path("run.jsonl"), place.path("s.json")
+    with place.popen([place.toll, "run", "-i", "20ms", "-o", record, "--summary", "json",
+                      "--summary-to", summary, "--", "sh", "-c",
+                      "until [ -e release ]; do sleep 0.05; done"],
+                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        until(lambda: len(samples_of(record)) >= 3, "samples")
+        p.send_signal(signal.SIGSTOP)
+        time.sleep(2)  # how long it is stopped, not how long something takes
+        p.send_signal(signal.SIGCONT)
+        place.path("release").touch()
+        out, err = p.communicate(timeout=GUARD)
+    result = Result(p.returncode, out, err, summary)
+    assert p.returncode == 0, err
+    for metric in ("memory_rss_bytes", "threads", "processes", "open_files"):
+        assert result.quality(metric) == "lower bound", metric
+    assert [n for n in result.notes if SKIPPED in n]

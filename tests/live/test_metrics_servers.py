@@ -3,6 +3,7 @@
 say when asked is what the record of the same run has, to the digit."""
 import contextlib
 import datetime
+import itertools
 import json
 import os
 import pathlib
@@ -18,17 +19,13 @@ import urllib.parse
 import urllib.request
 
 import pytest
+from hostlib import needs
 
 import livelib
 import sinklib
 from sinklib import free_port
 
 JOB = ["sh", "-c", "i=0; while [ $i -lt 15 ]; do i=$((i+1)); sleep 0.05; done; exit 3"]
-
-
-def needs(*programs):
-    missing = [p for p in programs if not shutil.which(p)]
-    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
 
 def fetch(url, headers=None):
@@ -94,7 +91,7 @@ def prometheus(tmp_path_factory):
 @pytest.fixture
 def has_http(here):
     status, _, err = here.call([here.toll, "run", "-q", "-o",
-                                "prometheus:http://127.0.0.1:9/,grace=0s", "--", "true"])
+                                "prometheus:http://127.0.0.1:9/,grace=0s,spool=none", "--", "true"])
     if b"libcurl" in err:
         pytest.skip("this toll has no HTTP")
 
@@ -134,13 +131,19 @@ CHECKED = {
 }
 
 
+def id_of(record):
+    (run,) = livelib.records(record, "run")
+    return run["id"]
+
+
 def check_served(url, name, record):
     """What the server has of a run is what the record has."""
+    run_id = id_of(record)
     times = [ms for ms, _ in record_of(record, "wall_seconds")]
     for series, metric in CHECKED.items():
         for part in ("combined", "main"):
             expected = record_of(record, metric, part)
-            selector = f'{series}{{run="{name}",scope="{part}"}}'
+            selector = f'{series}{{run="{name}",id="{run_id}",scope="{part}"}}'
             got = wait_for(lambda: len(ask(url, selector, times[0], times[-1])) >= len(expected)
                            and ask(url, selector, times[0], times[-1]))
             assert got == expected, (series, part)
@@ -154,6 +157,83 @@ def run_to(here, destination, name, interval="100ms"):
     assert output["complete"], output
     assert output["delivered"] == output["samples"]
     return record
+
+
+def run_two_at_once(here, destination, name):
+    """Two commands of one name on one machine, each of which ends only after both have been sampled
+    for a while. Their records."""
+    both, records = [], []
+    for own, other in (("one", "two"), ("two", "one")):
+        records.append(here.path(f"{name}-{own}.jsonl"))
+        job = (f"sleep 0.4; touch {name}-{own}; "
+               f"until [ -e {name}-{other} ]; do sleep 0.05; done; sleep 0.2")
+        both.append(here.popen([here.toll, "run", "-q", "-i", "50ms", "--name", name,
+                                "--summary-to", here.path(f"{own}.json"),
+                                "-o", sinklib.patient(destination), "-o", records[-1],
+                                "--", "sh", "-c", job]))
+    for p in both:
+        assert p.wait(livelib.GUARD) == 0
+    for own in ("one", "two"):
+        (output, *_) = json.loads(here.path(f"{own}.json").read_text())["outputs"]
+        assert output["complete"] and output["delivered"] == output["samples"], output
+    spans = [(times[0], times[-1]) for times in
+             ([ms for ms, _ in record_of(r, "wall_seconds")] for r in records)]
+    assert max(s[0] for s in spans) < min(s[1] for s in spans), "they ran at the same time"
+    assert id_of(records[0]) != id_of(records[1])
+    return records
+
+
+@needs("prometheus")
+def test_what_was_put_aside_for_prometheus(here, has_http, prometheus):
+    """Away for longer than the grace; then all points are there, and those of the spool once."""
+    url, _, _ = prometheus
+    spool, name = here.path("kept.spool"), "spooled"
+    r = here.run(JOB, ["-i", "50ms", "-o", f"prometheus:http://127.0.0.1:9/,every=50ms,grace=100ms,"
+                       f"spool={spool}", "-o", here.path("run.jsonl"), "--name", name])
+    assert r.status == 3 and r.summary["outputs"][0]["kept"] == r.summary["outputs"][0]["samples"]
+    status, out, err = here.call([here.toll, "send", spool, f"prometheus:{url}/api/v1/write"])
+    assert status == 0 and not spool.exists(), err
+    check_served(url, name, here.path("run.jsonl"))
+
+
+@needs("prometheus")
+def test_two_runs_of_one_name_in_prometheus(here, has_http, prometheus):
+    url, _, _ = prometheus
+    records = run_two_at_once(here, f"prometheus:{url}/api/v1/write,every=100ms", "python")
+    for record in records:
+        check_served(url, "python", record)
+    # … and are put together again by the question of the document.
+    (together,), *_ = documented_queries()
+    assert 'run="train"' in together
+    moment = min(record_of(record, "cpu_seconds")[-1][0] for record in records)
+    ((labels, total),) = query(url, together.replace('run="train"', 'run="python"'), moment)
+    rates = query(url, 'rate(toll_target_cpu_seconds_total{run="python",scope="combined"}[1m])',
+                  moment)
+    assert "id" not in labels and labels["run"] == "python"
+    assert {found["id"] for found, _ in rates} == {id_of(record) for record in records}
+    assert total == pytest.approx(sum(rate for _, rate in rates)) and total > 0
+
+
+@needs("prometheus-pushgateway")
+def test_two_runs_of_one_name_in_a_pushgateway(here, has_http):
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with daemon(["prometheus-pushgateway", f"--web.listen-address=127.0.0.1:{port}",
+                 "--persistence.file=", "--log.level=error"], url + "/-/ready"):
+        records = run_two_at_once(here, f"pushgateway:{url},every=50ms", "python")
+        groups = json.loads(fetch(url + "/api/v1/metrics"))["data"]
+        assert {g["labels"]["id"] for g in groups} == {id_of(r) for r in records}
+        text = fetch(url + "/metrics")
+        for record in records:
+            own = "\n".join(line for line in text.splitlines() if f'id="{id_of(record)}"' in line)
+            check_newest(own, record, "python")
+        # Without it, the next run takes the place of the one before.
+        for _ in range(2):
+            assert here.run(["true"], ["--name", "alone", "-o",
+                                       f"pushgateway:{url},id=no,grace=60s"]).status == 0
+        groups = json.loads(fetch(url + "/api/v1/metrics"))["data"]
+        (alone,) = [g for g in groups if g["labels"]["run"] == "alone"]
+        assert "id" not in alone["labels"]
 
 
 @needs("prometheus")
@@ -174,10 +254,12 @@ def test_remote_write_to_prometheus(here, has_http, prometheus):
 
 
 def documented_queries():
-    """What docs/sinks.md says one can ask: those of a run that goes on, and those that look back."""
+    """What docs/sinks.md says one can ask: of several runs of a name, of one that goes on, those that
+    look back, and whether a run is over; with those within the text."""
     text = (pathlib.Path(__file__).parents[2] / "docs/sinks.md").read_text()
-    now, back = re.findall(r"^```promql\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    return now.splitlines(), back.splitlines()
+    blocks = re.findall(r"^```promql\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    together, now, back, over = (block.splitlines() for block in blocks)
+    return together, now, back, over + re.findall(r"`(last_over_time\(.*?\))`", text)
 
 
 def query(url, text, time_ms):
@@ -192,7 +274,7 @@ def test_the_documented_queries(here, has_http, prometheus):
     url = prometheus[0]
     record = run_to(here, f"prometheus:{url}/api/v1/write,every=100ms", "train")
     check_served(url, "train", record)
-    now, back = documented_queries()
+    _, now, back, over = documented_queries()
     memory, cpu, written = (record_of(record, metric) for metric in (
         "memory_rss_bytes", "cpu_seconds", "storage_written_bytes"))
     rate, last = (query(url, text, memory[-1][0]) for text in now)
@@ -205,6 +287,16 @@ def test_the_documented_queries(here, has_http, prometheus):
     assert [value for _, value in all_cpu] == [cpu[-1][1]]
     ((labels, value),) = of_machines
     assert set(labels) == {"instance"} and value >= written[-1][1]
+
+    def of_this_run(text, time_ms):
+        return [value for labels, value in query(url, text, time_ms)
+                if labels["id"] == id_of(record)]
+    since, failed, failed_before = over
+    at = cpu[-1][0] + 10_000
+    (end,) = of_this_run("toll_run_end_time_seconds", at)
+    assert of_this_run(since, at) == [pytest.approx(at / 1000 - end)] and at / 1000 - end > 5
+    assert of_this_run(failed, at) == [3] and of_this_run(failed, later) == []
+    assert of_this_run(failed_before, later) == [3]
 
 
 @needs("prometheus")
@@ -239,9 +331,10 @@ def test_remote_write_to_victoria_metrics(here, has_http, tmp_path):
     with daemon(["victoria-metrics", f"-storageDataPath={tmp_path}", "-retentionPeriod=100y",
                  f"-httpListenAddr=127.0.0.1:{port}", "-loggerLevel=ERROR",
                  "-search.latencyOffset=0s", "-search.disableCache"], url + "/health"):
-        record = run_to(here, f"prometheus:{url}/api/v1/write,every=200ms", "victoria")
-        for series, metric in CHECKED.items():
-            selector = urllib.parse.quote(f'{series}{{run="victoria",scope="main"}}')
+        records = run_two_at_once(here, f"prometheus:{url}/api/v1/write,every=200ms", "victoria")
+        for record, (series, metric) in itertools.product(records, CHECKED.items()):
+            selector = urllib.parse.quote(
+                f'{series}{{run="victoria",id="{id_of(record)}",scope="main"}}')
             expected = record_of(record, metric, "main")
 
             def stored():

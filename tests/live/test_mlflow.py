@@ -73,7 +73,7 @@ def test_a_run_that_is_there_is_joined_and_never_ended(here, monkeypatch):
         monkeypatch.setenv("MLFLOW_RUN_ID", run_id)
         monkeypatch.setenv("MLFLOW_TRACKING_URI", server.url + "/")
         r = here.run(["sh", "-c", "echo $MLFLOW_RUN_ID; exit 1"],
-                     ["-o", "mlflow:", "-o", here.path("run.jsonl")])
+                     ["-o", "mlflow:,interval=0s", "-o", here.path("run.jsonl")])
         assert r.out.decode().strip() == run_id and r.status == 1
         check_all_arrived(store, here.path("run.jsonl"))
         assert store.run["status"] == "RUNNING" and store.run["tags"]["toll.exit_code"] == "1"

@@ -13,7 +13,7 @@ from mlflowlib import Store, clean_environment, to  # noqa: F401
 def test_requests_byte_by_byte(here):
     store = Store()
     with sinklib.Server(store) as server:
-        r = here.run(["sleep", "0.7"], ["-i", "5ms", "-o", f"mlflow:{server.url}/,every=1h,grace=60s"])
+        r = here.run(["sleep", "0.7"], ["-i", "5ms", "-o", f"mlflow:{server.url}/,interval=0s,every=1h,grace=60s"])
         assert r.status == 0
     run_id, tags = store.run["run_id"], store.run["tags"]
     first, *rest = server.requests
@@ -23,7 +23,7 @@ def test_requests_byte_by_byte(here):
         rb'\{"key":"mlflow.runName","value":"sleep"\},\{"key":"mlflow.user","value":"[^"]+"\},'
         rb'\{"key":"mlflow.source.name","value":"sleep"\},'
         rb'\{"key":"mlflow.source.type","value":"LOCAL"\},'
-        rb'\{"key":"toll.id","value":"[0-9a-f]{32}"\}\]\}', first["body"]), first["body"]
+        rb'\{"key":"toll.output_id","value":"[0-9a-f-]{36}"\}\]\}', first["body"]), first["body"]
     batches = [q for q in rest if q["path"] == "/api/2.0/mlflow/runs/log-batch"]
     metric = (rb'\{"key":"[\w./: -]{1,250}","value":(-?\d+(\.\d+)?([eE][-+]?\d+)?|"NaN"|"-?Infinity"),'
               rb'"timestamp":\d{13},"step":\d+\}')
@@ -36,7 +36,7 @@ def test_requests_byte_by_byte(here):
         assert q["body"].startswith(head)
         body = q["body"][len(head):]
         assert re.fullmatch(rb'"metrics":\[(%s,)*%s\]\}' % (metric, metric), body) or \
-            re.fullmatch(rb'"tags":\[(%s,)*%s\]\}' % (tag, tag), body), body[:300]
+            re.fullmatch(rb'"(tags|params)":\[(%s,)*%s\]\}' % (tag, tag), body), body[:300]
     sizes = [len(json.loads(q["body"]).get("metrics", [])) for q in batches]
     assert max(sizes) == 1000, "as many as it takes, and no more"
     (put,) = [q for q in rest if q["method"] == "PUT"]
@@ -142,6 +142,7 @@ def test_the_dialect_of_mlflow_itself(here):
     assert {"system/" + name for name in (
         "cpu_utilization_percentage", "system_memory_usage_megabytes",
         "system_memory_usage_percentage", "network_receive_megabytes", "network_transmit_megabytes",
+        "disk_usage_percentage", "disk_usage_megabytes", "disk_available_megabytes",
         "process_cpu_percentage", "process_memory_rss_megabytes", "process_memory_vms_megabytes",
         "process_memory_percentage", "process_threads", "process_open_files")} == {
             k for k in found if not k.startswith("system/gpu_")}

@@ -23,7 +23,7 @@ def test_away_from_the_beginning_to_the_end(place, where, monkeypatch):
         alone = place.run(job, ["-i", "20ms"])
         began = time.monotonic()
         r = place.run(job, ["-i", "20ms", "-o", place.path("run.jsonl"), "-o",
-                            f"mlflow:{url},every=50ms,wait=300ms,grace=500ms,spool={spool}"])
+                            f"mlflow:{url},interval=0s,every=50ms,wait=300ms,grace=500ms,spool={spool}"])
         took = time.monotonic() - began
     assert r.status == 0 and r.out == b"-\n", "no run, nothing to tell"
     assert "the command is not told MLFLOW_RUN_ID" in r.err.decode()
@@ -49,6 +49,41 @@ def test_away_from_the_beginning_to_the_end(place, where, monkeypatch):
     assert store.run["status"] == "FINISHED" and store.run["tags"]["toll.exit_code"] == "0"
     assert (store.run["run_id"], "toll/summary.json") in store.files
     assert not spool.exists()
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_only_what_is_missing_is_sent(place, named):
+    """A server that goes away in the middle has a part of a spool: the next attempt sends the rest,
+    and counts it so."""
+    store, spool, port = Store(), place.path("kept.spool"), sinklib.free_port()
+    url = f"http://127.0.0.1:{port}"
+    r = place.run(["sleep", "0.6"], ["-i", "20ms", "-o", place.path("run.jsonl"), "-o",
+                                     f"mlflow:{url},interval=0s,every=20ms,wait=0s,grace=500ms,"
+                                     f"spool={spool}"])
+    (output, *_) = r.summary["outputs"]
+    assert output["kept"] == output["samples"] > 5
+    count = {"batches": 0}
+
+    def goes_away(request):
+        count["batches"] += request["path"].endswith("log-batch")
+        return "close" if count["batches"] > 3 else store(request)
+
+    words = [spool] + ([f"mlflow:{url},timeout=20s"] if named else [])
+    with sinklib.Server(goes_away, port=port) as server:
+        status, _, err = place.call([place.toll, "send", *words])
+        assert status == 125 and b"the rest of it can be sent again" in err
+    there = sum(map(len, store.metrics().values()))
+    with sinklib.Server(store, port=port) as server:
+        status, out, err = place.call([place.toll, "send", *words])
+        assert status == 0, err
+        sent = sum(len(json.loads(q["body"]).get("metrics", [])) for q in server.taken()
+                   if q["path"].endswith("log-batch"))
+    whole = sum(map(len, store.metrics().values()))
+    assert 0 < there < whole and sent == whole - there, "what is there is not sent again"
+    assert out.decode() == (f"sent {sent} of {whole} points to run {store.run['run_id']}; "
+                            f"{there} were there already\n")
+    check_all_arrived(store, place.path("run.jsonl"))
+    assert store.run["status"] == "FINISHED" and not spool.exists()
 
 
 def test_a_spool_where_nobody_named_one(here):
@@ -125,7 +160,7 @@ def test_a_name_server_that_never_answers(here):
 def test_a_spool_has_a_limit(here):
     """What does not fit is lost, and counted; the end of the run is there all the same."""
     store, spool = Store(), here.path("spool")
-    r = here.run(["sleep", "1"], ["-i", "20ms", "-o", "mlflow:http://127.0.0.1:9,every=50ms,wait=0s,"
+    r = here.run(["sleep", "1"], ["-i", "20ms", "-o", "mlflow:http://127.0.0.1:9,interval=0s,every=50ms,wait=0s,"
                                   f"grace=50ms,spool_size=1KiB,spool={spool}"])
     (output, *_) = r.summary["outputs"]
     assert r.status == 0 and output["kept"] and output["dropped"] and not output["complete"]

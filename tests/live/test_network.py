@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -106,6 +107,8 @@ def ip(*words, check=True):
 def cable(pid):
     """A virtual cable from here into the namespace of a process: 10.99.x.1 to 10.99.x.2."""
     ours, theirs = f"tl{os.getpid() % 100000}a", f"tl{os.getpid() % 100000}b"
+    if not shutil.which("ip"):
+        pytest.skip("no ip here (package iproute2)")
     if ip("link", "add", ours, "type", "veth", "peer", "name", theirs, check=False).returncode:
         pytest.skip("no virtual cable can be made here")
     net = f"10.99.{os.getpid() % 250}"
@@ -149,7 +152,7 @@ def test_namespace_of_its_own(here, way):
     """The other end of the cable, which stays here, is the truth: what came out of the namespace
     and what went in, headers and all. Nothing else runs over it; neighbour discovery of the kernel
     does, so that toll's total lies between the bytes sent and what the cable has at the end."""
-    script = 'echo $$ > pid.part; mv pid.part pid; read where port; exec "$0" 20 to $where $port'
+    script = 'echo $$ > pid.part; mv pid.part pid; read where port && exec "$0" 20 to $where $port'
     command = ["unshare", "-n", "sh", "-c", script, here.helper("tcp")]
     if way == "run":
         command = [here.toll, "run", "-q", "--network", "-i", "20ms", "-o", here.path("s.json"),
@@ -192,7 +195,7 @@ def records_so_far(path):
 @needs_root
 def test_namespace_counts_in_the_union(here):
     """Bytes of one of two targets are bytes of both together."""
-    script = 'echo $$ > pid.part; mv pid.part pid; read where port; exec "$0" 2 to $where $port'
+    script = 'echo $$ > pid.part; mv pid.part pid; read where port && exec "$0" 2 to $where $port'
     with here.popen(["unshare", "-n", "sh", "-c", script, here.helper("tcp")],
                     stdin=subprocess.PIPE) as job, here.popen(["sleep", "100"]) as other:
         try:

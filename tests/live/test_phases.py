@@ -4,6 +4,7 @@ statistics, of the same rows."""
 import csv
 import json
 import os
+import pathlib
 import pickle
 import random
 import sqlite3
@@ -234,6 +235,118 @@ def test_comparison_is_the_smallest_first(here, statistic):
     assert list(times["train.py:12"]) == ["slow", "fast", "middle"]  # all alike: as they were given
 
 
+def session_of(place, name, *blocks):
+    """The results of a run with these blocks, one call of each."""
+    rows = [[7, block, position, START + position] for block in blocks for position in (0, 1)]
+    files = points_file(place.directory, "csv", make_points()), blocks_file(place.directory, "csv", rows)
+    assert run(place, "analyze", *files, "-f", "pickle", "-o", f"{name}.pkl") == (0, "", "")
+    return f"{name}={name}.pkl"
+
+
+def test_blocks_match_as_in_gpu_tracker(here):
+    """The first by name is what the others are matched with. Lines are sorted by their numbers, and
+    the names that a block has in several sessions by their letters."""
+    b = session_of(here, "B", "Y", "tmp.py:37", "X", "tmp.py:7")
+    a = session_of(here, "A", "tmp.py:38", "tmp.py:9", "X", "Y")
+    status, out, err = run(here, "compare", b, a, "-f", "json")
+    assert status == 0
+    said = ('Code block name "tmp.py:{}" of tracking session "A" matched with code block name "tmp.py:{}" of '
+            'tracking session "B" but they differ by line number. If these code blocks were not meant to match, '
+            "their comparison will not be valid and their names must be disambiguated.")
+    assert err == "".join(f"toll: {said.format(*lines)}\n" for lines in ((9, 7), (38, 37)))
+    got = json.loads(out)
+    names = ["X", "Y", "tmp.py:7 -> tmp.py:9", "tmp.py:37 -> tmp.py:38"]
+    assert list(got["code_block_compute_time"]) == names
+    assert all(list(blocks) == names for blocks in got["code_block_resource_usage"].values())
+    # A line is a line among names that are none, however many digits it has.
+    one = session_of(here, "one", "a:9", "a:60", "a:7x", "a:100")
+    status, out, err = run(here, "compare", one, "-f", "json")
+    assert (status, err) == (0, "")
+    assert list(json.loads(out)["code_block_compute_time"]) == ["a:9", "a:60", "a:100", "a:7x"]
+
+
+@pytest.mark.parametrize("blocks, says", [
+    (["X", "Y", "Z", "tmp.py:9", "tmp.py:38"],
+     "All sub-tracking results must have the same number of code blocks. The first has 4 code blocks but "
+     'tracking session "C" has 5 code blocks.'),
+    (["X", "Y", "tmp.py:9", "tmp.py:abc"],
+     'Code block name "tmp.py:38" of tracking session "A" does not match code block name "tmp.py:abc" of '
+     'tracking session "C"'),
+    (["X", "Y", "temp.py:123", "tmp.py:38"],
+     'Code block name "tmp.py:9" of tracking session "A" does not match code block name "temp.py:123" of '
+     'tracking session "C"'),
+])
+def test_blocks_that_do_not_match(here, blocks, says):
+    c, a = session_of(here, "C", *blocks), session_of(here, "A", "X", "Y", "tmp.py:9", "tmp.py:38")
+    assert run(here, "compare", c, a) == (125, "", f"toll: {says}\n")
+
+
+@pytest.mark.parametrize("rows, says", [
+    ([[11, "X", 0, 9.5], [11, "X", 1, 9.75], [12, "X", 0, 9.875], [12, "X", 1, 13.5], [11, "X", 1, 13.625]],
+     "(13.625, 9.875) with differing process IDs: 11 and 12."),
+    ([[11, "X", 0, 13.75], [11, "X", 0, 13.5], [11, "X", 1, 9.75]],
+     "(9.75, 13.5) of process ID 11 with a start time greater than the stop time."),
+])
+def test_invalid_pairs_are_errors(here, rows, says):
+    files = points_file(here.directory, "csv", make_points()), blocks_file(here.directory, "csv", rows)
+    assert run(here, "analyze", *files) == (
+        125, "", f"toll: Sub-tracking file is invalid. Detected timestamp pair {says}\n")
+
+
+CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz/corpus/pickle"
+
+
+def statistics_of(values):
+    return spread([float(value) for value in values])
+
+
+@pytest.mark.parametrize("name", ["pandas4", "pandas5"])
+def test_pickles_of_gpu_tracker_are_read(here, name):
+    """As that tool writes them with the protocols 4 and 5: its data classes with tables of pandas.
+    The points are 1.5, 2.5 and 4, with 1, 2 and 3 threads."""
+    path = str(here.path("results.pkl"))
+    here.path("results.pkl").write_bytes((CORPUS / name).read_bytes())
+    status, out, err = run(here, "analyze", path, "-f", "json")
+    assert (status, err) == (0, "")
+    usage = {"main_ram": statistics_of([1.5, 2.5, 4]), "main_n_threads": statistics_of([1, 2, 3])}
+    blocks = [{"name": block, "num_timepoints": 2, "num_calls": 1, "num_non_empty_calls": 1,
+               "compute_time": statistics_of([1 + i, 2]) | {"total": 3.0}, "resource_usage": usage}
+              for i, block in enumerate(["tmp.py:9", "tmp.py:38", "X"])]
+    assert_same(json.loads(out), {
+        "overall": usage,
+        "static_data": {"ram_unit": "gigabytes", "ram_system_capacity": 64.5, "system_core_count": 12},
+        "code_block_results": blocks})
+    assert run(here, "analyze", path)[1].startswith("Overall:\n")
+    status, out, err = run(here, "compare", f"A={path}", f"B={path}", "--stat", "max", "-f", "json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["code_block_compute_time"]["X"] == {"A": 3.0, "B": 3.0}
+
+
+def test_whole_numbers_stay_whole(here):
+    """A table of objects has some; the text has them as pandas prints them."""
+    here.path("a.pkl").write_bytes((CORPUS / "pandas_objects").read_bytes())
+    status, out, err = run(here, "compare", "A=a.pkl", "B=a.pkl", "--stat", "max", "-f", "json")
+    assert (status, err) == (0, "")
+    assert '"main_n_threads": {\n   "A": 3,\n   "B": 3\n' in out
+    out = run(here, "compare", "A=a.pkl", "B=a.pkl", "--stat", "max")[1]
+    assert "\tMain N Threads:\n\t\t  A  B\n\t\t  3  3\n" in out
+    assert run(here, "compare", "A=a.pkl", "--stat", "mean", "-f", "json")[1].count("2.0") == 1
+
+
+def test_pickles_are_not_run(here):
+    class Hostile:
+        def __reduce__(self):
+            return os.system, (f"touch {here.path('ran')}",)
+
+    for name, what in (("a.pkl", Hostile()), ("b.pkl", {"overall": Hostile()})):
+        here.path(name).write_bytes(pickle.dumps(what))
+        for words in (["analyze", name], ["compare", f"A={name}"]):
+            status, out, err = run(here, *words)
+            assert (status, out) == (125, "")
+            assert err == f"toll: {name}: the pickle holds posix.system, which is not data that toll reads\n"
+    assert not here.path("ran").exists()
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "sqlite"])
 def test_a_record_has_both_in_it(here, suffix):
     script = "; ".join(f"{here.toll} mark phase begin {name}; sleep 0.12; {here.toll} mark phase end {name}"
@@ -267,7 +380,7 @@ def test_a_record_has_both_in_it(here, suffix):
     (["analyze", "empty.csv"], "empty.csv: it ends where"),
     (["analyze", "good.csv", "good.csv"], 'good.csv: there is no column "process_id" in it'),
     (["analyze", "good.csv", "-f", "xml"], '"xml" is not a valid format.'),
-    (["analyze", "good.csv", "-o", "no/such/file"], "no/such/file: No such file or directory"),
+    (["analyze", "good.csv", "-o", "no/such/file"], "cannot write to 'no/such/file': No such file or directory"),
     (["analyze", "a", "b", "c"], "'c' is too much"),
     (["analyze", "good.csv", "--stat", "max"], "--stat is for"),
     (["combine", "good.csv"], "needs to know where to write"),
@@ -276,7 +389,7 @@ def test_a_record_has_both_in_it(here, suffix):
     (["combine", "-o", "new.csv", "hollow"], "hollow: there are no files in it"),
     (["compare", "good.csv"], "'good.csv' is not of the form NAME=FILE"),
     (["compare", "A=good.csv", "--stat", "median"], "Invalid summary statistic 'median'. Valid values are min max mean std."),
-    (["compare", "A=results.pkl"], "results.pkl: it holds objects of Python"),
+    (["compare", "A=results.pkl"], "results.pkl: the pickle holds statistics.NormalDist, which is not data that toll reads"),
     (["--never"], "toll phases has no option --never"),
 ])
 def test_bad_input_is_a_sentence(here, words, says):

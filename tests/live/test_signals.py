@@ -15,10 +15,11 @@ SETTLE = 0.3
 class Catcher:
     """`toll run -- catch` in a process group of its own, with what it has got so far."""
 
-    def __init__(self, place, arguments=(), before=(), options=()):
+    def __init__(self, place, arguments=(), before=(), options=(), wrap=()):
         self.file = place.path("caught")
         self.process = place.popen(
-            [*before, place.toll, "run", "-q", *options, "--", place.helper("catch"), *arguments],
+            [*before, place.toll, "run", "-q", *options, "--", *wrap, place.helper("catch"),
+             *arguments],
             stdin=subprocess.PIPE, stdout=self.file.open("wb"), stderr=subprocess.PIPE,
             start_new_session=True)
         self.command = until(self._ready, "the command is ready")
@@ -84,6 +85,27 @@ def test_a_child_that_signals_the_group(place):
     c = Catcher(place, ["child", str(int(signal.SIGTERM))])
     c.wait_for(signal.SIGTERM)
     assert c.end() == [signal.SIGTERM]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGRTMIN"])
+@pytest.mark.parametrize("how, times", [("forward", 2), ("group", 1)])
+def test_a_group_that_is_signalled_from_outside(place, name, how, times):
+    """Without a shell's job control: the kernel does not say that it was sent to the group."""
+    number = signal_number(name)
+    c = Catcher(place, options=["--signals", how])
+    os.killpg(c.process.pid, number)
+    c.wait_for(number)
+    got = c.end()
+    # Two of the same may become one while they wait; real-time signals queue.
+    assert got == [number] * times or (name != "SIGRTMIN" and got == [number]), got
+
+
+def test_signals_to_a_group_that_the_command_has_left(place):
+    """It does not get them by itself then."""
+    c = Catcher(place, before=(), options=["--signals", "group"], wrap=["setsid"])
+    c.send(signal.SIGUSR1)
+    c.wait_for(signal.SIGUSR1)
+    assert c.end() == [signal.SIGUSR1]
 
 
 def test_command_that_ends_by_the_signal(place):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A shell on a terminal: Ctrl-C, Ctrl-Z, fg and bg behave as without toll."""
 import os
-import shutil
 import time
 
+import hostlib
 import pytest
 from livelib import children_of, exists, state_of, until
 from terminal import Terminal
@@ -185,7 +185,7 @@ def test_command_without_a_controlling_terminal(here):
     assert (status, out) == (0, b"none\n")
 
 
-@pytest.mark.skipif(not shutil.which("tmux"), reason="no tmux")
+@hostlib.needs("tmux")
 def test_window_size_reaches_the_command(here):
     """A full-screen program under toll in tmux sees the size change."""
     tmux = ["tmux", "-S", str(here.path("socket")), "-f", "/dev/null"]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import hostlib
 import pytest
 from livelib import GUARD, signal_number
 from terminal import Terminal
@@ -131,6 +132,7 @@ def test_inherits_signal_mask_and_sigchld(place, ignored):
     assert found[0] == found[1]
 
 
+@hostlib.needs("ps")
 def test_new_session_stays_one(place):
     """Behind setsid, toll and the command are in the session and group that setsid made."""
     status, _, err = place.call(["setsid", "--wait", place.toll, "run", "-q", "--", "sh", "-c",

@@ -121,7 +121,7 @@ def check_interpreters():
     inner = """
 import toll
 assert toll.snapshot().cpu_seconds > 0
-t = toll._toll.tracker(0, None, None, [], 0, 0, True, False, False, False, 10, None)
+t = toll._toll.tracker(0, None, None, [], 0, 0, True, False, False, False, 10, False, False, None)
 t.add_target(0, None, 0, None)
 t.start()
 t.finish()

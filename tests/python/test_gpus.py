@@ -42,6 +42,25 @@ print([r.name for r in gpus], gpus[0].utilization_ratio)
     assert with_gpus(script) == "['nvidia0', 'nvidia2'] 0.63\n"
 
 
+def test_memory_that_a_helper_shares(with_gpus):
+    """The library of the driver is called in a copy of the program: what the kernel then says of
+    PSS and USS is at most half of it, and no figure of the program."""
+    script = """
+from work import looked
+memory = bytearray(b"x") * (64 << 20)
+for gpus in ("none", "all"):
+    with toll.track(gpus=gpus, interval=0.05, memory="pss") as t:
+        looked() if gpus == "all" else __import__("time").sleep(0.2)
+    figures = t.summary.to_dict()["target"]["combined"]
+    print([figures[f"memory_{kind}_bytes"]["quality"] for kind in ("rss", "pss", "uss")],
+          figures["memory_rss_bytes"]["max"] > 64 << 20)
+"""
+    assert with_gpus(script) == (
+        "['sampled', 'sampled', 'sampled'] True\n"
+        "['sampled', 'lower bound', 'lower bound'] True\n"
+    )
+
+
 def test_a_command(with_gpus):
     script = """
 done = toll.run(["sleep", "0.4"], gpus=1)

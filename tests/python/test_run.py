@@ -309,3 +309,42 @@ def test_nothing_is_left_behind(tmp_path):
 def test_the_module_is_the_command(python):
     script = "import runpy, sys; sys.argv[1:] = ['--version']; runpy.run_module('toll', run_name='__main__')"
     assert toll.__version__ in python(script)
+
+
+def test_every_process_is_counted():
+    words = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do env true; done"]
+    done = toll.run(words, watch_exits=True, interval=1)
+    started = done.summary.to_dict()["target"]["combined"]["processes_started"]
+    if any("--watch-exits" in note for note in done.summary.to_dict()["notes"]):
+        assert started["quality"] == "lower bound"  # the kernel refuses here
+    else:
+        assert (started["total"], started["quality"]) == (10, "exact")
+
+
+def test_secrets_of_a_command():
+    """Masked in the summary, not for the command; the words are subprocess.run's."""
+    words = ["echo", "--password", "hunter2", "API_KEY=hunter2"]
+    done = toll.run(words, capture_output=True, text=True, labels={"token": "hunter2"})
+    assert done.stdout == "--password hunter2 API_KEY=hunter2\n" and done.args == words
+    assert done.summary.to_dict()["command"] == ["echo", "--password", "***", "API_KEY=***"]
+    assert done.summary.to_dict()["labels"] == {"token": "***"}
+    assert "hunter2" not in str(done.summary)
+    shown = toll.run(words, capture_output=True, show_secrets=True)
+    assert shown.summary.to_dict()["command"] == words
+    alone = toll.run(words, capture_output=True, no_args=True)
+    assert alone.summary.to_dict()["command"] == ["echo"]
+
+
+def test_secrets_of_a_block():
+    with toll.track(labels={"db_password": "hunter2"}) as t:
+        t.event("a", token="hunter2")
+    assert t.summary.to_dict()["labels"] == {"db_password": "***"}
+    with toll.track(labels={"db_password": "hunter2"}, show_secrets=True) as t:
+        pass
+    assert t.summary.to_dict()["labels"] == {"db_password": "hunter2"}
+
+
+def test_errors_are_harmless_to_a_terminal():
+    with pytest.raises((ValueError, OSError)) as error:
+        toll.track(outputs=["/nowhere/\x1b[1m\u202ehttps://u:hunter2@h.csv"]).start()
+    assert not {"\x1b", "\u202e"} & set(str(error.value)) and "hunter2" not in str(error.value)

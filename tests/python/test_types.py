@@ -9,11 +9,11 @@ import os
 import pathlib
 import pydoc
 import re
-import shutil
 import subprocess
 import sys
 import typing
 
+import hostlib
 import pytest
 import toll
 
@@ -22,8 +22,7 @@ PACKAGE = TOP / "python/toll"
 
 
 def mypy(*args, **kwargs):
-    if not shutil.which("mypy"):
-        pytest.skip("no mypy")
+    hostlib.skip_without("mypy")
     command = ["mypy", "--strict", "--python-version", "3.8", "--cache-dir", os.devnull, *args]
     done = subprocess.run(command, capture_output=True, text=True, check=False, **kwargs)
     return done.stdout
@@ -96,15 +95,20 @@ def test_declared_classes_are_those_that_are_made():
     tree = ast.parse((PACKAGE / "compat/_shapes.pyi").read_text(encoding="utf-8"))
     modules = [importlib.import_module(f"toll.compat.{name}") for name in ("gpu_tracker", "spdl", "sweep")]
     declared = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    assert len(declared) == 10
+    assert len(declared) == 11
     for node in declared:
         (made,) = {getattr(m, node.name) for m in modules if hasattr(m, node.name)}
         fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
-        there = {f.name: f for f in dataclasses.fields(made)}
+        bases = [one for one in made.__bases__ if dataclasses.is_dataclass(one)]
+        inherited = {f.name for base in bases for f in dataclasses.fields(base)}
+        there = {f.name: f for f in dataclasses.fields(made) if f.name not in inherited}
         assert [f.target.id for f in fields] == list(there), node.name
         for field in fields:
             real = there[field.target.id]
-            assert (field.value is None) == (real.default is dataclasses.MISSING)
+            has_default = (real.default, real.default_factory) != (dataclasses.MISSING,) * 2
+            assert (field.value is not None) == has_default
+            if isinstance(field.value, ast.Constant) and field.value.value is not ...:
+                assert field.value.value == real.default
             shown = ast.unparse(field.annotation).replace("Optional[", "").rstrip("]")
             kind = real.type
             if typing.get_origin(kind) is typing.Union:
@@ -142,8 +146,9 @@ def test_help_reads_well():
 
 
 def test_no_file_is_large():
+    """A file is a concept: complete enough to be read from top to bottom, in one sitting."""
     for path in [*PACKAGE.rglob("*.py*"), *(TOP / "python/src").glob("*.[ch]")]:
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 310, path
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 700, path
 
 
 def test_every_file_is_in_the_wheel_and_the_build():

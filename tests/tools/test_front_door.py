@@ -30,7 +30,7 @@ def test_help_names_every_target():
     targets = re.findall(r"^make ([\w-]+)", run("make", "help").stdout, flags=re.MULTILINE)
     makefile = (TOP / "Makefile").read_text(encoding="utf-8")
     phony = re.search(r"^\.PHONY: ((?:.*\\\n)*.*)", makefile, flags=re.MULTILINE)[1]
-    private = {"all", "bootstrap", "bootstrap-build", "bootstrap-wheel", "may-install"}
+    private = {"all", "bootstrap", "bootstrap-build", "bootstrap-wheel", "configured", "may-install"}
     assert sorted(targets) == sorted(set(phony.replace("\\\n", " ").split()) - private)
 
 
@@ -75,3 +75,26 @@ def test_uninstall_removes_what_was_installed(tmp_path):
     assert elsewhere.returncode != 0 and "did not go below /nowhere" in elsewhere.stderr
     assert run("make", "uninstall", f"B={tmp_path}", f"PREFIX={tmp_path}").returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "meson-logs"]
+
+
+def test_a_build_directory_is_prepared_anew_after_packages_changed(tmp_path):
+    """What meson did not find the first time may be there now: unit tests need cmocka."""
+    calls, status, build = (tmp_path / name for name in ("calls", "status", "build"))
+    meson = tmp_path / "bin/meson"
+    meson.parent.mkdir()
+    meson.write_text(f"#!/bin/sh\necho \"$1 $2\" >>{calls}\nmkdir -p {build}; : >{build}/build.ninja\n")
+    meson.chmod(0o755)
+    path = f"{meson.parent}:{os.environ['PATH']}"
+
+    def configure():
+        calls.write_text("")
+        done = run(TOP / "tools/configure", build, "-Dx=y", PATH=path, DPKG_STATUS=str(status))
+        assert done.returncode == 0, done.stderr
+        return calls.read_text().splitlines()
+
+    assert configure() == ["setup -Dx=y"]  # no packages are known on other systems
+    assert configure() == []
+    status.write_text("")
+    later = (build / "build.ninja").stat().st_mtime_ns + 10**9
+    os.utime(status, ns=(later, later))
+    assert configure() == ["configure --clearcache", "setup --reconfigure"]

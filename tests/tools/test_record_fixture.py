@@ -6,8 +6,8 @@ import os
 import pathlib
 import re
 import subprocess
-import tempfile
 
+import hostlib
 import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -21,9 +21,9 @@ READ_BY_TOLL = re.compile(
 )
 
 
-def record(directory, *words, **how):
+def record(directory, *words, tool=TOOL, **how):
     return subprocess.run(
-        [TOOL, "-o", directory, *words], capture_output=True, text=True, timeout=60, check=False, **how
+        [tool, "-o", directory, *words], capture_output=True, text=True, timeout=60, check=False, **how
     )
 
 
@@ -100,11 +100,12 @@ def test_existing_directory_is_kept(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="is an ordinary user already")
 def test_ordinary_user():
-    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
-    # Below the directory of the tests an ordinary user may not even look.
-    with tempfile.TemporaryDirectory() as directory:
-        os.chown(directory, 65534, 65534)
-        run = pathlib.Path(directory) / "run"
-        done = record(run, "--", "sh", "-c", "sleep 0.25; true", **nobody)
+    nobody = {"user": hostlib.NOBODY, "group": hostlib.NOBODY, "extra_groups": []}
+    # Below the directory of the tests, or of the checkout, an ordinary user may not even look.
+    with hostlib.shared_place() as directory:
+        os.chown(directory, hostlib.NOBODY, hostlib.NOBODY)
+        run = directory / "run"
+        tool = hostlib.shared_copy(TOOL)
+        done = record(run, "--", "sh", "-c", "sleep 0.25; true", tool=tool, cwd=directory, **nobody)
         assert done.returncode == 0, done.stderr
         assert summary(run)["target"]["combined"]["io_read_bytes"]["total"] > 0

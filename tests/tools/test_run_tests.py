@@ -73,3 +73,28 @@ def test_closing_line():
     assert line(collections.Counter()) == "0 passed, 0 failed"
     assert line(collections.Counter(passed=12, failed=1)) == "12 passed, 1 failed"
     assert line(collections.Counter(passed=2, skipped=3)) == "2 passed, 0 failed, 3 skipped"
+
+
+def reasons(**test):
+    return run_tests.skip_reasons({"name": "sockets", "command": ["test"], "stdout": "", **test})
+
+
+def test_reasons_of_skips_in_tap():
+    text = "1..3\nok 1 - a\nok 2 - b # SKIP no GPU\nok 3 # SKIP test_c\nok # skip\n"
+    assert reasons(stdout=text) == ["no GPU", "sockets test_c", "sockets"]
+    assert reasons(stdout="1..0 # SKIP needs the Debian package x\n") == ["needs the Debian package x"]
+
+
+def test_reasons_of_skips_in_pytest(tmp_path):
+    log = tmp_path / "log.xml"
+    log.write_text(
+        '<testsuites><testsuite><testcase name="a"><skipped message="needs root"/></testcase>'
+        '<testcase name="b"/><testcase name="c"><skipped message="collection skipped">'
+        "('/a/conftest.py', 21, 'Skipped: needs the Debian package y')</skipped></testcase>"
+        "</testsuite></testsuites>"
+    )
+    command = ["python3", "--junitxml", str(log)]
+    assert reasons(command=command) == ["needs root", "needs the Debian package y"]
+    log.unlink()
+    said = "skipped: needs the Debian package python3-pytest\n"
+    assert reasons(command=command, stdout=said) == ["needs the Debian package python3-pytest"]

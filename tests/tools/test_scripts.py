@@ -3,9 +3,9 @@
 
 import os
 import pathlib
-import shutil
 import subprocess
 
+import hostlib
 import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ def test_executable(path):
     assert first_line(path) in ("#!/bin/sh", "#!/bin/bash", "#!/usr/bin/python3")
 
 
-@pytest.mark.skipif(not shutil.which("shellcheck"), reason="no shellcheck")
+@hostlib.needs("shellcheck")
 @pytest.mark.parametrize("path", [p for p in SCRIPTS if first_line(p).endswith("sh")], ids=name)
 def test_shellcheck(path):
     done = subprocess.run(["shellcheck", path], capture_output=True, text=True, check=False)

@@ -57,7 +57,7 @@ static inline void cgroup_tree_v2(struct cgroup_tree *t)
                  "memory.current", "5000\n", "memory.peak", "9000\n", "memory.swap.current", "7\n",
                  "memory.stat", "anon 100\nfile 200\nkernel 300\nkernel_stack 1\nshmem 50\n",
                  "memory.events", "low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\noom_group_kill 0\n",
-                 NULL);
+                 "memory.events.local", "low 0\nhigh 0\nmax 1\noom 0\noom_kill 0\n", NULL);
     cgroup_write(t, "a/job", "pids.current", "2\n", "pids.events", "max 6\n", "io.stat",
                  "8:0 rbytes=10 wbytes=20 rios=1 wios=2 dbytes=0 dios=0\n253:0 rbytes=10 wbytes=20 "
                  "rios=1 wios=2 dbytes=0 dios=0\n7:9 \n",

@@ -38,7 +38,7 @@ static inline void sqlite_place_expect(struct sqlite *db, const char *sql, const
 
 static inline void sqlite_place_expect_in(const char *path, const char *sql, const char *expected)
 {
-    struct sqlite *db = sqlite_place_open(path, SQLITE_MODE_READ);
+    struct sqlite *db = sqlite_place_open(path, SQLITE_MODE_APPEND);
     sqlite_place_expect(db, sql, expected);
     sqlite_close(db);
 }

@@ -14,6 +14,7 @@ static void write_card(const struct gpu_tree *g)
     gpu_tree_card_file(g, 0, "device/mem_info_vram_used", "1811939328\n");
     gpu_tree_card_file(g, 0, "device/hwmon/hwmon3/name", "amdgpu\n");
     gpu_tree_card_file(g, 0, "device/hwmon/hwmon3/power1_average", "68000000\n");
+    gpu_tree_card_file(g, 0, "device/hwmon/hwmon3/power1_cap", "203000000\n");
     gpu_tree_card_file(g, 0, "device/hwmon/hwmon3/temp1_input", "51000\n");
     gpu_tree_card_file(g, 0, "device/hwmon/hwmon3/freq1_input", "2310000000\n");
     gpu_tree_card_file(g, 0, "device/hwmon/hwmon3/freq2_input", "1000000000\n");
@@ -60,6 +61,7 @@ static void test_devices(void **state)
     assert_value(&d->row, gpu_memory_total_bytes, 17163091968);
     assert_value(&d->row, gpu_memory_used_bytes, 1811939328);
     assert_number(&d->row, gpu_power_watts, 68);
+    assert_number(&d->row, gpu_power_limit_watts, 203);
     assert_number(&d->row, gpu_temperature_celsius, 51);
     assert_value(&d->row, gpu_clock_sm_hertz, 2310000000);
     assert_value(&d->row, gpu_clock_memory_hertz, 1000000000);

@@ -2,8 +2,10 @@
  * A tracker on a thread of its own, as a program uses it. */
 #include "self_tracker.h"
 
+#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 static void *nothing(void *arg)
@@ -318,6 +320,77 @@ static void test_an_ending(void **state)
     }
 }
 
+struct finishing {
+    struct toll_tracker *t;
+    atomic_bool waits, is_over;
+    atomic_int result;
+};
+
+static void take_wait(void *arg, bool has_failed, const char *sentence)
+{
+    struct finishing *f = arg;
+    if (!has_failed && strstr(sentence, "waiting for what is left"))
+        f->waits = true;
+}
+
+static void *finish_slowly(void *arg)
+{
+    struct finishing *f = arg;
+    f->result = toll_tracker_finish(f->t, NULL);
+    f->is_over = true;
+    return NULL;
+}
+
+/* A server that never answers is waited for; other threads have the figures meanwhile. */
+static void test_figures_while_it_finishes(void **state)
+{
+    struct finishing f = {0};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    CLEANUP_CLOSE int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(silent, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(silent, 8), 0);
+    assert_int_equal(getsockname(silent, (struct sockaddr *)&address, &length), 0);
+    char place[128];
+    snprintf(place, sizeof place, "otlp:http://127.0.0.1:%u,grace=1h,timeout=1h,spool=none",
+             ntohs(address.sin_port));
+    f.t = make((struct toll_options){.ending = take_wait, .ending_arg = &f});
+    struct toll_output out = {.size = sizeof out, .destination = place};
+    int r = toll_tracker_add_output(f.t, &out, NULL);
+    if (r == -EOPNOTSUPP) {
+        toll_tracker_free(f.t);
+        skip();
+    }
+    assert_int_equal(r, 0);
+    assert_int_equal(toll_tracker_start(f.t, NULL), 0);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, finish_slowly, &f), 0);
+    while (!f.waits && !f.is_over)
+        usleep(1000);
+    alarm(60); /* the calls would wait for an hour */
+    struct toll_figure cpu = {.size = sizeof cpu};
+    struct toll_frame *frame = NULL;
+    char *text = NULL;
+    assert_int_equal(toll_tracker_figure(f.t, "target_cpu_seconds", &cpu), 0);
+    assert_true(cpu.total > 0);
+    assert_int_equal(toll_tracker_report(f.t, "json", 0, &text, NULL), 0);
+    assert_int_equal(toll_tracker_frame(f.t, &frame), 0);
+    assert_true(frame->last);
+    assert_int_equal(toll_tracker_wait(f.t, 0), 1);
+    assert_int_equal(toll_mark_event(f.t, "late", NULL), 1); /* no mark is taken any more */
+    assert_false(f.is_over);
+    toll_tracker_hurry(f.t);
+    pthread_join(thread, NULL);
+    alarm(0);
+    assert_true(f.result < 0); /* not everything has arrived */
+    double before = cpu.total;
+    assert_int_equal(toll_tracker_figure(f.t, "target_cpu_seconds", &cpu), 0);
+    assert_true(before == cpu.total);
+    free(text);
+    toll_frame_free(frame);
+    toll_tracker_free(f.t);
+}
+
 static void test_wait_for_others(void **state)
 {
     struct toll_tracker *t = NULL;
@@ -359,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_the_program_is_one_of_them),
         cmocka_unit_test(test_notes),
         cmocka_unit_test(test_an_ending),
+        cmocka_unit_test(test_figures_while_it_finishes),
         cmocka_unit_test(test_wait_for_others),
     };
     return RUN("background", tests);

@@ -80,8 +80,14 @@ static void test_bad(void **state)
     static const struct {
         const char *rows, *says;
     } bad[] = {
-        {"1,a,1,1.5\n", "at 1.5 in process ID 1, where it had not started"},
-        {"1,a,0,1\n1,a,1,2\n1,a,1,3\n2,a,0,3\n", "row 3 stops"},
+        {"1,a,1,1.5\n", "Row 1 stops \"a\" of process ID 1, which had not started"},
+        {"1,a,0,1\n1,a,1,2\n1,a,1,3\n1,a,1,4\n", "Row 3 stops"},
+        {"1,a,0,1\n1,a,1,2\n1,a,1,3.5\n2,a,0,3\n2,a,1,4\n",
+         "Sub-tracking file is invalid. Detected timestamp pair (3.5, 3.0) with differing process "
+         "IDs: 1 and 2."},
+        {"1,a,0,9\n1,a,0,8.25\n1,a,1,7\n",
+         "Sub-tracking file is invalid. Detected timestamp pair (7.0, 8.25) of process ID 1 with a "
+         "start time greater than the stop time."},
         {"1,a,2,1\n", "the position '2' is neither 0 (START) nor 1 (STOP)"},
         {"x,a,0,1\n", "'x' in the column \"process_id\" is no number"},
         {"1,a,0,\n", "row 1 has no process_id or no timestamp"},

@@ -42,6 +42,7 @@ static void test_v2(void **state)
     assert_value(row, cgroup_memory_limit_bytes, 1000000000);
     assert_value(row, cgroup_memory_kernel_bytes, 300);
     assert_value(row, cgroup_memory_swap_bytes, 7);
+    assert_value(row, cgroup_memory_limit_events_count, 1); /* of those below it, one more */
     assert_value(row, cgroup_oom_events_count, 3);
     assert_value(row, cgroup_oom_kills_count, 4);
     assert_value(row, cgroup_tasks_count, 2);
@@ -130,6 +131,44 @@ static void test_paths_that_differ(void **state)
     assert_value(&list.items[0]->read, cgroup_cpu_user_seconds, 20000000);
     assert_string_equal(list.items[0]->entity.labels[0].key, "cpu_cgroup");
     assert_string_equal(list.items[0]->entity.labels[0].value, "/other");
+    measured_list_done(&list);
+    cgroup_close(c);
+    cgroup_tree_close(&t);
+}
+
+static const char *label_of(const struct entity *e, const char *key)
+{
+    for (unsigned i = 0; i < ENTITY_LABELS && e->labels[i].key; i++)
+        if (strcmp(e->labels[i].key, key) == 0)
+            return e->labels[i].value;
+    return NULL;
+}
+
+/* Version 1 may have a process elsewhere in every hierarchy: each figure is said to be of the
+ * cgroup it was read in, also of the quota and of disks. */
+static void test_each_figure_has_its_own_path(void **state)
+{
+    struct cgroup_tree t;
+    struct cgroup *c;
+    struct measured_list list = {0};
+    cgroup_tree_open(&t, V1_MOUNTS, "4:memory:/job\n2:cpuacct:/a\n3:cpu:/b\n5:blkio:/c\n");
+    cgroup_write(&t, "memory/job", "cgroup.procs", "", "memory.usage_in_bytes", "1\n", NULL);
+    cgroup_write(&t, "cpuacct/a", "cgroup.procs", "", "cpuacct.usage", "5\n", NULL);
+    cgroup_write(&t, "cpu/b", "cgroup.procs", "", "cpu.stat",
+                 "nr_periods 3\nnr_throttled 2\nthrottled_time 7\n", NULL);
+    cgroup_write(&t, "blkio/c", "cgroup.procs", "", "blkio.throttle.io_service_bytes",
+                 "8:0 Read 4096\n8:0 Write 0\n8:0 Total 4096\nTotal 4096\n", NULL);
+    assert_int_equal(cgroup_open_of(&c, &t.root, 1), 0);
+    cgroup_collect(c, &list);
+    const struct entity *e = &list.items[0]->entity;
+    assert_string_equal(entity_name(e), "/job");
+    assert_null(label_of(e, "memory_cgroup"));
+    assert_string_equal(label_of(e, "cpu_cgroup"), "/a");
+    assert_string_equal(label_of(e, "quota_cgroup"), "/b");
+    assert_string_equal(label_of(e, "storage_cgroup"), "/c");
+    assert_true(list.count >= 2);
+    assert_int_equal(list.items[1]->entity.kind, ENTITY_CGROUP_DISK);
+    assert_string_equal(label_of(&list.items[1]->entity, "cgroup"), "/c");
     measured_list_done(&list);
     cgroup_close(c);
     cgroup_tree_close(&t);
@@ -229,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_v1_beside_an_empty_v2),
         cmocka_unit_test(test_v1_without_oom_kill),
         cmocka_unit_test(test_paths_that_differ),
+        cmocka_unit_test(test_each_figure_has_its_own_path),
         cmocka_unit_test(test_processes),
         cmocka_unit_test(test_same_and_root),
         cmocka_unit_test(test_live),

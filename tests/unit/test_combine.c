@@ -37,7 +37,7 @@ static void test_sqlite(void **state)
     assert_int_equal(block_log_put(log, &s, &e), 0);
     s.is_stop = true;
     assert_int_equal(block_log_put(log, &s, &e), 0);
-    assert_int_equal(block_log_flush(log, &e), 0);
+    assert_int_equal(block_log_commit(log, &e), 0);
     block_log_close(log);
     assert_int_equal(block_log_open(&log, a, ROWS_SQLITE, &e), -EEXIST);
     assert_int_equal(combine_blocks(all, (const char *const[]){a, a, NULL}, &e), 0);

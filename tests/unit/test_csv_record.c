@@ -57,12 +57,33 @@ static void test_written_is_read(void **state)
     buf_done(&b);
 }
 
+static void test_names_that_look_like_formulas(void **state)
+{
+    static const struct {
+        const char *name, *cell;
+    } cases[] = {
+        {"load", "load"}, {"=1+1", "'=1+1"}, {"+x", "'+x"},       {"-x", "'-x"},
+        {"@x", "'@x"},    {"\tx", "'\tx"},   {"\rx", "\"'\rx\""}, {"=a,\"b\"", "\"'=a,\"\"b\"\"\""},
+        {"'=1", "''=1"},  {"''-", "'''-"},   {"it's", "it's"},    {"'quoted'", "'quoted'"},
+        {"a=b", "a=b"},   {"", ""},          {"'", "'"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf b = {0};
+        csv_record_write_name(&b, cases[i].name);
+        assert_string_equal(b.data ? b.data : "", cases[i].cell);
+        assert_int_equal(parse_csv_record(scan_text(b.data ? b.data : "", b.length), &record), 0);
+        assert_string_equal(csv_record_plain(csv_record_cell(&record, 0)), cases[i].name);
+        buf_done(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_bad),
         cmocka_unit_test(test_written_is_read),
+        cmocka_unit_test(test_names_that_look_like_formulas),
     };
     int failed = RUN("csv_record", tests);
     csv_record_done(&record);

@@ -33,16 +33,19 @@ static void test_sentences(void **state)
     } wrong[] = {
         {"", "'' is not a dialect; there are resource-tracker, gpu-tracker, spdl"},
         {"parrot", "'parrot' is not a dialect; there are resource-tracker"},
-        {"spdl,x=1", "the dialect spdl does not take 'x=1'; it takes no options"},
+        {"spdl,x=1", "the dialect spdl does not take 'x=1'; it takes columns="},
         {"spdl,", "the dialect spdl does not take ''"},
         {"resource-tracker,columns",
          "the dialect resource-tracker does not take 'columns'; it takes columns="},
         {"resource-tracker,columns=v9",
-         "the option columns of the dialect is 'v9'; it takes v1, v2, combined or host-proc"},
+         "the option columns of the dialect is 'v9'; it takes v1, 0.4, v2, combined-0.4, combined "
+         "or host-proc"},
         {"process-metrics,samples=0",
          "the option samples of the dialect is '0'; it takes a number above 0"},
         {"process-metrics,samples=2x", "it takes a number above 0"},
         {"process-metrics,max_cpu_count=", "it takes a number above 0"},
+        {"process-metrics,max_cpu_count=0", "it takes a number above 0"},
+        {"process-metrics,max_memory_megabytes=-1", "it takes a number from 0 on"},
         {"process-metrics,sample=2", "it takes prefix=, samples=, max_memory_megabytes="},
     };
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {

@@ -84,12 +84,51 @@ static void test_jsonl(void **state)
     static const char rest[] =
         "\"rss_bytes\":4096,\"pss_bytes\":null,\"private_bytes\":null,"
         "\"disk_read_bytes\":null,\"disk_write_bytes\":null,\"num_procs\":3,\"net_rx_bytes\":null,"
-        "\"net_tx_bytes\":null,\"net_rx_bytes_delta\":null,\"net_tx_bytes_delta\":null}\n";
+        "\"net_tx_bytes\":null}\n";
     snprintf(expected, sizeof expected,
-             "{\"timestamp\":1731000000.623,\"pid\":%d,\"pgid\":77,\"cpu_percent\":null,%s"
-             "{\"timestamp\":1731000001.623,\"pid\":%d,\"pgid\":77,\"cpu_percent\":200.0,%s",
+             "{\"pid\":%d,\"pgid\":77,\"cpu_percent\":null,%s"
+             "{\"pid\":%d,\"pgid\":77,\"cpu_percent\":200.0,%s",
              4242, rest, 4242, rest);
     sample_expect(&s, sink, "x.jsonl", expected);
+    sample_remove(&s);
+}
+
+/* What SPDL does not have comes behind what it has, and only when asked for. */
+static void test_more_fields_on_request(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    s.run.group = 77;
+    s.run.own_pid = 4242;
+    struct sink *sink = open_sink(&s, "x.jsonl", "spdl,columns=all");
+    at(&s, 500);
+    put(&s, process_processes_count, 3);
+    sink_frame(sink, &s.frame);
+    sample_expect(&s, sink, "x.jsonl",
+                  "{\"pid\":4242,\"pgid\":77,\"cpu_percent\":null,\"rss_bytes\":null,"
+                  "\"pss_bytes\":null,\"private_bytes\":null,\"disk_read_bytes\":null,"
+                  "\"disk_write_bytes\":null,\"num_procs\":3,\"net_rx_bytes\":null,"
+                  "\"net_tx_bytes\":null,\"timestamp\":1731000000.623,"
+                  "\"net_rx_bytes_delta\":null,\"net_tx_bytes_delta\":null}\n");
+    sample_remove(&s);
+}
+
+/* A percentage of no memory is 0, as in that tool, not infinite. */
+static void test_divided_by_0(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    struct sink *sink = open_sink(&s, "x.jsonl", "process-metrics,prefix=,max_memory_megabytes=0");
+    at(&s, 1000);
+    put(&s, process_memory_rss_bytes, 1 << 20);
+    s.frame.last = true;
+    sink_frame(sink, &s.frame);
+    sample_expect(&s, sink, "x.jsonl",
+                  "{\"timestamp\":1731000001.123,\"step\":0,\"cpu_usage_percentage\":null,"
+                  "\"memory_rss_megabytes\":1.0,\"memory_vms_megabytes\":null,"
+                  "\"memory_uss_megabytes\":null,\"memory_usage_percentage\":0.0,"
+                  "\"num_threads\":null,\"num_fds\":null,\"io_read_megabytes\":null,"
+                  "\"io_write_megabytes\":null}\n");
     sample_remove(&s);
 }
 
@@ -334,11 +373,12 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_csv),         cmocka_unit_test(test_jsonl),
-        cmocka_unit_test(test_averages),    cmocka_unit_test(test_since_start),
-        cmocka_unit_test(test_whole_rows),  cmocka_unit_test(test_since_a_sample),
-        cmocka_unit_test(test_held_memory), cmocka_unit_test(test_documents),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_csv),          cmocka_unit_test(test_jsonl),
+        cmocka_unit_test(test_averages),     cmocka_unit_test(test_since_start),
+        cmocka_unit_test(test_whole_rows),   cmocka_unit_test(test_since_a_sample),
+        cmocka_unit_test(test_held_memory),  cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_mistakes),     cmocka_unit_test(test_more_fields_on_request),
+        cmocka_unit_test(test_divided_by_0),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

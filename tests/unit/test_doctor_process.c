@@ -77,6 +77,25 @@ static void test_unwaited(void **state)
     patient_remove(&p);
 }
 
+static void test_watch_exits(void **state)
+{
+    struct patient p;
+    patient_make(&p, "6.1.0\n", STATUS_OF_USER);
+    assert_not_ok(&p, doctor_watch_exits, TOLL_CHECK_MISSING, "a kernel with CONFIG_PERF_EVENTS=y");
+    tree_write(&p.tree, "proc/sys/kernel/perf_event_paranoid", "2\n");
+    assert_ok(&p, doctor_watch_exits, "");
+    assert_string_equal(p.finding.quality, "exact");
+    tree_write(&p.tree, "proc/sys/kernel/perf_event_paranoid", "-1\n");
+    assert_ok(&p, doctor_watch_exits, "");
+    tree_write(&p.tree, "proc/sys/kernel/perf_event_paranoid", "4\n");
+    assert_not_ok(&p, doctor_watch_exits, TOLL_CHECK_MISSING,
+                  "sysctl kernel.perf_event_paranoid=2");
+    assert_string_equal(p.finding.detail.data, "perf_event_paranoid is 4");
+    tree_write(&p.tree, "proc/self/status", STATUS_OF_ROOT);
+    assert_ok(&p, doctor_watch_exits, "");
+    patient_remove(&p);
+}
+
 static void test_ends(void **state)
 {
     struct patient p;
@@ -120,7 +139,7 @@ int main(void)
         cmocka_unit_test(test_figures),    cmocka_unit_test(test_pss),
         cmocka_unit_test(test_waits),      cmocka_unit_test(test_children),
         cmocka_unit_test(test_unwaited),   cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_open_files),
+        cmocka_unit_test(test_open_files), cmocka_unit_test(test_watch_exits),
     };
     return RUN("doctor_process", tests);
 }

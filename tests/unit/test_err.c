@@ -53,12 +53,21 @@ static void test_too_long(void **state)
     free(e);
 }
 
+/* What it quotes is from outside. */
+static void test_harmless(void **state)
+{
+    struct toll_error e;
+    err_set(&e, -EINVAL, "no '%s'", "\x1b[1m\u202Ehttp://u:pw@h\x9b");
+    assert_string_equal(e.message, "no '?[1m?http://u:***@h?'");
+    err_wrap(&e, -EINVAL, "TOKEN=%s", "x y\n");
+    assert_string_equal(e.message, "TOKEN=*** y?: no '?[1m?http://u:***@h?'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_wrap),
-        cmocka_unit_test(test_nobody_asks),
+        cmocka_unit_test(test_harmless), cmocka_unit_test(test_set),
+        cmocka_unit_test(test_wrap),     cmocka_unit_test(test_nobody_asks),
         cmocka_unit_test(test_too_long),
     };
     return RUN("err", tests);

@@ -19,7 +19,8 @@ static void fill(struct gpu_device *d, const char *vendor, unsigned index, const
 static int setup(void **state)
 {
     static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
-                                            "ROCR_VISIBLE_DEVICES", "SLURM_JOB_GPUS"};
+                                            "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                                            "ZE_AFFINITY_MASK",     "SLURM_JOB_GPUS"};
     for (size_t i = 0; i < ARRAY_LEN(variables); i++)
         unsetenv(variables[i]);
     fill(&devices[0], "nvidia", 0, "", "GPU-aaaa-1111");
@@ -83,6 +84,92 @@ static void test_environment(void **state)
     setenv("SLURM_JOB_GPUS", "1", 1);
     setenv("ROCR_VISIBLE_DEVICES", "0", 1);
     assert_int_equal(meant(NULL), 4 | 8);
+}
+
+/* Those of one vendor that are left, as bits; a variable and its value each, NULL at the end. */
+static unsigned left_of(const char *vendor, unsigned count, const char *const *variables)
+{
+    struct gpu_device some[8];
+    struct gpu_choice c;
+    unsigned bits = 0;
+    setup(NULL);
+    for (; *variables; variables += 2)
+        setenv(variables[0], variables[1], 1);
+    for (unsigned i = 0; i < count; i++) {
+        char uuid[32];
+        snprintf(uuid, sizeof uuid, "%s%u%u", strcmp(vendor, "nvidia") == 0 ? "GPU-" : "", i, i);
+        fill(&some[i], vendor, i, "", uuid);
+    }
+    assert_int_equal(gpu_choice_parse(&c, NULL, NULL), 0);
+    for (unsigned i = 0; i < count; i++)
+        bits |= (unsigned)gpu_choice_has(&c, some, count, &some[i].facts) << i;
+    gpu_choice_done(&c);
+    setup(NULL);
+    return bits;
+}
+
+#define LEFT(vendor, count, ...) left_of(vendor, count, (const char *const[]){__VA_ARGS__, NULL})
+
+/* A container that shows some of the machine's GPUs numbers them anew. */
+static void test_lists_of_the_machine(void **state)
+{
+    assert_int_equal(LEFT("nvidia", 2, "NVIDIA_VISIBLE_DEVICES", "1,2"), 3);
+    assert_int_equal(LEFT("nvidia", 3, "NVIDIA_VISIBLE_DEVICES", "1,2"), 6);
+    assert_int_equal(LEFT("nvidia", 2, "SLURM_JOB_GPUS", "1,2"), 3);
+    assert_int_equal(LEFT("nvidia", 3, "SLURM_JOB_GPUS", "1,2"), 6);
+    assert_int_equal(LEFT("amd", 2, "SLURM_JOB_GPUS", "1,2"), 3);
+    assert_int_equal(LEFT("nvidia", 1, "NVIDIA_VISIBLE_DEVICES", "GPU-00,GPU-77"), 1);
+    assert_int_equal(LEFT("nvidia", 2, "NVIDIA_VISIBLE_DEVICES", "GPU-11"), 2);
+    /* Written by container runtimes that hand GPUs in by CDI. */
+    assert_int_equal(LEFT("nvidia", 2, "NVIDIA_VISIBLE_DEVICES", "void"), 3);
+    assert_int_equal(LEFT("nvidia", 2, "NVIDIA_VISIBLE_DEVICES", ""), 3);
+    assert_int_equal(LEFT("nvidia", 2, "NVIDIA_VISIBLE_DEVICES", "none"), 0);
+    assert_int_equal(LEFT("nvidia", 2, "NVIDIA_VISIBLE_DEVICES", "void", "SLURM_JOB_GPUS", "1"), 2);
+    assert_int_equal(
+        LEFT("nvidia", 2, "NVIDIA_VISIBLE_DEVICES", "void", "CUDA_VISIBLE_DEVICES", "1"), 2);
+}
+
+/* CUDA reads up to the first entry that names no device. */
+static void test_cuda(void **state)
+{
+    assert_int_equal(LEFT("nvidia", 3, "CUDA_VISIBLE_DEVICES", "2,7,0"), 4);
+    assert_int_equal(LEFT("nvidia", 3, "CUDA_VISIBLE_DEVICES", "7,0"), 0);
+    assert_int_equal(LEFT("nvidia", 3, "CUDA_VISIBLE_DEVICES", "0,-1,1"), 1);
+    assert_int_equal(LEFT("nvidia", 3, "CUDA_VISIBLE_DEVICES", "1,x,2"), 2);
+    assert_int_equal(LEFT("nvidia", 3, "CUDA_VISIBLE_DEVICES", "GPU-22,GPU-9,0"), 4);
+}
+
+static void test_rocm(void **state)
+{
+    assert_int_equal(LEFT("amd", 4, "ROCR_VISIBLE_DEVICES", "3,1"), 2 | 8);
+    assert_int_equal(LEFT("amd", 4, "ROCR_VISIBLE_DEVICES", "3,9,1"), 8);
+    assert_int_equal(LEFT("amd", 4, "ROCR_VISIBLE_DEVICES", "GPU-22"), 4);
+    assert_int_equal(LEFT("amd", 4, "HIP_VISIBLE_DEVICES", "2"), 4);
+    assert_int_equal(LEFT("amd", 4, "HIP_VISIBLE_DEVICES", ""), 0);
+    /* HIP counts what ROCr leaves, in its order. */
+    assert_int_equal(LEFT("amd", 4, "ROCR_VISIBLE_DEVICES", "3,1", "HIP_VISIBLE_DEVICES", "0"), 8);
+    assert_int_equal(LEFT("amd", 4, "ROCR_VISIBLE_DEVICES", "3,1", "HIP_VISIBLE_DEVICES", "2"), 0);
+    assert_int_equal(LEFT("nvidia", 4, "ROCR_VISIBLE_DEVICES", "1"), 15);
+}
+
+static void test_level_zero(void **state)
+{
+    assert_int_equal(LEFT("intel", 3, "ZE_AFFINITY_MASK", "1"), 2);
+    assert_int_equal(LEFT("intel", 3, "ZE_AFFINITY_MASK", "0.1,2.0"), 1 | 4);
+    assert_int_equal(LEFT("intel", 3, "ZE_AFFINITY_MASK", ""), 7);
+    assert_int_equal(LEFT("intel", 1, "ZE_AFFINITY_MASK", "1"), 1); /* counts tiles */
+    assert_int_equal(LEFT("amd", 2, "ZE_AFFINITY_MASK", "1"), 3);
+}
+
+static void test_legacy_names(void **state)
+{
+    static const char legacy[] = "MIG-GPU-aaaa-1111/7/0";
+    memcpy(devices[1].facts.legacy, legacy, sizeof legacy);
+    setenv("CUDA_VISIBLE_DEVICES", legacy, 1);
+    assert_int_equal(meant(NULL), 2 | 8);
+    assert_int_equal(meant("MIG-GPU-aaaa-1111/7/0"), 2);
+    setenv("CUDA_VISIBLE_DEVICES", "MIG-GPU-aaaa-1111/8/0", 1);
+    assert_int_equal(meant(NULL), 8);
 }
 
 static void test_asked(void **state)
@@ -158,7 +245,7 @@ static void test_many(void **state)
     gpu_choice_done(&c);
 }
 
-/* As ROCm writes the unique id, and a list that CUDA would not read to its end. */
+/* As ROCm writes the unique id, and lists that neither would read to their end. */
 static void test_other_spellings(void **state)
 {
     assert_int_equal(meant("GPU-1234567890abcdef"), 8);
@@ -166,7 +253,7 @@ static void test_other_spellings(void **state)
     setenv("CUDA_VISIBLE_DEVICES", "1,-1,0", 1);
     assert_int_equal(meant(NULL), 4 | 8);
     setenv("ROCR_VISIBLE_DEVICES", "GPU-ffff,0", 1);
-    assert_int_equal(meant(NULL), 4 | 8);
+    assert_int_equal(meant(NULL), 4);
 }
 
 static bool awaits(const char *text, size_t count)
@@ -199,6 +286,11 @@ int main(void)
         cmocka_unit_test_setup(test_words, setup),
         cmocka_unit_test_setup(test_names, setup),
         cmocka_unit_test_setup(test_environment, setup),
+        cmocka_unit_test_setup(test_lists_of_the_machine, setup),
+        cmocka_unit_test_setup(test_cuda, setup),
+        cmocka_unit_test_setup(test_rocm, setup),
+        cmocka_unit_test_setup(test_level_zero, setup),
+        cmocka_unit_test_setup(test_legacy_names, setup),
         cmocka_unit_test_setup(test_asked, setup),
         cmocka_unit_test_setup(test_refused, setup),
         cmocka_unit_test_setup(test_check, setup),

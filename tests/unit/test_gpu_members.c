@@ -66,7 +66,7 @@ static void look_begin(struct room *r, const unsigned *tells, size_t count)
         d->tells = tells[i];
         d->read_ns = r->now_ns;
     }
-    gpu_things_meet(&g->things, &g->frame, &g->choice);
+    gpu_things_meet(&g->things, &g->frame, &g->choice, &g->choice);
 }
 
 static struct gpu_process *put(struct room *r, unsigned device, pid_t pid)

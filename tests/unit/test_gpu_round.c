@@ -93,7 +93,7 @@ static void test_one_stands_for_another(void **state)
     assert_int_equal(r.attempt_count, 2);
     assert_string_equal(r.attempts[0].trouble.sentence, ""); /* it is made up for */
     pid_t pids[] = {1, 2};
-    gpu_round_read(&r, pids, 2);
+    gpu_round_read(&r, pids, 2, false);
     assert_int_equal(r.frame.device_count, 1);
     assert_ptr_equal(r.frame.devices[0].vendor, &second);
     assert_string_equal(r.trouble.sentence, "for 2 pids");
@@ -147,7 +147,7 @@ static void test_rounds_keep_a_distance(void **state)
     gpu_round_open(&r);
     assert_int_equal(gpu_round_begin_at(&r, 0), 0);
     uint64_t before_ns = clock_mono(NULL);
-    gpu_round_read(&r, NULL, 0);
+    gpu_round_read(&r, NULL, 0, false);
     assert_true(r.began_ns >= before_ns && r.frame.devices[0].read_ns >= r.began_ns);
     assert_int_equal(r.frame.devices[0].rest_ns, r.rest_ns);
     assert_true(r.rest_ns >= 100 * NS_PER_MS);

@@ -21,7 +21,7 @@ static void room_make(struct room *r, unsigned devices, const char *choice)
         memcpy(d->facts.uuid, "GPU-1", 6);
     }
     assert_int_equal(gpu_choice_parse(&r->choice, choice, NULL), 0);
-    gpu_things_meet(&r->things, &r->frame, &r->choice);
+    gpu_things_meet(&r->things, &r->frame, &r->choice, &r->choice);
 }
 
 /* What all devices tell, so much later. */

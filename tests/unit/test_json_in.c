@@ -2,6 +2,7 @@
 #include "base/json_in.h"
 
 #include "base/json_out.h"
+#include "base/utf8.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -45,6 +46,9 @@ static void test_what_is_json(void **state)
         "123456789012345678901234567890123456789012345678901234567890",
         "1e999999999999",
         "\"0123456789abcdef0123456789abcdef\"",
+        "{\"a\":{\"a\":{\"a\":1}},\"b\":{\"a\":1}}",
+        "[{\"a\":1},{\"a\":1}]",
+        "{\"\":1,\"a\":2,\"A\":3}",
     };
     static const char *const bad[] = {
         "",
@@ -97,6 +101,10 @@ static void test_what_is_json(void **state)
         "1 2",
         "'a'",
         "/**/1",
+        "{\"a\":1,\"a\":1}",
+        "{\"a\":1,\"b\":2,\"\\u0061\":3}",
+        "{\"\":1,\"\":2}",
+        "[{\"x\":{\"a\":1,\"b\":{\"a\":1},\"a\":2}}]",
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         if (!is_good(good[i]))
@@ -117,6 +125,49 @@ static void test_depth(void **state)
     memset(text, '[', JSON_DEPTH + 1);
     memset(text + JSON_DEPTH + 1, ']', JSON_DEPTH + 1);
     assert_false(is_good(text));
+}
+
+/* The one that an object has twice is found wherever it is, also by the fast way. */
+static void test_names_of_a_large_object(void **state)
+{
+    enum { NAMES = 1000 };
+    for (unsigned again = 0; again <= NAMES; again += 250) {
+        struct buf b = {0};
+        for (unsigned i = 0; i < NAMES; i++)
+            buf_printf(&b, "%s\"name_%u\":{}", i ? "," : "{", i);
+        bool is_new = again == NAMES;
+        buf_printf(&b, ",\"name_%u\":0}", again);
+        assert_int_equal(is_good_n(b.data, b.length), is_new);
+        buf_done(&b);
+    }
+    struct json_in j = {0};
+    struct json_number n;
+    static const char text[] = "{\"a\":1,\"b\":2,\"a\":3}";
+    json_in_begin(&j, text, strlen(text));
+    assert_true(json_in_object(&j));
+    assert_true(json_in_expect(&j, "a") && json_in_number(&j, &n));
+    assert_true(json_in_expect(&j, "b") && json_in_number(&j, &n));
+    assert_false(json_in_expect(&j, "a"));
+    assert_true(j.failed);
+    json_in_done(&j);
+}
+
+/* Escapes are characters, not bytes. */
+static void test_escapes_are_utf8(void **state)
+{
+    static const char text[] = "\"\\u0001\\u007f\\u0080\\u00e9\\u00ff\\u0100\\u07ff\\u0800\\uffff\\"
+                               "ud800\\udc00\\udbff\\udfff\"";
+    static const char meant[] =
+        "\x01\x7f\xc2\x80\xc3\xa9\xc3\xbf\xc4\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf"
+        "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf";
+    struct json_in j = {0};
+    struct scan string;
+    json_in_begin(&j, text, strlen(text));
+    assert_true(json_in_string(&j, &string));
+    assert_int_equal(string.end - string.at, strlen(meant));
+    assert_memory_equal(string.at, meant, strlen(meant));
+    assert_true(json_in_end(&j));
+    json_in_done(&j);
 }
 
 /* A text cut anywhere is no JSON. */
@@ -204,7 +255,8 @@ static void test_expect(void **state)
     json_in_done(&j);
 }
 
-/* Whatever json_out writes of bytes, reading gives them again. */
+/* Whatever json_out writes of bytes, reading gives them again, but for those that are not UTF-8:
+ * they are the character of the same number. */
 static void test_any_bytes(void **state)
 {
     uint64_t seed = 7;
@@ -213,7 +265,14 @@ static void test_any_bytes(void **state)
         size_t length = random_below(&seed, sizeof bytes);
         for (size_t i = 0; i < length; i++)
             bytes[i] = (char)(1 + random_below(&seed, 255));
-        struct buf b = {0};
+        struct buf b = {0}, meant = {0};
+        for (size_t i = 0, taken; i < length; i += taken) {
+            unsigned char c = (unsigned char)bytes[i];
+            taken = c < 0x80 ? 1 : utf8_length((unsigned char *)bytes + i, length - i);
+            const char character[] = {(char)(0xC0 | c >> 6), (char)(0x80 | (c & 0x3F))};
+            buf_add(&meant, taken ? bytes + i : character, taken ? taken : 2);
+            taken += !taken;
+        }
         struct json_out out;
         json_begin(&out, &b, 0);
         json_string_n(&out, bytes, length);
@@ -221,9 +280,10 @@ static void test_any_bytes(void **state)
         struct scan text;
         json_in_begin(&j, b.data, b.length);
         assert_true(json_in_string(&j, &text) && json_in_end(&j));
-        assert_int_equal(text.end - text.at, length);
-        assert_memory_equal(text.at ? text.at : "", bytes, length);
+        assert_int_equal(text.end - text.at, meant.length);
+        assert_memory_equal(text.at ? text.at : "", meant.data ? meant.data : "", meant.length);
         json_in_done(&j);
+        buf_done(&meant);
         buf_done(&b);
     }
 }
@@ -231,10 +291,15 @@ static void test_any_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_json),  cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_cut),           cmocka_unit_test(test_reading),
-        cmocka_unit_test(test_failure_stays), cmocka_unit_test(test_expect),
+        cmocka_unit_test(test_what_is_json),
+        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_reading),
+        cmocka_unit_test(test_failure_stays),
+        cmocka_unit_test(test_expect),
         cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_names_of_a_large_object),
+        cmocka_unit_test(test_escapes_are_utf8),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

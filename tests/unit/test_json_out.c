@@ -38,7 +38,7 @@ static void test_escapes(void **state)
 static void test_utf8(void **state)
 {
     static const char *const good[] = {
-        "\xc3\xa9",     "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xc2\x80",
+        "\xc3\xa9",     "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xc2\xa0",
         "\xed\x9f\xbf", "\xee\x80\x80", "\xf4\x8f\xbf\xbf",
     };
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
@@ -46,6 +46,14 @@ static void test_utf8(void **state)
         snprintf(json, sizeof json, "\"%s\"", good[i]);
         expect_json(good[i], strlen(good[i]), json);
     }
+}
+
+/* The same text, which does nothing to a terminal that shows it. */
+static void test_direction(void **state)
+{
+    expect_json("\xc2\x80\xc2\x9b\xc2\x9f", 6, "\"\\u0080\\u009b\\u009f\"");
+    expect_json("a\u202Eb", 5, "\"a\\u202eb\"");
+    expect_json("\u2069\u061C", 5, "\"\\u2069\\u061c\"");
 }
 
 /* Each byte that is not part of UTF-8 is taken as Latin-1. */
@@ -194,11 +202,11 @@ static void test_key_is_escaped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escapes),        cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_invalid_utf8),   cmocka_unit_test(test_one_line),
-        cmocka_unit_test(test_indent),         cmocka_unit_test(test_empty_containers),
-        cmocka_unit_test(test_deep),           cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_key_is_escaped),
+        cmocka_unit_test(test_escapes),          cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_direction),        cmocka_unit_test(test_invalid_utf8),
+        cmocka_unit_test(test_one_line),         cmocka_unit_test(test_indent),
+        cmocka_unit_test(test_empty_containers), cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_numbers),          cmocka_unit_test(test_key_is_escaped),
     };
     return RUN("json_out", tests);
 }

@@ -28,6 +28,35 @@ static void test_a_sample(void **state)
     sample_remove(&s);
 }
 
+/* Unknown, with what is known of it beside. */
+static void test_lower_bounds(void **state)
+{
+    struct sample s;
+    sample_make(&s, "target_cpu_seconds,target_memory_rss_bytes,process_memory_rss_bytes");
+    struct sink *sink = sample_sink(&s, "x.jsonl");
+    row_put_u64(&s.parts[PART_COMBINED], process_cpu_seconds, 2500000000);
+    row_put_u64(&s.parts[PART_COMBINED], process_memory_rss_bytes, 4096);
+    row_put_u64(&s.parts[PART_COMBINED], process_memory_pss_bytes, 1); /* not selected */
+    row_bound(&s.parts[PART_COMBINED],
+              BIT(process_memory_rss_bytes) | BIT(process_memory_pss_bytes));
+    assert_int_equal(sink_frame(sink, &s.frame), 0);
+    row_put_u64(&s.process.own, process_memory_rss_bytes, 8192);
+    s.process.denied = BIT(process_memory_rss_bytes);
+    struct process_end end = {.process = &s.process, .how = LEFT_INSIDE};
+    assert_int_equal(sink_process_end(sink, &end), 0);
+    sample_expect(&s, sink, "x.jsonl",
+                  "{\"type\":\"sample\",\"tick\":0,\"time\":\"2024-11-07T17:20:00.123Z\","
+                  "\"unix_seconds\":1731000000.123,\"elapsed_seconds\":1.5,"
+                  "\"interval_seconds\":0.01,\"target\":{"
+                  "\"combined\":{\"cpu_seconds\":2.5,\"memory_rss_bytes\":null,"
+                  "\"lower_bound\":{\"memory_rss_bytes\":4096}},"
+                  "\"main\":{},\"descendants\":{}},\"self\":{}}\n"
+                  "{\"type\":\"process\",\"elapsed_seconds\":0,\"left\":\"reaped inside\","
+                  "\"end\":null,\"pid\":101,\"parent\":100,\"start_ticks\":5,\"name\":\"cc\","
+                  "\"memory_rss_bytes\":null,\"lower_bound\":{\"memory_rss_bytes\":8192}}\n");
+    sample_remove(&s);
+}
+
 static void test_the_end_of_a_process(void **state)
 {
     struct sample s;
@@ -96,6 +125,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_sample),
+        cmocka_unit_test(test_lower_bounds),
         cmocka_unit_test(test_the_end_of_a_process),
         cmocka_unit_test(test_a_note),
         cmocka_unit_test(test_a_line_a_piece),

@@ -98,7 +98,7 @@ static void test_losses(void **state)
 
 static void test_survivors(void **state)
 {
-    struct evidence e = {.denied = BIT(process_io_read_bytes)};
+    struct evidence e = {.denied[PART_COMBINED] = BIT(process_io_read_bytes)};
     assert_int_equal(Q(process_cpu_seconds), QUALITY_SAMPLED);
     assert_int_equal(Q(process_io_written_bytes), QUALITY_SAMPLED);
     assert_int_equal(Q(process_io_read_bytes), QUALITY_LOWER_BOUND); /* somebody hides his */
@@ -129,7 +129,7 @@ static void test_never_better_than_the_evidence(void **state)
             struct evidence e = {.all_reaped = bits & 1,
                                  .auto_reaping = bits & 2,
                                  .peak_is_exact = bits & 4,
-                                 .denied = BIT(id)};
+                                 .denied[PART_COMBINED] = BIT(id)};
             enum quality q = quality_of(PART_COMBINED, false, e, id);
             assert_true(q != QUALITY_UNKNOWN);
             if (id != process_wall_seconds)

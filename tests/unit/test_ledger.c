@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/ledger.h"
 
+#include "account/losses.h"
+
 #include "proc_tree.h"
 
 /* ---- Single rules ---------------------------------------------------------------------------- */
@@ -186,7 +188,7 @@ static void test_sum_of_gauges(void **state)
     struct member *child = join(&b, 2, false);
     put(main, process_memory_pss_bytes, 100, 0);
     assert_unknown(fold(&b), process_memory_pss_bytes);
-    assert_value(&b.parts[PART_MAIN], process_memory_pss_bytes, 100);
+    assert_unknown(&b.parts[PART_MAIN], process_memory_pss_bytes);
     assert_unknown(&b.parts[PART_DESCENDANTS], process_memory_pss_bytes);
 
     put(child, process_memory_pss_bytes, 11, 0);
@@ -197,14 +199,92 @@ static void test_sum_of_gauges(void **state)
     struct member *other = join(&b, 3, false);
     other->process.denied = BIT(process_memory_pss_bytes);
     assert_value(fold(&b), process_memory_pss_bytes, 111);
-    assert_true(b.ledger.denied >> process_memory_pss_bytes & 1);
+    assert_true(b.ledger.denied[PART_COMBINED] >> process_memory_pss_bytes & 1);
+    assert_true(b.ledger.denied[PART_DESCENDANTS] >> process_memory_pss_bytes & 1);
+    assert_true(b.ledger.denied[PART_MAIN] == 0);
 
     /* One that has ended has none. */
     other->process.denied = 0;
     other->process.has_ended = true;
     assert_value(fold(&b), process_memory_pss_bytes, 111);
-    assert_true(b.ledger.denied == 0);
+    assert_true(b.ledger.denied[PART_COMBINED] == 0);
     assert_value(&b.parts[PART_COMBINED], process_processes_count, 2);
+    end(&b);
+}
+
+/* What permissions hide of whom, and for how long. */
+static void test_hidden_counters(void **state)
+{
+    static const uint64_t written = BIT(process_io_written_bytes);
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true);
+    put(main, process_io_written_bytes, 100, 0);
+    struct member *other = join(&b, 2, false);
+    other->process.denied = written;
+    assert_value(fold(&b), process_io_written_bytes, 100);
+    assert_true(b.ledger.denied[PART_COMBINED] == written);
+    assert_true(b.ledger.denied[PART_DESCENDANTS] == written);
+    assert_true(b.ledger.denied[PART_MAIN] == 0);
+    /* A zombie that was not read is missing until it is reaped, … */
+    other->process.has_ended = true;
+    fold(&b);
+    assert_true(b.ledger.denied[PART_COMBINED] == written);
+    leave(&b, other, false);
+    fold(&b);
+    assert_true(b.ledger.denied[PART_COMBINED] == 0 && b.ledger.denied[PART_DESCENDANTS] == 0);
+    /* … unless only its end hides it, and it was found a moment ago: it is about to be reaped, … */
+    other = join(&b, 4, false);
+    other->process.has_ended = true;
+    other->process.denied = other->process.denied_at_end = written;
+    fold(&b);
+    assert_true(b.ledger.denied[PART_COMBINED] == 0);
+    other->stays_ended = true;
+    fold(&b);
+    assert_true(b.ledger.denied[PART_COMBINED] == written);
+    leave(&b, other, false);
+    fold(&b);
+    assert_true(b.ledger.denied[PART_COMBINED] == 0 && b.ledger.denied[PART_DESCENDANTS] == 0);
+    /* … and for good when nobody does. */
+    other = join(&b, 3, false);
+    other->process.denied = written;
+    leave(&b, other, true);
+    fold(&b);
+    assert_true(b.ledger.denied[PART_COMBINED] == written);
+    assert_true(b.ledger.denied[PART_MAIN] == 0);
+    end(&b);
+    /* What the main process hides, the others' difference lacks too. */
+    begin(&b, false);
+    main = join(&b, 1, true);
+    main->process.denied = written;
+    put(main, process_io_written_bytes, 100, 0); /* from before */
+    fold(&b);
+    for (unsigned part = 0; part < PARTS; part++)
+        assert_true(b.ledger.denied[part] == written);
+    leave(&b, main, false);
+    fold(&b);
+    assert_true(b.ledger.denied[PART_COMBINED] == 0 && b.ledger.denied[PART_MAIN] == written);
+    end(&b);
+}
+
+/* Pages are counted once over several processes: without the page tables of one that is a part. Of
+ * one process it is its RSS. */
+static void test_hidden_page_tables(void **state)
+{
+    static const uint64_t once = BIT(process_memory_distinct_bytes);
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true);
+    main->process.denied = PROCESS_ROLLUP_BITS;
+    fold(&b);
+    assert_false(b.ledger.denied[PART_COMBINED] & once);
+    join(&b, 2, false);
+    fold(&b);
+    assert_true(b.ledger.denied[PART_COMBINED] & once);
+    assert_false((b.ledger.denied[PART_MAIN] | b.ledger.denied[PART_DESCENDANTS]) & once);
+    main->process.has_ended = true;
+    fold(&b);
+    assert_true(b.ledger.denied[PART_COMBINED] == 0);
     end(&b);
 }
 
@@ -252,7 +332,8 @@ static void test_once(void **state)
     end(&b);
 }
 
-/* Of one process it is its RSS, whether or not page tables were read. */
+/* Of one process it is its RSS, whether or not page tables were read. Of two it is unknown until
+ * they were read, of the parts as well: a mean of the main process must not be above that of all. */
 static void test_once_alone(void **state)
 {
     struct books b;
@@ -267,8 +348,93 @@ static void test_once_alone(void **state)
     struct member *child = join(&b, 2, false);
     put(child, process_memory_distinct_bytes, 200, 0);
     assert_unknown(fold(&b), process_memory_distinct_bytes);
-    assert_value(&b.parts[PART_MAIN], process_memory_distinct_bytes, 300);
-    assert_value(&b.parts[PART_DESCENDANTS], process_memory_distinct_bytes, 200);
+    assert_unknown(&b.parts[PART_MAIN], process_memory_distinct_bytes);
+    assert_unknown(&b.parts[PART_DESCENDANTS], process_memory_distinct_bytes);
+    end(&b);
+}
+
+/* A child before exec has the memory of its parent: it counts where the first of them is. */
+static void test_one_memory_of_two(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true), *child = join(&b, 2, false);
+    struct member *other = join(&b, 3, false);
+    struct member *members[] = {main, child};
+    for (size_t i = 0; i < 2; i++) {
+        put(members[i], process_memory_rss_bytes, 100, 0);
+        put(members[i], process_memory_peak_bytes, 120, 0);
+        put(members[i], process_threads_count, 1, 0);
+    }
+    put_memory(main, 100, 60, 20); /* the page tables of the child are not read again */
+    put_memory(other, 10, 10, 10);
+    put(other, process_memory_rss_bytes, 10, 0);
+    put(other, process_memory_peak_bytes, 11, 0);
+    put(other, process_threads_count, 1, 0);
+    members_share_memory(&b.members, main, child);
+    assert_true(main->memory_id && main->memory_id == child->memory_id && !other->memory_id);
+    members_count_memory_once(&b.members);
+    assert_value(fold(&b), process_memory_rss_bytes, 110);
+    assert_value(&b.parts[PART_COMBINED], process_memory_pss_bytes, 70);
+    assert_value(&b.parts[PART_COMBINED], process_memory_distinct_bytes, 30 + 80);
+    assert_value(&b.parts[PART_COMBINED], process_threads_count, 3);
+    assert_value(&b.parts[PART_COMBINED], process_processes_count, 3);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_rss_bytes, 10);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_pss_bytes, 10);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_peak_bytes, 11);
+
+    /* Its own mark of the largest is not its own when it has ended, either. */
+    child->process.has_ended = true;
+    members_count_memory_once(&b.members);
+    fold(&b);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_peak_bytes, 11);
+
+    /* The parent is gone: now it counts where it is. */
+    child->process.has_ended = false;
+    leave(&b, main, false);
+    members_count_memory_once(&b.members);
+    assert_value(fold(&b), process_memory_rss_bytes, 110);
+    assert_value(&b.parts[PART_DESCENDANTS], process_memory_rss_bytes, 110);
+    end(&b);
+}
+
+/* In a target that has only one of the two, it counts there. */
+static void test_one_memory_in_two_targets(void **state)
+{
+    struct members m;
+    members_init(&m, 0);
+    for (pid_t pid = 1; pid <= 4; pid++) {
+        struct member *one = members_add(&m, pid);
+        one->was_seen = true;
+        one->targets = pid == 1 ? 1 : pid == 2 ? 2 : 3;
+        if (pid > 1)
+            members_share_memory(&m, m.order[0], one);
+    }
+    members_count_memory_once(&m);
+    const uint64_t elsewhere[] = {0, 0, 3, 3};
+    for (size_t i = 0; i < ARRAY_LEN(elsewhere); i++)
+        assert_int_equal(m.order[i]->memory_elsewhere, elsewhere[i]);
+    members_done(&m);
+}
+
+/* A member whose page tables could not be read leaves all parts without the figure: the main
+ * process alone would have seen more moments than all together. */
+static void test_gauges_of_one_round(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true), *child = join(&b, 2, false);
+    put_memory(main, 100, 60, 20);
+    put(child, process_memory_distinct_bytes, 10, 0);
+    assert_unknown(fold(&b), process_memory_pss_bytes);
+    assert_unknown(&b.parts[PART_COMBINED], process_memory_distinct_bytes);
+    for (unsigned part = 0; part < PARTS; part++) {
+        assert_unknown(&b.parts[part], process_memory_pss_bytes);
+        assert_unknown(&b.parts[part], process_memory_distinct_bytes);
+    }
+    put_memory(child, 10, 5, 5);
+    assert_value(fold(&b), process_memory_pss_bytes, 65);
+    assert_value(&b.parts[PART_MAIN], process_memory_pss_bytes, 60);
     end(&b);
 }
 
@@ -352,56 +518,6 @@ static void test_what_was_read_at_the_end(void **state)
 
 #define TICK (10 * NS_PER_MS)
 
-static void test_was_lost(void **state)
-{
-    struct books b;
-    begin(&b, false);
-    struct member *parent = join(&b, 1, true);
-    struct member *child = join(&b, 2, false);
-    put(child, process_cpu_seconds, 5 * TICK, 0);
-    parent->inherited_base_ns = 7 * TICK;
-    parent->inherited_now_ns = 12 * TICK;
-    assert_false(ledger_was_lost(parent, child, TICK)); /* all came home */
-    parent->inherited_now_ns = 14 * TICK;
-    assert_false(ledger_was_lost(parent, child, TICK)); /* three ticks may hide in rounding */
-    assert_true(ledger_was_lost(parent, child, TICK));
-    parent->inherited_now_ns = 19 * TICK;
-    assert_false(
-        ledger_was_lost(parent, child, TICK)); /* it waits again, and what was lost is lost */
-    end(&b);
-}
-
-/* Its children went to a subreaper, which may have reaped them. */
-static void test_was_lost_after_the_parent(void **state)
-{
-    struct books b;
-    begin(&b, false);
-    struct member *parent = join(&b, 1, true);
-    struct member *child = join(&b, 2, false);
-    put(child, process_cpu_seconds, 500 * TICK, 0);
-    parent->inherited_now_ns = PARENT_HAS_ENDED;
-    assert_false(ledger_was_lost(parent, child, TICK));
-    parent->process.ignores_sigchld = true;
-    assert_false(ledger_was_lost(parent, child, TICK));
-    end(&b);
-}
-
-static void test_was_lost_ignoring(void **state)
-{
-    struct books b;
-    begin(&b, false);
-    struct member *parent = join(&b, 1, true);
-    struct member *child = join(&b, 2, false);
-    put(child, process_cpu_seconds, TICK / 2, 0); /* small, but the signal is known to be ignored */
-    parent->inherited_now_ns = 1000 * TICK;       /* it waited for others before */
-    parent->inherited_grown_ns = 0;
-    parent->process.ignores_sigchld = true;
-    assert_true(ledger_was_lost(parent, child, TICK));
-    parent->inherited_grown_ns = TICK; /* waited for in the last moment before */
-    assert_false(ledger_was_lost(parent, child, TICK));
-    end(&b);
-}
-
 /* ---- Attached targets ------------------------------------------------------------------------ */
 
 static struct member *join_later(struct books *b, pid_t pid, uint64_t cpu, uint64_t inherited)
@@ -450,6 +566,38 @@ static void test_main_with_a_base(void **state)
     assert_value(&b.parts[PART_MAIN], process_cpu_seconds, 7);
     assert_value(&b.parts[PART_DESCENDANTS], process_cpu_seconds, 5);
     assert_value(&b.parts[PART_MAIN], process_memory_rss_bytes, 4096); /* a gauge has none */
+    end(&b);
+}
+
+/* The base of a parent is rounded up: what it was seen to use itself counts all the same. */
+static void test_a_base_that_is_too_high(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *parent = join_later(&b, 1, 100, 60); /* it had inherited 40, or 59 */
+    struct member *root = join_later(&b, 2, 10, 0);
+    put(parent, process_cpu_seconds, 107, 60);
+    assert_value(fold(&b), process_cpu_seconds, 7);
+    leave(&b, parent, false);
+    put(root, process_cpu_seconds, 10, 107 + 42);
+    assert_value(fold(&b), process_cpu_seconds, 7);
+    put(root, process_cpu_seconds, 10, 107 + 42 + 30);
+    assert_value(fold(&b), process_cpu_seconds, 19);
+    end(&b);
+}
+
+/* Read again before anything counts. */
+static void test_rebase(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *m = join_later(&b, 1, 100, 40);
+    struct process before = m->process;
+    put(m, process_cpu_seconds, 103, 45);
+    ledger_rebase(&b.ledger, m, &before);
+    assert_value(fold(&b), process_cpu_seconds, 0);
+    put(m, process_cpu_seconds, 104, 47);
+    assert_value(fold(&b), process_cpu_seconds, 3);
     end(&b);
 }
 
@@ -573,6 +721,7 @@ struct world {
     uint64_t born;
     uint64_t cpu, io, faults; /* the truth */
     uint64_t vanished_cpu;
+    uint64_t bookings, proofs;
     bool closing;      /* no more forks */
     bool auto_reaping; /* some parents do not wait */
     struct books books;
@@ -748,25 +897,40 @@ static void meet_children(struct world *w, int parent)
             members_add(&w->books.members, w->tasks[i].pid);
 }
 
+static bool read_inherited(void *context, struct member *m, struct handed_on *ret,
+                           bool *ret_has_ended)
+{
+    struct world *w = context;
+    struct process now = m->process;
+    if (chance(w, 30))
+        happen_much(w);
+    if (!visit(w, &now))
+        return false;
+    ret->faults = inherited_u64(&now.inherited, process_faults_minor_count);
+    ret->cpu_ns = inherited_u64(&now.inherited, process_cpu_seconds);
+    *ret_has_ended = now.has_ended;
+    return true;
+}
+
 static void book_departures(struct world *w)
 {
     struct members *members = &w->books.members;
+    struct losses l = {
+        .members = members,
+        .has_all_orphans = true,
+        .ns_per_tick = TICK,
+        .round = ++w->bookings,
+        .read = read_inherited,
+        .context = w,
+    };
     for (size_t i = 0; i < members->count; i++) {
-        struct member *m = members->order[i];
+        struct member *m = members->order[i], *ancestor;
         if (!m->gone || m->in_books || !m->was_seen)
             continue;
         m->in_books = true;
-        struct member *parent = members_find(members, m->process.entity.parent);
-        bool lost = false;
-        if (parent) {
-            struct process now = parent->process;
-            parent->inherited_now_ns = visit(w, &now) && !now.has_ended
-                                           ? inherited_u64(&now.inherited, process_cpu_seconds)
-                                           : PARENT_HAS_ENDED;
-            parent->process.ignores_sigchld = now.ignores_sigchld;
-            lost = ledger_was_lost(parent, m, TICK);
-        }
-        ledger_leave(&w->books.ledger, m, lost);
+        enum loss loss = losses_judge(&l, m, &ancestor);
+        w->proofs += loss != LOSS_NOT_SEEN;
+        ledger_leave(&w->books.ledger, m, loss == LOSS_OF_THIS);
     }
     members_sweep(members);
 }
@@ -779,6 +943,7 @@ static void walk(struct world *w)
     for (size_t i = 0; i < members->count; i++) {
         struct member *m = members->order[i];
         happen_much(w);
+        losses_before_look(m);
         if (!visit(w, &m->process)) {
             m->gone = true;
             continue;
@@ -840,6 +1005,7 @@ static void test_everything_is_counted(void **state)
         assert_value(all, process_faults_minor_count, w.faults);
         assert_value(all, process_io_read_bytes, w.io);
         assert_false(w.books.ledger.losing || w.books.ledger.ignoring);
+        assert_int_equal(w.proofs, 0);
         end(&w.books);
     }
 }
@@ -855,7 +1021,8 @@ static void test_losses_are_seen(void **state)
         uint64_t total = row_u64(&w.books.parts[PART_COMBINED], process_cpu_seconds);
         assert_true(total <= w.cpu);
         assert_true(total >= w.cpu - w.vanished_cpu);
-        with_losses += w.books.ledger.losing;
+        assert_true(w.vanished_cpu || !w.proofs);
+        with_losses += w.proofs > 0;
         end(&w.books);
     }
     assert_true(with_losses > 100);
@@ -866,6 +1033,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_unknown),
         cmocka_unit_test(test_conserved),
+        cmocka_unit_test(test_hidden_counters),
+        cmocka_unit_test(test_hidden_page_tables),
         cmocka_unit_test(test_own_only),
         cmocka_unit_test(test_counters_never_fall),
         cmocka_unit_test(test_unchanged_members_are_not_summed_again),
@@ -875,15 +1044,17 @@ int main(void)
         cmocka_unit_test(test_sum_of_gauges),
         cmocka_unit_test(test_once),
         cmocka_unit_test(test_once_alone),
+        cmocka_unit_test(test_one_memory_of_two),
+        cmocka_unit_test(test_one_memory_in_two_targets),
+        cmocka_unit_test(test_gauges_of_one_round),
         cmocka_unit_test(test_all_denied),
         cmocka_unit_test(test_what_falls_at_the_end),
         cmocka_unit_test(test_gauges_end_with_the_last_process),
         cmocka_unit_test(test_what_was_read_at_the_end),
-        cmocka_unit_test(test_was_lost),
-        cmocka_unit_test(test_was_lost_after_the_parent),
-        cmocka_unit_test(test_was_lost_ignoring),
         cmocka_unit_test(test_what_was_before_does_not_count),
         cmocka_unit_test(test_main_with_a_base),
+        cmocka_unit_test(test_a_base_that_is_too_high),
+        cmocka_unit_test(test_rebase),
         cmocka_unit_test(test_part_and_rejoin),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_foreign_before_it_is_seen),

@@ -115,6 +115,13 @@ static void test_attributes(void **state)
     struct scan rest = scan_string("long=value");
     assert_true(mark_text_attribute(&rest, text, 7, &value));
     assert_string_equal(value, "v"); /* cut */
+    rest = scan_string("a=1 ab=2 %61=3 b=4");
+    static const char *const last[][2] = {{"ab", "2"}, {"a", "3"}, {"b", "4"}};
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(mark_text_attribute(&rest, text, sizeof text, &value));
+        assert_string_equal(text, last[i][0]);
+        assert_string_equal(value, last[i][1]);
+    }
     assert_true(mark_text_is_attribute("k=v") && mark_text_is_attribute("k="));
     assert_false(mark_text_is_attribute("=v") || mark_text_is_attribute("k"));
     assert_false(mark_text_is_attribute("@k=v"));

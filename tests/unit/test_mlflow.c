@@ -5,8 +5,8 @@
 #include "mlflow_place.h"
 #include "sink/mlflow_client.h"
 #include "sink/mlflow_early.h"
-#include "sink/mlflow_send.h"
 #include "sink/mlflow_sink.h"
+#include "sink/spool_send.h"
 
 static void test_a_run(void **state)
 {
@@ -64,12 +64,12 @@ static void test_kept_and_sent_later(void **state)
     assert_true(o.is_whole && o.has_kept);
     assert_non_null(strstr(o.why, path));
     sink_close(sink, false);
-    assert_int_equal(mlflow_send(path, NULL, &sent, &e), -EIO);
+    assert_int_equal(spool_send(path, NULL, &sent, &e), -EIO);
     assert_non_null(strstr(e.message, "stays as it is"));
-    assert_int_equal(mlflow_send(path, "prometheus:http://h", &sent, &e), -EINVAL);
+    assert_int_equal(spool_send(path, "prometheus:http://h", &sent, &e), -EINVAL);
     server_answer(&server, fine);
     snprintf(to, sizeof to, "mlflow:http://127.0.0.1:%u", server.port);
-    assert_int_equal(mlflow_send(path, to, &sent, &e), 0);
+    assert_int_equal(spool_send(path, to, &sent, &e), 0);
     assert_int_equal(sent.samples, 1);
     assert_string_equal(sent.run, "ab-1");
     assert_int_equal(access(path, F_OK), -1);

@@ -48,7 +48,7 @@ static enum delivery deliver(struct desk_test *t, const char *ops, unsigned atte
     struct piece p = {.of = of, .data = ops, .length = strlen(ops)};
     struct batch b = {.pieces = &p, .count = 1, .samples = 3, .attempt = attempt};
     *a = (struct attempt){0};
-    return mlflow_desk_deliver(t->desk, &b, a);
+    return spooler_deliver(&t->desk->spooler, &b, a);
 }
 
 static const char two[] = "batch - 2\n{}\nbatch - 7\n{\"b\":2}\n";
@@ -85,7 +85,7 @@ static void test_partly_refused_then_put_aside(void **state)
     assert_non_null(strstr(text, "{\"b\":2}"));
     assert_null(strstr(text, "samples"));
     a = (struct attempt){0};
-    assert_int_equal(mlflow_desk_send_spool(t.desk, &a), DELIVERY_DONE);
+    assert_int_equal(spooler_send(&t.desk->spooler, &a), DELIVERY_DONE);
     assert_int_equal(a.returned + a.rejected, 0);
     end(&t);
 }
@@ -102,9 +102,9 @@ static void test_refused_over_two_attempts(void **state)
         assert_int_equal(deliver(&t, two, i, PIECE_NOTE, &a),
                          i < 3 ? DELIVERY_AGAIN : DELIVERY_KEPT);
     a = (struct attempt){0};
-    assert_int_equal(mlflow_desk_send_spool(t.desk, &a), DELIVERY_AGAIN);
+    assert_int_equal(spooler_send(&t.desk->spooler, &a), DELIVERY_AGAIN);
     assert_int_equal(a.returned + a.rejected, 0);
-    assert_int_equal(mlflow_desk_send_spool(t.desk, &a), DELIVERY_DONE);
+    assert_int_equal(spooler_send(&t.desk->spooler, &a), DELIVERY_DONE);
     assert_int_equal(a.returned, 0);
     assert_int_equal(a.rejected, 3);
     assert_int_equal(access(t.path, F_OK), -1);
@@ -123,7 +123,7 @@ static void test_pages_of_html(void **state)
                          i < 3 ? DELIVERY_AGAIN : DELIVERY_KEPT);
     server_answer(&t.server, fine);
     a = (struct attempt){0};
-    assert_int_equal(mlflow_desk_send_spool(t.desk, &a), DELIVERY_DONE);
+    assert_int_equal(spooler_send(&t.desk->spooler, &a), DELIVERY_DONE);
     assert_int_equal(a.returned, 3);
     end(&t);
     begin(&t, ",spool=none");
@@ -173,7 +173,7 @@ static void test_a_spool_that_is_full(void **state)
     assert_int_equal(access(t.path, F_OK), -1);
     struct piece p = {.of = PIECE_SUMMARY, .data = large, .length = strlen(large)};
     struct batch b = {.pieces = &p, .count = 1};
-    assert_int_equal(mlflow_desk_leave(t.desk, &b, &a), DELIVERY_KEPT);
+    assert_int_equal(spooler_leave(&t.desk->spooler, &b, &a), DELIVERY_KEPT);
     assert_int_equal(stat(t.path, &st), 0);
     assert_true(st.st_size > 256);
     end(&t);

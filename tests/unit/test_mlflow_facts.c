@@ -2,7 +2,7 @@
 #include "sink/mlflow_facts.h"
 
 #include "sample.h"
-#include "sink/mlflow_ops.h"
+#include "sink/spool_ops.h"
 
 static char program[] = "/usr/bin/train", argument[] = "--key=hunter2", name[] = "train";
 static char *command[] = {program, argument, NULL};
@@ -19,7 +19,7 @@ static void test_the_run(void **state)
     mlflow_facts_create(&b, &f, &run);
     assert_int_equal(strncmp(b.data, "{\"run_name\":\"train\",\"start_time\":", 33), 0);
     assert_non_null(strstr(b.data, "{\"key\":\"mlflow.source.name\",\"value\":\"train\"}"));
-    assert_non_null(strstr(b.data, "{\"key\":\"toll.id\",\"value\":\"0123\"}"));
+    assert_non_null(strstr(b.data, "{\"key\":\"toll.output_id\",\"value\":\"0123\"}"));
     buf_clear(&b);
     mlflow_facts_begin(&b, &f, &run);
     assert_non_null(strstr(b.data, "\"toll.version\""));
@@ -65,7 +65,7 @@ static void test_many_large_tags(void **state)
     enum { LABELS = 99, LENGTH = 5000 };
     struct sample s;
     struct buf b = {0};
-    struct mlflow_op op;
+    struct spool_op op;
     char *labels[LABELS + 1] = {0};
     unsigned requests = 0, tags = 0;
     sample_make(&s, NULL);
@@ -77,7 +77,7 @@ static void test_many_large_tags(void **state)
         memset(labels[i] + n, 1, LENGTH); /* six letters each in JSON */
     }
     mlflow_facts_begin(&b, &(struct mlflow_facts){.node = "", .id = "0"}, &run);
-    for (struct scan text = scan_text(b.data, b.length); mlflow_ops_next(&text, &op) > 0;) {
+    for (struct scan text = scan_text(b.data, b.length); spool_ops_next(&text, &op) > 0;) {
         assert_true(op.body.end - op.body.at < 1000000 - 100);
         for (const char *c = op.body.at; (c = memmem(c, op.body.end - c, "\"key\":", 6)); c++)
             tags++;
@@ -96,7 +96,7 @@ static void test_a_node_with_a_blank(void **state)
 {
     struct sample s;
     struct buf b = {0};
-    struct mlflow_op op;
+    struct spool_op op;
     unsigned artifacts = 0, updates = 0;
     sample_make(&s, NULL);
     struct mlflow_facts f = {
@@ -104,9 +104,9 @@ static void test_a_node_with_a_blank(void **state)
     mlflow_facts_end(&b, &f, &s.summary, &s.selection);
     struct scan text = scan_text(b.data, b.length);
     int r;
-    while ((r = mlflow_ops_next(&text, &op)) > 0) {
-        artifacts += op.kind == MLFLOW_ARTIFACT;
-        updates += op.kind == MLFLOW_UPDATE;
+    while ((r = spool_ops_next(&text, &op)) > 0) {
+        artifacts += op.kind == SPOOL_ARTIFACT;
+        updates += op.kind == SPOOL_UPDATE;
     }
     assert_int_equal(r, 0);
     assert_int_equal(artifacts, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/mlflow_metrics.h"
 
-#include "sink/mlflow_ops.h"
+#include "sink/spool_ops.h"
 #include "unit.h"
 
 #include <math.h>
@@ -25,13 +25,13 @@ static void test_a_thousand_at_most(void **state)
 {
     struct buf ops = {0};
     struct mlflow_metrics m = {.ops = &ops};
-    struct mlflow_op op;
+    struct spool_op op;
     for (unsigned i = 0; i < 2001; i++)
         mlflow_metrics_add(&m, "key", i, 1, i);
     mlflow_metrics_end(&m);
     struct scan text = scan_text(ops.data, ops.length);
     unsigned requests = 0;
-    while (mlflow_ops_next(&text, &op) > 0) {
+    while (spool_ops_next(&text, &op) > 0) {
         unsigned metrics = 0;
         for (const char *c = op.body.at; c < op.body.end; c++)
             metrics += *c == '}';

@@ -18,6 +18,7 @@ static void check_devices(const struct fake_smi *x)
     assert_value(&d->row, gpu_memory_used_bytes, 1517 * MIB);
     assert_value(&d->row, gpu_memory_reserved_bytes, 493 * MIB);
     assert_number(&d->row, gpu_power_watts, 61.25);
+    assert_number(&d->row, gpu_power_limit_watts, 400);
     assert_number(&d->row, gpu_temperature_celsius, 41);
     assert_value(&d->row, gpu_clock_sm_hertz, 1410000000);
     assert_value(&d->row, gpu_clock_memory_hertz, 1215000000);

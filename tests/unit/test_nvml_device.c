@@ -5,7 +5,8 @@
 
 #define ALL_FIGURES                                                                                \
     "gpus 1\nutilization 63\nmemory_controller 21\nmemory_total 42949672960\n"                     \
-    "memory_used 1073741824\nmemory_reserved 524288000\npower 250500\nenergy 123456789\n"          \
+    "memory_used 1073741824\nmemory_reserved 524288000\npower 250500\n"                            \
+    "power_limit 400000\nenergy 123456789\n"                                                       \
     "temperature 71\nclock_sm 1410\nclock_memory 1215\nencoder 5\ndecoder 7\nthrottle 4\n"
 
 struct ready {
@@ -27,7 +28,8 @@ static void ready_make(struct ready *r, const char *variant, const char *facts)
 static int ready_read(struct ready *r)
 {
     row_init(&r->read.row, ENTITY_GPU);
-    return nvml_device_read(&r->device, &r->api, &r->read);
+    int result = nvml_device_read_energy(&r->device, &r->api, &r->read);
+    return result == NVML_LOST ? result : nvml_device_read(&r->device, &r->api, &r->read, NULL);
 }
 
 static double double_of(const struct ready *r, enum metric_id id)
@@ -49,6 +51,7 @@ static void test_every_figure(void **state)
     assert_true(double_of(&r, gpu_utilization_ratio) == 0.63);
     assert_true(double_of(&r, gpu_memory_controller_ratio) == 0.21);
     assert_true(double_of(&r, gpu_power_watts) == 250.5);
+    assert_true(double_of(&r, gpu_power_limit_watts) == 400);
     assert_true(double_of(&r, gpu_temperature_celsius) == 71);
     assert_true(double_of(&r, gpu_encoder_ratio) == 0.05);
     assert_true(double_of(&r, gpu_decoder_ratio) == 0.07);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "http_place.h"
 
-/* Of "process.cpu.time", its unit and so on; what a message is of is tested by test_sending.py. */
+/* What a message is of is tested by test_otlp.py. */
 static void test_sends(void **state)
 {
     struct sample s;
@@ -16,7 +16,7 @@ static void test_sends(void **state)
     assert_true(o.is_whole && o.bytes > 0);
     assert_non_null(strstr(server.request, "POST /v1/metrics HTTP/1.1\r\n"));
     assert_non_null(strstr(server.request, "Content-Type: application/x-protobuf\r\n"));
-    assert_non_null(memmem(server.request, server.length, "toll.target.cpu_seconds", 23));
+    assert_non_null(memmem(server.request, server.length, "toll.process.cpu.total", 22));
     assert_non_null(memmem(server.request, server.length, "service.name", 12));
     sink_close(sink, false);
     server_stop(&server);

@@ -4,118 +4,176 @@
 #include "metric/entity.h"
 #include "unit.h"
 
-#include <time.h>
+/* The series of an entity with that name and attribute. */
+static const struct otlp_series *find(enum entity_kind kind, const char *name, const char *value)
+{
+    size_t count;
+    const struct otlp_series *s = otlp_series_of(kind, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(s[i].metric->name, name) == 0 && (s[i].value != NULL) == (value != NULL) &&
+            (!value || strcmp(s[i].value, value) == 0))
+            return &s[i];
+    fail_msg("there is no %s", name);
+    return NULL;
+}
 
 static void expect(enum entity_kind kind, enum metric_id id, const char *name, const char *key,
-                   const char *value, const char *unit)
+                   const char *value, enum otlp_instrument instrument, const char *unit)
 {
-    const struct metric *m = metric_of(id);
-    const struct otlp_attribute *a = otlp_attribute(m);
-    struct buf b = {0};
-    otlp_name(&b, kind, m);
-    assert_string_equal(b.data, name);
-    assert_int_equal(a != NULL, key != NULL);
-    if (key) {
-        assert_string_equal(a->key, key);
-        assert_string_equal(a->value, value);
-    }
-    assert_string_equal(otlp_unit(m), unit);
-    buf_done(&b);
+    const struct otlp_series *s = find(kind, name, value);
+    assert_int_equal(s->terms[0].index, id - metric_first(kind));
+    assert_int_equal(s->metric->instrument, instrument);
+    assert_string_equal(s->metric->unit, unit);
+    if (key)
+        assert_string_equal(s->key, key);
 }
 
 static void test_names(void **state)
 {
-    expect(ENTITY_TARGET, process_cpu_user_seconds, "process.cpu.time", "cpu.mode", "user", "s");
-    expect(ENTITY_TARGET, process_cpu_system_seconds, "process.cpu.time", "cpu.mode", "system",
+    expect(ENTITY_PROCESS, process_cpu_user_seconds, "process.cpu.time", "cpu.mode", "user",
+           OTLP_COUNTER, "s");
+    expect(ENTITY_PROCESS, process_cpu_seconds, "toll.process.cpu.total", NULL, NULL, OTLP_COUNTER,
            "s");
-    /* The sum of both: there it would count twice. */
-    expect(ENTITY_TARGET, process_cpu_seconds, "toll.target.cpu_seconds", NULL, NULL, "s");
-    expect(ENTITY_TARGET, process_cpu_cores, "process.cpu.utilization", NULL, NULL, "1");
-    expect(ENTITY_TARGET, process_memory_rss_bytes, "process.memory.usage", NULL, NULL, "By");
-    expect(ENTITY_TARGET, process_memory_pss_bytes, "toll.target.memory_pss_bytes", NULL, NULL,
-           "By");
-    expect(ENTITY_TARGET, process_faults_major_count, "process.paging.faults", "type", "major",
+    expect(ENTITY_PROCESS, process_cpu_cores, "process.cpu.utilization", NULL, NULL, OTLP_GAUGE,
            "1");
-    expect(ENTITY_TARGET, process_switches_involuntary_count, "process.context_switches", "type",
-           "involuntary", "1");
-    expect(ENTITY_TARGET, process_storage_written_bytes, "process.disk.io", "direction", "write",
-           "By");
-    expect(ENTITY_TARGET, process_network_received_bytes, "process.network.io", "direction",
-           "receive", "By");
-    expect(ENTITY_SYSTEM, system_cpu_idle_seconds, "system.cpu.time", "cpu.mode", "idle", "s");
-    expect(ENTITY_SYSTEM, system_memory_free_bytes, "system.memory.usage", "state", "free", "By");
-    expect(ENTITY_SYSTEM, system_memory_active_anon_bytes, "system.memory.usage", "state",
-           "active_anon", "By");
-    expect(ENTITY_DISK, disk_reads_count, "system.disk.operations", "direction", "read", "1");
-    expect(ENTITY_DISK, disk_write_time_seconds, "system.disk.operation_time", "direction", "write",
+    expect(ENTITY_PROCESS, process_memory_rss_bytes, "process.memory.usage", NULL, NULL,
+           OTLP_UPDOWNCOUNTER, "By");
+    expect(ENTITY_PROCESS, process_memory_pss_bytes, "toll.process.memory_pss", NULL, NULL,
+           OTLP_GAUGE, "By");
+    expect(ENTITY_PROCESS, process_wall_seconds, "toll.process.wall", NULL, NULL, OTLP_COUNTER,
            "s");
-    expect(ENTITY_NETIF, netif_packets_sent_count, "system.network.packet.count", "direction",
-           "transmit", "1");
-    expect(ENTITY_GPU, gpu_utilization_ratio, "hw.gpu.utilization", "hw.gpu.task", "general", "1");
-    expect(ENTITY_GPU, gpu_encoder_ratio, "hw.gpu.utilization", "hw.gpu.task", "encoder", "1");
+    expect(ENTITY_SYSTEM, system_load_1m_number, "toll.system.load_1m", NULL, NULL, OTLP_GAUGE,
+           "{task}");
+    expect(ENTITY_SYSTEM, system_memory_cached_bytes, "toll.system.memory_cached", NULL, NULL,
+           OTLP_GAUGE, "By");
+    expect(ENTITY_MOUNT, mount_used_ratio, "toll.mount.used_ratio", NULL, NULL, OTLP_GAUGE, "1");
+    expect(ENTITY_SELF, self_ticks_count, "toll.self.ticks", NULL, NULL, OTLP_COUNTER, "{count}");
 }
 
-/* Whoever shares a name differs in the attribute: no point stands for two figures. */
-static void test_no_two_figures_are_one(void **state)
+/* No point stands for two figures, and a name means the same thing everywhere. */
+static void test_no_two_series_are_one(void **state)
 {
-    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
-        for (unsigned i = 0; i < metric_count(kind); i++)
-            for (unsigned k = 0; k < i; k++) {
-                const struct metric *m = metric_of(metric_first(kind) + i);
-                const struct metric *n = metric_of(metric_first(kind) + k);
-                const struct otlp_attribute *a = otlp_attribute(m), *b = otlp_attribute(n);
-                if (otlp_first(m) != otlp_first(n))
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++) {
+        size_t count;
+        const struct otlp_series *s = otlp_series_of(kind, &count);
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = 0; k < i; k++) {
+                if (strcmp(s[i].metric->name, s[k].metric->name) != 0)
                     continue;
-                assert_true(a && b);
-                assert_string_equal(a->key, b->key);
-                assert_string_not_equal(a->value, b->value);
-                assert_int_equal(m->kind, n->kind);
-                assert_int_equal(m->unit, n->unit);
+                assert_ptr_equal(s[i].metric, s[k].metric);
+                assert_true(s[i].key && s[k].key);
+                assert_string_equal(s[i].key, s[k].key);
+                assert_string_not_equal(s[i].value, s[k].value);
             }
-}
-
-/* A metric is told once in a request, with the points of all entities that have it. */
-static void test_one_metric_of_several_entities(void **state)
-{
-    assert_ptr_equal(otlp_first(metric_of(disk_written_bytes)),
-                     otlp_first(metric_of(system_disk_read_bytes)));
-    assert_ptr_equal(otlp_first(metric_of(disk_size_bytes)), metric_of(disk_size_bytes));
-    for (unsigned a = 0; a < METRIC_COUNT; a++) {
-        const struct metric *m = metric_of(a), *first = otlp_first(m);
-        assert_ptr_equal(otlp_first(first), first);
-        assert_int_equal(first->kind, m->kind);
-        assert_string_equal(otlp_unit(first), otlp_unit(m));
     }
 }
 
-static void test_utilisation_is_a_share(void **state)
+/* Every figure of ours is sent, and the column of the table of metrics says under which name of the
+ * conventions. A difference of several is no figure's name. */
+static void test_every_figure_has_a_series(void **state)
 {
-    assert_true(otlp_divisor(metric_of(process_cpu_cores), 8) == 8);
-    assert_true(otlp_divisor(metric_of(process_cpu_cores), 0) == 1);
-    assert_true(otlp_divisor(metric_of(process_memory_rss_bytes), 8) == 1);
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++) {
+        size_t count;
+        const struct otlp_series *s = otlp_series_of(kind, &count);
+        for (unsigned i = 0; i < metric_count(kind); i++) {
+            const struct metric *m = metric_of(metric_first(kind) + i);
+            const char *theirs = "";
+            bool is_sent = false;
+            for (size_t k = 0; k < count; k++) {
+                bool has_it = false, is_difference = false;
+                for (unsigned t = 0; t < s[k].term_count; t++) {
+                    has_it |= s[k].terms[t].index == i;
+                    is_difference |= s[k].terms[t].is_subtracted;
+                }
+                is_sent |= has_it;
+                if (has_it && !is_difference && strncmp(s[k].metric->name, "toll.", 5) != 0)
+                    theirs = s[k].metric->name;
+            }
+            assert_true(is_sent);
+            assert_string_equal(m->facts.otel, theirs);
+        }
+    }
 }
 
-/* They are asked about every point that is sent, and while those are put in order several times. */
-static void test_asking_costs_next_to_nothing(void **state)
+/* A name is never the namespace of another, whatever stands in front of it. */
+static void test_names_are_no_namespaces(void **state)
 {
-    struct timespec used;
-    size_t shared = 0;
-    for (unsigned round = 0; round < 2000; round++)
-        for (unsigned id = 0; id < METRIC_COUNT; id++)
-            shared += otlp_first(metric_of(id)) != metric_of(id);
-    assert_true(shared > 0);
-    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used), 0);
-    assert_true(used.tv_sec < 3);
+    static const char *const prefixes[] = {
+        NULL,
+        "toll.part.",
+        "toll.target.",
+        "toll.target.part.",
+        "toll.disk.stacked.",
+        "toll.disk.virtual.",
+        "toll.netif.target.",
+        "toll.rapl.zone.",
+        "toll.gpu.instance.",
+    };
+    for (size_t p = 0; p < ARRAY_LEN(prefixes); p++)
+        for (unsigned kind = 0; kind < ENTITY_KINDS; kind++) {
+            size_t count;
+            const struct otlp_series *s = otlp_series_of(kind, &count);
+            for (size_t i = 0; i < count; i++)
+                for (size_t k = 0; k < count; k++) {
+                    struct buf a = {0}, b = {0};
+                    otlp_name(&a, s[i].metric, prefixes[p]);
+                    otlp_name(&b, s[k].metric, prefixes[p]);
+                    assert_true(strncmp(a.data, b.data, a.length) != 0 || b.data[a.length] != '.');
+                    buf_done(&a);
+                    buf_done(&b);
+                }
+        }
+}
+
+static void test_other_prefixes(void **state)
+{
+    struct buf b = {0};
+    otlp_name(&b, find(ENTITY_PROCESS, "process.cpu.time", "user")->metric, "toll.part.");
+    buf_putc(&b, ' ');
+    otlp_name(&b, find(ENTITY_PROCESS, "toll.process.cpu.total", NULL)->metric, "toll.part.");
+    buf_putc(&b, ' ');
+    otlp_name(&b, find(ENTITY_GPU, "hw.energy", NULL)->metric, "toll.gpu.instance.");
+    buf_putc(&b, ' ');
+    otlp_name(&b, find(ENTITY_GPU, "hw.gpu.memory.usage", NULL)->metric, "toll.gpu.instance.");
+    assert_string_equal(b.data, "toll.part.cpu.time toll.part.cpu.total toll.gpu.instance.energy "
+                                "toll.gpu.instance.memory.usage");
+    buf_done(&b);
+}
+
+static void test_values(void **state)
+{
+    double values[METRICS_PER_ENTITY] = {0}, got;
+    uint64_t present = 0;
+#define PUT(metric, value)                                                                         \
+    do {                                                                                           \
+        values[metric] = value;                                                                    \
+        present |= BIT(metric);                                                                    \
+    } while (0)
+    PUT(process_cpu_cores, 3);
+    const struct otlp_series *share = find(ENTITY_PROCESS, "process.cpu.utilization", NULL);
+    assert_true(otlp_series_value(share, values, present, 4, &got) && got == 0.75);
+    assert_false(otlp_series_value(share, values, present, 0, &got));
+    assert_false(otlp_series_value(share, values, 0, 4, &got));
+    present = 0;
+    const struct otlp_series *reserved = find(ENTITY_MOUNT, "system.filesystem.usage", "reserved");
+    PUT(mount_size_bytes - mount_first, 100);
+    PUT(mount_used_bytes - mount_first, 60);
+    assert_false(otlp_series_value(reserved, values, present, 4, &got));
+    PUT(mount_available_bytes - mount_first, 35);
+    assert_true(otlp_series_value(reserved, values, present, 4, &got) && got == 5);
+    PUT(mount_available_bytes - mount_first, 45); /* read at another moment */
+    assert_false(otlp_series_value(reserved, values, present, 4, &got));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_no_two_figures_are_one),
-        cmocka_unit_test(test_one_metric_of_several_entities),
-        cmocka_unit_test(test_utilisation_is_a_share),
-        cmocka_unit_test(test_asking_costs_next_to_nothing),
+        cmocka_unit_test(test_no_two_series_are_one),
+        cmocka_unit_test(test_every_figure_has_a_series),
+        cmocka_unit_test(test_names_are_no_namespaces),
+        cmocka_unit_test(test_other_prefixes),
+        cmocka_unit_test(test_values),
     };
     return RUN("otlp_names", tests);
 }

@@ -65,6 +65,53 @@ static void test_how_much_was_seen(void **state)
                      QUALITY_UNKNOWN);
 }
 
+static void look_at_part(struct phase_figures *f, uint64_t at_ns, uint64_t written, uint64_t pss,
+                         bool is_part)
+{
+    struct row row;
+    row_init(&row, ENTITY_PROCESS);
+    row_put_u64(&row, process_io_written_bytes, written);
+    row_put_u64(&row, process_memory_pss_bytes, pss);
+    if (is_part)
+        row_bound(&row, ~UINT64_C(0));
+    phase_figures_look(f, &row, at_ns);
+}
+
+/* A process could not be read at some of the looks. */
+static void test_parts(void **state)
+{
+    static const struct {
+        bool is_part[3];
+        enum quality written, pss;
+        double total;
+    } cases[] = {
+        {{false, false, false}, QUALITY_SAMPLED, QUALITY_SAMPLED, 90},
+        {{false, true, false}, QUALITY_SAMPLED, QUALITY_LOWER_BOUND, 90}, /* it was reaped since */
+        {{false, false, true}, QUALITY_LOWER_BOUND, QUALITY_LOWER_BOUND, 90},
+        {{true, false, false}, QUALITY_LOWER_BOUND, QUALITY_LOWER_BOUND, 80}, /* from then on */
+        {{true, true, true}, QUALITY_UNKNOWN, QUALITY_LOWER_BOUND, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct phase_figures f;
+        phase_figures_init(&f);
+        look_at_part(&f, 10 * S, 10, 100, cases[i].is_part[0]);
+        look_at_part(&f, 11 * S, 20, 300, cases[i].is_part[1]);
+        look_at_part(&f, 12 * S, 100, 200, cases[i].is_part[2]);
+        struct phase_figure io = phase_figures_of(&f, process_io_written_bytes, 10 * S, 12 * S);
+        assert_int_equal(io.quality, cases[i].written);
+        if (io.quality != QUALITY_UNKNOWN)
+            assert_true(io.total == cases[i].total);
+        struct phase_figure pss = phase_figures_of(&f, process_memory_pss_bytes, 10 * S, 12 * S);
+        assert_int_equal(pss.quality, cases[i].pss);
+        assert_true(pss.max == 300);
+        /* What came after the end may be more than what is missing. */
+        if (cases[i].is_part[2])
+            assert_int_equal(
+                phase_figures_of(&f, process_io_written_bytes, 10 * S, 11 * S + S / 2).quality,
+                QUALITY_UNKNOWN);
+    }
+}
+
 /* Somebody left with what he had: what was seen holds, and may not be all. */
 static void test_never_falls(void **state)
 {
@@ -98,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growth_and_peak),
         cmocka_unit_test(test_how_much_was_seen),
+        cmocka_unit_test(test_parts),
         cmocka_unit_test(test_never_falls),
     };
     return RUN("phase_figures", tests);

@@ -123,13 +123,13 @@ static void test_comparison(void **state)
                              "Code Block Resource Usage:\n"
                              "\tRam Of Main:\n"
                              "\t\tf:\n\t\t\t   B   A\n\t\t\t 1.0 2.0\n"
-                             "\t\tg.py:9 -> g.py:12:\n\t\t\t   B   A\n\t\t\t 4.0 5.0\n"
+                             "\t\tg.py:12 -> g.py:9:\n\t\t\t   B   A\n\t\t\t 4.0 5.0\n"
                              "\tN Threads:\n"
                              "\t\tf:\n\t\t\t   A   B\n\t\t\t 2.0 2.0\n"
-                             "\t\tg.py:9 -> g.py:12:\n\t\t\t   B   A\n\t\t\t 3.0 4.0\n"
+                             "\t\tg.py:12 -> g.py:9:\n\t\t\t   B   A\n\t\t\t 3.0 4.0\n"
                              "Code Block Compute Time:\n"
                              "\tf:\n\t\t   B   A\n\t\t 1.0 1.5\n"
-                             "\tg.py:9 -> g.py:12:\n\t\t   A    B\n\t\t 1.0 2.25\n");
+                             "\tg.py:12 -> g.py:9:\n\t\t   A    B\n\t\t 1.0 2.25\n");
     free(got);
     got = NULL;
     assert_int_equal(compare(a, b, "median", &got), -EINVAL);
@@ -138,8 +138,8 @@ static void test_comparison(void **state)
     session(c, sizeof c, "C", "process_id,code_block_name,position,timestamp\n");
     assert_int_equal(compare(a, c, NULL, &got), -EINVAL);
     assert_string_equal(e.message,
-                        "All sub-tracking results must have the same number of code blocks. First "
-                        "has 2 code blocks but tracking session \"C\" has 0 code blocks.");
+                        "All sub-tracking results must have the same number of code blocks. The "
+                        "first has 2 code blocks but tracking session \"C\" has 0 code blocks.");
     session(c, sizeof c, "C",
             "process_id,code_block_name,position,timestamp\n1,f,0,1\n1,h:9,0,1\n");
     assert_int_equal(compare(a, c, NULL, &got), -EINVAL);

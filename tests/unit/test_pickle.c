@@ -10,13 +10,13 @@ static void round_trip(const char *json, const char *expected)
     struct buf pickle = {0}, back = {0};
     assert_int_equal(pickle_from_json(&pickle, json, strlen(json)), 0);
     assert_true(pickle_is_one(pickle.data, pickle.length));
-    assert_int_equal(pickle_to_json(&back, pickle.data, pickle.length), 0);
+    assert_int_equal(pickle_to_json(&back, pickle.data, pickle.length, NULL), 0);
     assert_string_equal(back.data, expected);
     /* Cut anywhere it is none. */
     for (size_t cut = 0; cut < pickle.length; cut++) {
         char *part = exact_copy(pickle.data, cut);
         buf_clear(&back);
-        assert_true(pickle_to_json(&back, part, cut) < 0);
+        assert_true(pickle_to_json(&back, part, cut, NULL) < 0);
         free(part);
     }
     buf_done(&pickle);
@@ -44,6 +44,72 @@ static void test_bytes(void **state)
     buf_done(&b);
 }
 
+/* The JSON of a pickle, or what is wrong with it. */
+static void expect(const char *bytes, size_t length, int code, const char *said)
+{
+    struct buf json = {0};
+    struct toll_error e = {0};
+    char *copy = exact_copy(bytes, length);
+    assert_int_equal(pickle_to_json(&json, copy, length, &e), code);
+    assert_string_equal(code ? e.message : json.data, said);
+    free(copy);
+    buf_done(&json);
+}
+
+#define EXPECT(bytes, code, said) expect(bytes, sizeof bytes - 1, code, said)
+#define DAMAGED                   "the pickle is damaged, or holds more than data"
+#define NO_DATA(name)             "the pickle holds " name ", which is not data that toll reads"
+
+/* Of the protocols 4 and 5, with what they remember. */
+static void test_values(void **state)
+{
+    EXPECT("\x80\x03}.", 0, "{}");
+    EXPECT("\x80\x04).", 0, "[]");
+    EXPECT("\x80\x04\x95\x05\0\0\0\0\0\0\0K\xff.", 0, "255");
+    EXPECT("\x80\x04M\xff\xff.", 0, "65535");
+    EXPECT("\x80\x04J\xff\xff\xff\xff.", 0, "-1");
+    EXPECT("\x80\x04\x8a\0.", 0, "0");
+    EXPECT("\x80\x04\x8a\x02\0\xff.", 0, "-256");
+    EXPECT("\x80\x04G\x7f\xf8\0\0\0\0\0\0.", 0, "null"); /* NaN */
+    EXPECT("\x80\x04\x8c\x01"
+           "a\x94h\0\x86.",
+           0, "[\"a\",\"a\"]");
+    EXPECT("\x80\x04K\1K\2K\3\x87.", 0, "[1,2,3]");
+    EXPECT("\x80\x04}\x8c\x01"
+           "a\x88s.",
+           0, "{\"a\":true}");
+    EXPECT("\x80\x04]Na.", 0, "[null]");
+    EXPECT("\x80\x04}K\x07Ns.", 0, "{\"7\":null}");
+    /* A data class of gpu_tracker, and a Tracker with nothing but what it found. */
+    EXPECT("\x80\x03"
+           "cgpu_tracker.tracker\nComputeTime\n)\x81}(X\4\0\0\0unitX\5\0\0\0hoursub.",
+           0, "{\"unit\":\"hours\"}");
+    EXPECT(
+        "\x80\x03"
+        "cgpu_tracker.tracker\nTracker\n)\x81}(X\1\0\0\0ecos\nsystem\nX\16\0\0\0resource_usage}ub.",
+        0, "{}");
+}
+
+/* Nothing of it is run; what is no data is named. */
+static void test_programs(void **state)
+{
+    EXPECT("\x80\x03"
+           "cos\nsystem\n.",
+           -EOPNOTSUPP, NO_DATA("os.system"));
+    EXPECT("\x80\x03"
+           "cos\nsystem\nX\4\0\0\0exit\x85R.",
+           -EOPNOTSUPP, NO_DATA("os.system"));
+    EXPECT("\x80\x04\x8c\x08"
+           "builtins\x8c\x04"
+           "eval\x93\x8c\x01"
+           "1\x85R.",
+           -EOPNOTSUPP, NO_DATA("builtins.eval"));
+    EXPECT("\x80\x04]cos\nsystem\n)Ra.", -EOPNOTSUPP, NO_DATA("os.system"));
+    EXPECT("\x80\x03"
+           "cgpu_trackers\nX\n)\x81}b.",
+           -EOPNOTSUPP, NO_DATA("gpu_trackers.X"));
+}
+
 static void test_bad(void **state)
 {
     static const struct {
@@ -51,23 +117,36 @@ static void test_bad(void **state)
         size_t length;
     } bad[] = {
 #define BAD(text) {text, sizeof text - 1}
-        BAD("\x80\x03"
-            "cos\nsystem\n."),           /* a program */
-        BAD("\x80\x03}(N.u."),           /* a key that is no text */
+        BAD("\x80\x03}(N.u."),           /* the end within a dictionary */
+        BAD("\x80\x03}(NNu."),           /* a key that is no text */
         BAD("\x80\x03}(X\x01\0\0\0au."), /* a key without a value */
         BAD("\x80\x03](u."),             /* the wrong end */
-        BAD("\x80\x03}."),
         BAD("\x80\x03NN."),
+        BAD("\x80\x03N.N"),
+        BAD("\x80\x03."),
         BAD("\x80\x03X\xff\xff\xff\xff."),
+        BAD("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xff."),
+        BAD("\x80\x03t."), /* no mark */
+        BAD("\x80\x03\x87."),
+        BAD("\x80\x03(a."),
+        BAD("\x80\x03h\0."),                /* nothing is remembered */
+        BAD("\x80\x03Nr\xff\xff\xff\xff."), /* … under that number */
+        BAD("\x80\x03]\x94h\0a."),          /* a list in itself */
+        BAD("\x80\x03X\x02\0\0\0a\0."),     /* a zero */
+        BAD("\x80\x04"
+            "C\1x."),                                  /* bytes alone */
+        BAD("\x80\x03}(X\x01\0\0\0aNX\x01\0\0\0aNu."), /* a name twice */
+        BAD("\x80\x03"
+            "cpandas.core.frame\nDataFrame\n)\x81}b."),
+        BAD("\x80\x03"
+            "cpandas.core.series\nSeries\n)\x81}b."),
+        BAD("\x80\x03"
+            "cnumpy.core.multiarray\nscalar\n)R."),
     };
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        expect(bad[i].bytes, bad[i].length, -EBADMSG, DAMAGED);
     struct buf b = {0};
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        buf_clear(&b);
-        char *copy = exact_copy(bad[i].bytes, bad[i].length);
-        assert_int_equal(pickle_to_json(&b, copy, bad[i].length), -EOPNOTSUPP);
-        free(copy);
-    }
-    assert_int_equal(pickle_to_json(&b, "{}", 2), -EBADMSG);
+    assert_int_equal(pickle_to_json(&b, "{}", 2, NULL), -EBADMSG);
     assert_int_equal(pickle_from_json(&b, "{\"a\"", 4), -EBADMSG);
     char deep[200];
     memset(deep, '[', sizeof deep);
@@ -75,12 +154,61 @@ static void test_bad(void **state)
     buf_done(&b);
 }
 
+/* Each list holds the one before it many times: what it comes to is limited. */
+static void test_much_of_little(void **state)
+{
+    struct buf pickle = {0}, json = {0};
+    buf_add(&pickle, "\x80\x04]\x94", 4);
+    for (char level = 0; level < 20; level++) {
+        buf_puts(&pickle, "](");
+        for (int i = 0; i < 60; i++) {
+            buf_putc(&pickle, 'h');
+            buf_putc(&pickle, level);
+        }
+        buf_add(&pickle, "e\x94", 2);
+    }
+    for (int i = 0; i < 20; i++)
+        buf_puts(&pickle, "\x86"); /* all into one */
+    buf_putc(&pickle, '.');
+    assert_int_equal(pickle_to_json(&json, pickle.data, pickle.length, NULL), -EBADMSG);
+    buf_done(&pickle);
+    buf_done(&json);
+}
+
+/* What numpy writes of an array: protocol 4, and numpy 2 with protocol 5. */
+static void test_arrays(void **state)
+{
+#define DTYPE(type, order)                                                                         \
+    "cnumpy\ndtype\nX\2\0\0\0" type "\x89\x88\x87R(K\3X\1\0\0\0" order "NNNJ\xff\xff\xff\xffJ\xff" \
+    "\xff\xff\xffK\0tb"
+    EXPECT("\x80\x04"
+           "cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85"
+           "C\1b\x87R(K\1K\2\x85" DTYPE("i2", "<") "\x89"
+                                                   "C\4\1\0\xff\xfftb.",
+           0, "[1,-1]");
+    EXPECT("\x80\x05"
+           "cnumpy._core.numeric\n_frombuffer\n(\x96\4\0\0\0\0\0\0\0\0\1\0\2" DTYPE(
+               "u2", ">") "K\2\x85X\1\0\0\0CtR.",
+           0, "[1,2]");
+    EXPECT("\x80\x04"
+           "cnumpy._core.multiarray\nscalar\n" DTYPE("f8", "<") "C\x08\0\0\0\0\0\0\xf8?\x86R.",
+           0, "1.5");
+    EXPECT("\x80\x04"
+           "cnumpy.core.multiarray\nscalar\n" DTYPE("b1", "|") "C\1\1\x86R.",
+           0, "true");
+    /* Not as many bytes as it says. */
+    EXPECT("\x80\x05"
+           "cnumpy._core.numeric\n_frombuffer\n(C\3\0\1\0" DTYPE("u2", ">") "K\2\x85X\1\0\0\0CtR.",
+           -EOPNOTSUPP, NO_DATA("numpy._core.numeric._frombuffer"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_values),     cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_bad),        cmocka_unit_test(test_much_of_little),
+        cmocka_unit_test(test_arrays),
     };
     return RUN("pickle", tests);
 }

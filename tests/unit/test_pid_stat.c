@@ -42,6 +42,23 @@ static void test_good(void **state)
     assert_int_equal(st.virtual_bytes, 3133440);
     assert_int_equal(st.rss_pages, 397);
     assert_false(st.is_leaving);
+    assert_false(st.before_exec);
+    assert_int_equal(st.start_stack, 0);
+}
+
+/* Between fork and exec. Old kernels, and texts that were cut, have no address of the stack. */
+static void test_before_exec(void **state)
+{
+    struct pid_stat st;
+    assert_int_equal(parse("9 (sh) S 1 9 9 0 -1 4194368 1 0 0 0 0 0 0 0 20 0 1 0 77 4096 5 "
+                           "18446744073709551615 1000 2000 140725 0 0\n",
+                           &st),
+                     0);
+    assert_true(st.before_exec);
+    assert_int_equal(st.start_stack, 140725);
+    assert_int_equal(parse("9 (sh) S 1 9 9 0 -1 64 1 0 0 0 0 0 0 0 20 0 1 0 77 4096 5 1\n", &st),
+                     0);
+    assert_int_equal(st.start_stack, 0);
 }
 
 /* Still running in the kernel, but not for long. */
@@ -167,11 +184,11 @@ static void test_huge(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),    cmocka_unit_test(test_kernel_thread),
-        cmocka_unit_test(test_names),   cmocka_unit_test(test_cut_short),
-        cmocka_unit_test(test_zombie),  cmocka_unit_test(test_old_and_new_kernel),
-        cmocka_unit_test(test_garbage), cmocka_unit_test(test_huge),
-        cmocka_unit_test(test_leaving),
+        cmocka_unit_test(test_good),        cmocka_unit_test(test_kernel_thread),
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_zombie),      cmocka_unit_test(test_old_and_new_kernel),
+        cmocka_unit_test(test_garbage),     cmocka_unit_test(test_huge),
+        cmocka_unit_test(test_before_exec), cmocka_unit_test(test_leaving),
     };
     return RUN("pid_stat", tests);
 }

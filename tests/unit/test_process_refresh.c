@@ -90,6 +90,11 @@ static void test_no_memory(void **state)
     assert_unknown(&f.process.own, process_memory_swap_bytes);
     assert_value(&f.process.own, process_memory_peak_bytes, 12345);
     assert_unknown(&f.process.own, process_memory_rss_bytes);
+
+    /* Its stat was read while it had some. */
+    row_put_u64(&f.process.own, process_memory_rss_bytes, 4096);
+    assert_int_equal(READ(&f, status), 0);
+    assert_value(&f.process.own, process_memory_rss_bytes, 0);
     end(&f);
 }
 
@@ -186,13 +191,19 @@ static void test_rollup(void **state)
     end(&f);
 }
 
-/* Only when the process is there and the file is not, the kernel does not have it. */
+/* A process that has ended meanwhile has no memory; only when the process is there and the file is
+ * not, the kernel does not have it. */
 static void test_no_rollup(void **state)
 {
     struct fixture f;
     begin(&f);
-    assert_int_equal(READ(&f, rollup), -ENOENT);
+    assert_int_equal(READ(&f, rollup), 0);
+    assert_value(&f.process.own, process_memory_pss_bytes, 0);
     assert_false(f.p.reader.no_rollup);
+    f.source.threads = 2; /* only its main thread has ended */
+    f.process.own.present = 0;
+    assert_int_equal(READ(&f, rollup), -ENOENT);
+    assert_unknown(&f.process.own, process_memory_pss_bytes);
     proc_stat(&f.p.tree, &(struct proc_facts){.pid = 7});
     assert_int_equal(READ(&f, rollup), -ENOENT);
     assert_true(f.p.reader.no_rollup);

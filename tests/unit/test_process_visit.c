@@ -47,6 +47,25 @@ static uint64_t given_by(enum metric_cost dearest)
     return bits;
 }
 
+/* What the kernel shows of a process that it is letting go is not what it was: its parent has it.
+ */
+static void test_being_reaped(void **state)
+{
+    struct fixture f;
+    begin(&f);
+    assert_int_equal(visit(&f, DEPTH_REFRESH), 0);
+    proc_stat(&f.p.tree, &(struct proc_facts){.pid = 7, .parent = 1, .user = 4, .state = 'X'});
+    assert_int_equal(visit(&f, DEPTH_REFRESH), -ESRCH);
+    assert_true(f.process.is_being_reaped);
+    proc_write(&f.p.tree, 7, "stat",
+               "7 (job) Z 0 -1 -1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 0 0 0 0 0 18446744073709551615 "
+               "0 0 0 0 0 0\n");
+    assert_int_equal(visit(&f, DEPTH_REFRESH), -ESRCH);
+    assert_false(f.process.is_being_reaped);
+    assert_int_equal(f.process.entity.parent, 1);
+    end(&f);
+}
+
 static void test_depths(void **state)
 {
     struct fixture f;
@@ -102,7 +121,8 @@ static void test_gone(void **state)
     end(&f);
 }
 
-/* Hidden by permissions is remembered; what was read before stays what it was. */
+/* Hidden by permissions is remembered. A counter that was read before stays what it was; memory
+ * that a process had then says nothing of what it has now. */
 static void test_denied(void **state)
 {
     if (geteuid() == 0) {
@@ -118,6 +138,8 @@ static void test_denied(void **state)
             if (sysroot_open(&root, NULL, NULL) < 0 || process_reader_init(&r, &root, ~0ULL) < 0)
                 _exit(3);
             proc_begin(&p, &s, 1);
+            row_put_u64(&p.own, process_memory_pss_bytes, 1);
+            row_put_u64(&p.own, process_io_written_bytes, 1);
             if (process_visit(&r, &s, &p, DEPTH_REFRESH) < 0)
                 _exit(4);
             uint64_t io = BIT(process_io_read_bytes) | BIT(process_storage_written_bytes);
@@ -128,6 +150,9 @@ static void test_denied(void **state)
             process_visit_slow(&r, &s, &p);
             if (!(p.denied >> process_memory_pss_bytes & 1))
                 _exit(7);
+            if (row_has(&p.own, process_memory_pss_bytes) ||
+                !row_has(&p.own, process_io_written_bytes))
+                _exit(8);
             process_source_done(&s, &r);
             process_reader_done(&r);
             sysroot_close(&root);
@@ -179,9 +204,13 @@ static void test_probe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_depths), cmocka_unit_test(test_nobody_pays_for_what_nobody_wants),
-        cmocka_unit_test(test_zombie), cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_denied), cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_being_reaped),
+        cmocka_unit_test(test_depths),
+        cmocka_unit_test(test_nobody_pays_for_what_nobody_wants),
+        cmocka_unit_test(test_zombie),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_denied),
+        cmocka_unit_test(test_probe),
     };
     return RUN("process_visit", tests);
 }

@@ -3,6 +3,9 @@
 
 #include "unit.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
+
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -56,12 +59,64 @@ static void test_close_all_but(void **state)
     close(other[0]);
 }
 
+static void *stay(void *arg)
+{
+    pthread_mutex_lock(arg);
+    pthread_mutex_unlock(arg);
+    return NULL;
+}
+
+/* It may use the C library, whatever our other threads are doing: allocate, load, start threads. */
+static int use_library(void *arg)
+{
+    static pthread_mutex_t free_lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+    char *text = malloc(100000);
+    bool works = text && dlopen("libm.so.6", RTLD_NOW) &&
+                 pthread_create(&thread, NULL, stay, &free_lock) == 0 &&
+                 pthread_join(thread, NULL) == 0;
+    free(text);
+    bool is_written = write(*(const int *)arg, works ? "y" : "n", 1) == 1;
+    for (;;)
+        pause();
+    return is_written;
+}
+
+/* In a program with threads it is no child of ours. */
+static void test_whole(void **state)
+{
+    for (unsigned threads = 0; threads < 2; threads++) {
+        pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        pthread_t thread;
+        int ends[2];
+        char said = 0;
+        pthread_mutex_lock(&lock);
+        if (threads)
+            assert_int_equal(pthread_create(&thread, NULL, stay, &lock), 0);
+        assert_int_equal(pipe(ends), 0);
+        pid_t pid = quiet_fork_whole(use_library, &ends[1]);
+        assert_true(pid > 0 && pid != getpid());
+        assert_int_equal(read(ends[0], &said, 1), 1);
+        assert_int_equal(said, 'y');
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nor is it met by who waits for all */
+        assert_int_equal(errno, ECHILD);
+        kill(pid, SIGKILL);
+        quiet_fork_end(pid);
+        pthread_mutex_unlock(&lock);
+        if (threads)
+            pthread_join(thread, NULL);
+        close(ends[0]);
+        close(ends[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nobody_waits_for_it),
         cmocka_unit_test(test_end),
         cmocka_unit_test(test_close_all_but),
+        cmocka_unit_test(test_whole),
     };
     return RUN("quiet_fork", tests);
 }

@@ -59,12 +59,58 @@ static void test_values(void **state)
     }
 }
 
+/* A process could not be read: what is known of a figure is no figure. */
+static void test_lower_bounds(void **state)
+{
+    struct record r;
+    record_begin(&r, RUN_LINE
+                 "{'type':'sample','elapsed_seconds':1,'target':{'combined':{'cpu_seconds':2,"
+                 "'memory_pss_bytes':null,'lower_bound':{'memory_pss_bytes':4096,'dreams':1}}},"
+                 "'processes':[{'pid':7,'io_read_bytes':null,'lower_bound':{'io_read_bytes':9}}]}\n"
+                 "{'type':'process','pid':7,'io_read_bytes':null,"
+                 "'lower_bound':{'io_read_bytes':10}}\n");
+    record_next(&r, RECORD_RUN);
+    const struct frame *f = record_next(&r, RECORD_FRAME)->frame;
+    const struct row *row = f->target[PART_COMBINED].row;
+    assert_true(row->present == BIT(process_cpu_seconds));
+    assert_true(row->at_least == BIT(process_memory_pss_bytes));
+    assert_int_equal(row_value(row, process_memory_pss_bytes).u, 4096);
+    row = f->processes[0].row;
+    assert_true(row->present == 0 && row->at_least == BIT(process_io_read_bytes));
+    assert_string_equal(record_reader_unknown(r.reader), "dreams");
+    const struct process *left = record_next(&r, RECORD_PROCESS_END)->process_end->process;
+    assert_true(left->own.at_least == BIT(process_io_read_bytes));
+    const struct summary *s = record_next(&r, RECORD_SUMMARY)->summary;
+    assert_int_equal(s->whole.verdicts[PART_COMBINED][process_memory_pss_bytes].quality,
+                     QUALITY_LOWER_BOUND);
+    assert_true(s->whole.partial[PART_COMBINED] == BIT(process_memory_pss_bytes));
+    record_end(&r);
+}
+
+static void test_lower_bounds_that_are_none(void **state)
+{
+    record_refuses("{'type':'sample','target':{'combined':{'lower_bound':[]}}}");
+    record_refuses("{'type':'sample','target':{'combined':{'lower_bound':{'cpu_seconds':'1'}}}}");
+    record_refuses("{'type':'sample','target':{'combined':{'lower_bound':{'cpu_seconds':-1}}}}");
+    /* Known, and a lower bound as well; in either order. */
+    record_refuses("{'type':'sample','target':{'combined':{'cpu_seconds':1,"
+                   "'lower_bound':{'cpu_seconds':1}}}}");
+    record_refuses("{'type':'sample','target':{'combined':{'lower_bound':{'cpu_seconds':1},"
+                   "'cpu_seconds':1}}}");
+    record_refuses(
+        "{'type':'sample','target':{'combined':{}},'processes':[{'pid':1,'cpu_seconds':1,"
+        "'lower_bound':{'cpu_seconds':1}}]}");
+    record_refuses("{'type':'process','pid':1,'cpu_seconds':1,'lower_bound':{'cpu_seconds':1}}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_any_order),
         cmocka_unit_test(test_finding),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_lower_bounds),
+        cmocka_unit_test(test_lower_bounds_that_are_none),
     };
     return RUN("read_row", tests);
 }

@@ -25,13 +25,22 @@ static void test_energy(void **state)
     measured_init(&package, ENTITY_RAPL);
     memcpy(package.entity.name, "package-0", 10);
     s.thing_count = 2;
-    expect(&s, "{\"run_joules\":{\"gpu\":null,\"processor\":null,\"total\":null}}");
+    expect(&s, "{\"run_joules\":{\"gpu\":null,\"processor\":null,\"total\":null,"
+               "\"quality\":\"unknown\"}}");
     series_put(&of_gpu[gpu_energy_joules - gpu_first], metric_of(gpu_energy_joules),
                (union value){.u = 1234567}, NS_PER_SECOND);
-    expect(&s, "{\"run_joules\":{\"gpu\":1.234567,\"processor\":null,\"total\":null}}");
+    expect(&s, "{\"run_joules\":{\"gpu\":1.234567,\"processor\":null,\"total\":null,"
+               "\"quality\":\"exact\"}}");
     series_put(&of_package[0], metric_of(rapl_energy_joules), (union value){.u = 2000000},
                NS_PER_SECOND);
-    expect(&s, "{\"run_joules\":{\"gpu\":1.234567,\"processor\":2,\"total\":3.234567}}");
+    expect(&s, "{\"run_joules\":{\"gpu\":1.234567,\"processor\":2,\"total\":3.234567,"
+               "\"quality\":\"exact\"}}");
+    of_gpu[gpu_energy_joules - gpu_first].coverage = COVERED_PARTLY;
+    expect(&s, "{\"run_joules\":{\"gpu\":1.234567,\"processor\":2,\"total\":3.234567,"
+               "\"quality\":\"lower bound\"}}");
+    of_gpu[gpu_energy_joules - gpu_first].last.u = 0; /* at least nothing */
+    expect(&s, "{\"run_joules\":{\"gpu\":null,\"processor\":2,\"total\":null,"
+               "\"quality\":\"unknown\"}}");
 }
 
 int main(void)

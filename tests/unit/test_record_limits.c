@@ -34,6 +34,35 @@ static void test_limits(void **state)
                "\"by\":\"resource limit\"}}}");
 }
 
+/* Reached only with a proof; what was used may be a lower bound. */
+static void test_use(void **state)
+{
+    struct limits l = {0};
+    l.of[LIMIT_MEMORY_BYTES] = (struct limit){.known = true,
+                                              .value = 64,
+                                              .by = "memory limit",
+                                              .has_used = true,
+                                              .used = 64,
+                                              .whose = "cgroup",
+                                              .reached = "OOM killer"};
+    l.of[LIMIT_TASKS] = (struct limit){.known = true,
+                                       .value = 4,
+                                       .by = "task limit",
+                                       .has_used = true,
+                                       .used_is_least = true,
+                                       .used = 3,
+                                       .whose = "cgroup",
+                                       .reached = "counted by the kernel",
+                                       .reached_times = 2};
+    expect(&l, "{\"limits\":{"
+               "\"memory_bytes\":{\"value\":64,\"unlimited\":false,\"by\":\"memory limit\","
+               "\"used\":64,\"used_at_least\":false,\"used_by\":\"cgroup\","
+               "\"reached\":\"OOM killer\"},"
+               "\"tasks\":{\"value\":4,\"unlimited\":false,\"by\":\"task limit\",\"used\":3,"
+               "\"used_at_least\":true,\"used_by\":\"cgroup\","
+               "\"reached\":\"counted by the kernel\",\"reached_count\":2}}}");
+}
+
 /* Every kind has a name of its own. */
 static void test_every_limit(void **state)
 {
@@ -58,6 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_use),
         cmocka_unit_test(test_every_limit),
     };
     return RUN("record_limits", tests);

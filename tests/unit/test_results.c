@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/util.h"
+#include "proc_tree.h"
 #include "toll.h"
-#include "tree.h"
 
 #include <math.h>
 
@@ -90,6 +90,67 @@ static void test_reports(void **state)
     toll_tracker_free(t);
 }
 
+/* Two processes of much memory: their page tables are read only after half a second. */
+static void put_large_job(const struct tree *tree)
+{
+    tree_write(tree, "script",
+               "start 1731000000\nhost box\nkernel 6.1\ncpus 2\ncommand job\ntracker 9\nmain 10\n"
+               "tick 0.001 t0\ntick 0.002 t0\ntick 1.000 t0\ntick 2.000 t0\ntick 3.000 t0\n");
+    struct tree below;
+    snprintf(below.path, sizeof below.path, "%.40s/t0", tree->path);
+    for (int pid = 10; pid <= 11; pid++) {
+        proc_stat(&below, &(struct proc_facts){.pid = pid,
+                                               .parent = pid - 1,
+                                               .user = 5,
+                                               .virtual_bytes = 1 << 30,
+                                               .rss_pages = 100000});
+        proc_io(&below, pid, "io", 100, 10);
+        proc_children(&below, pid, pid, pid == 10 ? "11 " : "");
+        proc_write(&below, pid, "smaps_rollup",
+                   "00400000-7ff 0 [rollup]\nRss: 400000 kB\nPss: 300000 kB\n"
+                   "Private_Clean: 0 kB\nPrivate_Dirty: 200000 kB\n");
+    }
+}
+
+static char *replay_and_report(const char *directory, bool asks_between)
+{
+    struct toll_tracker *t = NULL;
+    struct toll_options o = {.size = sizeof o};
+    struct toll_figure f;
+    char *text = NULL;
+    assert_int_equal(toll_tracker_new(&t, &o, NULL), 0);
+    assert_int_equal(toll_tracker_replay(t, directory, NULL), 0);
+    while (toll_tracker_step(t) > 0) {
+        if (!asks_between)
+            continue;
+        assert_int_equal(ask(t, "target_memory_distinct_bytes", &f), 0);
+        assert_int_equal(toll_tracker_report(t, "text", 0, &text, NULL), 0);
+        free(text);
+    }
+    assert_int_equal(toll_tracker_finish(t, NULL), 0);
+    assert_int_equal(toll_tracker_report(t, "json", 0, &text, NULL), 0);
+    toll_tracker_free(t);
+    return text;
+}
+
+/* Whether or not a program asks meanwhile, the summary is the same to the byte. */
+static void test_asking_changes_nothing(void **state)
+{
+    struct tree tree;
+    tree_make(&tree);
+    put_large_job(&tree);
+    char *alone = replay_and_report(tree.path, false);
+    char *asked = replay_and_report(tree.path, true);
+    assert_string_equal(alone, asked);
+    const char *once = strstr(alone, "\"memory_distinct_bytes\"");
+    assert_non_null(once);
+    const char *median = strstr(once, "\"p50\"");
+    assert_true(median && median < strchr(once, '}'));
+    free(alone);
+    free(asked);
+    tree_remove(&tree);
+}
+
 /* A program that goes on when measuring could not begin. */
 static void test_no_tracker(void **state)
 {
@@ -117,9 +178,8 @@ static void test_no_tracker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_a_smaller_struct),
-        cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_figures),    cmocka_unit_test(test_a_smaller_struct),
+        cmocka_unit_test(test_reports),    cmocka_unit_test(test_asking_changes_nothing),
         cmocka_unit_test(test_no_tracker),
     };
     return RUN("results", tests);

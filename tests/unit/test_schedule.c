@@ -149,6 +149,67 @@ static void test_no_time_at_all(void **state)
     assert_int_equal(s.cost_ns, 0);
 }
 
+/* Members are looked at as often as with auto, however rare samples are. */
+static void test_looks_between_samples(void **state)
+{
+    struct schedule s, automatic;
+    schedule_begin(&s, start, 3600 * NS_PER_SECOND, 0.01);
+    schedule_begin(&automatic, start, 0, 0.01);
+    assert_int_equal(schedule_due(&s), start + MS);
+    schedule_advance(&s, start + MS, 0);
+    schedule_looked(&s, start + MS, 0);
+    for (int i = 0; i < 500; i++) {
+        uint64_t at = schedule_due(&s);
+        assert_true(at < s.deadline_ns);
+        schedule_looked(&s, at, 10 * NS_PER_US);
+        assert_int_equal(schedule_due(&s), at + schedule_auto_step(&automatic, at - start));
+    }
+    assert_int_equal(s.missed, 0);
+}
+
+/* They keep to the budget, and never come after the sample that is due. */
+static void test_looks_that_cost(void **state)
+{
+    struct schedule s;
+    schedule_begin(&s, start, NS_PER_SECOND, 0.01);
+    schedule_advance(&s, start + MS, 0);
+    schedule_looked(&s, start + MS, 3 * MS);
+    assert_int_equal(schedule_look_spacing(&s), 300 * MS);
+    assert_int_equal(schedule_due(&s), start + 2 * MS); /* the first ones of a young run */
+    schedule_looked(&s, start + 20 * MS, 3 * MS);
+    assert_int_equal(schedule_due(&s), start + 320 * MS);
+    schedule_looked(&s, start + 900 * MS, 3 * MS);
+    assert_int_equal(schedule_due(&s), start + 1000 * MS);
+}
+
+static void test_no_looks_with_auto(void **state)
+{
+    struct schedule s;
+    schedule_begin(&s, start, 0, 0.01);
+    schedule_advance(&s, start + MS, 0);
+    schedule_looked(&s, start + MS, 0);
+    assert_int_equal(schedule_due(&s), s.deadline_ns);
+}
+
+/* A second more than was to be expected. */
+static void test_gaps(void **state)
+{
+    struct schedule s;
+    schedule_begin(&s, 1000, 0, 0.01);
+    s.cost_ns = NS_PER_SECOND; /* what the budget asks for is a gap all the same */
+    schedule_note_gap(&s, 1000 + NS_PER_SECOND, NS_PER_SECOND);
+    assert_int_equal(s.pauses, 0);
+    schedule_note_gap(&s, 1000 + 10 * NS_PER_SECOND, 6 * NS_PER_SECOND);
+    schedule_note_gap(&s, 1000 + 20 * NS_PER_SECOND, 3 * NS_PER_SECOND);
+    assert_int_equal(s.pauses, 2);
+    assert_int_equal(s.longest_ns, 6 * NS_PER_SECOND);
+    schedule_begin(&s, 1000, 5 * NS_PER_SECOND, 0.01);
+    schedule_note_gap(&s, 1000 + 5 * NS_PER_SECOND, 5 * NS_PER_SECOND);
+    assert_int_equal(s.pauses, 0);
+    schedule_note_gap(&s, 1000 + 12 * NS_PER_SECOND, 7 * NS_PER_SECOND);
+    assert_int_equal(s.pauses, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +222,10 @@ int main(void)
         cmocka_unit_test(test_auto_keeps_to_its_budget),
         cmocka_unit_test(test_cost_is_smoothed),
         cmocka_unit_test(test_no_time_at_all),
+        cmocka_unit_test(test_looks_between_samples),
+        cmocka_unit_test(test_looks_that_cost),
+        cmocka_unit_test(test_gaps),
+        cmocka_unit_test(test_no_looks_with_auto),
     };
     return RUN("schedule", tests);
 }

@@ -229,6 +229,22 @@ static void test_at_least(void **state)
     assert_true(none.count == 1 && none.max == 7 && none.min == 7);
 }
 
+/* A wait of 0.9 s that comes to light in one sample of 10 ms was not all in it. */
+static void test_what_is_read_once_a_second(void **state)
+{
+    const struct metric *wait = metric_of(process_cpu_wait_seconds);
+    struct series s = {0};
+    uint64_t seen = 0;
+    for (uint64_t at = 10; at <= 10000; at += 10) {
+        if (at % 1000 == 500)
+            seen = at * 9 / 10;
+        put(&s, wait, seen * MS, at * MS);
+    }
+    series_end(&s, wait, 10000 * MS);
+    assert_true(s.max <= 1);
+    assert_true(s.max >= 0.89);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_quantiles_in_the_unit),
         cmocka_unit_test(test_a_counter_that_falls),
         cmocka_unit_test(test_at_least),
+        cmocka_unit_test(test_what_is_read_once_a_second),
     };
     return cmocka_run_group_tests_name("series", tests, find_metrics, NULL);
 }

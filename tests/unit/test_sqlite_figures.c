@@ -9,7 +9,7 @@ static void test_columns(void **state)
     struct sqlite_statement *st;
     struct sqlite_figures f;
     struct row row;
-    const char *sql = "SELECT 1 AS cpu_ns, 9 AS run, 1.5 AS cpu_ns, NULL AS memory_rss_bytes, "
+    const char *sql = "SELECT 1 AS cpu_ns, 9 AS run, 2 AS cpu_ns, NULL AS memory_rss_bytes, "
                       "0.5 AS cpu_cores, 3 AS threads, 7 AS dreams";
     assert_int_equal(sqlite_prepare(&st, db, sql, NULL), 0);
     sqlite_figures_find(&f, st, ENTITY_TARGET, 1, "run tick");
@@ -40,11 +40,36 @@ static void test_below_zero(void **state)
     sqlite_close(db);
 }
 
+/* What SQLite would make 0 of, or less than it is, is refused: unknown is NULL. */
+static void test_other_types(void **state)
+{
+    static const char *const bad[] = {
+        "'abc' AS threads", "'3' AS threads",   "1.5 AS threads",   "x'01' AS threads",
+        "1e30 AS threads",  "'1' AS cpu_cores", "x'' AS cpu_cores", "9e999 AS cpu_cores",
+    };
+    struct sqlite *db = sqlite_place_open(":memory:", SQLITE_MODE_WRITE);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct sqlite_statement *st;
+        struct sqlite_figures f;
+        struct row row;
+        char sql[64];
+        snprintf(sql, sizeof sql, "SELECT %s", bad[i]);
+        assert_int_equal(sqlite_prepare(&st, db, sql, NULL), 0);
+        sqlite_figures_find(&f, st, ENTITY_TARGET, 0, "");
+        assert_int_equal(sqlite_step(st, NULL), 1);
+        if (sqlite_figures_take(&f, st, &row))
+            fail_msg("taken: %s", bad[i]);
+        sqlite_end(st);
+    }
+    sqlite_close(db);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_columns, sqlite_place_is_built_in),
         cmocka_unit_test_setup(test_below_zero, sqlite_place_is_built_in),
+        cmocka_unit_test_setup(test_other_types, sqlite_place_is_built_in),
     };
     return RUN("sqlite_figures", tests);
 }

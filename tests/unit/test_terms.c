@@ -29,6 +29,9 @@ static void test_things_facts_options(void **state)
     assert_int_equal(terms_parse(&t, "mount.*.size_bytes - mount.*.available_bytes"), 0);
     assert_int_equal(t.items[1].of, TERM_SUM);
     assert_int_equal(t.items[1].id, mount_available_bytes);
+    assert_int_equal(terms_parse(&t, "mount./.used_ratio"), 0);
+    assert_int_equal(t.items[0].of, TERM_ROOT);
+    assert_int_equal(t.items[0].id, mount_used_ratio);
     assert_int_equal(terms_parse(&t, "gpu.*"), 0);
     assert_int_equal(t.items[0].of, TERM_COUNT);
     assert_int_equal(terms_parse(&t, "gpu.*.utilization_ratio>0"), 0);
@@ -59,6 +62,8 @@ static void test_what_is_none(void **state)
         "planet.*",
         "gpu.*.weight",
         "gpu.*.^",
+        "mount./",
+        "mount./x",
         "gpu.*utilization_ratio",
         "gpu.*.utilization_ratio>00",
         "@pid + @pid + @pid + @pid + @pid + @pid + @pid",

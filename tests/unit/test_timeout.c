@@ -2,9 +2,13 @@
 #include "engine/timeout.h"
 
 #include "engine/replay.h"
+#include "parse/pid_stat.h"
 #include "unit.h"
 
 #include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 static void test_when_it_is_due(void **state)
 {
@@ -73,6 +77,56 @@ static void test_sigkill_after_the_grace(void **state)
     assert_int_equal(notes, 1);
 }
 
+static bool kill_fails;
+
+/* Takes the place of the C library's. */
+int kill(pid_t pid, int number)
+{
+    errno = EPERM;
+    return kill_fails ? -1 : (int)syscall(SYS_kill, pid, number);
+}
+
+/* A number may be another process's by the time it is signalled, a pidfd never is. */
+static void test_without_numbers_of_processes(void **state)
+{
+    int pidfd = launch_open_pidfd(getpid());
+    if (pidfd < 0)
+        skip();
+    close(pidfd);
+    kill_fails = true;
+    struct toll_end end = run("sleep 1000 & trap '' TERM; while :; do sleep 1000; done",
+                              50 * NS_PER_MS, 50 * NS_PER_MS);
+    kill_fails = false;
+    assert_true(end.signaled && end.timed_out);
+    assert_int_equal(end.status, SIGKILL);
+}
+
+/* The process that has the number is not the one that was read before. */
+static void test_a_number_that_is_used_again(void **state)
+{
+    struct sysroot root = SYSROOT_NONE;
+    struct process_reader reader;
+    struct pid_stat st;
+    assert_int_equal(sysroot_open_proc(&root, NULL), 0);
+    assert_int_equal(process_reader_init(&reader, &root, 0), 0);
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    ssize_t n = process_read_once(&reader, child, "stat");
+    assert_true(n > 0 && parse_pid_stat(scan_text(reader.text, (size_t)n), &st) == 0);
+    struct entity e = {.kind = ENTITY_PROCESS, .pid = child, .start_ticks = st.start_ticks + 1};
+    assert_int_equal(timeout_signal(&reader, &e, SIGKILL), -ESRCH);
+    e.start_ticks = st.start_ticks;
+    assert_int_equal(timeout_signal(&reader, &e, SIGTERM), 0);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    assert_int_equal(timeout_signal(&reader, &e, SIGTERM), -ESRCH);
+    process_reader_done(&reader);
+    sysroot_close(&root);
+}
+
 static void test_a_command_that_is_in_time(void **state)
 {
     struct toll_end end = run("exit 3", 3600 * NS_PER_SECOND, 0);
@@ -86,6 +140,8 @@ int main(void)
         cmocka_unit_test(test_when_it_is_due),
         cmocka_unit_test(test_sigterm_is_enough),
         cmocka_unit_test(test_sigkill_after_the_grace),
+        cmocka_unit_test(test_without_numbers_of_processes),
+        cmocka_unit_test(test_a_number_that_is_used_again),
         cmocka_unit_test(test_a_command_that_is_in_time),
     };
     return RUN("timeout", tests);

@@ -31,6 +31,14 @@ static double figure(const void *of, const struct dialect_place *place, enum dia
     }
 }
 
+static bool pss_is_partial; /* it is that of some processes alone */
+
+static bool is_partial(const void *of, const struct dialect_place *place)
+{
+    (void)of;
+    return pss_is_partial && place->id == process_memory_pss_bytes;
+}
+
 static size_t count_targets(const void *of, enum entity_kind kind)
 {
     (void)of;
@@ -69,8 +77,12 @@ static const struct dialect_choice choice = {.dialect = &nobodys};
 
 static int put(struct translation *t, const struct moment *m, bool last)
 {
-    struct dialect_source source = {
-        .of = m, .figure = figure, .count = count_targets, .fact = fact, .is_paced = true};
+    struct dialect_source source = {.of = m,
+                                    .figure = figure,
+                                    .count = count_targets,
+                                    .fact = fact,
+                                    .is_paced = true,
+                                    .is_partial = is_partial};
     return translation_put(t, &source, last);
 }
 
@@ -194,6 +206,31 @@ static void test_marks(void **state)
     translation_done(&t);
 }
 
+/* What is read seldom stands until it is read again, but not when it was read and lacks a process:
+ * then it is unknown until all of it is there. */
+static void test_parts(void **state)
+{
+    struct translation t;
+    assert_int_equal(translation_open(&t, &choice, &targets), 0);
+    struct moment m = {.elapsed = 1, .processes = {2, 2}, .pss = {50, 60}};
+    assert_int_equal(put(&t, &m, false), TARGETS);
+    m = (struct moment){.elapsed = 2, .processes = {2, 2}, .pss = {unknown, unknown}};
+    assert_int_equal(put(&t, &m, false), TARGETS);
+    assert_true(at(&t, 0, PSS) == 50);
+    m.elapsed = 3;
+    pss_is_partial = true;
+    assert_int_equal(put(&t, &m, false), TARGETS);
+    assert_true(isnan(at(&t, 0, PSS)) && isnan(at(&t, 1, PSS)));
+    m.elapsed = 4; /* not read */
+    pss_is_partial = false;
+    assert_int_equal(put(&t, &m, false), TARGETS);
+    assert_true(isnan(at(&t, 0, PSS)));
+    m = (struct moment){.elapsed = 5, .processes = {2, 2}, .pss = {70, 60}};
+    assert_int_equal(put(&t, &m, false), TARGETS);
+    assert_true(at(&t, 0, PSS) == 70);
+    translation_done(&t);
+}
+
 /* A share is of what all grew by, whatever time it took; there is none of nothing. */
 static void test_shares(void **state)
 {
@@ -218,6 +255,7 @@ int main(void)
         cmocka_unit_test(test_ends),      cmocka_unit_test(test_too_late),
         cmocka_unit_test(test_short_end), cmocka_unit_test(test_end_behind_a_row),
         cmocka_unit_test(test_marks),     cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

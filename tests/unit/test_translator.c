@@ -137,7 +137,7 @@ static void test_tables(void **state)
         assert_null(toll_dialect_column_at(d->facts.name, n));
     }
     assert_string_equal(toll_dialect_option_at("resource-tracker", 0)->accepted,
-                        "v1 v2 combined host-proc");
+                        "v1 0.4 v2 combined-0.4 combined host-proc");
     assert_null(toll_dialect_column_at("parrot", 0));
     assert_null(toll_dialect_option_at(NULL, 0));
 }

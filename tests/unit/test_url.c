@@ -78,12 +78,33 @@ static void test_bad(void **state)
     }
 }
 
+static void expect_decoded(const char *text, const char *expected)
+{
+    struct buf b = {0};
+    assert_int_equal(url_decode(&b, text, strlen(text)), expected != NULL);
+    if (expected)
+        assert_string_equal(b.data ? b.data : "", expected);
+    buf_done(&b);
+}
+
+static void test_decode(void **state)
+{
+    expect_decoded("", "");
+    expect_decoded("plain+", "plain+");
+    expect_decoded("a%20b%2C%c3%A9", "a b,\xc3\xa9");
+    expect_decoded("%", NULL);
+    expect_decoded("x%2", NULL);
+    expect_decoded("%zz", NULL);
+    expect_decoded("%00", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_decode),
     };
     return RUN("url", tests);
 }

@@ -1,38 +1,63 @@
 # SPDX-License-Identifier: MIT
-"""The names that the columns of a process and of the machine have side by side: three sets of them,
-that are told apart and matched by the tables of the dialect."""
+"""The names that the columns of a process and of the machine have side by side: a set of them for
+each release, that are matched by the tables of the dialect."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from .._dialects import DialectColumn, dialect_columns
 from ._statistics import TIME, Stats
 from ._table import StatSpec
 
-COMBINED = "combined"
+DIALECT = "resource-tracker"
+COMBINED = "combined"  # by these names statistics and recommendations are worked out
 LABELLED = "host-proc"  # the set whose columns have names for people, too
 PROCESS, SYSTEM = "process_", "system_"
 _HUMAN = {PROCESS: "Process ", SYSTEM: "System "}
+_PID = {f"{PROCESS}pid": "Process PID"}
 
 
 def _what(column: DialectColumn) -> str:
     """What it is in toll's words, which is the same in all sets."""
-    return f"{column.terms} {column.take} {column.factor}"
+    return f"{column.terms} {column.take}"
 
 
 class Names:
-    """From the names of the rows to those that are asked for, and back."""
+    """From the names of the rows as they are kept to those that are asked for, and back."""
 
     def __init__(self, columns: str = COMBINED) -> None:
-        own = dialect_columns("resource-tracker", columns=COMBINED)
-        asked = {_what(c): c for c in dialect_columns("resource-tracker", columns=columns)}
-        labelled = {_what(c): c for c in dialect_columns("resource-tracker", columns=LABELLED)}
-        if columns not in (COMBINED, LABELLED):
-            raise ValueError(f"columns is {columns!r}; it takes {COMBINED!r} or {LABELLED!r}")
-        self._names = {c.name: asked[_what(c)].name if _what(c) in asked else c.name for c in own}
-        self._labels = {c.name: labelled[_what(c)].label for c in own if _what(c) in labelled}
-        self._factors = {c.name: c.factor for c in own if 0 < c.factor < 1}
+        # Rows are kept with names that have the prefixes of their part.
+        self.kept = COMBINED if columns == LABELLED else columns
+        kept = {_what(c): c for c in dialect_columns(DIALECT, columns=self.kept)}
+        asked = {_what(c): c for c in dialect_columns(DIALECT, columns=columns)}
+        known = {_what(c): c for c in dialect_columns(DIALECT, columns=COMBINED)}
+        people = {_what(c): c.label for c in dialect_columns(DIALECT, columns=LABELLED)}
+        # In the order of those that are asked for.
+        self._names = {kept[what].name: c.name for what, c in asked.items()}
+        self._labels = {c.name: people[what] for what, c in kept.items() if what in people}
+        self._labels.update(_PID)
+        self._factors = {c.name: c.factor for c in kept.values() if 0 < c.factor < 1}
+        self._asked = {c.name: asked[what].name for what, c in known.items() if what in asked}
+        self._known = {c.name: known[what].name for what, c in kept.items()}
+        self._scales = {c.name: known[what].factor / c.factor for what, c in kept.items()}
+
+    def part(self, row: Dict[str, Any], prefix: str) -> Dict[str, Any]:
+        """Of a row what is of the process or of the machine, without the prefix."""
+        return {
+            name if name == TIME else name[len(prefix) :]: value
+            for name, value in row.items()
+            if name == TIME or name.startswith(prefix)
+        }
+
+    def known(self, row: Dict[str, Any]) -> Dict[str, Any]:
+        """A row with the names and units that statistics are worked out by."""
+        return {
+            self._known.get(name, name): value
+            if value is None or name not in self._scales
+            else value * self._scales[name]
+            for name, value in row.items()
+        }
 
     def in_bytes(self, row: Dict[str, Any]) -> Dict[str, Any]:
         """A row with what has a larger unit in bytes."""
@@ -59,11 +84,24 @@ class Names:
                     found[name] = wanted + plain
         return found
 
-    def spec(self, spec: StatSpec) -> StatSpec:
-        """A statistic of the column as it is called now."""
-        return spec._replace(column=self._names.get(spec.column, spec.column))
+    def specs(self, specs: List[StatSpec]) -> List[StatSpec]:
+        """Statistics of columns as they are called now."""
+        return [spec._replace(column=self._asked.get(spec.column, spec.column)) for spec in specs]
 
-    def old(self, stats: Stats) -> Stats:
-        """Statistics by the names of the rows."""
-        back = {new: name for name, new in self._names.items()}
-        return {back.get(name, name): value for name, value in stats.items() if name != TIME}
+    def known_stats(self, stats: Stats) -> Stats:
+        """Statistics by the names and in the units that recommendations are worked out by."""
+        back = {asked: known for known, asked in self._asked.items()}
+        kept = {asked: name for name, asked in self._names.items()}
+        return {
+            back[name]: {
+                key: None if value is None else value * self._scales[kept[name]]
+                for key, value in values.items()
+            }
+            for name, values in stats.items()
+            if name in back and name != TIME
+        }
+
+
+def is_of_0_4(process: List[Dict[str, Any]], system: List[Dict[str, Any]]) -> bool:
+    """Whether rows that were kept have the columns of release 0.4, not of a later one."""
+    return any("memory" in row for row in process[:1]) or any("memory_used" in row for row in system[:1])

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Collection, List, Optional, Union
+import re
+from typing import Collection, List, Optional, Tuple, Union
 
 from .._snapshot import snapshot
 
@@ -17,22 +18,41 @@ def _names(gpus: str) -> List[str]:
 
 
 def choose_gpus(
-    uuids: Optional[Collection[str]], brand: Optional[str]
-) -> Union[str, List[str], None]:
-    """As track() takes them; ValueError, before anything runs, when there is no such brand, or no
-    GPU with one of these UUIDs, which lists those that there are."""
+    uuids: Optional[Collection[str]], brand: Optional[str], is_quiet: bool = False
+) -> Tuple[Union[str, List[str], None], List[str]]:
+    """Those to read, as track() takes them, and those whose utilisation counts, none for all.
+
+    ValueError, before anything runs, when there is no such brand, or no GPU with one of these UUIDs,
+    which lists those that there are. Where there is no GPU at all, no UUID is wrong."""
     if brand not in (None, *BRANDS):
-        raise ValueError(f'"{brand}" is not a valid GPU brand. Valid values are "nvidia" and "amd".')
-    if uuids is not None:
-        if not uuids:
-            raise ValueError("gpu_uuids is an empty set; it takes at least one UUID, or None for all")
-        chosen = sorted(uuids)
-        _names(",".join(chosen))
-        return chosen
+        raise ValueError(
+            f'"{brand}" is not a valid GPU brand. Supported values are "nvidia" and "amd".'
+        )
     there = _names("all")
+    chosen = sorted(set(uuids)) if uuids is not None and there else []
+    if uuids is not None and not there and not is_quiet:
+        _LOG.warning("there is no GPU here: gpu_uuids has no effect, GPU values remain 0.0")
+    if uuids is not None and there:
+        _check_uuids(chosen)
     if brand is None:
-        return "all" if there else None  # nobody has asked for GPUs: not a word when there are none
+        # Where GPUs are not asked for and there are none, that is no news.
+        return "all" if there else None, chosen
     found = [name for name in there if name.startswith(brand)]
-    if not found:
+    if not found and not is_quiet:
         _LOG.warning("there is no GPU of %s here", brand)
-    return found or "none"
+    return found or "none", chosen
+
+
+def _check_uuids(chosen: List[str]) -> None:
+    if not chosen:
+        raise ValueError(
+            "gpu_uuids is not None but the set is empty. Please provide a set of at least one GPU UUID."
+        )
+    try:
+        _names(",".join(chosen))
+    except ValueError as error:
+        found = re.search(r"there is no GPU '([^']*)'; there are: (.*)", str(error))
+        if not found:
+            raise
+        uuids = ", ".join(sorted(re.findall(r"\(([^)]*)\)", found[2])))
+        raise ValueError(f"GPU UUID of {found[1]} is not valid. Available UUIDs are: {uuids}") from None

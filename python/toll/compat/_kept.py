@@ -9,7 +9,8 @@ import time
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Type, TypeVar
 
 from .. import _toll
-from ._combined import PROCESS, SYSTEM
+from ._combined import PROCESS, SYSTEM, is_of_0_4
+from ._releases import used_release
 from ._statistics import TIME
 
 if TYPE_CHECKING:
@@ -66,10 +67,14 @@ class Kept:
 
     @classmethod
     def from_snapshot(cls: Type[Tracker], snapshot: Dict[str, Any]) -> Tracker:
-        """A tracker that was stopped, with the tables of then."""
+        """A tracker that was stopped, with the tables of then, of whatever release."""
         facts = snapshot["metadata"]
+        used = used_release()
+        columns = None if used is None or used.unit == "mib" else "0.5"
+        if is_of_0_4(snapshot["process_metrics"], snapshot["system_metrics"]):
+            columns = "0.4"
         settings = {key: facts[key] for key in (*cls._SETTINGS, "track_processes", "track_system")}
-        tracker = cls(autostart=False, **settings)
+        tracker = cls(autostart=False, columns=columns, **settings)
         tracker.start_time, tracker.stop_time = facts["start_time"], facts["stop_time"]
         tracker._server_info, tracker._cloud_info = snapshot["server_info"], snapshot["cloud_info"]
         parts = ((SYSTEM, snapshot["system_metrics"]), (PROCESS, snapshot["process_metrics"]))

@@ -9,27 +9,46 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Dict, Mapping, Optional, Set
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Set
 
 from .._dialects import Cell, Translator, dialect_columns
 from .._snapshot import snapshot
 from .._toll import Frame
+from ._releases import chosen
 from ._statistics import TIME
 
 DIALECT = "resource-tracker"
 SECTOR = 512
+_OF_GPUS = "gpu_"
 _RATE = "rate"  # of no use at a single look
 _NO_DISKS = ("/proc", "/sys", "/dev", "/run")  # where that tool does not look for space
 
 
-def look_at_process(pid: int, children: bool) -> Frame:
-    """All that a row has. ProcessLookupError when there is no such process."""
-    return snapshot(pid, children=children, memory="pss", gpus="all")
+class Look(NamedTuple):
+    """All that a row has. To look at GPUs a process is forked, which shares the memory of this one
+    and so halves its PSS: that is another look."""
+
+    frame: Frame
+    gpus: Optional[Frame] = None  # None: they are in the frame, or not known
 
 
-def look_at_machine() -> Frame:
-    """All that a row has."""
-    return snapshot(system=True, gpus="all")
+def look_at_process(pid: int, children: bool) -> Look:
+    """ProcessLookupError when there is no such process."""
+    frame = snapshot(pid, children=children, memory="pss")
+    return Look(frame, _look(pid, children=children, gpus="all"))
+
+
+def look_at_machine() -> Look:
+    return Look(snapshot(system=True, gpus="all"))
+
+
+def row_of_look(translator: Translator, look: Look, columns: str) -> Dict[str, Cell]:
+    """A row of the dialect; the translator knows the looks before."""
+    (row,) = translator.rows(look.frame)
+    if look.gpus is not None:
+        (other,) = Translator(f"{DIALECT},columns={columns}").rows(look.gpus)
+        row.update({name: value for name, value in other.items() if name.startswith(_OF_GPUS)})
+    return row
 
 
 def _look(pid: int, **options: Any) -> Optional[Frame]:
@@ -45,58 +64,86 @@ def nothing(columns: str, subject: str) -> Dict[str, Cell]:
     return {column.name: 0 for column in dialect_columns(DIALECT, columns=columns, subject=subject)}
 
 
-def _totals(frame: Optional[Frame], columns: str, subject: str, **facts: float) -> Dict[str, Any]:
+def _totals(look: Optional[Look], columns: str, subject: str, **facts: float) -> Dict[str, Any]:
     known = dialect_columns(DIALECT, columns=columns, subject=subject)
     row: Mapping[str, Cell] = nothing(columns, subject)
-    if frame is not None:
-        (row,) = Translator(f"{DIALECT},columns={columns}", **facts).rows(frame)
+    if look is not None:
+        row = row_of_look(Translator(f"{DIALECT},columns={columns}", **facts), look, columns)
     return {column.name: row[column.name] for column in known if column.take != _RATE}
 
 
 def process_totals(
-    frame: Optional[Frame], pid: int, children: bool, columns: str = "v1"
+    look: Optional[Look], pid: int, children: bool, columns: str
 ) -> Dict[str, Any]:
-    """What get_pid_stats() says of a look."""
-    found = _totals(frame, columns, "target", pid=pid)
+    """What get_pid_stats() says of a look, with the columns of a release."""
+    found = _totals(look, columns, "target", pid=pid)
     found.update(pid=pid, children=found["children"] if children else None)
     found[TIME] = found[TIME] or time.time()
     return found
 
 
-def get_pid_stats(pid: int, children: bool = True) -> Dict[str, Any]:
-    """What a process has used, with its children: clock ticks, kB, bytes."""
+def _process_stats(pid: int, children: bool, columns: str) -> Dict[str, Any]:
     try:
-        frame: Optional[Frame] = look_at_process(pid, children)
+        look: Optional[Look] = look_at_process(pid, children)
     except ProcessLookupError:
-        frame = None
-    return process_totals(frame, pid, children)
+        look = None
+    return process_totals(look, pid, children, columns)
 
 
-def get_system_stats() -> Dict[str, Any]:
-    """What the machine has used since boot: clock ticks, kB, bytes; disks in sectors of 512 bytes.
+def get_pid_stats(
+    pid: int, children: bool = True, *, columns: Optional[str] = None
+) -> Dict[str, Any]:
+    """What a process has used, with its children: clock ticks, kB, bytes, as release 0.1 has it; see
+    use_release()."""
+    return _process_stats(pid, children, chosen(columns, "0.1").rows)
+
+
+def get_process_stats(
+    pid: int, children: bool = True, *, columns: Optional[str] = None
+) -> Dict[str, Any]:
+    """What a process has used, with its children: seconds, MiB, bytes, as release 0.5 has it; see
+    use_release()."""
+    return _process_stats(pid, children, chosen(columns, "0.5").rows)
+
+
+def get_system_stats(*, columns: Optional[str] = None) -> Dict[str, Any]:
+    """What the machine has used since boot: clock ticks, kB, bytes, and disks in sectors of 512
+    bytes, as release 0.1 has it; see use_release().
 
     `disk_stats` and `disk_spaces` have a dict for each disk and each filesystem, instead of the sums
     over them.
     """
-    return machine_totals(look_at_machine())
+    return machine_totals(look_at_machine(), chosen(columns, "0.1").rows)
 
 
-def machine_totals(frame: Frame, columns: str = "v1") -> Dict[str, Any]:
-    """What get_system_stats() says of a look."""
-    found = _totals(frame, columns, "machine")
-    disks = {row.name: row for row in frame.rows if row.entity == "disk"}
-    mounts = {
-        row.name: row
-        for row in frame.rows
-        if row.entity == "mount" and not row.name.startswith(_NO_DISKS)
-    }
-    kept = {name: value for name, value in found.items() if not name.startswith("disk_")}
-    kept["disk_stats"] = {
-        name: {"read_sectors": _parts(row.read_bytes), "write_sectors": _parts(row.written_bytes)}
-        for name, row in disks.items()
-    }
-    kept["disk_spaces"] = {name: _space(row) for name, row in mounts.items()}
+def machine_totals(look: Look, columns: str) -> Dict[str, Any]:
+    """What get_system_stats() says of a look, with the columns of a release. Disks are in the place
+    of the first sum over them."""
+    kept: Dict[str, Any] = {}
+    for name, value in _totals(look, columns, "machine").items():
+        if not name.startswith("disk_"):
+            kept[name] = value
+        elif "disk_stats" not in kept:
+            kept["disk_stats"] = _disks(look.frame, columns)
+            kept["disk_spaces"] = {
+                row.name: _space(row)
+                for row in look.frame.rows
+                if row.entity == "mount" and not row.name.startswith(_NO_DISKS)
+            }
     return kept
+
+
+def _disks(frame: Frame, columns: str) -> Dict[str, Dict[str, Optional[int]]]:
+    """In sectors in the first release, in bytes later."""
+    word, unit = ("sectors", SECTOR) if columns == "v1" else ("bytes", 1)
+    return {
+        row.name: {
+            f"read_{word}": _parts(row.read_bytes, unit),
+            f"write_{word}": _parts(row.written_bytes, unit),
+        }
+        for row in frame.rows
+        if row.entity == "disk"
+    }
 
 
 def _parts(count: Optional[float], unit: int = SECTOR) -> Optional[int]:
@@ -129,8 +176,8 @@ def get_pid_rss(pid: int) -> Optional[int]:
 
 def get_pid_pss_rollup(pid: int) -> Optional[int]:
     """In kB; None when the kernel does not tell this user."""
-    found: Optional[int] = _totals(_look(pid, memory="pss"), "v1", "target", pid=pid)["pss"]
-    return found
+    frame = _look(pid, memory="pss")
+    return 0 if frame is None else _parts(frame.memory_pss_bytes, 1024)
 
 
 # These two are the files of the kernel, number for number: there is nothing to measure.

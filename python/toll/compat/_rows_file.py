@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import tempfile
 from typing import Any, Dict, List
+
+from ._table import rows_of_csv
 
 
 class RowsFile:
@@ -25,9 +25,7 @@ class RowsFile:
         """Those that are there whole; what is not known is None."""
         size = os.fstat(self._file.fileno()).st_size
         data = os.pread(self._file.fileno(), size, 0)
-        text = data[: data.rfind(b"\n") + 1].decode()
-        reader = csv.DictReader(io.StringIO(text, newline=""), quoting=csv.QUOTE_NONNUMERIC)
-        return [{name: None if cell == "" else cell for name, cell in row.items()} for row in reader]
+        return rows_of_csv(data[: data.rfind(b"\n") + 1].decode())
 
     def close(self) -> None:
         """It is gone."""

@@ -9,57 +9,57 @@ from typing import Dict, Optional
 
 @dataclasses.dataclass
 class RSSValues:
-    total_rss: Optional[float]
-    private_rss: Optional[float]
-    shared_rss: Optional[float]
+    total_rss: Optional[float] = 0.0
+    private_rss: Optional[float] = 0.0
+    shared_rss: Optional[float] = 0.0
 
 @dataclasses.dataclass
 class MaxRAM:
     unit: str
     system_capacity: Optional[float]
-    system: Optional[float]
-    main: RSSValues
-    descendants: RSSValues
-    combined: RSSValues
+    system: Optional[float] = 0.0
+    main: RSSValues = ...
+    descendants: RSSValues = ...
+    combined: RSSValues = ...
 
 @dataclasses.dataclass
 class MaxGPURAM:
     unit: str
     system_capacity: Optional[float]
-    system: Optional[float]
-    main: Optional[float]
-    descendants: Optional[float]
-    combined: Optional[float]
+    system: Optional[float] = 0.0
+    main: Optional[float] = 0.0
+    descendants: Optional[float] = 0.0
+    combined: Optional[float] = 0.0
 
 @dataclasses.dataclass
 class ProcessingUnitPercentages:
-    max_sum_percent: Optional[float]
-    max_hardware_percent: Optional[float]
-    mean_sum_percent: Optional[float]
-    mean_hardware_percent: Optional[float]
+    max_sum_percent: Optional[float] = 0.0
+    max_hardware_percent: Optional[float] = 0.0
+    mean_sum_percent: Optional[float] = 0.0
+    mean_hardware_percent: Optional[float] = 0.0
 
 @dataclasses.dataclass
 class CPUUtilization:
     system_core_count: Optional[int]
     n_expected_cores: Optional[int]
-    system: ProcessingUnitPercentages
-    main: ProcessingUnitPercentages
-    descendants: ProcessingUnitPercentages
-    combined: ProcessingUnitPercentages
-    main_n_threads: Optional[int]
-    descendants_n_threads: Optional[int]
-    combined_n_threads: Optional[int]
+    system: ProcessingUnitPercentages = ...
+    main: ProcessingUnitPercentages = ...
+    descendants: ProcessingUnitPercentages = ...
+    combined: ProcessingUnitPercentages = ...
+    main_n_threads: Optional[int] = 0
+    descendants_n_threads: Optional[int] = 0
+    combined_n_threads: Optional[int] = 0
 
 @dataclasses.dataclass
 class GPUUtilization:
     system_gpu_count: Optional[int]
     n_expected_gpus: Optional[int]
-    gpu_percentages: ProcessingUnitPercentages
+    gpu_percentages: ProcessingUnitPercentages = ...
 
 @dataclasses.dataclass
 class ComputeTime:
     unit: str
-    time: Optional[float]
+    time: Optional[float] = 0.0
 
 @dataclasses.dataclass
 class ResourceUsage:
@@ -84,9 +84,12 @@ class ProcessGroupResourceUsage:
     num_procs: Optional[int] = None
     net_rx_bytes: Optional[int] = None
     net_tx_bytes: Optional[int] = None
+
+@dataclasses.dataclass
+class ExtendedProcessGroupResourceUsage(ProcessGroupResourceUsage):
+    timestamp: Optional[float] = None
     net_rx_bytes_delta: Optional[int] = None
     net_tx_bytes_delta: Optional[int] = None
-    timestamp: Optional[float] = None
 
 # ---- sweep ---------------------------------------------------------------------------------------
 

@@ -5,7 +5,21 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Union, overload
+import re
+import time
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Union,
+    overload,
+)
 
 Column = List[Any]
 ROWS_SHOWN = 10
@@ -25,9 +39,41 @@ class StatSpec(NamedTuple):
         return self.agg_name or str(getattr(self.agg, "__name__", "stat"))
 
 
-def _read(path: str) -> List[Dict[str, Any]]:
-    with open(path, newline="", encoding="utf-8") as file:
-        return [dict(row) for row in csv.DictReader(file, quoting=csv.QUOTE_NONNUMERIC)]
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def _cell(text: Optional[str]) -> Any:
+    """A whole number is an int, another number a float; what is empty is not known."""
+    if not text:
+        return None
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
+
+
+def rows_of_csv(text: str) -> List[Dict[str, Any]]:
+    """A dict for each row below the heading."""
+    rows: List[Dict[str, Any]] = []
+    for row in csv.DictReader(io.StringIO(text, newline="")):
+        if None in row:
+            raise ValueError(f"row {len(rows) + 1} of the CSV has more cells than the heading")
+        rows.append({name: _cell(value) for name, value in row.items()})
+    return rows
+
+
+def _read(path: str, retries: int, delay: float) -> List[Dict[str, Any]]:
+    """Tried again where it fails, after a delay that doubles."""
+    for left in range(retries, -1, -1):
+        try:
+            with open(path, newline="", encoding="utf-8") as file:
+                return rows_of_csv(file.read())
+        except (OSError, ValueError):
+            if not left:
+                raise
+        time.sleep(delay)
+        delay *= 2
+    return []
 
 
 class TinyDataFrame:
@@ -38,11 +84,13 @@ class TinyDataFrame:
         self,
         data: Union[Mapping[str, Iterable[Any]], Iterable[Mapping[str, Any]], None] = None,
         csv_file_path: Optional[str] = None,
+        retries: int = 0,
+        retry_delay: float = 0.1,
     ) -> None:
         if (data is None) == (csv_file_path is None):
             raise ValueError("a table is made of data or of csv_file_path, one of them")
         if csv_file_path is not None:
-            data = _read(csv_file_path)
+            data = _read(csv_file_path, max(0, retries), retry_delay)
         self._data: Dict[str, Column] = {}
         if isinstance(data, Mapping):
             self._data = {name: list(column) for name, column in data.items()}
@@ -58,6 +106,9 @@ class TinyDataFrame:
 
     def __len__(self) -> int:
         return len(next(iter(self._data.values()), ()))
+
+    def __iter__(self) -> Iterator[Dict[str, Any]]:
+        return (self[number] for number in range(len(self)))
 
     @overload
     def __getitem__(self, key: str) -> Column: ...
@@ -105,7 +156,7 @@ class TinyDataFrame:
 
     def to_dict(self) -> List[Dict[str, Any]]:
         """A dict for each row."""
-        return [self[number] for number in range(len(self))]
+        return list(self)
 
     def to_csv(self, csv_file_path: Optional[str] = None, quote_strings: bool = True) -> Optional[str]:
         """As CSV into a file, or as a text when none is named."""

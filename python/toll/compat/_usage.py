@@ -10,6 +10,14 @@ from .._dialects import dialect_columns, dialects
 from ._records import TYPES, make_record
 
 DIALECT = "gpu-tracker"
+_NEEDED = (
+    "unit",
+    "system_capacity",
+    "system_core_count",
+    "n_expected_cores",
+    "system_gpu_count",
+    "n_expected_gpus",
+)
 _CAPITALS = ("ram", "gpu", "cpu")
 # Of the parts of parts, in the order in which the table has them.
 _INNER = ["RSSValues", "ProcessingUnitPercentages"]
@@ -59,10 +67,16 @@ class Usage:
         self.classes["ResourceUsage"] = self.root
 
     def _make(self, name: str, tree: Dict[str, Any]) -> Any:
-        fields = [
-            (key, self._make_inner(value) if isinstance(value, dict) else Optional[value])
-            for key, value in tree.items()
-        ]
+        """Facts of the machine and units have to be told, all else is 0 at first, as in that tool."""
+        fields: List[Any] = []
+        for key, value in tree.items():
+            if isinstance(value, dict):
+                kind = self._make_inner(value)
+                fields.append((key, kind, dataclasses.field(default_factory=kind)))
+            elif key in _NEEDED:
+                fields.append((key, Optional[value]))
+            else:
+                fields.append((key, Optional[value], dataclasses.field(default=value())))
         self.classes[name] = made = make_record(name, f"{name}, in the unit that it tells.", fields)
         return made
 

@@ -71,9 +71,10 @@ class ProcessMetricsMonitor:
         self.samples_before_logging = max(1, samples_before_logging)
         self.prefix = prefix
         self.verbose = verbose
+        # 0 or less makes memory_usage_percentage 0.0; CPU is not divided by 0.
         self._asked = {
-            "max_memory_megabytes": max_memory_megabytes,
-            "max_cpu_count": max_cpu_count,
+            "max_memory_megabytes": max_memory_megabytes and max(0.0, max_memory_megabytes),
+            "max_cpu_count": max_cpu_count or None,
         }
         self.max_memory_megabytes = (
             _memory_megabytes() if max_memory_megabytes is None else max_memory_megabytes

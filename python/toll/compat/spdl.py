@@ -17,18 +17,22 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Iterable, List, Optional, Union
 
-from .._dialects import Translator, dialect_columns
+from .._dialects import DialectColumn, Translator, dialect_columns
 from .._toll import Frame
 from .._track import track
 from .._tracker import Track
 from ._records import TYPES, make_record
 
-__all__ = ["ProcessGroupResourceUsage", "ProcessGroupStatsMonitor"]
+__all__ = [
+    "ExtendedProcessGroupResourceUsage",
+    "ProcessGroupResourceUsage",
+    "ProcessGroupStatsMonitor",
+]
 
 DIALECT = "spdl"
-# The column of the table that stands behind the fields that its users know.
-TIME = "timestamp"
-_GROUP = next(column.name for column in dialect_columns(DIALECT) if column.terms == "@group")
+_COLUMNS = dialect_columns(DIALECT, columns="spdl")
+_EXTENDED = dialect_columns(DIALECT, columns="all")
+_GROUP = next(column.name for column in _COLUMNS if column.terms == "@group")
 _LOG = logging.getLogger(__name__)
 
 _ABOUT = """What the processes of a group use: one sample of ProcessGroupStatsMonitor.
@@ -36,26 +40,34 @@ _ABOUT = """What the processes of a group use: one sample of ProcessGroupStatsMo
 `cpu_percent` is of one core, over the time since the sample before: 200 are two cores; None in the
 first sample. Memory is the sum over the group: RSS counts shared pages once for each process, PSS
 divides them, private memory leaves them out; PSS and private memory are None when the kernel does
-not tell. Disk is storage, network is all interfaces but loopback: totals since monitoring began,
-and for the network also what came since the sample before.
+not tell. Disk is storage, network is all interfaces but loopback: totals since monitoring began.
+"""
+
+_MORE = """A ProcessGroupResourceUsage with three more fields, which SPDL does not have: when the sample
+was taken, and what came over the network since the sample before.
 """
 
 if TYPE_CHECKING:
-    from ._shapes import ProcessGroupResourceUsage
+    from ._shapes import ExtendedProcessGroupResourceUsage, ProcessGroupResourceUsage
 else:
+    # The pid and the group are always known, the rest may be not.
+    _REQUIRED = ("@own_pid", "@group")
 
-    def _fields() -> List[Any]:
-        columns = dialect_columns(DIALECT)
-        known = [column for column in columns if column.name != TIME]
-        # Who looks at whom is always known, the rest may be not.
+    def _fields(columns: List[DialectColumn]) -> List[Any]:
         return [
             (column.name, TYPES[column.type])
-            if column.terms.startswith("@")
+            if column.terms in _REQUIRED
             else (column.name, Optional[TYPES[column.type]], dataclasses.field(default=None))
-            for column in known
-        ] + [(TIME, Optional[float], dataclasses.field(default=None))]
+            for column in columns
+        ]
 
-    ProcessGroupResourceUsage = make_record("ProcessGroupResourceUsage", _ABOUT, _fields())
+    ProcessGroupResourceUsage = make_record("ProcessGroupResourceUsage", _ABOUT, _fields(_COLUMNS))
+    ExtendedProcessGroupResourceUsage = make_record(
+        "ExtendedProcessGroupResourceUsage",
+        _MORE,
+        _fields(_EXTENDED[len(_COLUMNS) :]),
+        (ProcessGroupResourceUsage,),
+    )
 
 
 class ProcessGroupStatsMonitor:
@@ -64,7 +76,8 @@ class ProcessGroupStatsMonitor:
 
     A native thread takes the samples: a callback that takes its time delays none of them. One that
     raises is told to the log, and monitoring goes on. `pgid` names other groups than that of this
-    process, one or several; there is a call for each.
+    process, one or several; there is a call for each. With `extended` the callback is called with an
+    ExtendedProcessGroupResourceUsage.
     """
 
     def __init__(
@@ -74,11 +87,14 @@ class ProcessGroupStatsMonitor:
         mp_context: object = None,
         *,
         pgid: Union[int, Iterable[int], None] = None,
+        extended: bool = False,
     ) -> None:
         groups = [os.getpgrp()] if pgid is None else [pgid] if isinstance(pgid, int) else list(pgid)
         self._callback = callback
         self._interval = interval
         self._groups = groups
+        self._record = ExtendedProcessGroupResourceUsage if extended else ProcessGroupResourceUsage
+        self._dialect = f"{DIALECT},columns=all" if extended else DIALECT
 
     async def run(self) -> None:
         """Until it is cancelled, or until all of the groups have ended."""
@@ -97,7 +113,7 @@ class ProcessGroupStatsMonitor:
             tracker.stop()
 
     async def _follow(self, tracker: Track) -> None:
-        translator = Translator(DIALECT)
+        translator = Translator(self._dialect)
         pause = min(max(self._interval / 50, 0.005), 0.5)
         number = 0
         while True:
@@ -114,6 +130,6 @@ class ProcessGroupStatsMonitor:
         for group, row in zip(self._groups, translator.rows(frame)):
             record: Any = {**row, _GROUP: group}
             try:
-                await self._callback(ProcessGroupResourceUsage(**record))
+                await self._callback(self._record(**record))
             except Exception:
                 _LOG.warning("the callback of ProcessGroupStatsMonitor failed", exc_info=True)

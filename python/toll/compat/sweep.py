@@ -99,17 +99,30 @@ def _number(text: str) -> Optional[float]:
         return None  # [N/A], -
 
 
+def _heading(line: str, columns: List[DialectColumn]) -> Optional[List[int]]:
+    """Where a heading of nvidia-smi dmon has each of the columns, -1: nowhere. What it prints, and in
+    which order, depends on the driver. None: a line of units, which names none of them."""
+    words = line.lstrip("#").lower().split()
+    places = [words.index(column.name) if column.name in words else -1 for column in columns]
+    return places if max(places) >= 0 else None
+
+
 def _samples(path: Path, columns: List[DialectColumn]) -> Iterator[List[Optional[float]]]:
-    """The rows of a file, a number for each column; headings are none."""
+    """The rows of a file, a number for each column; headings are none. By the heading that stands
+    before them, where there is one; otherwise in the order of the columns."""
     if not path.exists():
         return
+    places, needed = list(range(len(columns))), len(columns)
     with open(path, newline="", encoding="utf-8") as file:
         for line in file:
+            if line.startswith("#"):
+                places = _heading(line, columns) or places
+                needed = max(places) + 1
+                continue
             words = next(csv.reader([line])) if "," in line else line.split()
             values = [_number(word.strip()) for word in words]
-            has_numbers = any(value is not None for value in values)
-            if len(values) >= len(columns) and has_numbers and not line.startswith("#"):
-                yield values
+            if len(values) >= needed and any(value is not None for value in values):
+                yield [values[place] if place >= 0 else None for place in places]
 
 
 def _columns_of(path: Optional["os.PathLike[str] | str"], name: str) -> Dict[str, List[float]]:

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * threads fork COMMAND…    a worker thread, not the main one, starts the command and waits for it
  * threads leader COMMAND…  the main thread ends with pthread_exit, which leaves a leader that looks
- *                          like a zombie; another thread starts the command, waits, exits with 7 */
+ *                          like a zombie; another thread starts the command, waits, exits with 7
+ * threads write FILE       a child is reaped; then 16 threads write 64 KiB each and end at once;
+ * then the main thread writes 8 bytes */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +30,34 @@ static void *work(void *unused)
     return NULL;
 }
 
+static void *write_much(void *file)
+{
+    static char bytes[65536];
+    return write(*(int *)file, bytes, sizeof bytes) == sizeof bytes ? NULL : file;
+}
+
+static int write_in_threads(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (fork() == 0)
+        _exit(0);
+    waitpid(-1, NULL, 0);
+    for (int i = 0; i < 16; i++) {
+        pthread_t id;
+        void *failed = NULL;
+        if (pthread_create(&id, NULL, write_much, &fd) != 0 || pthread_join(id, &failed) != 0 ||
+            failed)
+            return 2;
+    }
+    return write(fd, "12345678", 8) == 8 ? 0 : 2;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
         return 2;
+    if (strcmp(argv[1], "write") == 0)
+        return write_in_threads(argv[2]);
     pthread_t id;
     command = argv + 2;
     leader_ends = strcmp(argv[1], "leader") == 0;

@@ -44,15 +44,31 @@ def job(script, *args, **kwargs):
     return subprocess.Popen([sys.executable, "-c", script, *args], **kwargs)
 
 
-# The first columns of resource_tracker.
-PROCESS_HEADING = (
-    '"timestamp","pid","children","utime","stime","cpu_usage","pss","read_bytes","write_bytes",'
-    '"gpu_usage","gpu_vram","gpu_utilized"\r\n'
+def heading(names):
+    """As a row of text that Python's csv has written."""
+    return ",".join(f'"{name}"' for name in names) + "\r\n"
+
+
+# The columns of its releases: of a process and of the machine.
+_NAMES = "timestamp {first} utime stime cpu_usage {rest}"
+PROCESS_COLUMNS = {
+    "0.1": "pss read_bytes write_bytes gpu_usage gpu_vram gpu_utilized",
+    "0.4": "memory read_bytes write_bytes gpu_usage gpu_vram gpu_utilized",
+    "0.5": "memory_mib disk_read_bytes disk_write_bytes gpu_usage gpu_vram_mib gpu_utilized",
+}
+_MEMORY = "memory_free{0} memory_used{0} memory_buffers{0} memory_cached{0} memory_active{1} memory_inactive{1}"
+_REST = (
+    "disk_read_bytes disk_write_bytes disk_space_total_gb disk_space_used_gb disk_space_free_gb "
+    "net_recv_bytes net_sent_bytes gpu_usage gpu_vram{0} gpu_utilized"
 )
-SYSTEM_HEADING = (
-    '"timestamp","processes","utime","stime","cpu_usage","memory_free","memory_used",'
-    '"memory_buffers","memory_cached","memory_active_anon","memory_inactive_anon",'
-    '"disk_read_bytes","disk_write_bytes","disk_space_total_gb","disk_space_used_gb",'
-    '"disk_space_free_gb","net_recv_bytes","net_sent_bytes","gpu_usage","gpu_vram",'
-    '"gpu_utilized"\r\n'
-)
+_ENDINGS = {"0.1": ("", "_anon"), "0.4": ("", ""), "0.5": ("_mib", "_mib")}
+PROCESS_COLUMNS = {
+    release: _NAMES.format(first="pid children", rest=rest).split()
+    for release, rest in PROCESS_COLUMNS.items()
+}
+SYSTEM_COLUMNS = {
+    release: _NAMES.format(first="processes", rest=f"{_MEMORY} {_REST}".format(*endings)).split()
+    for release, endings in _ENDINGS.items()
+}
+PROCESS_HEADING = heading(PROCESS_COLUMNS["0.1"])
+SYSTEM_HEADING = heading(SYSTEM_COLUMNS["0.1"])

@@ -2,9 +2,11 @@
 """toll.compat.gpu_tracker: what blocks of code used, and runs compared. The figures of the files
 here are worked out by hand."""
 
+import dataclasses
 import json
 import logging
 import os
+import pathlib
 import pickle
 import sqlite3
 import sys
@@ -126,8 +128,15 @@ def test_files_are_combined(tmp_path):
     analyzer = gput.SubTrackingAnalyzer(None, target)
     analyzer.combine_sub_tracking_files(parts)
     assert analyzer.load_timestamp_pairs("load") == [(9.5, 11.5), (1.0, 2.0)]
-    with pytest.raises(ValueError, match="File already exists"):
+    with pytest.raises(ValueError) as error:
         analyzer.combine_sub_tracking_files(parts)
+    assert str(error.value) == f"Cannot create sub-tracking file {target}. File already exists."
+    with pytest.raises(ValueError) as error:
+        gput.SubTrackingAnalyzer(None, "other.sqlite").combine_sub_tracking_files(parts)
+    assert str(error.value) == (
+        f"File {parts[0]} does not end with the same extension as other.sqlite. "
+        'Must end in ".sqlite".'
+    )
     with pytest.raises(ValueError, match="no tracking file"):
         analyzer.sub_tracking_results()
 
@@ -144,6 +153,88 @@ def test_mistakes(tmp_path):
     )
     with pytest.raises(ValueError):
         bad.sub_tracking_results()
+
+
+@pytest.mark.parametrize(
+    "blocks, said",
+    [
+        (
+            [(11, "X", 0, 9.5), (11, "X", 1, 9.75), (12, "X", 0, 9.875), (12, "X", 1, 13.5)]
+            + [(11, "X", 1, 13.625)],
+            "Detected timestamp pair (13.625, 9.875) with differing process IDs: 11 and 12.",
+        ),
+        (
+            [(11, "X", 0, 13.75), (11, "X", 0, 13.5), (11, "X", 1, 9.75)],
+            "Detected timestamp pair (9.75, 13.5) of process ID 11 with a start time greater than the "
+            "stop time.",
+        ),
+        ([(11, "X", 1, 9.75)], 'Row 1 stops "X" of process ID 11, which had not started.'),
+    ],
+)
+def test_invalid_pairs_are_errors(tmp_path, blocks, said):
+    """In the words of that tool; of libtoll, which analyzes, as of the list of pairs."""
+    bad = gput.SubTrackingAnalyzer(
+        write_points(tmp_path / "points.csv"), write_blocks(tmp_path / "bad.csv", blocks)
+    )
+    for ask in (lambda: bad.load_timestamp_pairs("X"), bad.sub_tracking_results):
+        with pytest.raises(ValueError) as error:
+            ask()
+        assert str(error.value) == f"Sub-tracking file is invalid. {said}"
+
+
+def test_blocks_that_call_themselves(tmp_path):
+    """A stop is of the last start that is open, in the results as in the list of pairs."""
+    blocks = [(7, "f", 0, 9.5), (7, "f", 0, 10.5), (7, "f", 1, 11.5), (7, "f", 1, 12.75)]
+    analyzer = gput.SubTrackingAnalyzer(
+        write_points(tmp_path / "points.csv"), write_blocks(tmp_path / "blocks.csv", blocks)
+    )
+    assert analyzer.load_timestamp_pairs("f") == [(9.5, 12.75), (10.5, 11.5)]
+    (block,) = analyzer.sub_tracking_results().code_block_results
+    assert (block.num_calls, block.num_timepoints) == (2, 3)
+    assert block.compute_time["total"] == 4.25
+
+
+def test_names_that_look_like_formulas(tmp_path):
+    path = str(tmp_path / "blocks.csv")
+    for name in ("=1+1", "'=1", "'quoted'"):
+        with gput.SubTracker(name, sub_tracking_file=path):
+            pass
+    analyzer = gput.SubTrackingAnalyzer(write_points(tmp_path / "points.csv"), path)
+    assert analyzer.load_code_block_names() == ["'=1", "'quoted'", "=1+1"]
+    found = analyzer.sub_tracking_results().code_block_results
+    assert [block.name for block in found] == analyzer.load_code_block_names()
+    assert len(analyzer.load_timestamp_pairs("=1+1")) == 1
+
+
+def test_results_are_data_classes(analyzer):
+    """They can be made by hand, and are equal when their parts are."""
+    results = analyzer.sub_tracking_results()
+    fields = [field.name for field in dataclasses.fields(results)]
+    assert fields == ["overall", "static_data", "code_block_results"]
+    again = gput.SubTrackingResults(results.overall, results.static_data, results.code_block_results)
+    assert again.to_json() == results.to_json() and str(again) == str(results)
+    block = results.code_block_results[0]
+    assert gput.CodeBlockResults(*(getattr(block, f.name) for f in dataclasses.fields(block))).name == "load"
+    empty = gput.ComparisonResults({}, {}, {})
+    assert list(empty.to_json()) == [field.name for field in dataclasses.fields(empty)]
+
+
+CORPUS = pathlib.Path(__file__).resolve().parents[2] / "fuzz/corpus/pickle"
+
+
+@pytest.mark.parametrize("name", ["pandas4", "pandas5"])
+def test_pickles_of_the_tool_are_compared(tmp_path, name, caplog):
+    """Of its own classes, with tables of pandas, of which neither need be there."""
+    path = tmp_path / "results.pkl"
+    path.write_bytes((CORPUS / name).read_bytes())
+    comparison = gput.TrackingComparison({"b": path, "a": path})
+    names = [block.name for block in comparison.results_map["a"].code_block_results]
+    assert names == ["X", "tmp.py:9", "tmp.py:38"]
+    results = comparison.compare("max")
+    assert dict(results.code_block_compute_time["X"]) == {"b": 3.0, "a": 3.0}
+    assert results.overall_resource_usage["main_ram"]["a"] == 4.0
+    assert gput.read_pickle(path).to_json()["static_data"]["system_core_count"] == 12
+    assert not caplog.records
 
 
 @pytest.fixture
@@ -174,8 +265,11 @@ def test_comparison(sessions):
     assert results.code_block_compute_time["load"]["fast"] == 1.125
     assert comparison.compare("max").overall_resource_usage["main_ram"]["fast"] == 7.0
     assert "main" in str(results).lower()
-    with pytest.raises(ValueError, match="min max mean std"):
+    with pytest.raises(ValueError) as error:
         comparison.compare("median")
+    assert str(error.value) == (
+        "Invalid summary statistic 'median'. Valid values are min max mean std."
+    )
 
 
 def test_blocks_that_do_not_match(sessions, tmp_path):
@@ -184,8 +278,12 @@ def test_blocks_that_do_not_match(sessions, tmp_path):
     ).sub_tracking_results()
     path = tmp_path / "other.json"
     path.write_text(json.dumps(other.to_json()))
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError) as error:
         gput.TrackingComparison({"slow": sessions["slow"], "other": str(path)})
+    assert str(error.value) == (
+        "All sub-tracking results must have the same number of code blocks. The first has 1 code "
+        'blocks but tracking session "slow" has 2 code blocks.'
+    )
 
 
 def test_blocks_that_differ_by_their_line(tmp_path, caplog):
@@ -198,8 +296,14 @@ def test_blocks_that_differ_by_their_line(tmp_path, caplog):
         ).sub_tracking_results()
         found[f"at{line}"] = str(tmp_path / f"{line}.json")
         (tmp_path / f"{line}.json").write_text(json.dumps(results.to_json()))
-    gput.TrackingComparison(found)
-    assert len(caplog.records) == 1 and "a.py:3" in caplog.text
+    compared = gput.TrackingComparison(found)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        'Code block name "a.py:14" of tracking session "at14" matched with code block name "a.py:3" of '
+        'tracking session "at3" but they differ by line number. If these code blocks were not meant to '
+        "match, their comparison will not be valid and their names must be disambiguated."
+    )
+    assert list(compared.compare().code_block_compute_time) == ["a.py:14 -> a.py:3"]
 
 
 def test_a_pickle_of_something_else(tmp_path):

@@ -2,6 +2,7 @@
 """toll.compat.gpu_tracker: Tracker as its users know it."""
 
 import copy
+import dataclasses
 import json
 import logging
 import multiprocessing as mp
@@ -11,12 +12,14 @@ import re
 import subprocess
 import sys
 
-import psutil
+import hostlib
 import pytest
 import shapes
 import toll
 from example_module import example_function
 from toll.compat import gpu_tracker as gput
+
+psutil = hostlib.module("psutil")
 
 RSS = {"total_rss": "float", "private_rss": "float", "shared_rss": "float"}
 PERCENT = {
@@ -115,7 +118,7 @@ def test_data_classes(tracker):
     assert re.match(r"ComputeTime\(unit='seconds', time=\S+\)$", repr(usage.compute_time))
     assert type(usage.cpu_utilization.main) is type(usage.gpu_utilization.gpu_percentages)
     for name in ("ResourceUsage", "CPUUtilization", "GPUUtilization", "ProcessingUnitPercentages"):
-        assert getattr(gput, name).__module__ == "toll.compat.gpu_tracker"
+        assert getattr(gput, name).__module__ == "toll.compat.gpu_tracker.tracker"
     assert pickle.loads(pickle.dumps(usage)) == usage
     assert copy.deepcopy(usage) == usage
 
@@ -228,7 +231,8 @@ def test_another_process():
 def test_no_such_process():
     gone = subprocess.Popen(["true"])
     gone.wait()
-    with pytest.raises(ProcessLookupError):
+    said = f"The target process of ID {gone.pid} ended before tracking could begin."
+    with pytest.raises(ProcessLookupError, match=said):
         gput.Tracker(process_id=gone.pid).start()
 
 
@@ -245,9 +249,11 @@ def test_no_such_process():
             '"fortnights" is not a valid time unit. Valid values are days, hours, minutes, seconds$',
         ),
         ({"n_expected_cores": 0}, "n_expected_cores"),
-        ({"sleep_time": 0}, "interval is 0"),
-        ({"gpu_uuids": set()}, "gpu_uuids is an empty set"),
-        ({"gpu_brand": "voodoo"}, '"voodoo" is not a valid GPU brand'),
+        ({"sleep_time": 0.0}, "Sleep time of 0.0 is invalid. Must be at least 0.001 seconds.$"),
+        (
+            {"gpu_brand": "voodoo"},
+            '"voodoo" is not a valid GPU brand. Supported values are "nvidia" and "amd".$',
+        ),
         ({"tracking_file": "points.txt"}, 'Invalid file name: "points.txt"'),
     ],
 )
@@ -266,11 +272,149 @@ def test_an_existing_file(tmp_path):
     assert path.read_text() == "mine\n"
 
 
-def test_a_record_for_the_worst_case(tmp_path):
-    path = tmp_path / "usage"
-    with gput.Tracker(resource_usage_file=str(path), sleep_time=0.1):
-        assert path.exists()
-    assert not path.exists()
+def test_defaults_of_the_data_classes():
+    """As in that tool: what was not told is 0, and each has its own parts."""
+    assert gput.RSSValues() == gput.RSSValues(total_rss=0.0, private_rss=0.0, shared_rss=0.0)
+    ram = gput.MaxRAM("gigabytes", 64.0)
+    assert (ram.system, ram.main, ram.descendants, ram.combined) == (0.0, *[gput.RSSValues()] * 3)
+    assert ram.main is not ram.descendants
+    assert gput.MaxGPURAM("gigabytes", 2.0) == gput.MaxGPURAM("gigabytes", 2.0, 0.0, 0.0, 0.0, 0.0)
+    assert set(vars(gput.ProcessingUnitPercentages()).values()) == {0.0}
+    cpu = gput.CPUUtilization(system_core_count=4, n_expected_cores=2)
+    assert cpu.combined == gput.ProcessingUnitPercentages() and cpu.combined_n_threads == 0
+    gpu = gput.GPUUtilization(1, 1)
+    assert gpu.gpu_percentages == gput.ProcessingUnitPercentages()
+    assert gput.ComputeTime("hours").time == 0.0
+    for wrong in (gput.MaxRAM, gput.CPUUtilization, gput.ComputeTime, gput.ResourceUsage):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_submodules(tmp_path):
+    """Where that tool has its names, and its command."""
+    from toll.compat.gpu_tracker import __main__ as command
+    from toll.compat.gpu_tracker import sub_tracker
+    from toll.compat.gpu_tracker import tracker as module
+
+    assert module.Tracker is gput.Tracker and gput.tracker is module
+    assert module.RSSValues is gput.RSSValues
+    for name in ("SubTracker", "sub_track", "SubTrackingAnalyzer", "TrackingComparison"):
+        assert getattr(sub_tracker, name) is getattr(gput, name)
+    assert callable(command.main)
+    done = subprocess.run(
+        [sys.executable, "-m", "toll.compat.gpu_tracker", "-e", "sh -c 'exit 3'", "-o", "r.txt"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert done.stdout == "Resource tracking complete. Process completed with status code: 3\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["r.txt"]
+
+
+def test_a_record_for_the_worst_case(tmp_path, monkeypatch):
+    """A pickle of what was found so far, until the end; in the directory of the beginning."""
+    monkeypatch.chdir(tmp_path)
+    with gput.Tracker(resource_usage_file="usage", sleep_time=0.1, ram_unit="bytes") as tracker:
+        os.chdir("/")
+        with open(tmp_path / "usage", "rb") as file:
+            found = pickle.load(file)
+        assert type(found) is gput.ResourceUsage and found.max_ram.unit == "bytes"
+        assert found.max_ram.system_capacity == tracker.resource_usage.max_ram.system_capacity
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_crash_leaves(tmp_path):
+    """By default, too: the program is killed, and its file is read."""
+    program = """
+import os, signal
+from toll.compat import gpu_tracker as gput
+tracker = gput.Tracker(time_unit="seconds")
+tracker.start()
+print(tracker._resource_usage_file, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == -9, done.stderr
+    (left,) = tmp_path.iterdir()
+    assert left.name == done.stdout.strip()
+    assert re.fullmatch(r"\.gpu-tracker_[0-9a-f-]{36}\.pkl", left.name)
+    with open(left, "rb") as file:
+        found = pickle.load(file)
+    assert found == gput.read_pickle(left) and found.compute_time.unit == "seconds"
+    assert shapes.same_order(shapes.kind(dataclasses.asdict(found)).keys(), TEMPLATE.keys())
+
+
+def test_pickles_of_the_tool_are_read(tmp_path):
+    """As it writes them of its own classes, in old releases with another spelling; no such module is
+    needed, and nothing is run."""
+    text = "cgpu_tracker.tracker\n{}\n)\x81}}("
+    rss = text.format("RSSValues") + "X\t\0\0\0total_rssG?\xf8" + "\0" * 6
+    rss += "X\x0b\0\0\0private_rssK\1X\n\0\0\0shared_rssK\0ub"
+    ram = text.format("MaxRAM") + "X\4\0\0\0unitX\5\0\0\0bytesX\x0f\0\0\0system_capacityK\7"
+    ram += "X\x0b\0\0\0descendents" + rss + "ub"
+    rest = "".join(
+        f"X{chr(len(key))}\0\0\0{key}" + text.format(name) + "".join(
+            f"X{chr(len(field))}\0\0\0{field}K\1" for field in fields.split()
+        ) + "ub"
+        for key, name, fields in (
+            ("max_gpu_ram", "MaxGPURAM", "unit system_capacity"),
+            ("cpu_utilization", "CPUUtilization", "system_core_count n_expected_cores"),
+            ("gpu_utilization", "GPUUtilization", "system_gpu_count n_expected_gpus"),
+            ("compute_time", "ComputeTime", "unit time"),
+        )
+    )
+    whole = "\x80\x04" + text.format("ResourceUsage") + "X\7\0\0\0max_ram" + ram + rest + "ub."
+    path = tmp_path / "old.pkl"
+    path.write_bytes(whole.encode("latin-1"))
+    found = gput.read_pickle(path)
+    assert found.max_ram.descendants == gput.RSSValues(1.5, 1, 0)
+    assert found.max_ram.main == gput.RSSValues()  # was not told
+    assert found.compute_time.time == 1
+    path.write_bytes(pickle.dumps({"a": 1}))
+    with pytest.raises(ValueError, match="holds no results"):
+        gput.read_pickle(path)
+    path.write_bytes(pickle.dumps(os.getcwd))
+    with pytest.raises(pickle.UnpicklingError, match="posix.getcwd, which is not data"):
+        gput.read_pickle(path)
+    path.write_bytes(b"\x80\x04.")
+    with pytest.raises(ValueError, match="damaged"):
+        gput.read_pickle(path)
+
+
+def test_where_no_backup_can_be(tmp_path, monkeypatch):
+    """Measuring goes on: nothing is said of a file that nobody asked for."""
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with gput.Tracker(sleep_time=0.1) as tracker:
+        pass
+    assert tracker._resource_usage_file is None and tracker.to_json()
+
+
+def test_uuids_without_gpus(caplog):
+    """A warning, as in that tool, whatever they are."""
+    for uuids in ({"GPU-none"}, set()):
+        caplog.clear()
+        with gput.Tracker(gpu_uuids=uuids) as tracker:
+            pass
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+        assert "there is no GPU here" in caplog.text
+        use = tracker.resource_usage.gpu_utilization
+        assert (use.system_gpu_count, use.n_expected_gpus) == (0, 0)
+        assert use.gpu_percentages == gput.ProcessingUnitPercentages()
+    caplog.clear()
+    gput.Tracker(gpu_uuids={"GPU-none"}, disable_logs=True)
+    assert not caplog.records
 
 
 def test_a_tracking_file_that_somebody_makes_meanwhile(tmp_path, caplog):

@@ -18,20 +18,25 @@ with gput.Tracker(gpu_uuids={"GPU-fake-1"}, gpu_ram_unit="megabytes", sleep_time
     looked()
 found = tracker.to_json()
 print(json.dumps([found["max_gpu_ram"], found["gpu_utilization"]]))
-try:
-    gput.Tracker(gpu_uuids={"GPU-none"})
-except ValueError as error:
-    print(error)
+for uuids in ({"GPU-none"}, set()):
+    try:
+        gput.Tracker(gpu_uuids=uuids)
+    except ValueError as error:
+        print(error)
 """,
         FAKE_NVML=str(facts),
         FAKE_NVML_ASKED=f"{facts}.asked",
         LD_LIBRARY_PATH=os.path.join(os.environ["TOLL_BUILD"], "tests/fakes/nvml"),
     ).splitlines()
     ram, use = json.loads(said[0])
-    assert (ram["unit"], ram["system_capacity"], ram["system"]) == ("megabytes", 2048.0, 1024.0)
+    # Memory is that of all, utilisation that of the chosen one, as in that tool.
+    assert (ram["unit"], ram["system_capacity"], ram["system"]) == ("megabytes", 4096.0, 2048.0)
     assert (use["system_gpu_count"], use["n_expected_gpus"]) == (2, 1)
     assert use["gpu_percentages"]["max_sum_percent"] == 50.0
-    assert "'GPU-none'" in said[1] and "GPU-fake-0" in said[1] and "GPU-fake-1" in said[1]
+    assert said[1] == "GPU UUID of GPU-none is not valid. Available UUIDs are: GPU-fake-0, GPU-fake-1"
+    assert said[2] == (
+        "gpu_uuids is not None but the set is empty. Please provide a set of at least one GPU UUID."
+    )
 
 
 def test_a_brand(python, tmp_path):

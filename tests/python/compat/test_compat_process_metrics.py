@@ -10,11 +10,14 @@ import threading
 import time
 import types
 
-import psutil
+import hostlib
 import pytest
 import shapes
+import toll
 from toll.compat.process_metrics import ProcessMetricsMonitor
 from work import burn
+
+psutil = hostlib.module("psutil")
 
 KEYS = ["cpu_usage_percentage", "memory_rss_megabytes", "memory_vms_megabytes"]
 KEYS += ["memory_uss_megabytes", "memory_usage_percentage", "num_threads", "num_fds"]
@@ -111,6 +114,18 @@ def test_what_percentages_are_of(mlflow):
         rss = metrics["p.memory_rss_megabytes"]
         assert metrics["p.memory_usage_percentage"] == pytest.approx(rss / 10)
         assert metrics["p.cpu_usage_percentage"] < 100
+
+
+@pytest.mark.parametrize("most", [0, 0.0, -1.0])
+def test_a_percentage_of_no_memory_is_0(mlflow, most):
+    monitor = ProcessMetricsMonitor(sampling_interval=0.05, max_memory_megabytes=most)
+    assert monitor.max_memory_megabytes == most
+    assert monitor.collect_once()["memory_usage_percentage"] == 0.0
+    with monitor:
+        wait_for(mlflow, 2)
+    for metrics, _, _ in mlflow.logged:
+        assert metrics["process/memory_usage_percentage"] == 0.0
+        assert metrics["process/memory_rss_megabytes"] > 0
 
 
 def test_several_samples_make_one(mlflow):
@@ -269,3 +284,17 @@ def test_a_forked_child_leaves_it_alone(mlflow):
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
     assert mlflow.logged
+
+
+def test_what_is_not_known_is_left_out(mlflow, monkeypatch):
+    original = toll.Translator.rows
+
+    def without_files(self, frame):
+        return [{**row, "process/num_fds": None} for row in original(self, frame)]
+
+    monkeypatch.setattr(toll.Translator, "rows", without_files)
+    with ProcessMetricsMonitor(sampling_interval=0.05) as monitor:
+        wait_for(mlflow, 1)
+    known = [key for key in KEYS if key != "num_fds"]
+    assert list(mlflow.logged[0][0]) == ["process/" + key for key in known]
+    assert list(monitor.collect_once()) == known

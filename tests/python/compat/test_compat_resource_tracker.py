@@ -3,23 +3,28 @@
 
 import csv
 import io
+import json
 import os
 import subprocess
 import time
 
-import psutil
+import hostlib
 import pytest
 import toll
-from shapes import PROCESS_HEADING, SYSTEM_HEADING, job
+from shapes import PROCESS_COLUMNS, PROCESS_HEADING, SYSTEM_COLUMNS, SYSTEM_HEADING, job
 from toll.compat.resource_tracker import (
     PidTracker,
     ProcessTracker,
     ResourceTracker,
     SystemTracker,
     get_pid_stats,
+    get_process_stats,
     get_system_stats,
+    use_release,
 )
 from work import burn
+
+psutil = hostlib.module("psutil")
 
 TICKS = os.sysconf("SC_CLK_TCK")
 # So much CPU time, and at least so much time.
@@ -91,11 +96,14 @@ def test_a_process_that_ends_before_it_is_tracked(tmp_path):
     assert path.read_bytes() == b""
 
 
-@pytest.mark.parametrize("kind, memory", [(PidTracker, "pss"), (ProcessTracker, "memory_mib")])
-def test_a_process_that_ends_between_two_looks(kind, memory):
+@pytest.mark.parametrize(
+    "kind, options, memory",
+    [(PidTracker, {}, "pss"), (PidTracker, {"columns": "0.4"}, "memory"), (ProcessTracker, {}, "memory_mib")],
+)
+def test_a_process_that_ends_between_two_looks(kind, options, memory):
     """Programs that look by themselves stop when there is no memory any more."""
     process = job("input()", stdin=subprocess.PIPE)
-    tracker = kind(pid=process.pid, autostart=False)
+    tracker = kind(pid=process.pid, autostart=False, **options)
     assert tracker.diff_stats()[memory] > 0
     process.communicate(b"\n")
     row = tracker.diff_stats()
@@ -119,6 +127,28 @@ def test_children_count_or_not(tmp_path):
         used[children] = sum(row["utime"] + row["stime"] for row in rows_of(path.read_text()))
     assert used[True] > 0.25 * TICKS
     assert used[False] < used[True] / 2
+
+
+def test_io_of_children_counts_once(tmp_path):
+    """A child writes, and its parent, which the kernel then credits with it, lives on."""
+    writes = "import os; f = open('data', 'wb'); f.write(b'x' * (8 << 20)); f.flush(); os.fsync(f.fileno())"
+    script = (
+        "import subprocess, sys, time\n"
+        "input()\n"
+        f"subprocess.run([sys.executable, '-c', {writes!r}])\n"
+        "time.sleep(0.3)\n"
+        "print(open('/proc/self/io').read())\n"
+    )
+    path = tmp_path / "rows.csv"
+    process = job(script, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    tracker = PidTracker(pid=process.pid, interval=0.1, autostart=False)
+    process.stdin.write("\n")
+    process.stdin.flush()
+    tracker.start_tracking(str(path))
+    kernel = dict(line.split(": ") for line in process.communicate()[0].split("\n") if line)
+    written = sum(row["write_bytes"] for row in rows_of(path.read_text()))
+    # The interpreter may have written something before, and after the child.
+    assert written == pytest.approx(int(kernel["write_bytes"]), abs=1 << 20)
 
 
 def test_one_row_at_a_time():
@@ -187,13 +217,31 @@ except KeyboardInterrupt:
 def test_modules_of_that_tool(python):
     said = python(
         """
+import importlib
 from toll.compat.resource_tracker.tracker import PidTracker
-from toll.compat.resource_tracker.tiny_data_frame import TinyDataFrame
+from toll.compat.resource_tracker.tiny_data_frame import StatSpec, TinyDataFrame
+from toll.compat.resource_tracker.tracker_procfs import get_process_children, get_process_stats
+from toll.compat.resource_tracker.tracker_psutil import get_pid_stats, get_system_stats
+from toll.compat.resource_tracker.server_info import get_server_info, get_total_memory_mb
+from toll.compat.resource_tracker.cloud_info import get_cloud_info
+from toll.compat.resource_tracker.report import Report, round_memory
+from toll.compat.resource_tracker.helpers import aggregate_stats
+from toll.compat.resource_tracker.sentinel_api import RunStatus
 from toll.compat import resource_tracker
 print(PidTracker is resource_tracker.PidTracker, resource_tracker.tracker.PidTracker is PidTracker)
+print([round_memory(size) for size in (12, 987, 1024, 1025, 2049)], RunStatus.finished.value)
+for name in ("tiny_bars", "keeper", "streaming", "dummy_workloads"):
+    try:
+        importlib.import_module("toll.compat.resource_tracker." + name)
+    except ModuleNotFoundError:
+        print(name)
 """
     )
-    assert said == "True True\n"
+    assert said.splitlines() == [
+        "True True",
+        "[128, 1024, 1024, 2048, 3072] finished",
+        *("tiny_bars", "keeper", "streaming", "dummy_workloads"),
+    ]
 
 
 def test_what_was_used_at_the_very_start_is_in_the_first_row(tmp_path, monkeypatch):
@@ -237,6 +285,127 @@ def test_later_columns(tmp_path):
     rows = rows_of(path.read_text())
     assert {"memory_mib", "gpu_vram_mib", "disk_read_bytes"} <= set(rows[0])
     assert 0.1 < sum(row["utime"] + row["stime"] for row in rows) < 1
+
+
+@pytest.mark.parametrize("release", ["0.1", "0.4", "0.5"])
+def test_columns_of_a_release(release, tmp_path):
+    """Of every tracker, said to each or once for all."""
+    path = tmp_path / "rows.csv"
+    for kind in (PidTracker, ProcessTracker):
+        process = job(BUSY.format(0.2))
+        kind(pid=process.pid, interval=0.1, output_file=str(path), columns=release)
+        process.wait()
+        rows = list(csv.reader(io.StringIO(path.read_bytes().decode(), newline="")))
+        assert rows[0] == PROCESS_COLUMNS[release]
+        assert all(cell.isdigit() for row in rows[1:] for cell in row[1:3])
+    use_release(release)
+    try:
+        assert list(PidTracker(autostart=False).diff_stats()) == PROCESS_COLUMNS[release]
+        assert list(ProcessTracker(autostart=False).diff_stats()) == PROCESS_COLUMNS[release]
+        machine = SystemTracker(autostart=False)
+        assert list(machine.diff_stats()) == SYSTEM_COLUMNS[release]
+        assert list(machine.stats) == list(get_system_stats())
+        assert list(get_process_stats(os.getpid())) == list(PidTracker(autostart=False).stats)
+    finally:
+        use_release(None)
+    assert list(SystemTracker(autostart=False, columns=release).diff_stats()) == SYSTEM_COLUMNS[release]
+
+
+def test_arguments_in_both_orders(monkeypatch):
+    """Up to 0.3 an interval comes first, from 0.4 on the time to start at."""
+    seen = []
+    monkeypatch.setattr(PidTracker, "start_tracking", lambda self, file=None: seen.append(file))
+    monkeypatch.setattr(SystemTracker, "start_tracking", lambda self, file=None: seen.append(file))
+
+    def facts(tracker):
+        found = [tracker.interval, getattr(tracker, "children", None), tracker.start_time == past, [*seen]]
+        seen.clear()
+        return found
+
+    me, past = os.getpid(), time.time() - 5
+    assert facts(PidTracker(me, 0.2, False, True, "x")) == [0.2, False, False, ["x"]]
+    assert facts(PidTracker(me, 0.2, True, False, "x")) == [0.2, True, False, []]
+    assert facts(PidTracker(me, 0.2, False, output_file="x")) == [0.2, False, False, ["x"]]
+    assert facts(PidTracker(me, 0.2, False, autostart=False)) == [0.2, False, False, []]
+    assert facts(PidTracker(me, 0.2)) == [0.2, True, False, [None]]
+    assert facts(PidTracker(me, 3, children=False)) == [3, False, False, [None]]
+    for kind in (PidTracker, ProcessTracker):
+        assert facts(kind(me, past, 0.2, False, True, "x")) == [0.2, False, True, ["x"]]
+        assert facts(kind(me, past)) == [1, True, True, [None]]
+        assert facts(kind(me, past, interval=0.5, autostart=False)) == [0.5, True, True, []]
+        assert facts(kind(me, interval=2, children=False, output_file="x")) == [2, False, False, ["x"]]
+    assert facts(SystemTracker(0.2, True, "x")) == [0.2, None, False, ["x"]]
+    assert facts(SystemTracker(2, False)) == [2, None, False, []]
+    assert facts(SystemTracker(0.2, autostart=False)) == [0.2, None, False, []]
+    assert facts(SystemTracker(past, 0.2, True, "x")) == [0.2, None, True, ["x"]]
+    assert facts(SystemTracker(past, 0.2, False)) == [0.2, None, True, []]
+    assert facts(SystemTracker(past)) == [1, None, True, [None]]
+    assert facts(SystemTracker(0, 0.2)) == [0.2, None, False, [None]]
+    assert facts(SystemTracker(interval=3, output_file="x")) == [3, None, False, ["x"]]
+
+
+def test_a_start_later_than_the_construction(tmp_path):
+    process = job(BUSY.format(0.2), stdin=subprocess.PIPE)
+    begin = time.time() + 0.4
+    tracker = ProcessTracker(process.pid, begin, 0.1, True, True, str(tmp_path / "rows.csv"))
+    process.communicate()
+    assert tracker.start_time == begin
+    # The process may have ended before that: then there is no row.
+    assert all(row["timestamp"] >= begin for row in rows_of((tmp_path / "rows.csv").read_text()))
+
+
+CHILD_TRACKS = """
+import json, multiprocessing, os, time
+from toll.compat.resource_tracker import PidTracker
+
+def memory():
+    with open("/proc/self/smaps_rollup") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+
+def children():
+    with open(f"/proc/self/task/{{os.getpid()}}/children") as file:
+        return set(map(int, file.read().split()))
+
+def rows():
+    with open({path!r}) as file:
+        return file.read().count("\\n")
+
+if __name__ == "__main__":
+    block = bytearray(b"x") * (64 << 20)
+    before = memory()
+    context = multiprocessing.get_context({method!r})
+    options = dict(pid=os.getpid(), interval=0.1, output_file={path!r})
+    open({path!r}, "w").close()
+    tracker = context.Process(target=PidTracker, kwargs=options, daemon=True)
+    tracker.start()
+    end = time.monotonic() + 60
+    while rows() < 1 and time.monotonic() < end:
+        time.sleep(0.01)
+    while rows() < 5 and time.monotonic() < end:
+        time.sleep(0.05)
+    others = len(children() - {{tracker.pid}})
+    tracker.terminate()
+    tracker.join()
+    print(json.dumps([before, others, time.process_time()]))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_tracker_that_multiprocessing_starts_is_not_counted(method, tmp_path, python):
+    """Neither as a child nor with its CPU time. Memory that a forked one shares with the program is
+    the program's, though PSS gives each of them one half."""
+    path, program = tmp_path / "rows.csv", tmp_path / "program.py"
+    program.write_text(CHILD_TRACKS.format(method=method, path=str(path)))
+    said = python(f"import runpy; runpy.run_path({str(program)!r}, run_name='__main__')")
+    before, others, used = json.loads(said)
+    rows = rows_of(path.read_text())
+    assert len(rows) >= 4
+    assert [row["children"] for row in rows] == [others] * len(rows)
+    assert sum(row["utime"] + row["stime"] for row in rows) <= used * TICKS + 2
+    if method == "fork":  # of the other there is one more child, multiprocessing's own
+        assert others == 0
+        for row in rows:
+            assert before * 0.95 < row["pss"] < before * 1.15
 
 
 def test_a_file_that_cannot_be_made():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """toll.compat.resource_tracker: ResourceTracker."""
 
+import html.parser
 import json
 import os
 import statistics
@@ -11,7 +12,8 @@ import shapes
 from shapes import job
 from toll.compat._server import allocation
 from toll.compat._statistics import DEFAULT_SPECS
-from toll.compat.resource_tracker import ResourceTracker, StatSpec, TinyDataFrame
+from toll.compat.resource_tracker import ResourceTracker, StatSpec, TinyDataFrame, use_release
+from toll.compat.resource_tracker.sentinel_api import RunStatus
 from work import burn
 
 
@@ -59,15 +61,218 @@ def test_the_newest_names():
     with ResourceTracker(interval=0.1, columns="host-proc") as tracker:
         burn(0.2)
     table = tracker.get_combined_metrics()
-    assert table.columns[:2] == ["timestamp", "host_cpu_all_stime_s_delta"] or "process_pid" in table.columns
+    host = [name for name in table.columns if name.startswith("host_")]
+    proc = [name for name in table.columns if name.startswith("proc_")]
+    assert table.columns == ["timestamp", *sorted(host), *sorted(proc)]
+    assert (len(host), len(proc)) == (20, 10)
     assert {"proc_memory_all_used_mib_gauge", "host_net_all_recv_bytes_delta"} <= set(table.columns)
+    column = "proc_memory_all_used_mib_gauge"
+    assert tracker.get_combined_metrics(bytes=True)[column][0] == pytest.approx(
+        table[column][0] * (1 << 20)
+    )
+    assert "Process PID" not in tracker.get_combined_metrics(human_names=True).columns
     stats = tracker.stats()
-    assert stats["proc_memory_all_used_mib_gauge"]["max"] > 5
+    assert stats[column]["max"] > 5
     assert stats["proc_cpu_all_usage_core_gauge"]["mean"] > 0
     assert tracker.recommend_resources() == tracker.recommend_resources([stats])
-    assert tracker.process_metrics.columns[:3] == ["timestamp", "pid", "children"]
-    with pytest.raises(ValueError, match="'combined' or 'host-proc'"):
+    assert tracker.process_metrics.columns == shapes.PROCESS_COLUMNS["0.5"]
+
+
+def test_the_names_of_0_4():
+    """kB, and statistics, allocation and the recommendation in the same units."""
+    with ResourceTracker(interval=0.1, columns="0.4") as tracker:
+        block = bytearray(b"x") * (300 << 20)
+        burn(0.2)
+        del block
+    assert tracker.process_metrics.columns == shapes.PROCESS_COLUMNS["0.4"]
+    assert tracker.system_metrics.columns == shapes.SYSTEM_COLUMNS["0.4"]
+    assert tracker.pid_tracker.to_dict() == tracker.process_metrics.to_dict()
+    assert tracker.system_tracker.to_dict() == tracker.system_metrics.to_dict()
+    table = tracker.get_combined_metrics()
+    assert table.columns == [
+        "timestamp",
+        *(f"system_{name}" for name in shapes.SYSTEM_COLUMNS["0.4"][1:]),
+        *(f"process_{name}" for name in shapes.PROCESS_COLUMNS["0.4"][1:]),
+    ]
+    stats = tracker.stats()
+    assert 300 << 10 < stats["process_memory"]["max"] < 500 << 10
+    assert 360 < 1.2 * stats["process_memory"]["max"] / 1024
+    assert tracker.recommend_resources()["memory"] == 512
+    in_bytes = tracker.get_combined_metrics(bytes=True)["process_memory"]
+    assert in_bytes == pytest.approx([1024 * value for value in table["process_memory"]])
+    names = tracker.get_combined_metrics(human_names=True).columns
+    assert {"Process memory usage", "Process disk read", "System used memory", "Process PID"} <= set(names)
+    assert {"memory_mb", "gpu_memory_mb", "allocation"} <= set(tracker.server_info)
+    again = ResourceTracker.loads(tracker.dumps())
+    assert again.stats() == stats
+    assert again.recommend_resources() == tracker.recommend_resources()
+    with pytest.raises(ValueError, match="release 0.1 has no ResourceTracker"):
         ResourceTracker(columns="v1")
+
+
+def test_whole_numbers(tracked):
+    whole = {"pid", "children", "processes", "disk_read_bytes", "disk_write_bytes"}
+    whole |= {"net_recv_bytes", "net_sent_bytes", "gpu_utilized"}
+    for table in (tracked.process_metrics, tracked.system_metrics):
+        for name in whole & set(table.columns):
+            assert {type(value) for value in table[name]} == {int}, name
+    assert '"pid": ' + str(os.getpid()) in tracked.dumps()
+
+
+def test_a_release_for_all():
+    try:
+        use_release("0.5")
+        tracker = ResourceTracker(interval=0.1)
+        assert not tracker.running and not tracker.autostart
+        tracker.start()
+        with pytest.raises(RuntimeError):
+            tracker.start()
+        tracker.stop()
+        with pytest.raises(RuntimeError):
+            tracker.start()
+        use_release("0.4")
+        tracker = ResourceTracker(interval=0.1)
+        assert tracker.running and tracker.autostart
+        tracker.stop()
+        assert "memory" in tracker.process_metrics.columns
+        use_release("0.6")
+        with ResourceTracker(interval=0.1) as tracker:
+            burn(0.02)
+        assert "proc_cpu_all_usage_core_gauge" in tracker.stats()
+        use_release("0.1")
+        with pytest.raises(ValueError, match="release 0.1 has no ResourceTracker"):
+            ResourceTracker()
+    finally:
+        use_release(None)
+
+
+class Page(html.parser.HTMLParser):
+    """Tags that are open, what was seen, and whether anything comes from elsewhere."""
+
+    ALONE = {"meta", "br", "line"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.lines, self.links = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        self.links += [named[key] for key in ("src", "href") if key in named]
+        if tag == "polyline":
+            self.lines.append(named["points"])
+        if tag not in self.ALONE and tag != "polyline":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self.ALONE and tag != "polyline":
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_report(tmp_path):
+    """A page that needs nothing else, with the figures of the tables as lines."""
+    tracker = ResourceTracker(interval=0.05)
+    burn(0.2)
+    tracker.wait_for_samples(4, timeout=60)
+    assert "Pending" in tracker.report()
+    tracker.stop()
+    text = tracker.report(integration="a & b", integration_version="1.0")
+    for word in ("Process CPU usage", "System CPU usage", "Process memory usage", "Finished", "a &amp; b 1.0"):
+        assert word in text
+    page = Page(text)
+    assert (page.open, page.links) == ([], [])
+    assert "http" not in text and "<script" not in text
+    assert len(page.lines) >= 6
+    # The highest point of the first line is the largest value of its chart.
+    table = tracker.get_combined_metrics()
+    process, system = (
+        max(value for value in table[f"{part}_cpu_usage"] if value is not None)
+        for part in ("process", "system")
+    )
+    heights = [float(place.split(",")[1]) for place in page.lines[0].split()]
+    assert len(heights) == tracker.n_samples
+    assert min(heights) == pytest.approx(180 - process / max(process, system) * 160, abs=0.1)
+    assert "Failed" in tracker.report(status_failed=True)
+    assert tracker.report().save(str(tmp_path / "report.html")) == (tmp_path / "report.html").read_text()
+    # One that was loaded has one, too.
+    assert "Process CPU usage" in ResourceTracker.loads(tracker.dumps()).report()
+    with_others = tracker.report(historical_stats=[tracker.stats()] * 2)
+    assert "with 2 earlier runs" in with_others
+    none = ResourceTracker(autostart=False)
+    with pytest.raises(RuntimeError):
+        none.report()
+
+
+def test_what_is_not_known_is_a_gap_in_the_report():
+    now = time.time()
+    rows = [
+        {"timestamp": now + number, "pid": 1, "memory_mib": None if number == 3 else 10.0 * number}
+        for number in range(1, 6)
+    ]
+    facts = {"pid": 1, "children": True, "interval": 1, "method": None, "track_processes": True}
+    facts.update(track_system=False, start_time=now, stop_time=now + 5)
+    facts.update(discover_server=False, discover_cloud=False)
+    kept = {"metadata": facts, "server_info": None, "cloud_info": None, "system_metrics": []}
+    tracker = ResourceTracker.from_snapshot({**kept, "process_metrics": rows})
+    lines = Page(tracker.report()).lines
+    assert [len(line.split()) for line in lines] == [2, 2]
+    assert "?" in tracker.report()  # of the CPU nothing is known
+
+
+@pytest.mark.parametrize("way", ["argument", "variable"])
+def test_nothing_is_streamed_to_sentinel(way, monkeypatch, caplog):
+    """The arguments are taken; there is a warning, and the rest goes on."""
+    options = {"upload_interval": 9999, "streaming_metadata": {"project_name": "p"}}
+    monkeypatch.delenv("SENTINEL_API_TOKEN", raising=False)
+    with ResourceTracker(interval=0.1, **options) as tracker:
+        burn(0.02)
+    assert tracker.sentinel_result is None and "Sentinel" not in caplog.text
+    if way == "variable":
+        monkeypatch.setenv("SENTINEL_API_TOKEN", "secret-token")
+    else:
+        options["sentinel_token"] = "secret-token"
+    tracker = ResourceTracker(interval=0.1, autostart=True, **options)
+    burn(0.02)
+    tracker.stop(exit_code=1, run_status="failed")
+    assert "Nothing is sent to Sentinel" in caplog.text
+    assert "secret-token" not in caplog.text + tracker.dumps() + tracker.report()
+    assert tracker.sentinel_result is None and len(tracker.process_metrics) > 0
+
+
+def test_outputs_stream(tmp_path):
+    path = tmp_path / "run.jsonl"
+    with ResourceTracker(interval=0.1, outputs=str(path), streaming_metadata={"team": "blue"}) as tracker:
+        tracker.wait_for_samples(2, timeout=60)
+        assert path.read_text().count('"type":"sample"') >= 2
+    run = json.loads(path.read_text().splitlines()[0])
+    assert run["labels"] == {"team": "blue"}
+
+
+@pytest.mark.parametrize(
+    "given, word",
+    [
+        ({}, "Finished"),
+        ({"exit_code": 0, "run_status": "finished"}, "Finished"),
+        ({"exit_code": 3}, "Failed"),
+        ({"exit_code": 1, "run_status": RunStatus.failed}, "Failed"),
+    ],
+)
+def test_how_it_ended(given, word):
+    tracker = ResourceTracker(interval=0.1)
+    tracker.stop(**given)
+    assert word in tracker.report()
+
+
+def test_a_block_that_raises():
+    with pytest.raises(KeyError), ResourceTracker(interval=0.1) as tracker:
+        raise KeyError
+    assert "Failed" in tracker.report()
+    assert not tracker.running
 
 
 def test_the_specs_name_columns_that_there_are(tracked):

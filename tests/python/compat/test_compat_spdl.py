@@ -10,11 +10,17 @@ import subprocess
 import sys
 import time
 
-import psutil
+import hostlib
 import pytest
 import shapes
-from toll.compat.spdl import ProcessGroupResourceUsage, ProcessGroupStatsMonitor
+from toll.compat.spdl import (
+    ExtendedProcessGroupResourceUsage,
+    ProcessGroupResourceUsage,
+    ProcessGroupStatsMonitor,
+)
 from work import burn
+
+psutil = hostlib.module("psutil")
 
 # As the class is documented: name, and whether it may be None.
 FIELDS = ["pid", "pgid", "cpu_percent", "rss_bytes", "pss_bytes", "private_bytes"]
@@ -72,7 +78,9 @@ def collect(count, interval=0.1, callback=None, **options):
 
 def test_the_record():
     names = [field.name for field in dataclasses.fields(ProcessGroupResourceUsage)]
-    assert names[: len(FIELDS)] == FIELDS
+    assert names == FIELDS
+    more = [field.name for field in dataclasses.fields(ExtendedProcessGroupResourceUsage)]
+    assert more == [*FIELDS, "timestamp", "net_rx_bytes_delta", "net_tx_bytes_delta"]
     usage = ProcessGroupResourceUsage(pid=1, pgid=2)
     assert {getattr(usage, name) for name in names[2:]} == {None}
     assert ProcessGroupResourceUsage(1, 2, 50.0) == ProcessGroupResourceUsage(1, 2, cpu_percent=50.0)
@@ -107,7 +115,9 @@ def test_several_processes(group):
 
 def test_totals_are_of_the_run():
     """Not since the boot; what came since the record before adds up to them."""
-    seen = collect(3)
+    assert type(collect(1)[0]) is ProcessGroupResourceUsage
+    seen = collect(3, extended=True)
+    assert all(type(usage) is ExtendedProcessGroupResourceUsage for usage in seen)
     for way in ("net_rx_bytes", "net_tx_bytes"):
         totals = [getattr(usage, way) for usage in seen]
         assert totals[0] < 1 << 20
@@ -149,7 +159,7 @@ def test_a_group_that_ends(group):
 
 def test_a_slow_callback_delays_no_sample(group):
     number = group(HOLDER)
-    seen = collect(4, callback=lambda usage: asyncio.sleep(0.6), pgid=number)
+    seen = collect(4, callback=lambda usage: asyncio.sleep(0.6), pgid=number, extended=True)
     steps = [b.timestamp - a.timestamp for a, b in zip(seen[1:], seen[2:])]
     assert min(steps) < 0.5
 

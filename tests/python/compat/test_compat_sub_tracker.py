@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """toll.compat.gpu_tracker: SubTracker and sub_track write down when blocks of code begin and end."""
 
+import functools
 import os
 import re
 import sqlite3
 import threading
 
 import pytest
-from toll.compat import _blocks
 from toll.compat import gpu_tracker as gput
+from toll.compat.gpu_tracker import sub_tracker as blocks_module
 
 
 def test_blocks_are_written_down(tmp_path, monkeypatch):
@@ -37,11 +38,19 @@ def test_functions_are_blocks(tmp_path):
     def fail():
         raise KeyError
 
+    @gput.sub_track(code_block_attribute="attribute", sub_tracking_file=path)
+    @functools.lru_cache
+    def cached():
+        return 3
+
+    assert cached() == 3
     assert (work(1), work.__doc__) == (2, "What it does.")
     with pytest.raises(KeyError):
         fail()
     lines = open(path, encoding="utf-8").read().splitlines()
     assert [line.split(",")[1:3] for line in lines[1:]] == [
+        [f"{os.path.abspath(__file__)}:attribute", "0"],
+        [f"{os.path.abspath(__file__)}:attribute", "1"],
         [f"{os.path.abspath(__file__)}:work", "0"],
         [f"{os.path.abspath(__file__)}:work", "1"],
         ["mine", "0"],
@@ -67,7 +76,7 @@ def test_files_of_blocks_that_are_there(tmp_path):
         pass
     assert len(path.read_text().splitlines()) == 3
     path.unlink()
-    with pytest.raises(FileNotFoundError, match="was removed"):
+    with pytest.raises(FileNotFoundError, match=f"The file {path} was removed in the middle of writing data to it."):
         gput.SubTracker("load", sub_tracking_file=str(path)).__enter__()
     with pytest.raises(ValueError, match='Valid file extensions are ".csv" and ".sqlite"'):
         gput.SubTracker("load", sub_tracking_file="blocks.txt")
@@ -85,15 +94,15 @@ def test_a_file_that_another_thread_begins(tmp_path, monkeypatch):
             wrong.append(error)
 
     other = threading.Thread(target=block, args=("other",))
-    append = _blocks._append
+    append = blocks_module._append
 
     def while_another_comes(*args):
-        monkeypatch.setattr(_blocks, "_append", append)
+        monkeypatch.setattr(blocks_module, "_append", append)
         other.start()
         other.join(0.2)
         append(*args)
 
-    monkeypatch.setattr(_blocks, "_append", while_another_comes)
+    monkeypatch.setattr(blocks_module, "_append", while_another_comes)
     block("first")
     other.join()
     assert not wrong
@@ -105,7 +114,7 @@ def test_a_file_that_another_thread_begins(tmp_path, monkeypatch):
 def test_a_child_of_a_thread_that_writes(tmp_path):
     """The lock that another thread holds is not the child's."""
     path = tmp_path / "blocks.csv"
-    with _blocks._lock:
+    with blocks_module._lock:
         pid = os.fork()
         if not pid:
             with gput.SubTracker("child", sub_tracking_file=str(path)):

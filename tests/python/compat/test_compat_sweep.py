@@ -10,7 +10,7 @@ import threading
 import time
 import types
 
-import psutil
+import hostlib
 import pytest
 import shapes
 from toll.compat.sweep import (
@@ -20,6 +20,8 @@ from toll.compat.sweep import (
     build_resource_summary,
     probe_jax_peak_memory_mb,
 )
+
+psutil = hostlib.module("psutil")
 
 GPU_FACTS = """\
 gpus 2
@@ -229,6 +231,41 @@ def test_each_figure_comes_of_its_own_file(files):
     summary = build_resource_summary(gpu, cpu, dmon)
     assert (summary.peak_vram_mb, summary.gpu_util_mean_pct, summary.gpu_util_max_pct) == (3000, 40, 80)
     assert (summary.mem_util_mean_pct, summary.mem_util_max_pct) == (6.0, 8.0)
+
+
+@pytest.mark.parametrize("text", [
+    # -s mu of newer drivers: memory first, more columns; the heading comes again and again.
+    "# gpu     fb   bar1   ccpm     sm    mem    enc    dec    jpg    ofa\n"
+    "# Idx     MB     MB     MB      %      %      %      %      %      %\n"
+    "    0   1000      2      0     10      4      0      0      0      0\n"
+    "    0   3000      2      0     30      -      0      0      0      0\n"
+    "# gpu     fb   bar1   ccpm     sm    mem    enc    dec    jpg    ofa\n"
+    "# Idx     MB     MB     MB      %      %      %      %      %      %\n"
+    "    0   2000      2      0     80      8      0      0      0      0\n",
+    # -o DT: the time in front.
+    "#Date       Time      gpu     sm    mem     fb\n"
+    "#YYYYMMDD   HH:MM:SS  Idx      %      %     MB\n"
+    " 20261116   07:00:00    0     10      4   1000\n"
+    " 20261116   07:00:02    0     80      8   2000\n",
+    # Columns that move in the middle of a file: another driver, appended.
+    "# gpu sm mem fb\n# Idx % % MB\n0 10 4 1000\n"
+    "# gpu fb sm mem\n# Idx MB % %\n0 1000 10 8\n",
+    # No heading: as this has always been read.
+    "0 10 4 1000\n0 80 8 2000\n",
+])
+def test_columns_of_dmon_are_found_by_their_heading(files, text):
+    gpu, cpu, dmon = files
+    dmon.write_text(text)
+    summary = build_resource_summary(gpu, cpu, dmon)
+    assert (summary.mem_util_mean_pct, summary.mem_util_max_pct) == (6.0, 8.0)
+
+
+def test_a_dmon_without_memory_controllers(files):
+    """-s m has no such column: nothing else is taken for it."""
+    gpu, cpu, dmon = files
+    dmon.write_text("# gpu fb bar1 ccpm\n# Idx MB MB MB\n0 1000 2 0\n0 3000 2 0\n")
+    assert build_resource_summary(None, cpu, dmon).mem_util_max_pct == 0.0
+    assert build_resource_summary(gpu, cpu, dmon).mem_util_max_pct == 25.0  # of the other file
 
 
 def test_no_files(tmp_path):

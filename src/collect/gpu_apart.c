@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Both processes are of the same program, so what they send are the structs themselves. The tracker
+ * takes nothing for granted all the same: a library that has overwritten memory may send anything.
+ */
+#include "collect/gpu_apart.h"
+
+#include "base/clock.h"
+#include "base/own_files.h"
+#include "base/quiet_fork.h"
+#include "base/worker.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+enum { MOST_DEVICES = 1024, MOST_PROCESSES = 1 << 20, MOST_MS_TO_CLOSE = 20 };
+
+/* A look that takes longer has its energy sent ahead. */
+#define LONG_LOOK_NS (20 * NS_PER_MS)
+
+/* After this long without an end of its own the helper leaves a driver that hangs. */
+#define MOST_US_TO_LEAVE 200000
+
+struct apart_request {
+    enum { ASK_LOOK, ASK_HURRY } kind;
+    bool energy_only;
+    uint32_t pid_count; /* the pids follow */
+};
+
+struct apart_answer {
+    enum { HAS_OPENED, HAS_ENERGY, HAS_LOOKED } kind;
+    int result; /* of opening */
+    bool is_whole;
+    uint32_t device_count, process_count; /* both follow */
+    uint64_t cpu_ns;
+    struct gpu_trouble trouble;
+};
+
+struct gpu_apart {
+    const struct gpu_vendor *vendor;
+    struct gpu_helpers *helpers;
+    pid_t pid;
+    int socket;
+    pthread_mutex_t sending; /* a request is not cut in two by another thread's */
+    atomic_bool is_hung_up;
+    _Atomic uint64_t cpu_ns;
+};
+
+static bool send_all(int fd, const void *bytes, size_t size)
+{
+    for (const char *at = bytes; size;) {
+        ssize_t n = send(fd, at, size, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+static bool receive_all(int fd, void *bytes, size_t size)
+{
+    for (char *at = bytes; size;) {
+        ssize_t n = recv(fd, at, size, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+/* ---- In the helper --------------------------------------------------------------------------- */
+
+/* The first thread calls the driver, a second one listens to the tracker. */
+struct helper {
+    const struct gpu_vendor *vendor;
+    struct sysroot root;
+    int socket;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_asked, is_over; /* a look is; the tracker is gone */
+    struct apart_request request;
+    pid_t *pids; /* owned; of the request */
+    atomic_bool hurry;
+    bool sends_energy;
+};
+
+static bool answer(const struct helper *h, struct apart_answer *a, const struct gpu_frame *f)
+{
+    a->device_count = f ? (uint32_t)f->device_count : 0;
+    a->process_count = f && a->kind == HAS_LOOKED ? (uint32_t)f->process_count : 0;
+    clock_process_cpu(getpid(), &a->cpu_ns);
+    return send_all(h->socket, a, sizeof *a) &&
+           (!a->device_count ||
+            send_all(h->socket, f->devices, f->device_count * sizeof *f->devices)) &&
+           (!a->process_count ||
+            send_all(h->socket, f->processes, f->process_count * sizeof *f->processes));
+}
+
+static void send_energy(void *arg, const struct gpu_frame *f)
+{
+    const struct helper *h = arg;
+    struct apart_answer a = {.kind = HAS_ENERGY};
+    if (h->sends_energy)
+        answer(h, &a, f);
+}
+
+static bool take_request(struct helper *h)
+{
+    struct apart_request r;
+    if (!receive_all(h->socket, &r, sizeof r) || r.pid_count > MOST_PROCESSES)
+        return false;
+    if (r.kind == ASK_HURRY) {
+        h->hurry = true;
+        return true;
+    }
+    pid_t *pids = reallocarray(NULL, r.pid_count + 1, sizeof *pids);
+    if (!pids || !receive_all(h->socket, pids, r.pid_count * sizeof *pids)) {
+        free(pids);
+        return false;
+    }
+    pthread_mutex_lock(&h->lock);
+    free(h->pids);
+    h->pids = pids;
+    h->request = r;
+    h->is_asked = true;
+    pthread_cond_signal(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+    return true;
+}
+
+static void *listen_to_tracker(void *arg)
+{
+    struct helper *h = arg;
+    while (take_request(h))
+        ;
+    pthread_mutex_lock(&h->lock);
+    h->is_over = true;
+    h->hurry = true;
+    pthread_cond_signal(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+    usleep(MOST_US_TO_LEAVE); /* for a driver that hangs; otherwise the process is gone by then */
+    _exit(0);
+}
+
+static bool wait_for_look(struct helper *h, struct apart_request *ret, pid_t **ret_pids)
+{
+    pthread_mutex_lock(&h->lock);
+    while (!h->is_asked && !h->is_over)
+        pthread_cond_wait(&h->changed, &h->lock);
+    bool goes_on = !h->is_over;
+    *ret = h->request;
+    *ret_pids = h->pids;
+    h->pids = NULL;
+    h->is_asked = false;
+    pthread_mutex_unlock(&h->lock);
+    return goes_on;
+}
+
+static void serve_looks(struct helper *h, void *state)
+{
+    struct gpu_frame f = {0};
+    struct apart_request r;
+    pid_t *pids;
+    h->sends_energy = true;
+    while (wait_for_look(h, &r, &pids)) {
+        struct apart_answer a = {.kind = HAS_LOOKED};
+        uint64_t began_ns = clock_mono(NULL);
+        gpu_frame_clear(&f);
+        f.energy_only = r.energy_only;
+        if (r.energy_only)
+            h->hurry = false; /* that was for the look before it */
+        h->vendor->read(state, &f, pids, r.pid_count, &a.trouble);
+        free(pids);
+        a.is_whole = !r.energy_only && !h->hurry;
+        h->sends_energy = clock_mono(NULL) - began_ns > LONG_LOOK_NS;
+        if (!answer(h, &a, &f))
+            break;
+    }
+}
+
+/* Descriptors of the program around us are not ours to hold open, and what a library prints is
+ * not for those who read the program's output. */
+static void keep_own_files(struct helper *h)
+{
+    int *const all[] = {&h->socket, &h->root.proc, &h->root.sys, &h->root.root};
+    int keep[ARRAY_LEN(all)];
+    size_t count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        size_t at = count;
+        if (*all[i] >= 0 && *all[i] <= STDERR_FILENO) /* where libraries print */
+            *all[i] = fcntl(*all[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (*all[i] < 0)
+            continue;
+        for (; at && keep[at - 1] > *all[i]; at--)
+            keep[at] = keep[at - 1];
+        keep[at] = *all[i];
+        count++;
+    }
+    own_files_close_rest(keep, count);
+}
+
+static int serve(void *arg)
+{
+    struct helper h = *(const struct helper *)arg;
+    struct gpu_context context = {
+        .root = &h.root, .energy_ready = send_energy, .arg = &h, .hurry = &h.hurry};
+    struct apart_answer a = {.kind = HAS_OPENED};
+    pthread_t listener;
+    void *state = NULL;
+    prctl(PR_SET_NAME, "toll-gpu");
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+        signal(faults[i], SIG_DFL); /* handlers of the program around us are not to run here */
+    prctl(PR_SET_DUMPABLE, 0);      /* a core of it would be one of the program around us */
+    keep_own_files(&h);
+    pthread_mutex_init(&h.lock, NULL);
+    pthread_cond_init(&h.changed, NULL);
+    if (thread_start(&listener, THREAD_STACK_BYTES, listen_to_tracker, &h) < 0)
+        return 1;
+    a.result = h.vendor->open(&state, &context, &a.trouble);
+    if (chdir("/") <
+        0) /* what we stand in could not be unmounted; not before: paths of the loader */
+        return 1;
+    if (!answer(&h, &a, NULL) || a.result < 0)
+        return 0;
+    serve_looks(&h, state);
+    h.vendor->close(state);
+    return 0;
+}
+
+/* ---- In the tracker -------------------------------------------------------------------------- */
+
+int gpu_apart_start(struct gpu_apart **ret, const struct gpu_vendor *vendor,
+                    const struct sysroot *root, struct gpu_helpers *helpers)
+{
+    int ends[2];
+    struct gpu_apart *a = calloc(1, sizeof *a);
+    if (!a)
+        return -ENOMEM;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+        free(a);
+        return -errno;
+    }
+    struct helper h = {.vendor = vendor, .root = *root, .socket = ends[1]};
+    *a = (struct gpu_apart){.vendor = vendor, .helpers = helpers, .socket = ends[0]};
+    pthread_mutex_init(&a->sending, NULL);
+    a->pid = gpu_helpers_start_whole(helpers, serve, &h);
+    close(ends[1]);
+    if (a->pid < 0) {
+        int r = a->pid;
+        close(ends[0]);
+        free(a);
+        return r;
+    }
+    *ret = a;
+    return 0;
+}
+
+const struct gpu_vendor *gpu_apart_vendor(const struct gpu_apart *a)
+{
+    return a->vendor;
+}
+
+static void end_text(char *text, size_t size)
+{
+    text[size - 1] = '\0';
+}
+
+static void check_device(const struct gpu_apart *a, struct gpu_device *d)
+{
+    struct gpu_facts *f = &d->facts;
+    end_text(f->uuid, sizeof f->uuid);
+    end_text(f->name, sizeof f->name);
+    end_text(f->pci, sizeof f->pci);
+    end_text(f->instance, sizeof f->instance);
+    end_text(f->legacy, sizeof f->legacy);
+    end_text(f->driver, sizeof f->driver);
+    f->vendor = a->vendor->name;
+    f->means = a->vendor->means;
+    d->vendor = a->vendor;
+    d->row.first = gpu_first;
+    d->row.present &= BIT(GPU_METRICS) - 1;
+}
+
+/* Reads the answer and what follows it into the frame; false when no answer came. */
+static bool receive_answer(struct gpu_apart *a, struct apart_answer *ret, struct gpu_frame *f)
+{
+    if (!receive_all(a->socket, ret, sizeof *ret) || ret->device_count > MOST_DEVICES ||
+        ret->process_count > MOST_PROCESSES)
+        return false;
+    end_text(ret->trouble.sentence, sizeof ret->trouble.sentence);
+    a->cpu_ns = ret->cpu_ns;
+    for (uint32_t i = 0; i < ret->device_count; i++) {
+        struct gpu_device *d = gpu_frame_add_device(f);
+        if (!d || !receive_all(a->socket, d, sizeof *d))
+            return false;
+        check_device(a, d);
+    }
+    for (uint32_t i = 0; i < ret->process_count; i++) {
+        struct gpu_process p;
+        if (!receive_all(a->socket, &p, sizeof p) || p.device >= f->device_count ||
+            !gpu_frame_add_process(f, &p))
+            return false;
+    }
+    return true;
+}
+
+static void say_crashed(const struct gpu_apart *a, struct gpu_trouble *trouble, const char *what)
+{
+    if (!a->is_hung_up)
+        snprintf(trouble->sentence, sizeof trouble->sentence, "%s's library (%s) crashed: %s",
+                 a->vendor->people, a->vendor->means, what);
+}
+
+int gpu_apart_open(struct gpu_apart *a, struct gpu_trouble *trouble)
+{
+    struct apart_answer said;
+    struct gpu_frame none = {0};
+    if (receive_answer(a, &said, &none) && said.kind == HAS_OPENED && !said.device_count) {
+        *trouble = said.trouble;
+        return said.result;
+    }
+    gpu_frame_done(&none);
+    say_crashed(a, trouble, "its GPUs are not read");
+    return -EIO;
+}
+
+enum gpu_look gpu_apart_read(struct gpu_apart *a, struct gpu_frame *f, const pid_t *pids,
+                             size_t count, struct gpu_trouble *trouble,
+                             void (*energy)(void *arg, const struct gpu_frame *f), void *arg)
+{
+    struct apart_answer said;
+    struct apart_request r = {
+        .kind = ASK_LOOK, .energy_only = f->energy_only, .pid_count = (uint32_t)count};
+    pthread_mutex_lock(&a->sending);
+    bool is_there = send_all(a->socket, &r, sizeof r) &&
+                    send_all(a->socket, pids, count * sizeof *pids);
+    pthread_mutex_unlock(&a->sending);
+    while (is_there && (is_there = receive_answer(a, &said, f)) && said.kind == HAS_ENERGY) {
+        energy(arg, f);
+        gpu_frame_clear(f);
+    }
+    if (is_there) {
+        *trouble = said.trouble;
+        return said.is_whole ? GPU_LOOK_WHOLE : GPU_LOOK_ENERGY;
+    }
+    gpu_frame_clear(f);
+    say_crashed(a, trouble, "the figures of its GPUs end here");
+    return GPU_LOOK_DEAD;
+}
+
+void gpu_apart_hurry(struct gpu_apart *a)
+{
+    struct apart_request r = {.kind = ASK_HURRY};
+    if (pthread_mutex_trylock(&a->sending) != 0)
+        return; /* it takes in a request just now, or nothing any more: it is not to be hurried */
+    ssize_t n = send(a->socket, &r, sizeof r, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)n;
+    pthread_mutex_unlock(&a->sending);
+}
+
+void gpu_apart_hang_up(struct gpu_apart *a)
+{
+    a->is_hung_up = true;
+    shutdown(a->socket, SHUT_RDWR);
+}
+
+uint64_t gpu_apart_cpu_ns(const struct gpu_apart *a)
+{
+    return a->cpu_ns;
+}
+
+/* It tells the driver that it leaves, unless that takes long. */
+void gpu_apart_free(struct gpu_apart *a)
+{
+    if (!a)
+        return;
+    gpu_apart_hang_up(a);
+    close(a->socket);
+    gpu_helpers_end_soon(a->helpers, a->pid, MOST_MS_TO_CLOSE);
+    pthread_mutex_destroy(&a->sending);
+    free(a);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/write_request.h"
+
+#include "base/protobuf.h"
+
+#include <string.h>
+
+enum { FIELD_SERIES = 1, FIELD_METADATA = 3, FIELD_LABELS = 1, FIELD_SAMPLES = 2 };
+enum { TYPE_COUNTER = 1, TYPE_GAUGE = 2 };
+
+static void add_label(struct buf *b, const char *name, const char *value)
+{
+    size_t began = protobuf_begin(b, FIELD_LABELS);
+    protobuf_string(b, 1, name);
+    protobuf_string(b, 2, value);
+    protobuf_end(b, began);
+}
+
+/* Labels are sorted, and the name has its place among them. */
+size_t write_request_begin_series(struct buf *b, const char *name, const struct labels *labels)
+{
+    static const char own[] = "__name__";
+    bool is_named = false;
+    size_t began = protobuf_begin(b, FIELD_SERIES);
+    for (size_t i = 0; i <= labels->count; i++) {
+        if (!is_named && (i == labels->count || strcmp(labels->items[i].name, own) > 0)) {
+            add_label(b, own, name);
+            is_named = true;
+        }
+        if (i < labels->count)
+            add_label(b, labels->items[i].name, labels->items[i].value);
+    }
+    return began;
+}
+
+void write_request_add_sample(struct buf *b, double value, int64_t time_ms)
+{
+    size_t began = protobuf_begin(b, FIELD_SAMPLES);
+    protobuf_double(b, 1, value);
+    protobuf_varint(b, 2, (uint64_t)time_ms);
+    protobuf_end(b, began);
+}
+
+void write_request_end_series(struct buf *b, size_t began)
+{
+    protobuf_end(b, began);
+}
+
+void write_request_add_metadata(struct buf *b, const char *name, bool is_counter, const char *help,
+                                const char *unit)
+{
+    size_t began = protobuf_begin(b, FIELD_METADATA);
+    protobuf_varint(b, 1, is_counter ? TYPE_COUNTER : TYPE_GAUGE);
+    protobuf_string(b, 2, name);
+    protobuf_string(b, 4, help);
+    if (*unit)
+        protobuf_string(b, 5, unit);
+    protobuf_end(b, began);
+}
+
+/* ---- A part of one --------------------------------------------------------------------------- */
+
+static uint64_t count_samples(struct scan series)
+{
+    struct protobuf_field f;
+    uint64_t count = 0;
+    while (series.at < series.end && protobuf_next(&series, &f))
+        count += f.number == FIELD_SAMPLES;
+    return count;
+}
+
+uint64_t write_request_count(struct scan request)
+{
+    struct protobuf_field f;
+    uint64_t count = 0;
+    while (request.at < request.end && protobuf_next(&request, &f))
+        count += f.number == FIELD_SERIES && f.wire == PROTOBUF_BYTES ? count_samples(f.bytes)
+                                                                      : f.number == FIELD_METADATA;
+    return count;
+}
+
+static void add_whole(struct buf *b, const struct protobuf_field *f)
+{
+    buf_add(b, f->whole.at, (size_t)(f->whole.end - f->whole.at));
+}
+
+/* Its labels, and the samples from the first one up to, but not with, the last. */
+static void cut_series(struct buf *b, struct scan series, uint64_t first, uint64_t last)
+{
+    struct protobuf_field f;
+    uint64_t number = 0;
+    size_t began = protobuf_begin(b, FIELD_SERIES);
+    while (series.at < series.end && protobuf_next(&series, &f)) {
+        bool is_sample = f.number == FIELD_SAMPLES;
+        if (!is_sample || (number >= first && number < last))
+            add_whole(b, &f);
+        number += is_sample;
+    }
+    protobuf_end(b, began);
+}
+
+void write_request_cut(struct buf *b, struct scan request, uint64_t first, uint64_t count)
+{
+    struct protobuf_field f;
+    uint64_t at = 0, last = sum_u64(first, count);
+    while (request.at < request.end && protobuf_next(&request, &f) && at < last) {
+        bool is_series = f.number == FIELD_SERIES && f.wire == PROTOBUF_BYTES;
+        uint64_t figures = is_series ? count_samples(f.bytes) : f.number == FIELD_METADATA;
+        if (at + figures > first && at >= first && at + figures <= last)
+            add_whole(b, &f);
+        else if (at + figures > first && is_series)
+            cut_series(b, f.bytes, left_u64(first, at), last - at);
+        at += figures;
+    }
+}
