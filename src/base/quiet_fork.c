@@ -53,6 +53,18 @@ static bool is_only_thread(void)
     return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == OF_A_DIRECTORY + 1;
 }
 
+/* clone() by the name under which no sanitizer wraps it. The wrapper of the thread sanitizer takes
+ * the child for one with a copy of the memory, and brings what it knows of the thread in order for
+ * the child and once more for us: from then on it either does not see which locks the thread takes,
+ * and reports races that are none (gcc), or ends the program (clang). */
+extern __typeof__(clone) __clone __attribute__((weak));
+
+/* Returns when the child has ended or executed a program. */
+static pid_t clone_sharing_memory(int (*run)(void *arg), void *stack_end, void *arg)
+{
+    return (__clone ? __clone : clone)(run, stack_end, CLONE_VM | CLONE_VFORK, arg);
+}
+
 struct detour {
     int (*run)(void *arg);
     void *arg;
@@ -79,7 +91,7 @@ static pid_t fork_by_detour(int (*run)(void *arg), void *arg)
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED)
         return -errno;
-    pid_t between = clone(take_detour, (char *)stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, &d);
+    pid_t between = clone_sharing_memory(take_detour, (char *)stack + STACK_BYTES, &d);
     if (between < 0)
         d.pid = -errno;
     else
