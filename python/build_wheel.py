@@ -85,6 +85,7 @@ def contents(build):
     yield f"toll/{extension.name}", stripped(extension), True
     command = stripped(build / "toll")
     yield "toll/bin/toll", command, True
+    yield "toll/bin/toll-gpu", stripped(build / "toll-gpu"), True
     # In the PATH of an environment it is the program itself, which starts in a millisecond.
     yield f"toll-{version()}.data/scripts/toll", command, True
     yield f"{info}/entry_points.txt", ENTRY_POINTS.encode(), False

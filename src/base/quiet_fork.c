@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -83,20 +84,32 @@ static int take_detour(void *arg)
     return 0;
 }
 
-static pid_t fork_by_detour(int (*run)(void *arg), void *arg)
+/* Runs a process in between that shares our memory. *result becomes -errno where it cannot be had.
+ * The second stack is for a process that it starts itself. */
+static void run_in_between(int (*run)(void *arg), void *arg, char **ret_second_stack_end,
+                           pid_t *result)
 {
-    enum { STACK_BYTES = 256 * 1024 };
-    struct detour d = {.run = run, .arg = arg, .pid = -EAGAIN};
-    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+    enum { STACK_BYTES = 256 * 1024, BOTH_BYTES = 2 * STACK_BYTES };
+    char *stack = mmap(NULL, BOTH_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (stack == MAP_FAILED)
-        return -errno;
-    pid_t between = clone_sharing_memory(take_detour, (char *)stack + STACK_BYTES, &d);
+    if (stack == MAP_FAILED) {
+        *result = -errno;
+        return;
+    }
+    if (ret_second_stack_end)
+        *ret_second_stack_end = stack + STACK_BYTES;
+    pid_t between = clone_sharing_memory(run, stack + BOTH_BYTES, arg);
     if (between < 0)
-        d.pid = -errno;
+        *result = -errno;
     else
         waitpid(between, NULL, __WALL);
-    munmap(stack, STACK_BYTES);
+    munmap(stack, BOTH_BYTES);
+}
+
+static pid_t fork_by_detour(int (*run)(void *arg), void *arg)
+{
+    struct detour d = {.run = run, .arg = arg, .pid = -EAGAIN};
+    run_in_between(take_detour, &d, NULL, &d.pid);
     return d.pid;
 }
 
@@ -119,6 +132,67 @@ pid_t quiet_fork_whole(int (*run)(void *arg), void *arg)
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return pid;
+}
+
+struct program {
+    const char *path;
+    char *const *argv;
+    const int *files;
+    size_t file_count;
+    char *stack_end; /* of the process that becomes it */
+    pid_t pid;       /* or -errno */
+    int exec_result; /* -errno, where it was not executed */
+};
+
+/* With a table of descriptors of its own, and our memory: system calls only. */
+static int become_program(void *arg)
+{
+    struct program *p = arg;
+    int moved[QUIET_PROGRAM_FILES];
+    int first = STDERR_FILENO + 1, after = first + (int)p->file_count;
+    for (size_t i = 0; i < p->file_count; i++) /* none is overwritten before it was moved */
+        moved[i] = p->files[i] < 0 ? -1 : fcntl(p->files[i], F_DUPFD_CLOEXEC, after);
+    for (size_t i = 0; i < p->file_count; i++)
+        if (moved[i] < 0)
+            close(first + (int)i);
+        else
+            dup2(moved[i], first + (int)i);
+#ifdef SYS_close_range
+    syscall(SYS_close_range, after, ~0U, 0);
+#endif
+    execve(p->path, p->argv, environ);
+    p->exec_result = -errno;
+    return 1;
+}
+
+static int start_program(void *arg)
+{
+    struct program *p = arg;
+    pid_t pid = clone_sharing_memory(become_program, p->stack_end, p);
+    p->pid = pid < 0 ? -errno : pid;
+    return 0;
+}
+
+/* Processes that have lost their parent become ours. */
+static bool adopts_orphans(void)
+{
+    int is_subreaper = 0;
+    return getpid() == 1 || (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper);
+}
+
+pid_t quiet_fork_program(const char *path, char *const *argv, const int *files, size_t count)
+{
+    struct program p = {.path = path, .argv = argv, .files = files, .file_count = count};
+    sigset_t all, before;
+    if (count > QUIET_PROGRAM_FILES)
+        return -EINVAL;
+    if (is_only_thread() && adopts_orphans())
+        return -ECHILD;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    run_in_between(start_program, &p, &p.stack_end, &p.pid);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return p.pid > 0 && p.exec_result < 0 ? p.exec_result : p.pid;
 }
 
 void quiet_fork_end(pid_t pid)

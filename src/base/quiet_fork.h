@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* A fork without a signal at its end: the program around us gets no SIGCHLD for it, and does not
@@ -15,6 +16,15 @@ pid_t quiet_fork(void);
  * child then but init's. `run` is called with all signals blocked, and its result is the exit
  * status. The pid, or -errno. What the way there costs counts among the program's children. */
 pid_t quiet_fork_whole(int (*run)(void *arg), void *arg);
+
+enum { QUIET_PROGRAM_FILES = 8 };
+
+/* A process that executes the program at that path, with our environment and all signals blocked,
+ * and is not our child but init's. It shares no memory with us, and nothing of ours is copied on
+ * the way. files: its descriptors from 3 on, negative ones are closed there; 0 to 2 are ours. The
+ * pid, or -errno: -ECHILD where it would become a child that we meet in wait(), other than a copy:
+ * we are pid 1 or a subreaper, and have one thread. */
+pid_t quiet_fork_program(const char *path, char *const *argv, const int *files, size_t count);
 
 /* It dies at once, so that it is not left to a program that knows nothing of it; unless the kernel
  * holds it where no signal reaches it, which is waited for some milliseconds at most. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Both processes are of the same program, so what they send are the structs themselves. The tracker
+ * Both processes are of the same build, so what they send are the structs themselves. The tracker
  * takes nothing for granted all the same: a library that has overwritten memory may send anything.
  */
 #include "collect/gpu_apart.h"
@@ -9,14 +9,21 @@
 #include "base/own_files.h"
 #include "base/quiet_fork.h"
 #include "base/worker.h"
+#include "collect/gpu_vendors.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 enum { MOST_DEVICES = 1024, MOST_PROCESSES = 1 << 20, MOST_MS_TO_CLOSE = 20 };
 
@@ -33,8 +40,8 @@ struct apart_request {
 };
 
 struct apart_answer {
-    enum { HAS_OPENED, HAS_ENERGY, HAS_LOOKED } kind;
-    int result; /* of opening */
+    enum { HAS_BEGUN, HAS_OPENED, HAS_ENERGY, HAS_LOOKED } kind; /* begun: a program of its own */
+    int result;                                                  /* of opening */
     bool is_whole;
     uint32_t device_count, process_count; /* both follow */
     uint64_t cpu_ns;
@@ -46,6 +53,11 @@ struct gpu_apart {
     struct gpu_helpers *helpers;
     pid_t pid;
     int socket;
+    const struct sysroot *root; /* borrowed */
+    bool is_program;            /* it was executed; otherwise it is a copy of us */
+    /* Of a program, until it has opened the vendor; -1 afterwards: */
+    int other_end;           /* of the socket, for a copy that takes its place */
+    int life;                /* a pipe whose other end it alone has: closed when it ends */
     pthread_mutex_t sending; /* a request is not cut in two by another thread's */
     atomic_bool is_hung_up;
     _Atomic uint64_t cpu_ns;
@@ -86,6 +98,8 @@ struct helper {
     const struct gpu_vendor *vendor;
     struct sysroot root;
     int socket;
+    int life;        /* negative, or what tells the tracker of our end */
+    bool is_program; /* executed, not a copy of the program around us */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool is_asked, is_over; /* a look is; the tracker is gone */
@@ -193,7 +207,7 @@ static void serve_looks(struct helper *h, void *state)
  * not for those who read the program's output. */
 static void keep_own_files(struct helper *h)
 {
-    int *const all[] = {&h->socket, &h->root.proc, &h->root.sys, &h->root.root};
+    int *const all[] = {&h->socket, &h->life, &h->root.proc, &h->root.sys, &h->root.root};
     int keep[ARRAY_LEN(all)];
     size_t count = 0;
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
@@ -228,6 +242,8 @@ static int serve(void *arg)
     pthread_cond_init(&h.changed, NULL);
     if (thread_start(&listener, THREAD_STACK_BYTES, listen_to_tracker, &h) < 0)
         return 1;
+    if (h.is_program && !answer(&h, &(struct apart_answer){.kind = HAS_BEGUN}, NULL))
+        return 1;
     a.result = h.vendor->open(&state, &context, &a.trouble);
     if (chdir("/") <
         0) /* what we stand in could not be unmounted; not before: paths of the loader */
@@ -239,7 +255,136 @@ static int serve(void *arg)
     return 0;
 }
 
+/* ---- The program ----------------------------------------------------------------------------- */
+
+/* Its descriptors from 3 on. The one of the pipe is closed when it ends. */
+enum { FILE_SOCKET, FILE_LIFE, FILE_PROC, FILE_SYS, FILE_ROOT, PROGRAM_FILES };
+
+enum { ARG_BUILD = 1, ARG_VENDOR, ARG_ROOT, PROGRAM_ARGS };
+
+/* What both sides have to agree in: the version, and the shape of what is sent. */
+static void describe_build(char *text, size_t size)
+{
+    const size_t sizes[] = {sizeof(struct apart_request), sizeof(struct apart_answer),
+                            sizeof(struct gpu_device), sizeof(struct gpu_process)};
+    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+    const uint64_t prime = 0x100000001b3;
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+        hash = (hash ^ sizes[i]) * prime;
+    for (unsigned id = gpu_first; id < gpu_first + GPU_METRICS; id++)
+        for (const char *c = metric_of(id)->facts.name; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * prime;
+    snprintf(text, size, "%s-%016llx", TOLL_VERSION, (unsigned long long)hash);
+}
+
+int gpu_apart_main(int argc, char **argv)
+{
+    char build[64];
+    int files[PROGRAM_FILES];
+    describe_build(build, sizeof build);
+    if (argc != PROGRAM_ARGS || strcmp(argv[ARG_BUILD], build) != 0)
+        return 2;
+    for (int i = 0; i < PROGRAM_FILES; i++) {
+        files[i] = STDERR_FILENO + 1 + i;
+        if (fcntl(files[i], F_SETFD, FD_CLOEXEC) < 0)
+            files[i] = -1;
+    }
+    struct helper h = {
+        .root = {.proc = files[FILE_PROC],
+                 .pids = strchr(argv[ARG_ROOT], 'p') ? files[FILE_PROC] : -1,
+                 .sys = files[FILE_SYS],
+                 .root = files[FILE_ROOT],
+                 .live = strchr(argv[ARG_ROOT], 'l')},
+        .socket = files[FILE_SOCKET],
+        .life = files[FILE_LIFE],
+        .is_program = true,
+    };
+    for (const struct gpu_vendor *const *v = gpu_vendors; *v && !h.vendor; v++)
+        if ((*v)->in_helper && strcmp((*v)->name, argv[ARG_VENDOR]) == 0)
+            h.vendor = *v;
+    return h.vendor && h.socket >= 0 ? serve(&h) : 2;
+}
+
+/* Beside the shared object that this is part of. False where it is part of a program: the command
+ * toll, of whose memory nothing is measured, or one that was linked with the archive. */
+static bool find_program(char *path, size_t size)
+{
+    static const char *const places[] = {"/toll/" GPU_APART_PROGRAM, /* installed */
+                                         "/bin/" GPU_APART_PROGRAM,  /* in a wheel */
+                                         "/" GPU_APART_PROGRAM};     /* where it is built */
+    static const char here;                                          /* part of this object */
+    Dl_info object;
+    struct stat own, other;
+    if (getauxval(AT_SECURE) || !dladdr(&here, &object) || !object.dli_fname ||
+        object.dli_fname[0] != '/')
+        return false;
+    const ElfW(Ehdr) *header = object.dli_fbase;
+    if ((uintptr_t)object.dli_fbase + header->e_phoff == getauxval(AT_PHDR) ||
+        stat(object.dli_fname, &own) < 0)
+        return false;
+    int directory = (int)(strrchr(object.dli_fname, '/') - object.dli_fname);
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        int n = snprintf(path, size, "%.*s%s", directory, object.dli_fname, places[i]);
+        if (n > 0 && (size_t)n < size && stat(path, &other) == 0 && S_ISREG(other.st_mode) &&
+            (other.st_uid == own.st_uid || other.st_uid == 0) && !(other.st_mode & S_IWOTH) &&
+            access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* ---- In the tracker -------------------------------------------------------------------------- */
+
+static void close_spare_ends(struct gpu_apart *a)
+{
+    if (a->other_end >= 0)
+        close(a->other_end);
+    if (a->life >= 0)
+        close(a->life);
+    a->other_end = a->life = -1;
+}
+
+static bool is_in_list(const struct gpu_vendor *vendor)
+{
+    const struct gpu_vendor *const *v = gpu_vendors;
+    while (*v && *v != vendor)
+        v++;
+    return *v;
+}
+
+/* Whether there is one; it has yet to say that it has begun. */
+static bool start_program(struct gpu_apart *a)
+{
+    char path[PATH_MAX], build[64], vendor[32], root[] = "--", name[] = GPU_APART_PROGRAM;
+    int life[2];
+    if (!is_in_list(a->vendor) || !find_program(path, sizeof path))
+        return false;
+    describe_build(build, sizeof build);
+    snprintf(vendor, sizeof vendor, "%s", a->vendor->name);
+    if (a->root->live)
+        root[0] = 'l';
+    if (a->root->pids >= 0)
+        root[1] = 'p';
+    char *argv[] = {name, build, vendor, root, NULL};
+    if (pipe2(life, O_CLOEXEC) < 0)
+        return false;
+    const int files[] = {a->other_end, life[1], a->root->proc, a->root->sys, a->root->root};
+    a->pid = gpu_helpers_start_program(a->helpers, path, argv, files, ARRAY_LEN(files));
+    close(life[1]);
+    a->life = life[0];
+    a->is_program = a->pid > 0;
+    return a->is_program;
+}
+
+/* 0 or -errno. */
+static int start_copy(struct gpu_apart *a)
+{
+    struct helper h = {.vendor = a->vendor, .root = *a->root, .socket = a->other_end, .life = -1};
+    a->is_program = false;
+    a->pid = gpu_helpers_start_whole(a->helpers, serve, &h);
+    close_spare_ends(a);
+    return a->pid < 0 ? a->pid : 0;
+}
 
 int gpu_apart_start(struct gpu_apart **ret, const struct gpu_vendor *vendor,
                     const struct sysroot *root, struct gpu_helpers *helpers)
@@ -252,13 +397,15 @@ int gpu_apart_start(struct gpu_apart **ret, const struct gpu_vendor *vendor,
         free(a);
         return -errno;
     }
-    struct helper h = {.vendor = vendor, .root = *root, .socket = ends[1]};
-    *a = (struct gpu_apart){.vendor = vendor, .helpers = helpers, .socket = ends[0]};
+    *a = (struct gpu_apart){.vendor = vendor,
+                            .helpers = helpers,
+                            .socket = ends[0],
+                            .root = root,
+                            .other_end = ends[1],
+                            .life = -1};
     pthread_mutex_init(&a->sending, NULL);
-    a->pid = gpu_helpers_start_whole(helpers, serve, &h);
-    close(ends[1]);
-    if (a->pid < 0) {
-        int r = a->pid;
+    int r = start_program(a) ? 0 : start_copy(a);
+    if (r < 0) {
         close(ends[0]);
         free(a);
         return r;
@@ -323,15 +470,45 @@ static void say_crashed(const struct gpu_apart *a, struct gpu_trouble *trouble, 
                  a->vendor->people, a->vendor->means, what);
 }
 
+static bool receive_kind(struct gpu_apart *a, struct apart_answer *ret, int kind)
+{
+    struct gpu_frame none = {0};
+    bool is_it = receive_answer(a, ret, &none) && ret->kind == (unsigned)kind && !ret->device_count;
+    gpu_frame_done(&none);
+    return is_it;
+}
+
+/* Of a program: we have the other end of its socket, too, so that its end is not the socket's. */
+static bool wait_for_program(struct gpu_apart *a)
+{
+    struct pollfd polled[] = {{.fd = a->socket, .events = POLLIN}, {.fd = a->life}};
+    while (poll(polled, ARRAY_LEN(polled), -1) < 0)
+        if (errno != EINTR)
+            return false;
+    return polled[0].revents || poll(polled, 1, 0) > 0; /* it may have ended with an answer */
+}
+
 int gpu_apart_open(struct gpu_apart *a, struct gpu_trouble *trouble)
 {
-    struct apart_answer said;
-    struct gpu_frame none = {0};
-    if (receive_answer(a, &said, &none) && said.kind == HAS_OPENED && !said.device_count) {
+    struct apart_answer said = {0};
+    bool is_there = true;
+    if (a->is_program) {
+        bool has_begun = wait_for_program(a) && receive_kind(a, &said, HAS_BEGUN);
+        is_there = has_begun && wait_for_program(a) && receive_kind(a, &said, HAS_OPENED);
+        /* A program that cannot be run here, or is of another build, does not begin. And we may
+         * have loaded a library already that it does not find. */
+        bool needs_copy = !has_begun ||
+                          (is_there && said.result < 0 && a->vendor->is_likely(a->root));
+        if (needs_copy && !a->is_hung_up && start_copy(a) == 0)
+            is_there = receive_kind(a, &said, HAS_OPENED);
+        close_spare_ends(a);
+    } else {
+        is_there = receive_kind(a, &said, HAS_OPENED);
+    }
+    if (is_there) {
         *trouble = said.trouble;
         return said.result;
     }
-    gpu_frame_done(&none);
     say_crashed(a, trouble, "its GPUs are not read");
     return -EIO;
 }
@@ -388,6 +565,7 @@ void gpu_apart_free(struct gpu_apart *a)
         return;
     gpu_apart_hang_up(a);
     close(a->socket);
+    close_spare_ends(a);
     gpu_helpers_end_soon(a->helpers, a->pid, MOST_MS_TO_CLOSE);
     pthread_mutex_destroy(&a->sending);
     free(a);

@@ -11,6 +11,14 @@
 
 struct gpu_apart;
 
+/* The process is a program of its own, toll-gpu, where the library is a shared object and has it
+ * beside it. Otherwise it is a copy of the program that the library is part of, and shares memory
+ * with it. */
+#define GPU_APART_PROGRAM "toll-gpu"
+
+/* main() of that program. */
+int gpu_apart_main(int argc, char **argv);
+
 /* Starts the process, which begins to open the vendor. 0 or -errno. */
 int gpu_apart_start(struct gpu_apart **ret, const struct gpu_vendor *vendor,
                     const struct sysroot *root, struct gpu_helpers *helpers);

@@ -65,6 +65,17 @@ pid_t gpu_helpers_start_whole(struct gpu_helpers *h, int (*run)(void *arg), void
     return pid;
 }
 
+pid_t gpu_helpers_start_program(struct gpu_helpers *h, const char *path, char *const *argv,
+                                const int *files, size_t count)
+{
+    pthread_mutex_lock(&h->lock);
+    pid_t pid = h->count == GPU_HELPERS ? -EAGAIN : quiet_fork_program(path, argv, files, count);
+    if (pid > 0)
+        h->pids[h->count++] = pid;
+    pthread_mutex_unlock(&h->lock);
+    return pid;
+}
+
 void gpu_helpers_end_soon(struct gpu_helpers *h, pid_t pid, unsigned most_ms)
 {
     for (unsigned ms = 0; ms < most_ms && waitpid(pid, NULL, WNOHANG | __WALL) == 0; ms++)

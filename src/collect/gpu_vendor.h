@@ -112,6 +112,10 @@ pid_t gpu_helpers_start(struct gpu_helpers *h, int (*run)(void *arg), void *arg)
  * quiet_fork_whole. */
 pid_t gpu_helpers_start_whole(struct gpu_helpers *h, int (*run)(void *arg), void *arg);
 
+/* A program of its own, which shares no memory with us: see quiet_fork_program. */
+pid_t gpu_helpers_start_program(struct gpu_helpers *h, const char *path, char *const *argv,
+                                const int *files, size_t count);
+
 /* Waits for the end of one that is about to end, and kills it when that takes longer. */
 void gpu_helpers_end_soon(struct gpu_helpers *h, pid_t pid, unsigned most_ms);
 

@@ -86,6 +86,7 @@ def test_all_of_it_is_there(installed):
     headers = [path.name for path in installed.root.rglob("*.h")]
     assert headers == ["toll.h"]
     assert (installed.library / "libtoll.so.0").is_symlink()
+    assert os.access(installed.library / "toll/toll-gpu", os.X_OK)
     [link] = installed.root.rglob("bin/gpu-tracker")
     assert os.readlink(link) == "toll" and (link.parent / "toll").exists()
     assert [path.name for path in installed.root.rglob("gpu-tracker.1")] == ["gpu-tracker.1"]
@@ -118,6 +119,51 @@ def test_shared_runs(installed, tmp_path):
     flags = installed.flags("--cflags", "--libs")
     done = installed.run(build(tmp_path, ["cc", *STRICT, str(source), *flags]))
     assert done.returncode == 0 and "target_cpu_seconds " in done.stdout, done.stderr
+
+
+READS_GPUS = """
+#include <stdio.h>
+#include <toll.h>
+int main(void)
+{
+    struct toll_tracker *t;
+    struct toll_options o = {.size = sizeof o, .gpus = "0", .system = true};
+    if (toll_tracker_new(&t, &o, NULL) < 0 || toll_tracker_attach(t, NULL) < 0)
+        return 1;
+    puts("reads");
+    fflush(stdout);
+    getchar();
+    toll_tracker_free(t);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("is_shared", [True, False], ids=["shared", "archive"])
+def test_the_program_that_calls_a_driver(installed, tmp_path, is_shared):
+    """The shared library finds it; a program with the archive has a copy of itself do the same."""
+    source, facts = tmp_path / "reads.c", tmp_path / "facts"
+    source.write_text(READS_GPUS, encoding="ascii")
+    facts.write_text("gpus 1\n", encoding="ascii")
+    library = "-ltoll" if is_shared else "-l:libtoll.a"
+    flags = [*installed.flags("--cflags", "--libs-only-L"), library, "-pthread"]
+    program = build(tmp_path, ["cc", *STRICT, "-Wno-missing-field-initializers", str(source), *flags])
+    paths = f"{installed.library}:{BUILD.resolve()}/tests/fakes/nvml"
+    with subprocess.Popen(
+            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+            env={**os.environ, "LD_LIBRARY_PATH": paths, "FAKE_NVML": str(facts)}) as reads:
+        assert reads.stdout.readline() == b"reads\n"
+        helpers = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                name, fields = (entry / "stat").read_text().split(" (", 1)[1].rsplit(") ", 1)
+                if name == "toll-gpu" and fields.split()[3] == str(reads.pid):
+                    helpers.append((entry / "cmdline").read_bytes().split(b"\0")[0])
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+        reads.stdin.close()
+        assert reads.wait(60) == 0
+    assert helpers == [b"toll-gpu" if is_shared else bytes(program)]
 
 
 def test_static_runs_without_the_library(installed, tmp_path):

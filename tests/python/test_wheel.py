@@ -61,7 +61,8 @@ def test_name_and_contents(wheel):
         names = archive.namelist()
         assert archive.testzip() is None
     info = f"toll-{toll.__version__}.dist-info"
-    for name in ("toll/_toll.abi3.so", "toll/_toll.pyi", "toll/py.typed", "toll/bin/toll"):
+    for name in ("toll/_toll.abi3.so", "toll/_toll.pyi", "toll/py.typed", "toll/bin/toll",
+                 "toll/bin/toll-gpu"):
         assert name in names
     written = {f"toll/{path.relative_to(PACKAGE)}" for path in PACKAGE.rglob("*.py*")}
     assert "toll/compat/resource_tracker.py" in written and written <= set(names)

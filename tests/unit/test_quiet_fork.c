@@ -7,7 +7,9 @@
 #include <pthread.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,6 +112,52 @@ static void test_whole(void **state)
     }
 }
 
+/* A program that is executed has the descriptors it is given and no others, is no child of ours,
+ * and shares no memory with us: nothing of what we have counts as shared. */
+static void test_program(void **state)
+{
+    char shell[] = "/bin/sh", flag[] = "-c",
+         script[] =
+             "test ! -e /proc/self/fd/4 -a ! -e /proc/self/fd/7 && echo y >&3; read never <&5";
+    char *argv[] = {shell, flag, script, NULL};
+    for (unsigned threads = 0; threads < 2; threads++) {
+        pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+        pthread_t thread;
+        int ends[2], stays[2];
+        char said = 0;
+        pthread_mutex_lock(&lock);
+        if (threads)
+            assert_int_equal(pthread_create(&thread, NULL, stay, &lock), 0);
+        assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+        assert_int_equal(pipe2(stays, O_CLOEXEC), 0);
+        assert_true(dup2(ends[0], 7) == 7); /* not closed by exec */
+        const int files[] = {ends[1], -1, stays[0]};
+        pid_t pid = quiet_fork_program(shell, argv, files, 3);
+        assert_true(pid > 0 && pid != getpid());
+        close(ends[1]);
+        assert_int_equal(read(ends[0], &said, 1), 1);
+        assert_int_equal(said, 'y');
+        assert_int_equal(kill(pid, 0), 0);
+        assert_false(quiet_fork_shares_memory());
+        assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+        assert_int_equal(errno, ECHILD);
+        close(stays[1]); /* it reads the end of it */
+        assert_int_equal(read(ends[0], &said, 1), 1);
+        assert_int_equal(read(ends[0], &said, 1), 0);
+        pthread_mutex_unlock(&lock);
+        if (threads)
+            pthread_join(thread, NULL);
+        close(ends[0]);
+        close(stays[0]);
+        close(7);
+    }
+    assert_int_equal(quiet_fork_program("/nonexistent/program", argv, NULL, 0), -ENOENT);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* it would come back to us */
+    assert_int_equal(quiet_fork_program(shell, argv, NULL, 0), -ECHILD);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +165,7 @@ int main(void)
         cmocka_unit_test(test_end),
         cmocka_unit_test(test_close_all_but),
         cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_program),
     };
     return RUN("quiet_fork", tests);
 }
