@@ -4,15 +4,14 @@ calls a check ok that it could not make."""
 
 import json
 import os
-import pathlib
 import subprocess
 
+import fixturelib
 import pytest
 
 TOLL = os.environ["TOLL"]
 FAULTS = os.path.join(os.environ["TOLL_BUILD"], "tests", "fakes", "faults.so")
-TOP = pathlib.Path(__file__).resolve().parents[2]
-MACHINE = TOP / "tests/golden/machines/desktop"
+MACHINE = fixturelib.machines() / "desktop"
 
 TIMEOUT = 120  # no run takes this long; a hang would
 EVERY_CALL_UP_TO = 60

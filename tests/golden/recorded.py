@@ -9,10 +9,11 @@ import resource
 import shutil
 import subprocess
 
+import fixturelib
 from hostlib import NOBODY, shared_copy, shared_place
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-FIXTURES = TOP / "tests/fixtures"
+FIXTURES = fixturelib.runs()
 NAMES = sorted(path.parent.name for path in FIXTURES.glob("*/script"))
 TOLL = os.environ.get("TOLL", str(TOP / "build/toll"))
 

@@ -6,7 +6,6 @@
 
 import json
 import pathlib
-import subprocess
 
 import pytest
 
@@ -136,22 +135,6 @@ def test_attached_targets_have_what_they_used(name, outputs):
         for metric, key in COUNTS.items():
             if not key.endswith("flt"):
                 assert series[target][metric]["total"] == used[key], (target, metric)
-
-
-def contents(directory):
-    return {
-        str(path.relative_to(directory)): path.read_bytes()
-        for path in directory.rglob("*")
-        if path.is_file()
-    }
-
-
-def test_written_runs_are_as_their_stories_tell(tmp_path):
-    subprocess.run([recorded.FIXTURES / "write-fixtures", tmp_path], check=True)
-    written = sorted(path.name for path in tmp_path.iterdir())
-    assert written == [name for name in recorded.NAMES if name != "this-machine"]
-    for name in written:
-        assert contents(tmp_path / name) == contents(recorded.FIXTURES / name), name
 
 
 # ---- What must hold of every run ------------------------------------------------------------------

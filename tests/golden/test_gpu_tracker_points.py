@@ -16,7 +16,7 @@ def replay(tmp_path, run, unit, cores):
     points, record = tmp_path / "p.csv", tmp_path / "r.jsonl"
     subprocess.run([recorded.TOLL, "replay", "-q", "--system", "--dialect",
                     f"gpu-tracker,ram_unit={unit},n_expected_cores={cores}", "-o", points, "-o", record,
-                    recorded.TOP / "tests/fixtures" / run], check=True, timeout=60)
+                    recorded.FIXTURES / run], check=True, timeout=60)
     rows = list(csv.reader(points.read_text().splitlines()))
     samples = [json.loads(line) for line in record.read_text().splitlines()]
     return rows, [s for s in samples if s["type"] == "sample"]

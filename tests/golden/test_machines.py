@@ -9,6 +9,7 @@ import pty
 import re
 import subprocess
 
+import fixturelib
 import hostlib
 import pytest
 
@@ -17,7 +18,8 @@ import recorded
 jsonschema = hostlib.module("jsonschema")
 
 HERE = pathlib.Path(__file__).parent
-MACHINES = sorted(path.name for path in (HERE / "machines").iterdir())
+MACHINES_AT = fixturelib.machines()
+MACHINES = sorted(path.name for path in MACHINES_AT.iterdir())
 SCHEMA = json.loads((recorded.TOP / "docs/schema/doctor.schema.json").read_text())
 
 
@@ -33,14 +35,14 @@ def doctor(*words):
 
 
 def checks(machine, *words):
-    status, out, err = doctor("--root", HERE / "machines" / machine, "--json", *words)
+    status, out, err = doctor("--root", MACHINES_AT / machine, "--json", *words)
     assert (status, err) == (0, "")
     return {check["name"]: check for check in json.loads(out)["checks"]}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_as_expected(machine, request):
-    status, out, err = doctor("--root", HERE / "machines" / machine)
+    status, out, err = doctor("--root", MACHINES_AT / machine)
     assert (status, err) == (0, "")
     # The formats are those of the build, which no machine decides.
     out = re.sub(r"(?m)^\S+ +formats .*\n( .*\n)*", "", out)
@@ -52,13 +54,13 @@ def test_as_expected(machine, request):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_lines_fit_a_terminal(machine):
-    _, out, _ = doctor("--root", HERE / "machines" / machine)
+    _, out, _ = doctor("--root", MACHINES_AT / machine)
     assert max(map(len, out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_json_follows_its_schema(machine):
-    _, out, _ = doctor("--root", HERE / "machines" / machine, "--json")
+    _, out, _ = doctor("--root", MACHINES_AT / machine, "--json")
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(out))
 
@@ -67,7 +69,7 @@ def test_json_follows_its_schema(machine):
 def test_text_and_json_agree(machine):
     """Every check has its line, with its mark; and what would help stands below."""
     words = {"ok": "ok", "partly": "partly", "missing": "no", "unknown": "?"}
-    _, out, _ = doctor("--root", HERE / "machines" / machine)
+    _, out, _ = doctor("--root", MACHINES_AT / machine)
     shown = [tuple(line.split()[:2]) for line in out.splitlines() if not line.startswith(" ")]
     found = checks(machine)
     assert shown == [(words[check["state"]], name) for name, check in found.items()]
@@ -80,29 +82,20 @@ def test_text_and_json_agree(machine):
 def test_strict_tells_what_is_not_ok(machine):
     found = checks(machine)
     wanted = [check for check in found.values() if check["essential"]]
-    status, _, err = doctor("--root", HERE / "machines" / machine, "--strict")
+    status, _, err = doctor("--root", MACHINES_AT / machine, "--strict")
     assert err == ""
     assert status == (0 if all(check["state"] == "ok" for check in wanted) else 1)
     for name, check in found.items():
-        status, out, _ = doctor("--root", HERE / "machines" / machine, "--strict", name)
+        status, out, _ = doctor("--root", MACHINES_AT / machine, "--strict", name)
         assert status == (0 if check["state"] == "ok" else 1)
         assert out.split()[1] == name
-
-
-def contents(top):
-    return {p.relative_to(top): p.read_bytes() for p in top.rglob("*") if p.is_file()}
-
-
-def test_machines_are_as_written(tmp_path):
-    subprocess.run([HERE / "write-machines", tmp_path], check=True)
-    assert contents(tmp_path) == contents(HERE / "machines"), "run tests/golden/write-machines"
 
 
 @pytest.mark.parametrize("variable, colours", [({}, True), ({"NO_COLOR": "1"}, False),
                                                ({"TERM": "dumb"}, False)])
 def test_colours_on_a_terminal(variable, colours):
     """Only the mark is coloured; without the colours it is the same text."""
-    root = ["--root", str(HERE / "machines/hidepid")]
+    root = ["--root", str(MACHINES_AT / "hidepid")]
     ours, theirs = pty.openpty()
     env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TERM": "xterm"} | variable
     text = b""
@@ -119,7 +112,7 @@ def test_colours_on_a_terminal(variable, colours):
 
 
 def test_order_of_words_does_not_matter():
-    root = ["--root", HERE / "machines/desktop"]
+    root = ["--root", MACHINES_AT / "desktop"]
     first = doctor(*root, "--json", "io", "cpu")
     assert first == doctor("cpu", "--json", "io", *root)
     assert [check["name"] for check in json.loads(first[1])["checks"]] == ["cpu", "io"]

@@ -10,10 +10,10 @@ import subprocess
 
 import pytest
 
+import fixturelib
 import livelib
 import sinklib
 
-FIXTURES = pathlib.Path(__file__).parent.parent / "fixtures"
 SCHEMA = "https://opentelemetry.io/schemas/1.40.0"
 
 MODES = {"user", "system", "nice", "idle", "iowait", "interrupt", "steal",
@@ -167,7 +167,7 @@ def compare_wholes_with_parts(found):
                                      "attach-groups", "this-machine", "limits-cgroup2", "linux-4.4"])
 def test_recorded_machines_follow_the_conventions(here, fixture):
     with sinklib.Server((200, b"", {})) as server:
-        status, _, err = here.call([here.toll, "replay", "-q", FIXTURES / fixture, "-o",
+        status, _, err = here.call([here.toll, "replay", "-q", fixturelib.runs() / fixture, "-o",
                                     f"otlp:{server.url},grace=60s"])
         assert status == 0, err
     _, found, kinds = sent(server)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Recorded runs and written machines, as trees of files.
+
+They are made when they are needed: written ones by their generators, recorded ones unpacked from one
+archive each. What was made once is kept in the build directory, under a name that follows from
+everything it is made of, so that a change to a story makes new trees.
+"""
+
+import atexit
+import functools
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+FIXTURES = HERE / "fixtures"
+WRITERS = {"runs": FIXTURES / "write-fixtures", "machines": HERE / "golden/write-machines"}
+RECORDED = sorted(FIXTURES.glob("*.tar.gz"))
+
+
+def version():
+    digest = hashlib.sha256()
+    for path in [*sorted(FIXTURES.glob("*.py")), *WRITERS.values(), *RECORDED]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def unpack(archive, directory):
+    with tarfile.open(archive) as tar:
+        for member in filter(tarfile.TarInfo.isfile, tar):
+            path = directory / member.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(tar.extractfile(member).read())
+
+
+def make(directory):
+    for kind, writer in WRITERS.items():
+        (directory / kind).mkdir()
+        subprocess.run([sys.executable, "-B", writer, directory / kind], check=True)
+    for archive in RECORDED:
+        unpack(archive, directory / "runs")
+
+
+@functools.lru_cache(maxsize=None)
+def made():
+    """The directory that has all of them."""
+    build = pathlib.Path(os.environ.get("TOLL_BUILD", HERE.parent / "build"))
+    kept = build / f"fixtures-{version()}"
+    if kept.is_dir():
+        return kept
+    try:
+        new = pathlib.Path(tempfile.mkdtemp(prefix="fixtures-new-", dir=build))
+    except OSError:  # no build directory of ours
+        new = pathlib.Path(tempfile.mkdtemp(prefix="toll-fixtures-"))
+        atexit.register(shutil.rmtree, new, ignore_errors=True)
+        make(new)
+        return new
+    make(new)
+    new.chmod(0o755)
+    try:
+        new.rename(kept)
+    except OSError:  # another test was faster
+        shutil.rmtree(new)
+    return kept
+
+
+def runs():
+    return made() / "runs"
+
+
+def machines():
+    return made() / "machines"
