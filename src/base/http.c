@@ -37,7 +37,8 @@ struct http {
 
 static void free_settings(struct http_settings *s)
 {
-    const char **strings[] = {&s->user, &s->password, &s->token, &s->ca_file, &s->headers};
+    const char **strings[] = {&s->user,      &s->password, &s->token,  &s->ca_file,
+                              &s->cert_file, &s->key_file, &s->headers};
     for (size_t i = 0; i < ARRAY_LEN(strings); i++) {
         free((char *)(uintptr_t)*strings[i]);
         *strings[i] = NULL;
@@ -47,7 +48,8 @@ static void free_settings(struct http_settings *s)
 static int copy_settings(struct http_settings *to, const struct http_settings *from)
 {
     *to = from ? *from : (struct http_settings){0};
-    const char **strings[] = {&to->user, &to->password, &to->token, &to->ca_file, &to->headers};
+    const char **strings[] = {&to->user,      &to->password, &to->token,  &to->ca_file,
+                              &to->cert_file, &to->key_file, &to->headers};
     int r = 0;
     for (size_t i = 0; i < ARRAY_LEN(strings); i++)
         if (*strings[i] && !(*strings[i] = strdup(*strings[i])))
@@ -145,6 +147,10 @@ static void set_security(struct http *h)
     }
     if (s->ca_file)
         h->curl.easy_setopt(h->easy, CURLOPT_CAINFO, s->ca_file);
+    if (s->cert_file) {
+        h->curl.easy_setopt(h->easy, CURLOPT_SSLCERT, s->cert_file);
+        h->curl.easy_setopt(h->easy, CURLOPT_SSLKEY, s->key_file ? s->key_file : s->cert_file);
+    }
     h->curl.easy_setopt(h->easy, CURLOPT_SSL_VERIFYPEER, s->any_certificate ? 0L : 1L);
     h->curl.easy_setopt(h->easy, CURLOPT_SSL_VERIFYHOST, s->any_certificate ? 0L : 2L);
 }
@@ -221,6 +227,7 @@ static int code_of(CURLcode result)
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_UNSUPPORTED_PROTOCOL: return -EPROTO;
     default: return -EIO;

@@ -18,6 +18,8 @@ struct http_settings {
     const char *token;           /* Bearer, when there is no user */
     const char *ca_file;         /* certificates to trust; NULL: those of the machine */
     bool any_certificate;        /* trust whoever answers */
+    const char *cert_file;       /* certificate of the client, PEM; NULL: none */
+    const char *key_file;        /* … and its key, PEM; NULL: in the same file */
     const char *headers;         /* "Name: value" lines, for every request */
     uint64_t timeout_ns;         /* of a whole request; 0: 10 s */
 };

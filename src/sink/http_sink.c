@@ -11,6 +11,9 @@
 
 enum { SECRET_BYTES = 8192 };
 
+/* Figures that are sent one by one before a server is believed to take none. */
+enum { FIRST_TRIES_AT_MOST = 32, TRIES_AT_MOST = 1024 };
+
 /* The first line of the file that an option names, the caller's to free. 0 without such an option.
  */
 static int read_secret(const struct sink *s, const char *option, char **ret, struct toll_error *e)
@@ -47,6 +50,9 @@ static int check_rest(const struct sink *s, struct toll_error *e)
     if (sink_options_has(o, "token_file") && sink_options_has(o, "user"))
         return err_set(e, -EINVAL, "%s takes the option user or token_file, not both",
                        s->kind->format.name);
+    if (sink_options_has(o, "key") && !sink_options_has(o, "cert"))
+        return err_set(e, -EINVAL, "the option key of %s needs the option cert",
+                       s->kind->format.name);
     return 0;
 }
 
@@ -67,13 +73,14 @@ static int check_headers(const struct sink *s, struct toll_error *e)
 }
 
 /* A file that is named, or that would be used, has to be there before anything runs. */
-static int check_certificates(const struct sink *s, const char *file, struct toll_error *e)
+static int check_tls_file(const struct sink *s, const char *option, const char *what,
+                          const char *file, struct toll_error *e)
 {
-    bool is_named = sink_options_has(&s->settings, "ca");
+    bool is_named = sink_options_has(&s->settings, option);
     if (!file || (!is_named && strncasecmp(s->place, "https:", 6) != 0) ||
         faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) == 0)
         return 0;
-    return err_set(e, -errno, "%s: cannot read the certificates in '%s': %s", s->kind->format.name,
+    return err_set(e, -errno, "%s: cannot read the %s in '%s': %s", s->kind->format.name, what,
                    file, strerror(errno));
 }
 
@@ -100,6 +107,10 @@ static void complete(struct http_settings *settings, const struct http_settings 
     }
     if (!settings->ca_file)
         settings->ca_file = otherwise->ca_file;
+    if (!settings->cert_file) {
+        settings->cert_file = otherwise->cert_file;
+        settings->key_file = otherwise->key_file;
+    }
     if (otherwise->headers) /* which has those of the options in it */
         settings->headers = otherwise->headers;
     settings->any_certificate |= otherwise->any_certificate;
@@ -116,6 +127,8 @@ static int open_with_secrets(struct sink *s, const struct http_settings *otherwi
         .token = token,
         .ca_file = sink_options_text(o, "ca"),
         .any_certificate = sink_options_u64(o, "insecure"),
+        .cert_file = sink_options_text(o, "cert"),
+        .key_file = sink_options_text(o, "key"),
         .headers = sink_options_text(o, "header"),
         .timeout_ns = sink_options_u64(o, "timeout"),
     };
@@ -123,7 +136,11 @@ static int open_with_secrets(struct sink *s, const struct http_settings *otherwi
         complete(&settings, otherwise, has_user);
     if (otherwise && otherwise->timeout_ns && !sink_options_has(o, "timeout"))
         settings.timeout_ns = otherwise->timeout_ns;
-    int r = check_certificates(s, settings.ca_file, e);
+    int r = check_tls_file(s, "ca", "certificates", settings.ca_file, e);
+    if (r == 0)
+        r = check_tls_file(s, "cert", "certificate of the client", settings.cert_file, e);
+    if (r == 0)
+        r = check_tls_file(s, "key", "key of the client", settings.key_file, e);
     if (r < 0)
         return r;
     r = http_open(ret, &settings, e);
@@ -181,4 +198,54 @@ enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request
     http_describe(answer, a->why, sizeof a->why);
     a->wait_ns = answer->retry_after_ns;
     return http_is_worth_a_retry(answer->status) ? DELIVERY_AGAIN : DELIVERY_REFUSED;
+}
+
+bool http_parts_is_too_large(const struct http_response *answer)
+{
+    static const char *const words[] = {"too big", "larger than max"};
+    bool is_said = answer->status == 413;
+    for (size_t i = 0; answer->status == 400 && i < ARRAY_LEN(words); i++)
+        is_said |= memmem(answer->body, answer->length, words[i], strlen(words[i])) != NULL;
+    return is_said;
+}
+
+enum delivery http_parts_send(struct http_parts *p, struct scan request, uint64_t figures,
+                              uint64_t *done, struct attempt *a)
+{
+    bool is_any_taken = *done > 0;
+    while (*done < figures) {
+        uint64_t count = figures - *done, lacking_before = a->lacking;
+        struct scan message = request;
+        bool is_too_large = false;
+        if (p->most_figures && count > p->most_figures)
+            count = p->most_figures;
+        if (count < figures) {
+            buf_clear(&p->part);
+            p->cut(&p->part, request, *done, count);
+            if (buf_failed(&p->part)) {
+                buf_done(&p->part);
+                return courier_lacks_memory(a);
+            }
+            message = scan_text(p->part.data, p->part.length);
+        }
+        enum delivery d = p->send(p->arg, message, count, &is_too_large, a);
+        if (d == DELIVERY_AGAIN || d == DELIVERY_KEPT)
+            return d;
+        if (d == DELIVERY_REFUSED && is_too_large && count > 1) {
+            p->most_figures = count / 2;
+            continue;
+        }
+        if (d == DELIVERY_REFUSED) {
+            p->refused_alone += is_too_large;
+            if (p->refused_alone >= (p->has_taken ? TRIES_AT_MOST : FIRST_TRIES_AT_MOST))
+                count = figures - *done;
+            a->lacking = lacking_before + count;
+        } else {
+            p->refused_alone = 0;
+            p->has_taken = is_any_taken = true;
+        }
+        *done += count;
+    }
+    a->is_partly |= a->lacking > 0;
+    return is_any_taken || !figures ? DELIVERY_DONE : DELIVERY_REFUSED;
 }

@@ -53,6 +53,7 @@ static int open_http(struct sink *s, struct http **ret, struct toll_error *e)
         .password = variable("MLFLOW_TRACKING_PASSWORD"),
         .token = variable("MLFLOW_TRACKING_TOKEN"),
         .ca_file = variable("MLFLOW_TRACKING_SERVER_CERT_PATH"),
+        .cert_file = variable("MLFLOW_TRACKING_CLIENT_CERT_PATH"),
         .any_certificate = is_true(variable("MLFLOW_TRACKING_INSECURE_TLS")),
     };
     if (!from_variables.user || !from_variables.password)

@@ -36,6 +36,9 @@
 
 enum { BATCH_BYTES = 256 * 1024, CUMULATIVE = 2, NO_RECORDED_VALUE = 1, RESOURCE_KEYS = 192 };
 
+/* Of the messages Metric, Gauge and Sum. */
+enum { METRIC_FIELD = 2, GAUGE_FIELD = 5, SUM_FIELD = 7, POINT_FIELD = 1 };
+
 /* A series is of one figure or more, and hardly any figure is in several. */
 enum { SERIES_PER_ROW = 2 * METRICS_PER_ENTITY };
 
@@ -72,6 +75,7 @@ struct otlp {
     struct spooler spooler;
     struct otlp_point *sent; /* owned, used again */
     size_t sent_capacity;
+    struct http_parts parts;
     struct buf body, packed;
     bool is_complete; /* the resource is */
 };
@@ -483,7 +487,7 @@ static void add_point(struct otlp *o, const struct otlp_point *p, const char *na
 {
     const struct otlp_metric *m = p->series->metric;
     struct buf *b = &o->body;
-    size_t began = protobuf_begin(b, 1);
+    size_t began = protobuf_begin(b, POINT_FIELD);
     if (m->instrument != OTLP_GAUGE && o->start_ns)
         protobuf_fixed64(b, 2, o->start_ns);
     protobuf_fixed64(b, 3, (uint64_t)p->time_ms * NS_PER_MS);
@@ -505,13 +509,13 @@ static void add_metric(struct otlp *o, const struct otlp_point **at, const struc
     const struct otlp_point *first = *at;
     const struct otlp_metric *m = first->series->metric;
     struct buf name = {0}, *b = &o->body;
-    size_t metric = protobuf_begin(b, 2);
+    size_t metric = protobuf_begin(b, METRIC_FIELD);
     otlp_name(&name, m, first->prefix);
     const char *text = name.data ? name.data : "";
     protobuf_string(b, 1, text);
     protobuf_string(b, 2, m->description);
     protobuf_string(b, 3, m->unit);
-    size_t data = protobuf_begin(b, m->instrument == OTLP_GAUGE ? 5 : 7);
+    size_t data = protobuf_begin(b, m->instrument == OTLP_GAUGE ? GAUGE_FIELD : SUM_FIELD);
     for (; *at < end && (*at)->series->metric == m && (*at)->prefix == first->prefix; ++*at)
         add_point(o, *at, text);
     if (m->instrument != OTLP_GAUGE) {
@@ -534,11 +538,12 @@ static size_t add_end(struct otlp *o)
         char name[64];
         snprintf(name, sizeof name, "toll.run.%.*s",
                  (int)(strlen(facts[i].name) - (is_time ? strlen("_seconds") : 0)), facts[i].name);
-        size_t metric = protobuf_begin(&o->body, 2);
+        size_t metric = protobuf_begin(&o->body, METRIC_FIELD);
         protobuf_string(&o->body, 1, name);
         protobuf_string(&o->body, 2, facts[i].help);
         protobuf_string(&o->body, 3, is_time ? "s" : "{number}");
-        size_t gauge = protobuf_begin(&o->body, 5), point = protobuf_begin(&o->body, 1);
+        size_t gauge = protobuf_begin(&o->body, GAUGE_FIELD);
+        size_t point = protobuf_begin(&o->body, POINT_FIELD);
         protobuf_fixed64(&o->body, 3, (uint64_t)o->end_ms * NS_PER_MS);
         protobuf_double(&o->body, 4, run_fact_value(&facts[i]));
         protobuf_end(&o->body, point);
@@ -581,6 +586,79 @@ static bool otlp_encode(void *arg, const struct batch *b, struct buf *ops)
     return !buf_failed(ops);
 }
 
+/* ---- A part of a request ------------------------------------------------------------------------
+ */
+
+/* Which figures of a request go into its part, and how many it has been through. */
+struct otlp_cut {
+    uint64_t at, first, last; /* up to, but not with, the last */
+};
+
+static void add_whole_field(struct buf *b, const struct protobuf_field *f)
+{
+    buf_add(b, f->whole.at, (size_t)(f->whole.end - f->whole.at));
+}
+
+/* A metric with those of its points that belong to the part, and all else that it says; nothing
+ * when there are none. */
+static void cut_metric(struct buf *b, struct scan metric, struct otlp_cut *c)
+{
+    struct protobuf_field f, inner;
+    size_t before = b->length, began = protobuf_begin(b, METRIC_FIELD);
+    bool has_points = false;
+    while (metric.at < metric.end && protobuf_next(&metric, &f)) {
+        if ((f.number != GAUGE_FIELD && f.number != SUM_FIELD) || f.wire != PROTOBUF_BYTES) {
+            add_whole_field(b, &f);
+            continue;
+        }
+        size_t data = protobuf_begin(b, (unsigned)f.number);
+        while (f.bytes.at < f.bytes.end && protobuf_next(&f.bytes, &inner)) {
+            bool is_point = inner.number == POINT_FIELD;
+            bool is_in = !is_point || (c->at >= c->first && c->at < c->last);
+            has_points |= is_point && is_in;
+            c->at += is_point;
+            if (is_in)
+                add_whole_field(b, &inner);
+        }
+        protobuf_end(b, data);
+    }
+    protobuf_end(b, began);
+    if (!has_points)
+        b->length = before;
+}
+
+/* Resource, scope and schema are in every part. */
+static void otlp_cut(struct buf *b, struct scan request, uint64_t first, uint64_t count)
+{
+    struct otlp_cut c = {.first = first, .last = sum_u64(first, count)};
+    struct protobuf_field resource_metrics, scope_metrics, f;
+    while (request.at < request.end && protobuf_next(&request, &resource_metrics)) {
+        struct scan outer = resource_metrics.bytes;
+        if (resource_metrics.number != 1 || resource_metrics.wire != PROTOBUF_BYTES)
+            continue;
+        size_t began = protobuf_begin(b, 1);
+        while (outer.at < outer.end && protobuf_next(&outer, &scope_metrics)) {
+            if (scope_metrics.number != 2 || scope_metrics.wire != PROTOBUF_BYTES) {
+                add_whole_field(b, &scope_metrics);
+                continue;
+            }
+            struct scan inner = scope_metrics.bytes;
+            size_t scope = protobuf_begin(b, 2);
+            while (inner.at < inner.end && protobuf_next(&inner, &f)) {
+                if (f.number == METRIC_FIELD && f.wire == PROTOBUF_BYTES)
+                    cut_metric(b, f.bytes, &c);
+                else
+                    add_whole_field(b, &f);
+            }
+            protobuf_end(b, scope);
+        }
+        protobuf_end(b, began);
+    }
+}
+
+/* ---- Sending ------------------------------------------------------------------------------------
+ */
+
 /* It may have taken a part: which one it does not say, so that as many samples may lack something
  * as there are figures missing. */
 static enum delivery read_answer(uint64_t figures, const struct http_response *answer,
@@ -597,27 +675,22 @@ static enum delivery read_answer(uint64_t figures, const struct http_response *a
     text_make_printable(a->why);
     if (said.rejected >= figures)
         return DELIVERY_REFUSED;
-    a->is_partly = true;
-    a->lacking = said.rejected;
+    a->lacking += said.rejected;
     return DELIVERY_DONE;
 }
 
-static enum delivery otlp_send(void *arg, const struct spool_op *op, uint64_t *done,
-                               struct attempt *a)
+static enum delivery send_message(void *arg, struct scan message, uint64_t figures,
+                                  bool *ret_is_too_large, struct attempt *a)
 {
     static const char *const headers[] = {"Content-Type: application/x-protobuf", NULL};
     static const char *const packed[] = {"Content-Type: application/x-protobuf",
                                          "Content-Encoding: gzip", NULL};
     struct otlp *o = arg;
-    struct scan name = op->name;
-    uint64_t figures = 0;
-    if (op->kind != SPOOL_REQUEST || !scan_u64(&name, &figures))
-        return DELIVERY_DONE;
     struct http_request request = {
         .url = o->setup.url,
         .headers = o->gzip ? packed : headers,
-        .body = op->body.at,
-        .length = (size_t)(op->body.end - op->body.at),
+        .body = message.at,
+        .length = (size_t)(message.end - message.at),
     };
     if (o->gzip) {
         if (gzip_pack(o->gzip, request.body, request.length, &o->packed) < 0)
@@ -627,9 +700,21 @@ static enum delivery otlp_send(void *arg, const struct spool_op *op, uint64_t *d
     }
     struct http_response answer;
     enum delivery d = http_sink_send(o->spooler.plan.sink, o->http, &request, &answer, a);
+    *ret_is_too_large = http_parts_is_too_large(&answer);
     if (d == DELIVERY_REFUSED && spooler_is_for_others(answer.status))
         return DELIVERY_KEPT;
     return d == DELIVERY_DONE ? read_answer(figures, &answer, a) : d;
+}
+
+static enum delivery otlp_send(void *arg, const struct spool_op *op, uint64_t *done,
+                               struct attempt *a)
+{
+    struct otlp *o = arg;
+    struct scan name = op->name;
+    uint64_t figures = 0;
+    if (op->kind != SPOOL_REQUEST || !scan_u64(&name, &figures))
+        return DELIVERY_DONE;
+    return http_parts_send(&o->parts, op->body, figures, done, a);
 }
 
 static enum delivery otlp_deliver(struct sink *s, const struct batch *b, struct attempt *a)
@@ -658,6 +743,7 @@ static int otlp_open(struct sink *s, struct toll_error *e)
     struct otlp *o = s->state = calloc(1, sizeof *o);
     if (!o)
         return err_set(e, -ENOMEM, "no memory for an output");
+    o->parts = (struct http_parts){.cut = otlp_cut, .send = send_message, .arg = o};
     points_init(&o->points);
     o->points.with_id = true;
     o->spooler.spool.fd = -1;
@@ -703,6 +789,7 @@ static void otlp_close(struct sink *s)
     buf_done(&o->resource);
     buf_done(&o->body);
     buf_done(&o->packed);
+    buf_done(&o->parts.part);
     free(o);
 }
 

@@ -253,6 +253,8 @@ int otlp_setup_read(struct sink *s, struct otlp_setup *ret, struct toll_error *e
         return r;
     read_compression(s, ret);
     ret->http.ca_file = exporter_variable("CERTIFICATE", name);
+    ret->http.cert_file = exporter_variable("CLIENT_CERTIFICATE", name);
+    ret->http.key_file = exporter_variable("CLIENT_KEY", name);
     const char *timeout = exporter_variable("TIMEOUT", name);
     if (timeout && read_ms(s, name, timeout, &ns))
         ret->http.timeout_ns = ns ? ns : NO_LIMIT_NS;

@@ -48,11 +48,11 @@ struct mark_table {
     size_t count;
 };
 
-/* A piece of a mark has some of them, each with its name behind it. */
+/* A piece of a mark has some of them, each with its name behind it: a piece may be dropped, so that
+ * the numbers of series are not the same on both sides. */
 struct mark_point {
     int64_t time_ms;
     double value;
-    uint32_t series;
     uint16_t metric;
     uint16_t name_bytes;
 };
@@ -68,14 +68,14 @@ struct prometheus {
     struct mark_table sent;
     struct point_batch batch;
     struct spooler spooler;
-    struct buf message, part, body, name;
+    struct buf message, body, name;
     uint64_t families[ENTITY_TARGET + 1]; /* bits of metrics that were ever sent */
     uint64_t mark_families;
     uint64_t described,
-        next_metadata_ns;  /* how many families were described last, and when again */
-    bool no_metadata;      /* the server refuses it */
-    uint64_t most_figures; /* that a request may have, 0: any number */
-    bool may_be_there;     /* an attempt before may have arrived all the same */
+        next_metadata_ns; /* how many families were described last, and when again */
+    bool no_metadata;     /* the server refuses it */
+    struct http_parts parts;
+    bool may_be_there; /* an attempt before may have arrived all the same */
 };
 
 /* ---- While a sample is taken ----------------------------------------------------------------- */
@@ -132,7 +132,6 @@ static void put_mark(struct sink *s, enum mark_metric_id metric, const struct to
     struct mark_point point = {
         .time_ms = series->last_ms,
         .value = mark_metrics[metric].is_counter ? series->total : value,
-        .series = (uint32_t)(series - p->told.items),
         .metric = (uint16_t)metric,
         .name_bytes = (uint16_t)strlen(series->name),
     };
@@ -208,7 +207,9 @@ static uint64_t add_mark_series(struct prometheus *p, const struct batch *b, siz
         for (size_t at = 0; piece->of == PIECE_MARK && at + sizeof point <= piece->length;
              at += sizeof point + point.name_bytes) {
             memcpy(&point, piece->data + at, sizeof point);
-            if (point.series != number)
+            const char *name = piece->data + at + sizeof point;
+            if (point.metric != series->metric || strlen(series->name) != point.name_bytes ||
+                memcmp(name, series->name, point.name_bytes) != 0)
                 continue;
             write_request_add_sample(&p->message, point.value, point.time_ms);
             series->last_ms = point.time_ms;
@@ -243,9 +244,10 @@ static uint64_t add_marks(struct prometheus *p, const struct batch *b)
             char name[MARK_NAME_BYTES + 1];
             snprintf(name, sizeof name, "%.*s", (int)point.name_bytes,
                      piece->data + at + sizeof point);
-            /* In the same order as there, so that they have the same numbers. */
-            p->message.failed |= !mark_table_find(&p->sent, point.metric, name);
-            is_here[point.series] = point.series < p->sent.count;
+            const struct mark_series *series = mark_table_find(&p->sent, point.metric, name);
+            if (series)
+                is_here[series - p->sent.items] = true;
+            p->message.failed |= !series;
         }
     }
     for (size_t i = 0; i < p->sent.count; i++)
@@ -353,8 +355,8 @@ static void explain(struct attempt *a, const struct http_response *answer)
                     "--web.enable-remote-write-receiver");
 }
 
-static enum delivery send_message(struct prometheus *p, struct scan message, int *ret_status,
-                                  struct attempt *a)
+static enum delivery send_message(void *arg, struct scan message, uint64_t figures,
+                                  bool *ret_is_too_large, struct attempt *a)
 {
     static const char *const headers[] = {
         "Content-Type: application/x-protobuf",
@@ -362,8 +364,8 @@ static enum delivery send_message(struct prometheus *p, struct scan message, int
         "X-Prometheus-Remote-Write-Version: 0.1.0",
         NULL,
     };
+    struct prometheus *p = arg;
     struct sink *s = p->spooler.plan.sink;
-    *ret_status = 0;
     buf_clear(&p->body);
     snappy_compress(&p->body, message.at, (size_t)(message.end - message.at));
     if (buf_failed(&p->body)) {
@@ -378,7 +380,7 @@ static enum delivery send_message(struct prometheus *p, struct scan message, int
     };
     struct http_response answer;
     enum delivery d = http_sink_send(s, p->http, &request, &answer, a);
-    *ret_status = answer.status;
+    *ret_is_too_large = http_parts_is_too_large(&answer);
     if (d == DELIVERY_REFUSED && p->may_be_there && has_it_already(&answer))
         d = DELIVERY_DONE;
     if (d == DELIVERY_REFUSED)
@@ -390,8 +392,6 @@ static enum delivery send_message(struct prometheus *p, struct scan message, int
     return d;
 }
 
-/* A server may have a limit that it does not tell but by 413: then the request is halved, and later
- * ones are as small. A figure that is too large alone is lost. */
 static enum delivery prometheus_send(void *arg, const struct spool_op *op, uint64_t *done,
                                      struct attempt *a)
 {
@@ -399,46 +399,22 @@ static enum delivery prometheus_send(void *arg, const struct spool_op *op, uint6
     if (op->kind != SPOOL_REQUEST)
         return DELIVERY_DONE;
     struct scan name = op->name;
-    uint64_t total = 0, lost = 0;
-    bool is_metadata = !scan_u64(&name, &total);
-    struct attempt of_samples = *a;
-    if (is_metadata)
-        total = write_request_count(op->body);
-    while (*done < total) {
-        uint64_t left = total - *done, count = left;
-        struct scan message = op->body;
-        int status;
-        if (p->most_figures && count > p->most_figures)
-            count = p->most_figures;
-        if (count < total) {
-            buf_clear(&p->part);
-            write_request_cut(&p->part, op->body, *done, count);
-            if (buf_failed(&p->part)) {
-                buf_done(&p->part);
-                return courier_lacks_memory(a);
-            }
-            message = scan_text(p->part.data, p->part.length);
-        }
-        enum delivery d = send_message(p, message, &status, a);
-        if (d == DELIVERY_AGAIN || d == DELIVERY_KEPT)
-            return d;
-        if (d == DELIVERY_REFUSED && status == 413 && count > 1) {
-            p->most_figures = count / 2;
-            continue;
-        }
-        *done += count;
-        lost += d == DELIVERY_REFUSED ? count : 0;
-    }
-    if (is_metadata) { /* samples are whole without it */
-        p->no_metadata |= lost > 0;
-        *a = of_samples;
+    uint64_t figures = 0;
+    if (scan_u64(&name, &figures))
+        return http_parts_send(&p->parts, op->body, figures, done, a);
+    /* Samples are whole without what their metrics mean. */
+    struct attempt of_metadata = *a;
+    figures = write_request_count(op->body);
+    enum delivery d = http_parts_send(&p->parts, op->body, figures, done, &of_metadata);
+    p->no_metadata |= d == DELIVERY_REFUSED || of_metadata.lacking > a->lacking;
+    if (d != DELIVERY_AGAIN && d != DELIVERY_KEPT)
         return DELIVERY_DONE;
-    }
-    if (lost == total && total)
-        return DELIVERY_REFUSED;
-    a->lacking += lost;
-    a->is_partly |= lost > 0;
-    return DELIVERY_DONE;
+    uint64_t lacking = a->lacking;
+    bool is_partly = a->is_partly;
+    *a = of_metadata;
+    a->lacking = lacking;
+    a->is_partly = is_partly;
+    return d;
 }
 
 static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, struct attempt *a)
@@ -466,6 +442,7 @@ static int prometheus_open(struct sink *s, struct toll_error *e)
         .encode = prometheus_encode,
         .send = prometheus_send,
     };
+    p->parts = (struct http_parts){.cut = write_request_cut, .send = send_message, .arg = p};
     points_init(&p->points);
     p->points.with_id = sink_options_u64(&s->settings, "id");
     p->spooler.spool.fd = -1;
@@ -487,7 +464,7 @@ static void prometheus_close(struct sink *s)
     point_batch_done(&p->batch);
     spooler_done(&p->spooler);
     buf_done(&p->message);
-    buf_done(&p->part);
+    buf_done(&p->parts.part);
     buf_done(&p->body);
     buf_done(&p->name);
     free(p);

@@ -123,6 +123,7 @@ static int send_one(void *arg, const struct spool_op *op)
     bool *is_refused = &spooler->spool_is_refused;
     mark_sent(spooler); /* of the one before */
     s->delivery = send_op(spooler, op, &spooler->spool_done, is_refused, s->attempt);
+    spooler->spool_lacking += s->attempt->lacking;
     s->attempt->lacking = 0; /* which is of a batch */
     if (s->delivery != DELIVERY_DONE) {
         spooler->is_mark_due |= spooler->spool_done != before;
@@ -130,8 +131,11 @@ static int send_one(void *arg, const struct spool_op *op)
     }
     spooler->is_mark_due |= has_samples(op);
     if (op->kind == SPOOL_SAMPLES && scan_u64(&name, &samples)) {
-        *(*is_refused ? &s->attempt->rejected : &s->attempt->returned) += samples;
+        uint64_t rejected = *is_refused ? samples : min_u64(spooler->spool_lacking, samples);
+        s->attempt->rejected += rejected;
+        s->attempt->returned += samples - rejected;
         *is_refused = false;
+        spooler->spool_lacking = 0;
     }
     return 0;
 }
@@ -178,8 +182,8 @@ void spooler_add_url(struct buf *b, const struct sink *s)
 /* Where to, without secrets: what is not in a file or a variable has to be said again. */
 static void add_destination(struct buf *b, const struct sink *s)
 {
-    static const char *const options[] = {"timeout",    "user", "password_file",
-                                          "token_file", "ca",   "insecure"};
+    static const char *const options[] = {"timeout", "user", "password_file", "token_file",
+                                          "ca",      "cert", "key",           "insecure"};
     spooler_add_url(b, s);
     for (size_t i = 0; i < ARRAY_LEN(options); i++)
         if (sink_options_has(&s->settings, options[i])) {
@@ -212,7 +216,8 @@ static const char *in_words(int r)
 static void say_where(const struct spooler *s, const char *why, struct attempt *a)
 {
     int r = s->spool_failure;
-    snprintf(a->why, sizeof a->why, "kept in '%s' for 'toll send'%s%s%s%s%.100s", s->spool.path,
+    snprintf(a->why, sizeof a->why, "%skept in '%s' for 'toll send'%s%s%s%s%.100s",
+             s->is_refused ? "some of it was refused, the rest is " : "", s->spool.path,
              r ? ", as far as it went (" : "", r ? in_words(r) : "", r ? ")" : "", *why ? ": " : "",
              why);
 }

@@ -41,18 +41,19 @@ struct spooler_plan {
 struct spooler {
     struct spooler_plan plan;
     struct spool spool;
-    char id[UUID_BYTES];   /* of the output, part of the file's name */
-    struct buf ops;        /* of the batch */
-    size_t at;             /* … of which so much is done … */
-    uint64_t done;         /* … and so much of the operation there */
-    size_t count_at;       /* … where it says how many samples are in it */
-    uint64_t lacking;      /* … and so many of them lack something */
-    bool is_refused;       /* … and some of it was refused */
-    bool spool_is_refused; /* … and of the spool, since its last count of samples */
-    uint64_t spool_done;   /* of the operation where the spool goes on */
-    bool is_elsewhere;     /* the spool goes to another destination than it was for */
-    bool is_mark_due;      /* how far the spool was sent is to be marked in it */
-    uint64_t next_ns;      /* when the server is asked again for what is put aside */
+    char id[UUID_BYTES];    /* of the output, part of the file's name */
+    struct buf ops;         /* of the batch */
+    size_t at;              /* … of which so much is done … */
+    uint64_t done;          /* … and so much of the operation there */
+    size_t count_at;        /* … where it says how many samples are in it */
+    uint64_t lacking;       /* … and so many of them lack something */
+    bool is_refused;        /* … and some of it was refused */
+    bool spool_is_refused;  /* … and of the spool, since its last count of samples */
+    uint64_t spool_lacking; /* … and so many figures of them */
+    uint64_t spool_done;    /* of the operation where the spool goes on */
+    bool is_elsewhere;      /* the spool goes to another destination than it was for */
+    bool is_mark_due;       /* how far the spool was sent is to be marked in it */
+    uint64_t next_ns;       /* when the server is asked again for what is put aside */
     uint64_t wait_ns;
     int spool_failure; /* the last one, or 0 */
     char why[256];     /* the last failure, or "" */

@@ -4,7 +4,9 @@ import http.server
 import itertools
 import os
 import socket
+import ssl
 import struct
+import subprocess
 import threading
 import time
 
@@ -294,6 +296,26 @@ def free_port():
 
 
 _ports = itertools.count()
+
+
+def certificate(directory, name):
+    """(key, certificate), for 127.0.0.1 and signed by itself, as files that anybody may read."""
+    key, own = directory / f"{name}-key.pem", directory / f"{name}.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                    "-keyout", key, "-out", own, "-subj", f"/CN={name}", "-addext",
+                    "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    for path in (key, own):
+        path.chmod(0o644)
+    return key, own
+
+
+def strict(key, own, trusted):
+    """A context of ssl that takes clients with that certificate only."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own, key)
+    context.load_verify_locations(trusted)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 def silent():

@@ -102,10 +102,14 @@ def milliseconds(text):
 
 
 def record_of(path, metric, part="combined"):
-    """[(ms, value)] of a target's metric."""
-    found = [(milliseconds(s["time"]), s["target"][part][metric])
-             for s in livelib.records(path, "sample")]
-    return [(ms, value) for ms, value in found if value is not None]
+    """[(ms, value)] of a target's metric, with the times that are sent: they rise, so that of two
+    samples within a millisecond the later one is a millisecond late."""
+    found, last = [], 0
+    for s in livelib.records(path, "sample"):
+        last = max(milliseconds(s["time"]), last + 1)
+        if s["target"][part][metric] is not None:
+            found.append((last, s["target"][part][metric]))
+    return found
 
 
 def ask(url, selector, first_ms, last_ms):
@@ -344,6 +348,19 @@ def test_remote_write_to_victoria_metrics(here, has_http, tmp_path):
                          for t, v in zip(line["timestamps"], line["values"]) if v is not None]
                 return len(found) >= len(expected) and sorted(found)
             assert wait_for(stored) == expected, series
+
+
+@needs("victoria-metrics")
+def test_requests_that_are_too_large_for_victoria_metrics(here, has_http, tmp_path):
+    """It has a limit that can be set, and says so with 400."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with daemon(["victoria-metrics", f"-storageDataPath={tmp_path}", "-retentionPeriod=100y",
+                 f"-httpListenAddr=127.0.0.1:{port}", "-loggerLevel=ERROR",
+                 "-maxInsertRequestSize=5000"], url + "/health"):
+        r = here.run(JOB, ["-i", "50ms", "-o", f"prometheus:{url}/api/v1/write,every=1h,grace=60s"])
+    (output,) = r.summary["outputs"]
+    assert output["complete"] and output["delivered"] == output["samples"] > 3, output
 
 
 @needs("prometheus")

@@ -6,9 +6,9 @@ import os
 import pathlib
 import shutil
 import ssl
-import subprocess
 
 import pytest
+from hostlib import needs
 
 import fixturelib
 import livelib
@@ -314,6 +314,75 @@ def test_a_receiver_that_rejects_some(here, rejected, number):
     assert output["failure"].encode() in r.err
 
 
+def points_of_a_run(here, server):
+    """What was sent of a short run, and its output."""
+    r = here.run(["sleep", "0.1"], ["-i", "20ms", "-o", here.path("run.jsonl"),
+                                    "-m", "cpu_seconds,threads,wall_seconds,faults_minor",
+                                    "-o", f"otlp:{server.url},every=1h,grace=60s"])
+    (output, *_) = r.summary["outputs"]
+    assert r.status == 0
+    return sent(server)[1], output
+
+
+def check_wall_and_threads(here, found):
+    samples = livelib.records(here.path("run.jsonl"), "sample")
+    for metric in ("wall_seconds", "threads"):
+        expected = [s["target"]["combined"][metric] for s in samples]
+        values = [[v for _, _, v in series] for series in found.values()]
+        assert [v for v in expected if v is not None] + [None] in values, metric
+    for name, series in found.items():
+        times = [ns for ns, _, _ in series]
+        assert times == sorted(set(times)), (name, "each once, in order")
+
+
+@pytest.mark.parametrize("packed", ["none", "gzip"])
+@pytest.mark.parametrize("limit", [1300, 4000])
+def test_requests_that_are_too_large_are_split(here, limit, packed, monkeypatch):
+    """By a server that counts what is not compressed; 1300 bytes are the resource and a few points."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", packed)
+
+    def answer(request):
+        if packed == "gzip":
+            request["body"] = gzip.decompress(request["body"])
+        return (413, b"too large", {}) if len(request["body"]) > limit else (200, b"", {})
+    with sinklib.Server(answer) as server:
+        found, output = points_of_a_run(here, server)
+        refused = [r for r in server.requests if r["answer"][0] == 413]
+    assert output["complete"] and output["delivered"] == output["samples"] > 3, output
+    assert refused and len(server.taken()) > 1
+    check_wall_and_threads(here, found)
+    assert any(name == "toll.run.exit_code" for name, _ in found)
+
+
+def test_figures_that_are_too_large_are_counted(here):
+    """One metric can never be sent, the others arrive, also when a part has to be tried again."""
+    again = []
+
+    def answer(request):
+        is_fine = b"paging" not in request["body"]
+        if is_fine and any(r["answer"][0] == 413 for r in server.requests) and not again:
+            again.append(request)
+            return 503, b"", {}
+        return (200, b"", {}) if is_fine else (413, b"too large", {})
+    with sinklib.Server(answer) as server:
+        found, output = points_of_a_run(here, server)
+    assert again
+    check_wall_and_threads(here, found)
+    assert not any("paging" in name for name, _ in found)
+    assert not output["complete"] and "413" in output["failure"]
+    assert output["dropped"] == output["samples"] and not output["delivered"]
+
+
+@pytest.mark.parametrize("kind", ["otlp", "prometheus"])
+def test_a_server_that_takes_nothing_is_not_asked_for_ever(here, kind):
+    """To whom everything is too large: each figure would be a request."""
+    with sinklib.Server((413, b"too large", {})) as server:
+        r = here.run(["sleep", "0.4"], ["-i", "10ms", "-o", f"{kind}:{server.url}/x,every=1h,grace=60s"])
+    (output,) = r.summary["outputs"]
+    assert output["dropped"] == output["samples"] > 10 and "413" in output["failure"]
+    assert len(server.requests) < 200
+
+
 # ---- The variables ---------------------------------------------------------------------------------
 
 
@@ -452,15 +521,9 @@ def test_timeout_interval_and_nonsense(here, monkeypatch):
     assert status == 125 and b"OTEL_EXPORTER_OTLP_ENDPOINT is none" in err
 
 
+@needs("openssl")
 def test_a_certificate(here, monkeypatch):
-    key, certificate = here.path("key.pem"), here.path("cert.pem")
-    try:
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-                        "-keyout", key, "-out", certificate, "-subj", "/CN=127.0.0.1", "-addext",
-                        "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("needs openssl (Debian: openssl)")
-    certificate.chmod(0o644)
+    key, certificate = sinklib.certificate(here.directory, "server")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", str(certificate))
@@ -468,3 +531,18 @@ def test_a_certificate(here, monkeypatch):
         r = here.run(["true"], ["-o", f"otlp:{server.url},grace=60s"])
         assert r.status == 0 and r.summary["outputs"][0]["complete"], r.err
     assert json.dumps(r.summary)
+
+
+@needs("openssl")
+def test_a_certificate_of_the_client(here, monkeypatch):
+    key, certificate = sinklib.certificate(here.directory, "server")
+    own_key, own = sinklib.certificate(here.directory, "client")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", str(certificate))
+    with sinklib.Server((200, b"", {}), context=sinklib.strict(key, certificate, own)) as server:
+        r = here.run(["true"], ["-o", f"otlp:{server.url},grace=200ms"])
+        assert r.status == 0 and r.summary["outputs"][0]["kept"], "it is asked for one"
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", str(own))
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY", str(own_key))
+        r = here.run(["true"], ["-o", f"otlp:{server.url},grace=60s"])
+        assert r.status == 0 and r.summary["outputs"][0]["complete"], r.err
+    assert server.taken()

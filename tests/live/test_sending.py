@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import pytest
+from hostlib import needs
 
 import livelib
 import sinklib
@@ -314,6 +315,105 @@ def test_a_figure_that_is_too_large_is_counted(here):
     assert "toll_target_faults_minor_total" not in names
 
 
+def test_what_is_lost_before_a_retry_is_counted(here):
+    """A figure that is refused for good is not forgotten while the next one has to be sent again."""
+    again = []
+
+    def answer(request):
+        is_bad = b"faults_minor" in sinklib.unsnap(request["body"])
+        alone = [r for r in server.requests if r["answer"][0] == 413 and len(r["body"]) < 300]
+        if not is_bad and alone and not again:
+            again.append(request)
+            return 503, b"", {}
+        return (413, b"too large", {}) if is_bad else (204, b"", {})
+    with sinklib.Server(answer) as server:
+        r = here.run(["true"], ["-o", remote_write(server), "-m", "threads,faults_minor"])
+        (output,) = r.summary["outputs"]
+    assert r.status == 0 and again
+    assert output["dropped"] == output["samples"] and not output["complete"]
+
+
+def test_what_a_server_rejects_of_a_spool_is_counted(here, state_directory):
+    """A part of what was kept is refused for good: those samples are not called delivered."""
+    with sinklib.Server((503, b"", {})) as server:
+        p = here.popen([here.toll, "run", "-q", "-i", "50ms", "-m", "threads,faults_minor",
+                        "--summary-to", here.path("s.json"), "-o", remote_write(server), "--", "sh",
+                        "-c", livelib.job_until("[ -e over ]")])
+        spools = state_directory / "toll"
+        livelib.until(lambda: list(spools.glob("*.spool")), "a spool")
+        kept = len(server.requests)
+
+        def answer(request):
+            return (413, b"too large", {}) if b"faults_minor" in sinklib.unsnap(
+                request["body"]) else (204, b"", {})
+        server.answer = answer
+        livelib.until(lambda: not list(spools.glob("*.spool")), "the end of the spool")
+        here.path("over").touch()
+        assert p.wait(livelib.GUARD) == 0
+        taken = {dict(labels)["__name__"] for labels in sinklib.arrived(server)}
+    (output,) = json.loads(here.path("s.json").read_text())["outputs"]
+    assert kept and "toll_target_threads" in taken and "toll_target_faults_minor_total" not in taken
+    assert output["samples"] == output["dropped"] and not output["delivered"], output
+    assert not output["complete"] and "413" in output["failure"]
+
+
+def test_marks_that_did_not_fit(here):
+    """Some of them are dropped while nothing can be sent; the others keep their own names."""
+    job = ('i=0; while [ $i -lt 300 ]; do "$0" mark gauge early$i 1; i=$((i+1)); done; touch filled; '
+           f'{livelib.job_until("[ -e over ]")}; '
+           'for i in 1 2 3 4; do "$0" mark gauge late$i $i; done')
+    with sinklib.Server((503, b"", {})) as server:
+        p = here.popen([here.toll, "run", "-q", "-o",
+                        remote_write(server, ",queue=4K,grace=20s,spool=none"),
+                        "--", "sh", "-c", job, here.toll])
+        livelib.until(here.path("filled").exists, "more marks than fit")
+        server.answer = (204, b"", {})
+        livelib.until(server.taken, "something was taken")
+        here.path("over").touch()
+        assert p.wait(livelib.GUARD) == 0
+        found = {}
+        for labels, samples in sinklib.arrived(server).items():
+            d = dict(labels)
+            if d.get("scope") == "mark":
+                found[d["mark"]] = [sinklib.number(bits) for _, bits in sorted(samples.items())
+                                    if bits != sinklib.END_BITS]
+    assert len(found) < 300, "they did not fit"
+    for name, values in found.items():
+        assert values == [float(name[4:]) if name.startswith("late") else 1.0], name
+    assert {"late1", "late2", "late3", "late4"} <= set(found)
+
+
+@needs("openssl")
+@pytest.mark.parametrize("kind, in_one", [("prometheus", False), ("pushgateway", True)])
+def test_a_certificate_of_the_client(here, kind, in_one):
+    key, certificate = sinklib.certificate(here.directory, "server")
+    own_key, own = sinklib.certificate(here.directory, "client")
+    both = here.path("both.pem")
+    both.write_text(own.read_text() + own_key.read_text())
+    mine = f",cert={both}" if in_one else f",cert={own},key={own_key}"
+    with sinklib.Server(context=sinklib.strict(key, certificate, own)) as server:
+        place = f"{kind}:{server.url}/api/v1/write,ca={certificate}"
+        spool = "" if kind == "pushgateway" else ",spool=none"
+        r = here.run(["true"], ["-o", place + spool + ",grace=200ms"])
+        assert r.status == 0 and r.summary["outputs"][0]["dropped"] and not server.taken()
+        r = here.run(["true"], ["-o", place + mine + ",grace=60s"])
+        assert r.status == 0 and r.summary["outputs"][0]["complete"], r.err
+        assert server.taken()
+
+
+@needs("openssl")
+def test_a_spool_knows_the_certificate_of_the_client(here):
+    key, certificate = sinklib.certificate(here.directory, "server")
+    own_key, own = sinklib.certificate(here.directory, "client")
+    spool, port = here.path("kept.spool"), sinklib.free_port()
+    r = here.run(["true"], ["-o", f"prometheus:https://127.0.0.1:{port}/w,spool={spool},grace=100ms,"
+                            f"ca={certificate},cert={own},key={own_key}"])
+    assert r.status == 0 and r.summary["outputs"][0]["kept"]
+    with sinklib.Server(port=port, context=sinklib.strict(key, certificate, own)) as server:
+        status, _, err = here.call([here.toll, "send", spool])
+        assert status == 0 and server.taken(), err
+
+
 def test_metadata_and_compression(here):
     with sinklib.Server() as server:
         r = here.run(["sleep", "0.2"], ["-i", "50ms", "--system", "-o", remote_write(server)])
@@ -488,6 +588,9 @@ def test_what_the_courier_reads_is_not_the_jobs(here):
     ("prometheus:http://h,every=soon", "takes a time such as"),
     ("prometheus:http://h,token_file=/no/such", "cannot read '/no/such'"),
     ("prometheus:http://h,ca=/no/such", "cannot read the certificates in '/no/such': No such file"),
+    ("prometheus:http://h,cert=/no/such", "cannot read the certificate of the client in '/no/such'"),
+    ("prometheus:http://h,cert=/dev/null,key=/no/such", "cannot read the key of the client"),
+    ("prometheus:http://h,key=/dev/null", "the option key of prometheus needs the option cert"),
     ("prometheus:http://h,header=X: a\r\nY: b", "takes 'Name: value'"),
     ("promotheus:http://h", "does not tell a format"),
     ("openmetrics:19465", "write ':19465' to listen there"),
@@ -858,7 +961,7 @@ def test_what_tells_a_run_from_others(here, monkeypatch):
     for record in ("run.jsonl", "run.sqlite"):
         (listed,) = json.loads(here.call([here.toll, "list", "--json", here.path(record)])[1])
         assert listed["id"] == run["id"]
-        assert run["id"].encode() in here.call([here.toll, "list", here.path(record)])[1]
+        assert run["id"][-8:].encode() in here.call([here.toll, "list", here.path(record)])[1]
         again = here.path(record + ".om")
         assert here.call([here.toll, "export", here.path(record), "-o", again])[0] == 0
         assert again.read_text() == here.path("run.om").read_text()
