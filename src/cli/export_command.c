@@ -70,6 +70,38 @@ static int choose_outputs(struct wanted *w, const struct settings *s, struct tol
     return r < 0 ? r : dialect_check_carried(s, w->carries_dialect, e);
 }
 
+struct run_search {
+    const char *id; /* or its end */
+    uint64_t number, count;
+};
+
+static void compare_run(void *arg, const struct toll_run *r)
+{
+    struct run_search *search = arg;
+    size_t length = strlen(search->id), whole = strlen(r->id);
+    if (length > whole || strcasecmp(r->id + whole - length, search->id) != 0)
+        return;
+    search->number = r->number;
+    search->count++;
+}
+
+/* The number of the run that is asked for by its id. */
+static int find_run(const struct settings *s, uint64_t *ret, struct toll_error *e)
+{
+    struct run_search search = {.id = s->run_id};
+    if (strcmp(s->words[0], "-") == 0)
+        return err_set(e, -EINVAL, "--run takes the number of a run when the record is stdin");
+    int r = toll_record_runs(s->words[0], compare_run, &search, e);
+    if (search.count > 1)
+        return err_set(e, -EINVAL, "--run: %llu runs have an id that ends in '%s'",
+                       (unsigned long long)search.count, s->run_id);
+    if (r == 0 && !search.count)
+        return err_set(e, -ENOENT, "there is no run in the record whose id ends in '%s'",
+                       s->run_id);
+    *ret = search.number;
+    return search.count ? 0 : r;
+}
+
 static int run_export(struct settings *s)
 {
     struct toll_error e = {0};
@@ -88,6 +120,8 @@ static int run_export(struct settings *s)
         x.record = NULL; /* descriptor 0 */
     int r = choose_outputs(&w, s, &e);
     x.outputs = w.list;
+    if (r == 0 && s->run_id)
+        r = find_run(s, &x.run, &e);
     if (r == 0)
         r = toll_record_export(&x, &e);
     for (size_t i = 0; w.dialects && i < w.count; i++)

@@ -9,8 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The short form of an id is inserted when all are known. */
+struct listed_id {
+    size_t at; /* in the text */
+    char id[40];
+};
+
 struct list {
     struct buf text;
+    struct listed_id *ids; /* owned */
+    size_t id_count;
     struct json_out json;
     bool as_json;
     bool has_heading;
@@ -73,7 +81,8 @@ static void add_json(struct list *l, const struct toll_run *r)
 
 /* ---- For people ------------------------------------------------------------------------------ */
 
-enum { NUMBER = 4, START = 26, TIME = 12, SAMPLES = 9, STATUS = 14, ID = 38 };
+/* Eighty columns have a short command in them; to the millisecond it is in the JSON. */
+enum { NUMBER = 4, START = 22, SECONDS = 19, TIME = 11, SAMPLES = 9, STATUS = 13 };
 
 /* Whatever others have written, it is for a terminal. */
 static void add_foreign(struct buf *b, const char *text)
@@ -98,12 +107,80 @@ static void add_status(struct buf *b, const struct toll_run *r)
         buf_printf(b, "%s %d", r->end.signaled ? "signal" : "exit", r->end.status);
 }
 
+static void list_add_id(struct list *l, const char *id)
+{
+    struct listed_id *longer = reallocarray(l->ids, l->id_count + 1, sizeof *longer);
+    if (!longer) {
+        l->text.failed = true;
+        return;
+    }
+    l->ids = longer;
+    longer[l->id_count].at = l->text.length;
+    snprintf(longer[l->id_count++].id, sizeof longer->id, "%s", id);
+}
+
+static int compare_from_the_end(const void *left, const void *right)
+{
+    const struct listed_id *a = left, *b = right;
+    size_t i = strlen(a->id), k = strlen(b->id);
+    while (i && k && a->id[i - 1] == b->id[k - 1]) {
+        i--;
+        k--;
+    }
+    int x = i ? a->id[i - 1] : 0, y = k ? b->id[k - 1] : 0;
+    return x - y;
+}
+
+/* So many digits at the end tell all ids apart, of those that are not the same. */
+static size_t digits_to_show(const struct list *l)
+{
+    size_t digits = RUN_ID_DIGITS;
+    struct listed_id *sorted = calloc(l->id_count ? l->id_count : 1, sizeof *sorted);
+    if (!sorted)
+        return digits;
+    memcpy(sorted, l->ids, l->id_count * sizeof *sorted);
+    qsort(sorted, l->id_count, sizeof *sorted, compare_from_the_end);
+    for (size_t i = 1; i < l->id_count; i++) {
+        const char *a = sorted[i - 1].id, *b = sorted[i].id;
+        size_t m = strlen(a), n = strlen(b), same = 0;
+        while (same < m && same < n && a[m - 1 - same] == b[n - 1 - same])
+            same++;
+        if ((same < m || same < n) && same >= digits)
+            digits = same + 1;
+    }
+    free(sorted);
+    return digits;
+}
+
+static void insert_ids(struct list *l)
+{
+    struct buf out = {0};
+    size_t digits = digits_to_show(l), from = 0;
+    for (size_t i = 0; i < l->id_count; i++) {
+        const char *id = l->ids[i].id;
+        size_t length = strlen(id), skip = length > digits ? length - digits : 0;
+        buf_add(&out, l->text.data + from, l->ids[i].at - from);
+        from = l->ids[i].at;
+        buf_printf(&out, "%-*s  ", (int)digits, id + skip);
+        if (l->text.data[from] == '\n')
+            while (out.data && out.length && out.data[out.length - 1] == ' ')
+                out.length--;
+    }
+    buf_add(&out, l->text.data + from, l->text.length - from);
+    buf_done(&l->text);
+    l->text = out;
+}
+
 static void add_heading(struct list *l)
 {
     struct buf *b = &l->text;
     if (!l->has_heading)
-        buf_printf(b, "%*s  %-*s%*s%*s  %-*s%-*s%s\n", NUMBER, "run", START, "start", TIME, "time",
-                   SAMPLES, "samples", STATUS, "status", ID, "id", "command");
+        buf_printf(b, "%*s  %-*s%*s%*s  %-*s", NUMBER, "run", START, "start", TIME, "time", SAMPLES,
+                   "samples", STATUS, "status");
+    if (!l->has_heading) {
+        list_add_id(l, "id");
+        buf_puts(b, "command\n");
+    }
     l->has_heading = true;
 }
 
@@ -114,6 +191,9 @@ static void add_text(struct list *l, const struct toll_run *r)
     buf_printf(b, "%*llu  ", NUMBER, (unsigned long long)r->number);
     size_t at = b->length;
     buf_utc(b, r->start_ns);
+    if (!b->failed && b->length > at + SECONDS)
+        b->length = at + SECONDS;
+    buf_puts(b, "Z");
     buf_pad(b, at, START);
     at = b->length;
     buf_fixed(b, r->elapsed_ns / NS_PER_MS, 3);
@@ -123,20 +203,23 @@ static void add_text(struct list *l, const struct toll_run *r)
     at = b->length;
     add_status(b, r);
     buf_pad(b, at, STATUS);
-    buf_printf(b, "%-*s", ID, *r->id ? r->id : "-");
-    if (*r->name) {
+    list_add_id(l, *r->id ? r->id : "-");
+    at = b->length;
+    const char *program = *r->command ? strrchr(*r->command, '/') : NULL;
+    program = program ? program + 1 : *r->command ? *r->command : "";
+    if (*r->name && strcmp(r->name, program) != 0) { /* which it is by default */
         add_foreign(b, r->name);
         buf_puts(b, *r->command ? ":" : "");
     }
     for (const char *const *word = r->command; *word; word++) {
-        buf_puts(b, " ");
+        buf_puts(b, b->length > at ? " " : "");
         add_foreign(b, *word);
     }
     for (const char *const *target = r->attached_to; *target; target++) {
         buf_puts(b, target > r->attached_to ? ", " : *r->name ? ": attached to " : "attached to ");
         add_foreign(b, *target);
     }
-    while (b->length && b->data[b->length - 1] == ' ')
+    while (b->length > at && b->data[b->length - 1] == ' ')
         b->length--;
     buf_putc(b, '\n');
 }
@@ -190,6 +273,9 @@ static int list_files(const struct settings *s)
     bool is_empty = failed && !s->words[1] && !l.count; /* one file, and nothing in it */
     if (is_empty)
         buf_clear(&l.text);
+    if (l.id_count && l.text.data)
+        insert_ids(&l);
+    free(l.ids);
     int status = print(&l.text);
     return failed ? failed : status;
 }

@@ -257,11 +257,19 @@ static int set_for(struct settings *s, const char *value, int choice, struct tol
     return take_time(&s->for_ns, value, e);
 }
 
+/* What may be the end of an id is one, also when it has no letter in it. */
 static int set_run(struct settings *s, const char *value, int choice, struct toll_error *e)
 {
     struct scan text = scan_string(value);
-    if (!scan_u64(&text, &s->run) || !scan_done(&text) || !s->run)
-        return err_set(e, -EINVAL, "the number of a run, from 1 on; 'toll list' shows them");
+    size_t length = strlen(value);
+    bool is_id = length >= RUN_ID_DIGITS && strspn(value, "0123456789abcdefABCDEF-") == length;
+    s->run = 0;
+    s->run_id = is_id ? value : NULL;
+    if (!is_id && (!scan_u64(&text, &s->run) || !scan_done(&text) || !s->run))
+        return err_set(e, -EINVAL,
+                       "the number of a run, from 1 on, or the last %d digits of its id or more; "
+                       "'toll list' shows them",
+                       RUN_ID_DIGITS);
     return 0;
 }
 
@@ -369,8 +377,10 @@ const struct option options[] = {
      "pass on every signal sent to toll, or only those that did not reach the process group of the "
      "command by themselves: for senders that signal the whole group (default: forward)",
      set_signals},
-    {"run", 0, "NUMBER", NULL, 0, true, FOR_EXPORT,
-     "of several runs in the record only this one, by its number", set_run},
+    {"run", 0, "NUMBER|ID", NULL, 0, true, FOR_EXPORT,
+     "of several runs in the record only this one, by its number or its id as 'toll list' shows "
+     "them",
+     set_run},
     {"json", 0, NULL, NULL, 0, true, FOR_LIST, "for programs", set_json},
     {"config", 0, "FILE", NULL, 0, true, ANY, "read options from FILE, lines of 'option = value'",
      set_config},

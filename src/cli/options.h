@@ -10,6 +10,9 @@ enum summary_format { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_NONE };
 
 /* Everything that can be told to a subcommand that measures. Strings are borrowed from the command
  * line or the environment, or owned by `kept`. */
+/* So many digits at the end of a run's id stand for it, at least. */
+enum { RUN_ID_DIGITS = 8 };
+
 struct settings {
     struct toll_options tracker;
     unsigned mode; /* FOR_…: the subcommand that is told */
@@ -33,7 +36,8 @@ struct settings {
     bool quiet;
     bool verbose;
     bool help;
-    uint64_t run; /* of a record, 0: all */
+    uint64_t run;       /* of a record, 0: all */
+    const char *run_id; /* … or the end of its id, or NULL */
     bool json;
     char **kept; /* owned strings from the configuration file, NULL behind the last */
 };

@@ -134,6 +134,55 @@ def test_several_runs(tmp_path):
     ]
 
 
+def with_id(path, run_id):
+    """The record with another id of its run."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if "id" in line:
+            line["id"] = run_id
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("ids, short", [
+    (["01a1e69a-08ae-7ef4-94f2-15cadb8591b5", "01a1e69a-08ae-7ef4-94f2-15cad1234567"],
+     ["db8591b5", "d1234567"]),
+    (["01a1e69a-08ae-7ef4-94f2-15cadb8591b5", "01a1e69a-08ae-7ef4-94f2-15cbdb8591b5"],
+     ["adb8591b5", "bdb8591b5"]),
+    (["01a1e69a-08ae-7ef4-94f2-15ca12345678", "01a1e69a-08ae-7ef4-95f2-15ca12345678"],
+     ["4f2-15ca12345678", "5f2-15ca12345678"]),
+])
+def test_runs_by_their_short_id(tmp_path, ids, short):
+    """As the list shows it: as long as it has to be, and taken where a run is asked for."""
+    both = tmp_path / "both.jsonl"
+    for directory in (tmp_path / "a", tmp_path / "b"):
+        directory.mkdir()
+    records = [with_id(record_of(name, directory, "-m", "cpu_seconds"), run_id)
+               for name, directory, run_id in zip(("marks", "counter-race"),
+                                                  (tmp_path / "a", tmp_path / "b"), ids)]
+    both.write_bytes(b"".join(path.read_bytes() for path in records))
+    heading, *lines = toll("list", both).stdout.decode().splitlines()
+    assert len(heading) <= 90 and heading.split() == ["run", "start", "time", "samples", "status",
+                                                      "id", "command"]
+    shown = [line[heading.index("id"):].split()[0] for line in lines]
+    assert shown == short
+    for number, word in enumerate(short, 1):
+        wanted = toll("export", both, "--run", str(number)).stdout
+        assert wanted and toll("export", both, "--run", word).stdout == wanted
+        assert toll("export", both, "--run", ids[number - 1].upper()).stdout == wanted
+    assert toll("export", both, "--run", short[0], "-o", tmp_path / "x.json").returncode == 0
+    done = toll("export", both, "--run", "ffffffff")
+    assert done.returncode == 125 and b"no run in the record whose id ends in 'ffffffff'" in done.stderr
+    same = ids[0][-8:] if ids[0][-8:] == ids[1][-8:] else None
+    if same:
+        done = toll("export", both, "--run", same)
+        assert done.returncode == 125 and b"2 runs have an id that ends in" in done.stderr
+    done = toll("export", "-", "--run", short[0], stdin=both.read_bytes())
+    assert done.returncode == 125 and b"--run takes the number" in done.stderr
+    for bad in ("0", "x", "1234567x", "-1"):
+        assert toll("export", both, f"--run={bad}").returncode == 125
+
+
 def test_a_file_that_holds_one_run(tmp_path):
     """Two JSON documents in a file are none; nor does a second run stand behind an # EOF."""
     both = tmp_path / "both.jsonl"
