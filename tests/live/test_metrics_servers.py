@@ -351,6 +351,40 @@ def test_remote_write_to_victoria_metrics(here, has_http, tmp_path):
 
 
 @needs("victoria-metrics")
+@pytest.mark.parametrize("options, copies", [([], 2), (["-dedup.minScrapeInterval=1ms"], 1)])
+def test_an_answer_that_is_lost_and_victoria_metrics(here, has_http, tmp_path, options, copies):
+    """It keeps what is sent again beside what it has, unless it is told not to."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    sent = []
+
+    def forward(request):
+        ask_real = urllib.request.Request(url + "/api/v1/write", data=request["body"], method="POST")
+        for name in ("Content-Type", "Content-Encoding", "X-Prometheus-Remote-Write-Version"):
+            ask_real.add_header(name, request["headers"][name])
+        with urllib.request.urlopen(ask_real, timeout=20) as answer:
+            sent.append(answer.status)
+        return "close" if len(sent) == 1 else (204, b"", {})
+
+    with daemon(["victoria-metrics", f"-storageDataPath={tmp_path}", "-retentionPeriod=100y",
+                 f"-httpListenAddr=127.0.0.1:{port}", "-loggerLevel=ERROR", *options], url + "/health"):
+        with sinklib.Server(forward) as between:
+            record = run_to(here, f"prometheus:{between.url}/w,every=1h", "again")
+        expected = record_of(record, "wall_seconds")
+        words = urllib.parse.urlencode({
+            "match[]": 'toll_target_wall_seconds_total{scope="combined"}',
+            "end": expected[-1][0] / 1000 + 60})
+
+        def stored():
+            fetch(url + "/internal/force_flush")
+            return sorted((t, v) for line in map(json.loads, fetch(
+                f"{url}/api/v1/export?{words}").splitlines())
+                for t, v in zip(line["timestamps"], line["values"]) if v is not None)
+        assert wait_for(lambda: len(stored()) >= copies * len(expected) and stored()) == sorted(
+            expected * copies)
+
+
+@needs("victoria-metrics")
 def test_requests_that_are_too_large_for_victoria_metrics(here, has_http, tmp_path):
     """It has a limit that can be set, and says so with 400."""
     port = free_port()
