@@ -32,8 +32,14 @@ int process_read_status(struct process_reader *r, struct process_source *s, stru
     int e = parse_pid_status(scan_text(r->text, (size_t)n), &st);
     if (e < 0)
         return e;
-    /* Threads of the kernel ignore every signal, and have no children to wait for. */
-    p->ignores_sigchld = !p->of_kernel && (st.ignored_signals >> (SIGCHLD - 1) & 1);
+    if (!s->knows_namespace) {
+        s->knows_namespace = true; /* it keeps its pids for life */
+        p->is_namespace_init = is_namespace_init(scan_text(r->text, (size_t)n));
+    }
+    /* Threads of the kernel ignore every signal, and have no children to wait for. The init of a
+     * pid namespace is made to ignore this one by the kernel while it ends. */
+    if (!p->is_namespace_init || st.has_memory)
+        p->ignores_sigchld = !p->of_kernel && (st.ignored_signals >> (SIGCHLD - 1) & 1);
     row_put_u64(&p->own, process_switches_voluntary_count, st.switches_voluntary);
     row_put_u64(&p->own, process_switches_involuntary_count, st.switches_involuntary);
     if (st.has_memory) {
@@ -47,10 +53,6 @@ int process_read_status(struct process_reader *r, struct process_source *s, stru
     if (!st.has_memory && s->threads <= 1 && !p->of_kernel) {
         p->has_ended = true; /* between the two files */
         process_empty_gauges(p);
-    }
-    if (!s->knows_namespace) {
-        s->knows_namespace = true; /* it keeps its pids for life */
-        p->is_namespace_init = is_namespace_init(scan_text(r->text, (size_t)n));
     }
     return 0;
 }

@@ -64,6 +64,28 @@ static void test_ignored_sigchld(void **state)
     end(&f);
 }
 
+/* The kernel makes the init of a pid namespace ignore it while it ends, so that what is left in the
+ * namespace is reaped: that says nothing of the children it had waited for. */
+static void test_ignored_sigchld_of_an_init_that_ends(void **state)
+{
+    struct fixture f;
+    begin(&f);
+    put_status(&f, "NSpid:\t7\t1\n", "0000000000010000");
+    assert_int_equal(READ(&f, status), 0);
+    assert_true(f.process.is_namespace_init);
+    assert_false(f.process.ignores_sigchld);
+    end(&f);
+
+    begin(&f);
+    put_status(&f, "NSpid:\t7\t1\nVmHWM:\t 200 kB\nVmRSS:\t 100 kB\n", "0000000000010000");
+    assert_int_equal(READ(&f, status), 0);
+    assert_true(f.process.ignores_sigchld);
+    put_status(&f, "NSpid:\t7\t1\n", "0000000000010000");
+    assert_int_equal(READ(&f, status), 0);
+    assert_true(f.process.ignores_sigchld);
+    end(&f);
+}
+
 /* An old kernel does not tell the shared part: unknown, not 0. */
 static void test_old_kernel(void **state)
 {
@@ -218,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_ignored_sigchld),
+        cmocka_unit_test(test_ignored_sigchld_of_an_init_that_ends),
         cmocka_unit_test(test_old_kernel),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_waits_of_the_only_thread),
