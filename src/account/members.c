@@ -102,14 +102,21 @@ void members_sweep(struct members *m)
     m->count = kept;
 }
 
+/* The start of a hidden process is not known: it comes last, after its parent. */
+static uint64_t sort_key(const struct member *m)
+{
+    uint64_t born = m->process.entity.start_ticks;
+    return born ? born : UINT64_MAX;
+}
+
 /* Nearly always in order already, so that a look at each neighbour is all. */
 void members_sort(struct members *m)
 {
     for (size_t i = 1; i < m->count; i++) {
         struct member *one = m->order[i];
-        uint64_t born = one->process.entity.start_ticks;
+        uint64_t born = sort_key(one);
         size_t at = i;
-        for (; at && m->order[at - 1]->process.entity.start_ticks > born; at--)
+        for (; at && sort_key(m->order[at - 1]) > born; at--)
             m->order[at] = m->order[at - 1];
         m->order[at] = one;
     }

@@ -2,7 +2,7 @@
  * The files of a process that are read about once a second, and the one that is on the budget. */
 #include "base/clock.h"
 #include "base/file.h"
-#include "collect/process_files.h"
+#include "collect/process_visit.h"
 #include "parse/pid_status.h"
 #include "parse/schedstat.h"
 #include "parse/smaps_rollup.h"
@@ -151,6 +151,8 @@ int process_read_rollup(struct process_reader *r, struct process_source *s, stru
     ssize_t n = process_read_once(r, p->entity.pid, "smaps_rollup");
     if (n == -ENOENT && process_read_once(r, p->entity.pid, "stat") > 0)
         r->no_rollup = true; /* the process is there, the file is not: an old kernel */
+    if (n == -ENOENT && !r->no_rollup && process_is_hidden(r, p->entity.pid))
+        return -EACCES;
     struct smaps_rollup rollup = {0};
     bool has_ended = n == -ESRCH || (n == -ENOENT && !r->no_rollup);
     /* Since its other files were read: it has no memory any more. When only its main thread has

@@ -4,6 +4,12 @@
 #include "base/clock.h"
 #include "base/quiet_fork.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+
 /* What passes between reading two clocks is no work of the program. */
 #define OWN_NOISE_NS (20 * NS_PER_US)
 
@@ -26,10 +32,40 @@ int process_probe(struct process_reader *r, struct process_source *s, struct pro
     return 1;
 }
 
+/* Whether a process has ended, asked without its files. -ESRCH when there is none. */
+static int ask_for_end(pid_t pid)
+{
+    CLEANUP_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0U);
+    if (fd < 0 && errno == ESRCH)
+        return -ESRCH;
+    if (fd < 0) /* refused, or an older kernel */
+        return kill(pid, 0) < 0 && errno == ESRCH ? -ESRCH : 0;
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    return poll(&end, 1, 0) > 0;
+}
+
+/* 1: it has ended; 0: not yet; -ESRCH: there is none, or its files are shown. */
+static int ask_hidden(const struct process_reader *r, pid_t pid)
+{
+    char path[PROCESS_PATH_BYTES];
+    snprintf(path, sizeof path, "%d/stat", (int)pid);
+    /* First the file, then the process: one that is reaped meanwhile is gone, not hidden. */
+    if (!r->root->live || r->root->pids < 0 || faccessat(r->root->pids, path, F_OK, 0) == 0)
+        return -ESRCH;
+    return ask_for_end(pid);
+}
+
+bool process_is_hidden(const struct process_reader *r, pid_t pid)
+{
+    return ask_hidden(r, pid) == 0;
+}
+
 static void read_file(const struct process_file *f, struct process_reader *r,
                       struct process_source *s, struct process *p, enum process_depth depth)
 {
     int e = f->read(r, s, p, depth);
+    if (e == -ENOENT && process_is_hidden(r, p->entity.pid))
+        e = -EACCES; /* stat was opened before, and can be read on */
     if (e == -EACCES || e == -EPERM) {
         uint64_t hidden = p->has_ended ? f->gives & ~p->own.present : f->gives;
         if (p->has_ended)
@@ -74,6 +110,10 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
     }
     if (r->has_clock)
         row_put_u64(&p->own, process_cpu_seconds, s->clock_ns);
+    if (p->is_hidden) { /* it shows itself again; its other files are read in their turn */
+        p->is_hidden = false;
+        p->denied &= ~(process_files[0].gives | BIT(process_processes_count));
+    }
     p->fresh = process_files[0].gives;
     if (depth == DEPTH_STILL)
         return 0;
@@ -92,9 +132,34 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
     return 0;
 }
 
+bool process_hide(struct process_reader *r, const struct process_source *s, struct process *p)
+{
+    int end = s->kept.fds[KEPT_STAT] >= 0 ? -ESRCH : ask_hidden(r, p->entity.pid);
+    if (end < 0)
+        return false;
+    p->has_ended = end > 0;
+    if (!p->is_hidden && p->state) { /* it was shown until it executed another program */
+        p->execs++;
+        p->before_exec = false;
+        p->start_stack = 0;
+    }
+    /* Its children are not listed either: there may be more processes, and more CPU time. */
+    p->denied |= BIT(process_processes_count);
+    for (const struct process_file *f = process_files; f->name; f++)
+        p->denied |= f->gives;
+    if (r->has_clock) /* the CPU clock of a pid can be read by every user */
+        row_put_u64(&p->own, process_cpu_seconds, s->clock_ns);
+    p->is_hidden = true;
+    p->fresh = 0;
+    p->own.present &= ~(metric_fold_mask(FOLD_SUM) | metric_fold_mask(FOLD_ONCE));
+    if (!*p->entity.name)
+        snprintf(p->entity.name, sizeof p->entity.name, "(hidden)");
+    return true;
+}
+
 int process_visit_slow(struct process_reader *r, struct process_source *s, struct process *p)
 {
-    for (const struct process_file *f = process_files; f->name; f++)
+    for (const struct process_file *f = process_files; f->name && !p->is_hidden; f++)
         if (f->cost == COST_SLOW && (f->gives & r->wanted))
             read_file(f, r, s, p, DEPTH_REFRESH);
     return r->no_rollup ? -ENOENT : 0;

@@ -16,6 +16,15 @@ int process_probe(struct process_reader *r, struct process_source *s, struct pro
 int process_visit(struct process_reader *r, struct process_source *s, struct process *p,
                   enum process_depth depth);
 
+/* After process_visit has failed: whether the process lives and /proc hides it from this user
+ * (hidepid). All that files would give is denied then; its CPU clock says how much CPU time it
+ * had at least. */
+bool process_hide(struct process_reader *r, const struct process_source *s, struct process *p);
+
+/* Whether a process lives and /proc hides its files, though one that was opened before may be read
+ * on. */
+bool process_is_hidden(const struct process_reader *r, pid_t pid);
+
 /* Memory with its sharing resolved, for the budget to decide when. 0 or -errno. */
 int process_visit_slow(struct process_reader *r, struct process_source *s, struct process *p);
 

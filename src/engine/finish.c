@@ -24,6 +24,7 @@ static void list_survivors(struct toll_tracker *t)
             one->pid = p->entity.pid;
             memcpy(one->name, p->entity.name, sizeof one->name);
             one->cpu_ns = row_u64(&p->own, process_cpu_seconds);
+            one->has_rss = row_has(&p->own, process_memory_rss_bytes);
             one->rss_bytes = row_u64(&p->own, process_memory_rss_bytes);
         }
         s->survivor_count++;

@@ -130,8 +130,8 @@ static uint64_t handed_down(const struct toll_tracker *t, const struct member *p
 
 void membership_round_up(const struct toll_tracker *t, struct process *p)
 {
-    if (!t->root.live)
-        return; /* recordings have whole ticks */
+    if (!t->root.live || p->is_hidden)
+        return; /* recordings have whole ticks; of a hidden process only the sum is known */
     uint64_t tick = t->reader.ns_per_tick;
     uint64_t user = row_u64(&p->own, process_cpu_user_seconds);
     uint64_t system = row_u64(&p->own, process_cpu_system_seconds);
@@ -192,8 +192,12 @@ void membership_meet(void *tracker, pid_t pid)
     bool watched = parent && (parent->targets & t->discovery.rule_bits);
     if (m && bits & ~m->targets)
         gain(t, m, bits);
-    else if (!m && (bits || watched))
-        add_member(t, pid, bits);
+    else if (!m && (bits || watched)) {
+        m = add_member(t, pid, bits);
+        if (m) /* its own files say so, too, where they are shown */
+            m->process.entity.parent = parent ? parent->process.entity.pid
+                                              : t->discovery.tracker_pid;
+    }
 }
 
 /* The targets it belongs to by descent, as far as its parent is one of us. A parent that was not
@@ -366,7 +370,7 @@ void membership_put_wall(const struct toll_tracker *t, struct member *m, uint64_
 {
     uint64_t began = t->discovery.start_ticks, born = m->process.entity.start_ticks;
     uint64_t tick = t->reader.ns_per_tick;
-    if (began)
+    if (began && born) /* the start of a hidden process is not known */
         row_put_u64(
             &m->process.own, process_wall_seconds,
             left_u64(elapsed_ns + left_u64(began, born) * tick, left_u64(born, began) * tick));

@@ -77,8 +77,6 @@ static void part_bounds(const struct target *g, enum part part, struct row *row)
     uint64_t bounds = g->ledger.denied[part];
     if (part == PART_COMBINED)
         bounds &= ~g->cgroup_bits;
-    FOR_EACH_BIT(id, metric_fold_mask(FOLD_RATE)) /* of the counter in the row above */
-    bounds |= (bounds >> (id - 1) & 1) << id;
     row_bound(row, bounds);
 }
 
@@ -98,10 +96,10 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
         row_put_u64(row, process_wall_seconds, t->frame.elapsed_ns);
         if (!slow_is_fresh)
             row->present &= ~PROCESS_ROLLUP_BITS;
+        if (g->ledger.denied[part]) /* first: a rate is over all of the time that was not known */
+            part_bounds(g, part, row);
         rates_put(g->rates[part], row, ENTITY_PROCESS, t->frame.mono_ns,
                   t->frame.last ? 0 : verdicts_most_cores(t));
-        if (g->ledger.denied[part])
-            part_bounds(g, part, row);
         target_summary_of(t, g)->denied[part] |= g->ledger.denied[part];
         if (part == PART_COMBINED || target_has_parts(t, g))
             rows[part] = (struct frame_row){&g->entities[part], row};

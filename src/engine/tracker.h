@@ -45,6 +45,7 @@ struct discovery {
     pid_t tracker_pid;             /* orphans come to it */
     struct process_source tracker; /* for its children file */
     int loadavg;                   /* kept descriptor, -1 when not open */
+    bool hidden_noted;             /* a note was given about a process that /proc hides */
     uint64_t last_pid;             /* handed out by the kernel when last asked */
     struct map outsiders;          /* pids seen in a scan that do not belong to the target */
     struct map strangers;          /* children of this process that are none of the job's */
@@ -59,15 +60,15 @@ struct discovery {
     uint64_t walked_ticks;         /* … and when all was last walked over */
     uint64_t walked_ns;            /* … by the clock of samples */
     uint64_t bookings;             /* times that members which left were booked */
-    uint64_t first_booking;        /* … the first after baselines were read again; 0: they were not */
-    bool attaching;                /* the first walk: what is there was there before */
-    bool somebody_waits;           /* to be asked for children, because that is dear */
-    bool with_tracker;             /* the process that measures may belong to a target */
-    uint64_t apart_ns;             /* CPU time since the last sample of looks that do not come
-                                      again with every sample: the first at a process, … */
-    uint64_t still_ns;             /* … and in the whole run those at processes that sleep, which
-                                      have a budget of their own */
-    int unread;                    /* why one that was met could not be read; 0: none */
+    uint64_t first_booking; /* … the first after baselines were read again; 0: they were not */
+    bool attaching;         /* the first walk: what is there was there before */
+    bool somebody_waits;    /* to be asked for children, because that is dear */
+    bool with_tracker;      /* the process that measures may belong to a target */
+    uint64_t apart_ns;      /* CPU time since the last sample of looks that do not come
+                               again with every sample: the first at a process, … */
+    uint64_t still_ns;      /* … and in the whole run those at processes that sleep, which
+                               have a budget of their own */
+    int unread;             /* why one that was met could not be read; 0: none */
 };
 
 /* The reads that are dear, on their budget. */

@@ -28,7 +28,8 @@ static struct evidence gather(struct toll_tracker *t, const struct target *g,
     };
     /* Counters come to light when the process is reaped; a gauge was without it, and so is what no
      * kernel hands on. */
-    uint64_t for_good = l->folds[FOLD_SUM] | l->folds[FOLD_ONCE] | BIT(process_gpu_seconds);
+    uint64_t for_good = l->folds[FOLD_SUM] | l->folds[FOLD_ONCE] | BIT(process_gpu_seconds) |
+                        BIT(process_processes_count);
     for (unsigned part = 0; part < PARTS; part++)
         e.denied[part] = l->denied[part] | (s->denied[part] & for_good);
     return e;

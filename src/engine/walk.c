@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "engine/departure.h"
 #include "engine/membership.h"
+#include "engine/outputs.h"
 #include "parse/loadavg.h"
 
 #include <fcntl.h>
@@ -118,6 +119,17 @@ static int visit(struct toll_tracker *t, struct member *m, int depth, bool moved
     return r;
 }
 
+static void note_hidden(struct toll_tracker *t, const struct process *p)
+{
+    if (t->discovery.hidden_noted)
+        return;
+    t->discovery.hidden_noted = true;
+    outputs_note(t,
+                 "process %d is hidden from this user (hidepid option of /proc); memory, threads "
+                 "and the like are lower bounds",
+                 (int)p->entity.pid);
+}
+
 static void look_at(struct toll_tracker *t, struct member *m, bool find_children, uint64_t now_ns)
 {
     struct process *p = &m->process;
@@ -136,6 +148,10 @@ static void look_at(struct toll_tracker *t, struct member *m, bool find_children
     t->slow.outdated |= moved != 0;
     t->members_changed = true;
     int r = moved < 0 ? moved : visit(t, m, depth, moved > 0);
+    if (r < 0 && moved >= 0 && process_hide(&t->reader, source_of(m), p)) {
+        note_hidden(t, p);
+        r = 0;
+    }
     if (r == -ESRCH) {
         departure_forget(t, m);
         if (moved >= 0 && m->was_seen)
@@ -398,7 +414,9 @@ struct member *walk_last_look(struct toll_tracker *t, pid_t pid, uint64_t now_ns
     if (!m)
         return NULL;
     process_probe(&t->reader, source_of(m), &m->process);
-    if (process_visit(&t->reader, source_of(m), &m->process, DEPTH_REFRESH) == 0 && !m->was_seen)
+    bool is_there = process_visit(&t->reader, source_of(m), &m->process, DEPTH_REFRESH) == 0 ||
+                    process_hide(&t->reader, source_of(m), &m->process);
+    if (is_there && !m->was_seen)
         membership_welcome(t, m, now_ns);
     /* Of the other counters the end shows only what the main thread did. */
     m->process.fresh &= t->whole->ledger.folds[FOLD_CONSERVED];

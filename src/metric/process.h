@@ -23,13 +23,14 @@ struct process {
     char state;             /* as in /proc/PID/stat; 0 = not read yet */
     bool has_ended;         /* a zombie, or so far on its way out that it has no memory any more */
     bool of_kernel;         /* a thread of the kernel, which has no memory */
-    bool is_being_reaped;   /* found in the middle of it: its parent may have its figures, or not yet
-                             */
-    bool ignores_sigchld;   /* its children vanish without being counted anywhere */
+    bool is_being_reaped; /* found in the middle of it: its parent may have its figures, or not yet
+                           */
+    bool ignores_sigchld; /* its children vanish without being counted anywhere */
     bool is_namespace_init; /* of a pid namespace: its processes end with it, uncounted */
     bool before_exec;     /* forked and not become a program of its own: it may share its memory */
     uint64_t start_stack; /* where the stack of its program begins, 0: not known */
     unsigned execs;       /* how often it was seen to have called exec: its memory is another one */
+    bool is_hidden;       /* it lives, and /proc does not show it to this user (hidepid) */
     bool splits_io;       /* keep its own I/O apart from what it reaped: one more file */
     struct tick_times baseline; /* of a process that was there before: no time reads below these */
     uint64_t first_seen_ns;

@@ -264,9 +264,11 @@ static void read_survivor(struct reading *r, struct survivor *ret)
             read_name(j, ret->name, sizeof ret->name);
         else if (json_in_is(&key, metric_of(process_cpu_seconds)->facts.name))
             read_seconds(j, &ret->cpu_ns);
-        else if (json_in_is(&key, metric_of(process_memory_rss_bytes)->facts.name))
-            read_u64(j, &ret->rss_bytes);
-        else
+        else if (json_in_is(&key, metric_of(process_memory_rss_bytes)->facts.name)) {
+            ret->has_rss = !json_in_null(j);
+            if (ret->has_rss)
+                read_u64(j, &ret->rss_bytes);
+        } else
             reading_skip(r, &key);
 }
 

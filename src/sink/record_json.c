@@ -318,7 +318,11 @@ static void add_survivors(struct json_out *j, const struct summary *s)
         json_put_i64(j, "pid", s->survivors[i].pid);
         json_put_string(j, "name", s->survivors[i].name);
         json_put_seconds(j, metric_of(process_cpu_seconds)->facts.name, s->survivors[i].cpu_ns);
-        json_put_u64(j, metric_of(process_memory_rss_bytes)->facts.name, s->survivors[i].rss_bytes);
+        json_key(j, metric_of(process_memory_rss_bytes)->facts.name);
+        if (s->survivors[i].has_rss)
+            json_u64(j, s->survivors[i].rss_bytes);
+        else
+            json_null(j);
         json_object_end(j);
     }
     json_array_end(j);

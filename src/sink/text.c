@@ -201,7 +201,10 @@ static void add_survivors(struct sink *s, const struct summary *summary)
         buf_puts(&s->text, ": ");
         human_seconds(&s->text, (double)p->cpu_ns / 1e9);
         buf_puts(&s->text, " CPU, ");
-        human_bytes(&s->text, (double)p->rss_bytes);
+        if (p->has_rss)
+            human_bytes(&s->text, (double)p->rss_bytes);
+        else
+            buf_puts(&s->text, "memory unknown");
         buf_putc(&s->text, '\n');
     }
     if (count > SUMMARY_STILL_RUNNING)

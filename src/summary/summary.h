@@ -18,6 +18,7 @@ struct survivor {
     char name[ENTITY_NAME_BYTES];
     uint64_t cpu_ns;
     uint64_t rss_bytes;
+    bool has_rss; /* false: its files are hidden, or gone */
 };
 
 /* What one target came to. */

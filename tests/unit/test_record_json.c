@@ -125,8 +125,10 @@ static void test_summary(void **state)
     sample_make(&s, "target_cpu_seconds,target_memory_pss_bytes");
     sample_total(&s, PART_COMBINED, process_cpu_seconds, 3 * NS_PER_SECOND, QUALITY_EXACT);
     summary_note(&s.summary, "a note");
-    s.summary.survivors[0] = (struct survivor){.pid = 5, .name = "x", .cpu_ns = 1, .rss_bytes = 2};
-    s.summary.survivor_count = 1;
+    s.summary.survivors[0] = (struct survivor){
+        .pid = 5, .name = "x", .cpu_ns = 1, .rss_bytes = 2, .has_rss = true};
+    s.summary.survivors[1] = (struct survivor){.pid = 6, .name = "(hidden)"};
+    s.summary.survivor_count = 2;
     record_json_summary(begin(&o), &s.summary, &s.selection);
     json_object_end(&o.j);
     assert_non_null(strstr(o.b.data, "\"wall_seconds\":2,"));
@@ -136,9 +138,11 @@ static void test_summary(void **state)
                            "\"from\":\"test\"}"));
     assert_non_null(
         strstr(o.b.data, "\"memory_pss_bytes\":{\"quality\":\"unknown\",\"from\":\"\"}"));
-    assert_non_null(strstr(o.b.data, "\"still_running_count\":1,\"still_running\":[{\"pid\":5,"
+    assert_non_null(strstr(o.b.data, "\"still_running_count\":2,\"still_running\":[{\"pid\":5,"
                                      "\"name\":\"x\",\"cpu_seconds\":0.000000001,"
-                                     "\"memory_rss_bytes\":2}]"));
+                                     "\"memory_rss_bytes\":2},{\"pid\":6,"
+                                     "\"name\":\"(hidden)\",\"cpu_seconds\":0,"
+                                     "\"memory_rss_bytes\":null}]"));
     assert_non_null(strstr(o.b.data, "\"notes\":[\"a note\"]"));
     buf_done(&o.b);
     sample_remove(&s);

@@ -161,9 +161,11 @@ static void test_survivors(void **state)
     sample_make(&s, NULL);
     for (int i = 0; i < SUMMARY_STILL_RUNNING; i++)
         s.summary.survivors[i] = (struct survivor){.pid = 500 + i, .name = "evil\033]0;x\a"};
+    s.summary.survivors[9].has_rss = true;
     s.summary.survivor_count = SUMMARY_STILL_RUNNING + 7;
     char *text = text_of(&s, 0);
     assert_non_null(strstr(text, "  509 evil?]0;x?: 0 s CPU, 0 B\n"));
+    assert_non_null(strstr(text, "  508 evil?]0;x?: 0 s CPU, memory unknown\n"));
     assert_non_null(strstr(text, "and 7 more"));
     assert_null(strchr(text, '\033'));
     free(text);
