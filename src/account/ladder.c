@@ -38,8 +38,10 @@ struct verdict ladder_pick(const struct rung *rungs, size_t count, enum metric_i
     return (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
 }
 
-struct verdict ladder_difference(struct verdict whole, struct verdict part)
+struct verdict ladder_difference(struct verdict whole, struct verdict part, bool of_others)
 {
+    if (of_others && whole.quality == QUALITY_LOWER_BOUND && part.quality != QUALITY_UNKNOWN)
+        return whole;
     if (part.quality == QUALITY_LOWER_BOUND && whole.quality != QUALITY_UNKNOWN)
         return (struct verdict){.quality = QUALITY_SAMPLED, .rung = part.rung};
     return whole.quality <= part.quality ? whole : part;

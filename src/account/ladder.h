@@ -40,5 +40,7 @@ size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_on
                     const struct row *row, const struct evidence *e);
 
 /* What a difference of two figures is worth. What is missing in the second is too much in the
- * difference, so a lower bound there gives no bound at all. */
-struct verdict ladder_difference(struct verdict whole, struct verdict part);
+ * difference, so a lower bound there gives no bound at all. of_others: both were added up from the
+ * same readings of processes, so the difference is what was read of the others, and lacks what the
+ * whole lacks. */
+struct verdict ladder_difference(struct verdict whole, struct verdict part, bool of_others);

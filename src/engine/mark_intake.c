@@ -205,7 +205,7 @@ static bool look_at_process(struct toll_tracker *t, struct phase *p)
         marks->summed_pid = p->pid;
         marks->summed_tick = t->frame.tick;
     }
-    phase_figures_look(&p->of_process, &marks->summed, t->frame.mono_ns);
+    phase_figures_look(&p->of_process, &marks->summed, t->frame.mono_ns, marks->refreshed_ns);
     return true;
 }
 
@@ -222,16 +222,31 @@ static void look_at_phase(struct toll_tracker *t, struct phase *p)
         p->by_main = m && m->main_of;
         p->target_bit = m ? m->main_of & -m->main_of : 0; /* the first one of several */
     }
-    phase_figures_look(&p->of_target, whole_of(t, p), t->frame.mono_ns);
+    phase_figures_look(&p->of_target, whole_of(t, p), t->frame.mono_ns, t->marks.refreshed_ns);
     if (p->scope != SCOPE_PROCESS || p->process_left)
         return;
     bool is_same = m && m->process.entity.start_ticks == p->start_ticks;
     p->process_left = !is_same || !look_at_process(t, p);
 }
 
+/* The moment for which the files that are read about once a second hold of every member: one that
+ * has not run since they were read cannot have changed them. */
+static uint64_t refreshed_ns(const struct toll_tracker *t)
+{
+    uint64_t oldest = t->frame.mono_ns;
+    for (size_t i = 0; i < t->members.count; i++) {
+        struct member *m = t->members.order[i];
+        if (m->was_seen && !m->gone && source_of(m)->has_run)
+            oldest = min_u64(oldest, m->process.refreshed_ns);
+    }
+    return oldest;
+}
+
 void mark_intake_look(struct toll_tracker *t)
 {
     t->marks.summed_pid = 0;
+    bool is_asked = t->marks.phases.count || t->marks.waiting_count;
+    t->marks.refreshed_ns = is_asked ? refreshed_ns(t) : 0;
     for (size_t i = 0; i < t->marks.phases.count; i++)
         look_at_phase(t, t->marks.phases.open[i]);
 }

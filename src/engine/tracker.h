@@ -133,6 +133,7 @@ struct marks {
     struct row summed; /* what a process and its descendants have used … */
     pid_t summed_pid;  /* … which one's … */
     uint64_t summed_tick;
+    uint64_t refreshed_ns;  /* of the last look, see phase_figures_look; 0: not asked */
     uint64_t looks_cost_ns; /* CPU time of all looks for marks, … */
     uint64_t look_cost_ns;  /* … and of the last one */
     bool looks_rest;        /* too much was used: not for now */

@@ -103,9 +103,13 @@ static void judge(struct toll_tracker *t, const struct target *g, struct target_
             struct verdict v = ladder_pick(rungs, count, id, &value);
             bool difference = part == PART_DESCENDANTS && v.quality != QUALITY_UNKNOWN &&
                               metric_of(id)->kind == METRIC_COUNTER;
-            s->verdicts[part][id] = difference ? ladder_difference(s->verdicts[PART_COMBINED][id],
-                                                                   s->verdicts[PART_MAIN][id])
-                                               : v;
+            /* What nothing tells when a process is reaped was read of each by itself. */
+            bool of_others = metric_of(id)->fold != FOLD_CONSERVED &&
+                             !row_has(&g->ledger.reaped, id);
+            if (difference)
+                v = ladder_difference(s->verdicts[PART_COMBINED][id], s->verdicts[PART_MAIN][id],
+                                      of_others);
+            s->verdicts[part][id] = v;
         }
         judge_slow(s, g, part);
         s->partial[part] = 0;

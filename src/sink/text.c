@@ -354,6 +354,8 @@ static void text_summary(struct sink *s, const struct summary *summary)
         text_paragraph(s, "unmarked: ",
                        "kernel counters, complete unless a process discarded a child without "
                        "waiting for it; no such loss was seen");
+    if (summary->has_target && text_has_sampled_parts(s, &r))
+        text_paragraph(s, "~ ", "sampled, where the total is not");
     add_self(s, summary);
     text_style(s, PLAIN);
 }

@@ -139,6 +139,18 @@ static void add_phase_words(struct sink *s, const struct mark_totals *t, const c
     buf_done(&b);
 }
 
+/* In the lines only what is a lower bound has a sign. */
+static bool has_sampled_figure(const struct sink *s, const struct mark_totals *t, uint64_t shown)
+{
+    for (size_t i = 0; i < lines_of(s, t->phase_count); i++)
+        FOR_EACH_BIT(id, shown)
+        {
+            if (phase_total_figure(&t->phases[i], id).quality == QUALITY_SAMPLED)
+                return true;
+        }
+    return false;
+}
+
 static void add_phases(struct sink *s, const struct mark_totals *t)
 {
     uint64_t shown = columns(s);
@@ -147,6 +159,10 @@ static void add_phases(struct sink *s, const struct mark_totals *t)
     for (size_t i = 0; i < lines_of(s, t->phase_count); i++)
         add_phase(s, &t->phases[i], shown);
     add_rest(s, t->phase_count);
+    if (has_sampled_figure(s, t, shown))
+        text_paragraph(s, "",
+                       "figures of phases are sampled; CPU time of children may count late, for "
+                       "the next phase");
     add_phase_words(s, t, "not ended when the run was over: ", is_not_ended);
     add_phase_words(s, t, "figures of the whole target: ", is_widened);
 }

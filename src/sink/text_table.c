@@ -106,6 +106,22 @@ static const char *word_for(enum quality q)
     }
 }
 
+/* The word at the end of a line is that of its first figure: a part that is worse is marked. */
+static bool is_marked_sampled(const struct text_rows *r, enum part part, unsigned i)
+{
+    return part != PART_COMBINED && text_quality(r, part, i) == QUALITY_SAMPLED &&
+           text_quality(r, PART_COMBINED, i) != QUALITY_SAMPLED;
+}
+
+bool text_has_sampled_parts(const struct sink *s, const struct text_rows *r)
+{
+    for (unsigned i = 0; has_parts(r) && i < r->count; i++)
+        if (text_has_line(s, r, i) &&
+            (is_marked_sampled(r, PART_MAIN, i) || is_marked_sampled(r, PART_DESCENDANTS, i)))
+            return true;
+    return false;
+}
+
 static void add_number(struct sink *s, const struct text_rows *r, enum part part, unsigned i)
 {
     enum quality q = text_quality(r, part, i);
@@ -118,7 +134,7 @@ static void add_number(struct sink *s, const struct text_rows *r, enum part part
         buf_puts(&s->text, "none seen");
         return;
     }
-    buf_puts(&s->text, q == QUALITY_LOWER_BOUND ? "≥ " : "");
+    buf_puts(&s->text, q == QUALITY_LOWER_BOUND ? "≥ " : is_marked_sampled(r, part, i) ? "~ " : "");
     human_number(&s->text, metric_at(r, i), number);
 }
 

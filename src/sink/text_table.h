@@ -34,6 +34,9 @@ bool text_has_line(const struct sink *s, const struct text_rows *r, unsigned i);
 /* A line for each figure, with a heading; nothing when there is none. */
 void text_table(struct sink *s, const struct text_rows *r, uint64_t elapsed_ns);
 
+/* Whether a figure of a part has the sign of what is sampled, "~", in that table. */
+bool text_has_sampled_parts(const struct sink *s, const struct text_rows *r);
+
 /* The titles of what is zero, of what was not seen though there may have been some, and of what is
  * not known. */
 void text_rest(struct sink *s, const struct text_rows *r);

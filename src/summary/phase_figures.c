@@ -47,6 +47,11 @@ static bool look_at_bound(struct phase_figures *f, enum metric_id id)
     return true;
 }
 
+/* What a process that comes and goes between two looks is not in, and comes to light with nothing
+ * that happens later: at least so much. Context switches do when a process is reaped. */
+static const uint64_t at_least = BIT(process_cpu_wait_seconds) |
+                                 BIT(process_processes_started_count);
+
 static bool is_looked_at(const struct metric *m)
 {
     return m->fold == FOLD_SUM || m->fold == FOLD_CONSERVED || m->fold == FOLD_KEPT ||
@@ -58,7 +63,15 @@ bool phase_figures_has(const struct metric *m)
     return is_looked_at(m) || m->fold == FOLD_RATE;
 }
 
-void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t at_ns)
+/* Read before the phase began, so that what was used in between would count for the phase: it
+ * counts from the first look that has read it since. */
+static bool is_outdated(const struct phase_figures *f, enum metric_id id, uint64_t refreshed_ns)
+{
+    return id == process_cpu_wait_seconds && !row_has(&f->base, id) && refreshed_ns < f->first_ns;
+}
+
+void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t at_ns,
+                        uint64_t refreshed_ns)
 {
     if (!f->looks)
         f->first_ns = f->last_ns = at_ns;
@@ -70,6 +83,10 @@ void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t
             continue;
         if (row->at_least >> id & 1 && !look_at_bound(f, id))
             continue;
+        if (is_outdated(f, id, refreshed_ns)) {
+            f->late |= BIT(id);
+            continue;
+        }
         if (m->kind == METRIC_COUNTER && row_has(row, id))
             f->lacking &= ~BIT(id);
         if (m->kind == METRIC_COUNTER)
@@ -118,7 +135,7 @@ static enum quality quality_of_counter(const struct phase_figures *f, enum metri
                                        uint64_t begin_ns, uint64_t end_ns)
 {
     enum quality quality = quality_of_looks(f, begin_ns, end_ns);
-    bool misses = f->missed || (f->low | f->fell) >> id & 1;
+    bool misses = f->missed || (f->low | f->fell | at_least) >> id & 1;
     bool lacks = (f->lacking | f->late) >> id & 1;
     if (quality == QUALITY_UNKNOWN || (!misses && !lacks))
         return quality;

@@ -24,8 +24,9 @@ struct phase_figures {
     uint64_t fell;              /* … and of those that ever did for good */
     uint64_t lacking;           /* bits of counters that lacked a process which could not be read at
                                  * the last look, and of gauges that ever did … */
-    uint64_t late;              /* … and of counters that did before the first look that counts */
-    bool missed;                /* something was used that no look will ever show */
+    uint64_t late; /* … and of counters that did before the first look that counts, or
+                    * that were not read since the phase began */
+    bool missed;   /* something was used that no look will ever show */
     double peak[PROCESS_METRICS];
     double weighted[PROCESS_METRICS]; /* value times seconds */
     double seconds[PROCESS_METRICS];
@@ -33,7 +34,10 @@ struct phase_figures {
 };
 
 void phase_figures_init(struct phase_figures *f);
-void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t at_ns);
+
+/* refreshed_ns: what is read about once a second holds for that moment at least. */
+void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t at_ns,
+                        uint64_t refreshed_ns);
 
 /* Somebody left with what he had used: the counters are lower bounds from now on. */
 void phase_figures_miss(struct phase_figures *f);

@@ -143,15 +143,21 @@ static void test_difference(void **state)
 {
     struct verdict good = {QUALITY_EXACT, "a"}, poor = {QUALITY_SAMPLED, "b"};
     struct verdict bound = {QUALITY_LOWER_BOUND, "c"}, none = {QUALITY_UNKNOWN, ""};
-    assert_int_equal(ladder_difference(good, good).quality, QUALITY_EXACT);
-    assert_string_equal(ladder_difference(good, poor).rung, "b");
-    assert_string_equal(ladder_difference(poor, good).rung, "b");
-    assert_int_equal(ladder_difference(bound, good).quality, QUALITY_LOWER_BOUND);
+    assert_int_equal(ladder_difference(good, good, false).quality, QUALITY_EXACT);
+    assert_string_equal(ladder_difference(good, poor, false).rung, "b");
+    assert_string_equal(ladder_difference(poor, good, false).rung, "b");
+    assert_int_equal(ladder_difference(bound, good, false).quality, QUALITY_LOWER_BOUND);
     /* Too little taken away is no bound from below. */
-    assert_int_equal(ladder_difference(good, bound).quality, QUALITY_SAMPLED);
-    assert_int_equal(ladder_difference(bound, bound).quality, QUALITY_SAMPLED);
-    assert_int_equal(ladder_difference(none, bound).quality, QUALITY_UNKNOWN);
-    assert_int_equal(ladder_difference(good, none).quality, QUALITY_UNKNOWN);
+    assert_int_equal(ladder_difference(good, bound, false).quality, QUALITY_SAMPLED);
+    assert_int_equal(ladder_difference(bound, bound, false).quality, QUALITY_SAMPLED);
+    /* The figures of the others, of which some are missing. */
+    assert_int_equal(ladder_difference(bound, bound, true).quality, QUALITY_LOWER_BOUND);
+    assert_int_equal(ladder_difference(bound, good, true).quality, QUALITY_LOWER_BOUND);
+    assert_int_equal(ladder_difference(bound, none, true).quality, QUALITY_UNKNOWN);
+    assert_int_equal(ladder_difference(good, bound, true).quality, QUALITY_SAMPLED);
+    assert_int_equal(ladder_difference(good, good, true).quality, QUALITY_EXACT);
+    assert_int_equal(ladder_difference(none, bound, false).quality, QUALITY_UNKNOWN);
+    assert_int_equal(ladder_difference(good, none, false).quality, QUALITY_UNKNOWN);
 }
 
 int main(void)

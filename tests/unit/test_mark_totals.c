@@ -13,9 +13,9 @@ static struct phase_figures used(uint64_t from_ns, uint64_t to_ns, uint64_t cpu_
     row_init(&row, ENTITY_PROCESS);
     row_put_u64(&row, process_cpu_seconds, 0);
     row_put_u64(&row, process_memory_rss_bytes, rss);
-    phase_figures_look(&f, &row, from_ns);
+    phase_figures_look(&f, &row, from_ns, from_ns);
     row_put_u64(&row, process_cpu_seconds, cpu_ns);
-    phase_figures_look(&f, &row, to_ns);
+    phase_figures_look(&f, &row, to_ns, to_ns);
     return f;
 }
 

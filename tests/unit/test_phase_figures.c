@@ -12,7 +12,7 @@ static void look(struct phase_figures *f, uint64_t at_ns, uint64_t cpu_ns, uint6
     row_put_u64(&row, process_cpu_seconds, cpu_ns);
     row_put_u64(&row, process_memory_rss_bytes, rss);
     row_put_u64(&row, process_memory_peak_bytes, 1 << 30);
-    phase_figures_look(f, &row, at_ns);
+    phase_figures_look(f, &row, at_ns, at_ns);
 }
 
 static void test_growth_and_peak(void **state)
@@ -74,7 +74,7 @@ static void look_at_part(struct phase_figures *f, uint64_t at_ns, uint64_t writt
     row_put_u64(&row, process_memory_pss_bytes, pss);
     if (is_part)
         row_bound(&row, ~UINT64_C(0));
-    phase_figures_look(f, &row, at_ns);
+    phase_figures_look(f, &row, at_ns, at_ns);
 }
 
 /* A process could not be read at some of the looks. */
@@ -140,6 +140,52 @@ static void test_never_falls(void **state)
     assert_int_equal(cpu.quality, QUALITY_SAMPLED); /* what followed may be more than is missing */
 }
 
+static void look_at_wait(struct phase_figures *f, uint64_t at_ns, uint64_t refreshed_ns,
+                         uint64_t wait_ns)
+{
+    struct row row;
+    row_init(&row, ENTITY_PROCESS);
+    row_put_u64(&row, process_cpu_wait_seconds, wait_ns);
+    row_put_u64(&row, process_processes_started_count, wait_ns / S);
+    phase_figures_look(f, &row, at_ns, refreshed_ns);
+}
+
+/* Processes that came and went between two looks are missing, in a phase as in the whole. */
+static void test_what_is_at_least_so_much(void **state)
+{
+    static const enum metric_id ids[] = {process_cpu_wait_seconds, process_processes_started_count};
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        struct phase_figures f;
+        phase_figures_init(&f);
+        look_at_wait(&f, 10 * S, 10 * S, 3 * S);
+        look_at_wait(&f, 12 * S, 11 * S, 8 * S);
+        struct phase_figure figure = phase_figures_of(&f, ids[i], 10 * S, 12 * S);
+        assert_int_equal(figure.quality, QUALITY_LOWER_BOUND);
+        assert_true(figure.total == 5);
+        /* What came after the end may be more than what is missing. */
+        figure = phase_figures_of(&f, ids[i], 10 * S, 11 * S + 3 * S / 4);
+        assert_int_equal(figure.quality, QUALITY_SAMPLED);
+    }
+}
+
+/* What was waited before the phase, and is read in it, is not the phase's. */
+static void test_read_before_the_phase(void **state)
+{
+    struct phase_figures f;
+    phase_figures_init(&f);
+    look_at_wait(&f, 10 * S, 9 * S, 3 * S);
+    assert_int_equal(phase_figures_of(&f, process_cpu_wait_seconds, 10 * S, 11 * S).quality,
+                     QUALITY_UNKNOWN);
+    look_at_wait(&f, 11 * S, 10 * S, 6 * S);
+    look_at_wait(&f, 12 * S, 10 * S, 8 * S);
+    struct phase_figure wait = phase_figures_of(&f, process_cpu_wait_seconds, 10 * S, 12 * S);
+    assert_int_equal(wait.quality, QUALITY_LOWER_BOUND);
+    assert_true(wait.total == 2);
+    struct phase_figure started = phase_figures_of(&f, process_processes_started_count, 10 * S,
+                                                   12 * S);
+    assert_true(started.total == 5); /* members are counted at every look */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +193,8 @@ int main(void)
         cmocka_unit_test(test_how_much_was_seen),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_never_falls),
+        cmocka_unit_test(test_what_is_at_least_so_much),
+        cmocka_unit_test(test_read_before_the_phase),
     };
     return RUN("phase_figures", tests);
 }

@@ -54,7 +54,7 @@ static void test_died_inside(void **state)
     row_init(&row, ENTITY_PROCESS);
     for (uint64_t ns = 10; ns <= 50; ns += 20) {
         row_put_u64(&row, process_cpu_seconds, ns * NS_PER_SECOND);
-        phase_figures_look(&p.open[0]->of_process, &row, ns);
+        phase_figures_look(&p.open[0]->of_process, &row, ns, ns);
     }
     p.open[0]->scope = SCOPE_PROCESS;
     p.open[0]->process_left = true;

@@ -8,7 +8,7 @@ static void look(struct phase_figures *f, uint64_t at_ns, uint64_t cpu_ns, uint6
     row_init(&row, ENTITY_PROCESS);
     row_put_u64(&row, process_cpu_seconds, cpu_ns);
     row_put_u64(&row, process_memory_rss_bytes, rss);
-    phase_figures_look(f, &row, at_ns);
+    phase_figures_look(f, &row, at_ns, at_ns);
 }
 
 static void test_lines(void **state)

@@ -34,9 +34,9 @@ static void test_tables(void **state)
     row_init(&row, ENTITY_PROCESS);
     row_put_u64(&row, process_cpu_seconds, 0);
     row_put_u64(&row, process_memory_rss_bytes, 3 << 20);
-    phase_figures_look(&f, &row, 0);
+    phase_figures_look(&f, &row, 0, 0);
     row_put_u64(&row, process_cpu_seconds, NS_PER_SECOND);
-    phase_figures_look(&f, &row, 2 * NS_PER_SECOND);
+    phase_figures_look(&f, &row, 2 * NS_PER_SECOND, 2 * NS_PER_SECOND);
     struct phase_over over = {"load", 7, 0, 2 * NS_PER_SECOND, .figures = &f};
     mark_totals_phase(t, &over);
     over.name = "a phase with a ü long name";
@@ -55,6 +55,8 @@ static void test_tables(void **state)
               "load                     1   2.00 s   1.00 s  0.50  3.00 MiB         ?         ?\n"
               "a phase with a ü long name\n"
               "                         1   2.00 s        ?     ?         ?         ?         ?\n"
+              "figures of phases are sampled; CPU time of children may count late, for the next\n"
+              "phase\n"
               "not ended when the run was over: a phase with a ü long name\n"
               "figures of the whole target: a phase with a ü long name\n"
               "\n"

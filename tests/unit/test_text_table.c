@@ -62,6 +62,35 @@ static void test_parts(void **state)
     sample_remove(&s);
 }
 
+/* A part that is worse than the whole says so. */
+static void test_parts_that_are_worse(void **state)
+{
+    struct sample s;
+    sample_make(&s, "cpu_seconds,cpu_user_seconds,cpu_wait_seconds,storage_read_bytes");
+    for (unsigned part = 0; part < PARTS; part++) {
+        enum quality q = part == PART_COMBINED ? QUALITY_EXACT_IF_REAPED : QUALITY_SAMPLED;
+        sample_total(&s, part, process_cpu_seconds, 3000000000, QUALITY_EXACT);
+        sample_total(&s, part, process_cpu_user_seconds, 2000000000, q);
+        sample_total(&s, part, process_cpu_wait_seconds, 1000000000,
+                     part == PART_MAIN ? QUALITY_LOWER_BOUND : QUALITY_SAMPLED);
+        sample_total(&s, part, process_storage_read_bytes, 4096,
+                     part == PART_DESCENDANTS ? QUALITY_SAMPLED : QUALITY_LOWER_BOUND);
+    }
+    expect(&s, 0,
+           "                          total, peak       mean       main descendants\n"
+           "CPU time                       3.00 s                3.00 s      3.00 s\n"
+           "CPU time, user                 2.00 s              ~ 2.00 s    ~ 2.00 s\n"
+           "waited for a CPU               1.00 s              ≥ 1.00 s      1.00 s sampled\n"
+           "storage read               ≥ 4.00 KiB 2.00 KiB/s ≥ 4.00 KiB  ~ 4.00 KiB at least\n\n");
+    struct sink sink = {.selection = s.selection};
+    struct text_rows r = text_rows_of_target(&sink, &s.summary.whole);
+    assert_true(text_has_sampled_parts(&sink, &r));
+    assert_int_equal(selection_parse(&sink.selection, "cpu_seconds,cpu_wait_seconds", NULL), 0);
+    r = text_rows_of_target(&sink, &s.summary.whole);
+    assert_false(text_has_sampled_parts(&sink, &r));
+    sample_remove(&s);
+}
+
 /* What was zero, and what nobody knows, are told apart. */
 static void test_the_rest(void **state)
 {
@@ -89,9 +118,8 @@ static void test_the_rest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_no_rates_of_a_moment),
-        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_figures),  cmocka_unit_test(test_no_rates_of_a_moment),
+        cmocka_unit_test(test_parts),    cmocka_unit_test(test_parts_that_are_worse),
         cmocka_unit_test(test_the_rest),
     };
     return RUN("text_table", tests);
