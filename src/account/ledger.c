@@ -219,6 +219,45 @@ static void publish(struct ledger *l, struct row *out, enum part part, enum metr
     row_put_u64(out, id, value);
 }
 
+uint64_t ledger_user_share(uint64_t cpu, uint64_t user, uint64_t system, uint64_t least_user,
+                           uint64_t least_system)
+{
+    uint64_t both = user + system;
+    uint64_t share = both == cpu ? user
+                     : both      ? (uint64_t)((double)cpu * ((double)user / (double)both))
+                                 : cpu / 2;
+    share = max_u64(share, least_user);
+    return min_u64(share, left_u64(cpu, least_system));
+}
+
+static const uint64_t kinds_of_cpu = BIT(process_cpu_user_seconds) |
+                                     BIT(process_cpu_system_seconds);
+
+/* While a target runs from its start, what is known of user and system time is whole ticks, which
+ * are never too many: they stand as they are, because what is exact at the end must not be less. */
+static bool divides_cpu(const struct ledger *l, bool last)
+{
+    return last || l->own_base.present;
+}
+
+/* Puts user and system time of a part that has CPU time; whole: the part has no more than this,
+ * NULL for the whole itself. */
+static void publish_kinds(struct ledger *l, struct row *out, enum part part, uint64_t user,
+                          uint64_t system, const struct row *whole)
+{
+    uint64_t cpu = row_u64(out, process_cpu_seconds);
+    uint64_t least_user = row_u64(&l->held[part], process_cpu_user_seconds);
+    uint64_t least_system = row_u64(&l->held[part], process_cpu_system_seconds);
+    if (whole) {
+        least_user = max_u64(least_user, left_u64(cpu, row_u64(whole, process_cpu_system_seconds)));
+        least_system = max_u64(least_system,
+                               left_u64(cpu, row_u64(whole, process_cpu_user_seconds)));
+    }
+    uint64_t share = ledger_user_share(cpu, user, system, least_user, least_system);
+    publish(l, out, part, process_cpu_user_seconds, share);
+    publish(l, out, part, process_cpu_system_seconds, cpu - share);
+}
+
 static const struct process *find_main(const struct ledger *l, const struct members *members)
 {
     struct member *m = l->main ? members_find(members, l->main) : NULL;
@@ -232,19 +271,30 @@ static uint64_t main_base(const struct ledger *l, enum metric_id id)
 }
 
 /* The main process as it is, or its counters as it ended. */
-static void fold_main(struct ledger *l, const struct members *members, struct row *out)
+static void fold_main(struct ledger *l, const struct members *members, const struct row *combined,
+                      bool last, struct row *out)
 {
     const struct process *p = find_main(l, members);
     const struct row *own = p ? &p->own : &l->main_left;
+    uint64_t divided = BIT(process_cpu_seconds) | kinds_of_cpu;
+    if (!divides_cpu(l, last) || (own->present & combined->present & divided) != divided)
+        divided = 0;
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
         enum metric_fold fold = metric_of(id)->fold;
         bool ended_gauge = !p && (fold == FOLD_SUM || fold == FOLD_ONCE);
-        if (row_has(own, id) && fold < FOLD_WHOLE && !ended_gauge)
+        if (row_has(own, id) && fold < FOLD_WHOLE && !ended_gauge &&
+            !(divided & kinds_of_cpu & BIT(id)))
             publish(l, out, PART_MAIN, id, left_u64(row_u64(own, id), main_base(l, id)));
     }
+    if (divided)
+        publish_kinds(l, out, PART_MAIN,
+                      left_u64(row_u64(own, process_cpu_user_seconds),
+                               main_base(l, process_cpu_user_seconds)),
+                      left_u64(row_u64(own, process_cpu_system_seconds),
+                               main_base(l, process_cpu_system_seconds)),
+                      combined);
     if (p)
         row_put_u64(out, process_processes_count, !p->has_ended);
-    row_put_u64(out, process_processes_started_count, 1);
 }
 
 static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
@@ -286,8 +336,52 @@ static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
     }
     if (s->live)
         row_put_u64(out, process_processes_count, s->live_others);
-    row_put_u64(out, process_processes_started_count,
-                left_u64(max_u64(l->started, l->recorded), 1));
+}
+
+/* No process lives without a page fault, so faults that are not of the main process are of a
+ * descendant, seen or not. That is known as long as all faults of the main process are. */
+static void find_proof(struct ledger *l, const struct row *descendants)
+{
+    bool knows_main = !l->main_has_left || (l->main_fresh & BIT(process_faults_minor_count));
+    l->has_proof |= knows_main && row_u64(descendants, process_faults_minor_count) > 0;
+}
+
+static void put_started(const struct ledger *l, struct row parts[PARTS])
+{
+    uint64_t started = max_u64(l->started, l->recorded);
+    if (l->has_proof)
+        started = max_u64(started, 2);
+    row_put_u64(&parts[PART_COMBINED], process_processes_started_count, started);
+    if (l->main)
+        row_put_u64(&parts[PART_MAIN], process_processes_started_count, 1);
+    if (l->main && !l->own_only)
+        row_put_u64(&parts[PART_DESCENDANTS], process_processes_started_count,
+                    left_u64(started, 1));
+}
+
+static void fold_combined(struct ledger *l, bool last, struct row *out)
+{
+    const struct ledger_sums *s = &l->sums;
+    struct row kinds;
+    row_init(&kinds, ENTITY_PROCESS);
+    bool divided = divides_cpu(l, last);
+    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
+        uint64_t value;
+        if (!combine(l, s, id, &value))
+            continue;
+        if (divided && (kinds_of_cpu & BIT(id)))
+            row_put_u64(&kinds, id, value);
+        else
+            publish(l, out, PART_COMBINED, id, value);
+    }
+    if (kinds.present == kinds_of_cpu && row_has(out, process_cpu_seconds))
+        publish_kinds(l, out, PART_COMBINED, row_u64(&kinds, process_cpu_user_seconds),
+                      row_u64(&kinds, process_cpu_system_seconds), NULL);
+    else
+        FOR_EACH_BIT(id, kinds.present)
+    publish(l, out, PART_COMBINED, id, row_u64(&kinds, id));
+    if (s->live)
+        row_put_u64(out, process_processes_count, s->live);
 }
 
 static void sum_up(struct ledger *l, const struct members *members)
@@ -329,20 +423,15 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
     find_denied(l);
     for (unsigned part = 0; part < PARTS; part++)
         row_init(&parts[part], ENTITY_PROCESS);
-    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
-        uint64_t value;
-        if (combine(l, s, id, &value))
-            publish(l, &parts[PART_COMBINED], PART_COMBINED, id, value);
-    }
-    if (s->live)
-        row_put_u64(&parts[PART_COMBINED], process_processes_count, s->live);
-    row_put_u64(&parts[PART_COMBINED], process_processes_started_count,
-                max_u64(l->started, l->recorded));
+    fold_combined(l, last, &parts[PART_COMBINED]);
     if (l->main)
-        fold_main(l, members, &parts[PART_MAIN]);
-    if (l->main && !l->own_only)
+        fold_main(l, members, &parts[PART_COMBINED], last, &parts[PART_MAIN]);
+    if (l->main && !l->own_only) {
         fold_descendants(l, s, &parts[PART_COMBINED], &parts[PART_MAIN], last,
                          &parts[PART_DESCENDANTS]);
+        find_proof(l, &parts[PART_DESCENDANTS]);
+    }
+    put_started(l, parts);
     /* Gauges are known of all parts or of none: a peak or a mean of the main process that has seen
      * more moments than that of the whole could be above it. */
     uint64_t gauges = l->folds[FOLD_SUM] | l->folds[FOLD_ONCE];
@@ -356,6 +445,9 @@ void ledger_hold(const struct ledger *l, struct row parts[PARTS])
     struct row *row = &parts[PART_DESCENDANTS];
     FOR_EACH_BIT(id, held->present & row_seen(row))
     row->values[id].u = max_u64(row->values[id].u, row_u64(held, id));
+    row = &parts[PART_COMBINED];
+    FOR_EACH_BIT(id, l->is_divided_again ? kinds_of_cpu & row_seen(row) : 0)
+    row->values[id].u = max_u64(row->values[id].u, row_u64(&l->held[PART_COMBINED], id));
 }
 
 /* What every target knows, the union knows too. */
@@ -371,24 +463,56 @@ void ledger_add_up(struct ledger *whole, const struct row *const targets[], size
                    struct row *combined)
 {
     uint64_t handed_on = whole->folds[FOLD_CONSERVED] | whole->folds[FOLD_KEPT];
-    FOR_EACH_BIT(id, handed_on & (combined->present | known_to_all(targets, count)))
+    uint64_t known = known_to_all(targets, count);
+    FOR_EACH_BIT(id, handed_on & (combined->present | known))
     {
         uint64_t sum = 0;
         for (size_t i = 0; i < count; i++)
             sum += row_u64(targets[i], id);
-        publish(whole, combined, PART_COMBINED, id, sum);
+        if ((known & kinds_of_cpu) == kinds_of_cpu && (kinds_of_cpu & BIT(id))) {
+            row_put_u64(&whole->held[PART_COMBINED], id, sum); /* its own books divide otherwise */
+            row_put_u64(combined, id, sum);
+        } else {
+            publish(whole, combined, PART_COMBINED, id, sum);
+        }
     }
 }
 
+/* Each target divides its CPU time by itself: one may have more of a kind than the union, though
+ * less of both together. */
+static void divide_union(struct ledger *whole, const struct row *const targets[], size_t count,
+                         struct row *combined)
+{
+    uint64_t needed = kinds_of_cpu | BIT(process_cpu_seconds);
+    uint64_t least_user = 0, least_system = 0;
+    if ((combined->present & needed) != needed)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        least_user = max_u64(least_user, row_u64(targets[i], process_cpu_user_seconds));
+        least_system = max_u64(least_system, row_u64(targets[i], process_cpu_system_seconds));
+    }
+    uint64_t cpu = row_u64(combined, process_cpu_seconds);
+    uint64_t user = ledger_user_share(cpu, row_u64(combined, process_cpu_user_seconds),
+                                      row_u64(combined, process_cpu_system_seconds), least_user,
+                                      least_system);
+    row_put_u64(combined, process_cpu_user_seconds, user);
+    row_put_u64(combined, process_cpu_system_seconds, cpu - user);
+    whole->is_divided_again = true;
+}
+
 void ledger_at_least(struct ledger *whole, const struct row *const targets[], size_t count,
-                     struct row *combined)
+                     bool last, struct row *combined)
 {
     for (size_t i = 0; i < count; i++)
         FOR_EACH_BIT(id, whole->folds[FOLD_CONSERVED] & targets[i]->present)
         {
-            if (row_has(combined, id) && row_u64(combined, id) >= row_u64(targets[i], id))
+            bool is_kind = kinds_of_cpu & BIT(id);
+            if (row_has(combined, id) &&
+                (is_kind || row_u64(combined, id) >= row_u64(targets[i], id)))
                 continue;
             publish(whole, combined, PART_COMBINED, id, row_u64(targets[i], id));
             whole->losing = true;
         }
+    if (last)
+        divide_union(whole, targets, count, combined);
 }

@@ -53,11 +53,13 @@ struct ledger {
     uint64_t main_fresh;    /* bits of it that were read after it had ended */
     struct row held[PARTS]; /* the counters as published */
     uint64_t started;
+    bool has_proof;         /* … of a descendant: page faults that are not the main process's */
     uint64_t recorded;      /* … by the kernel's records, which miss none; 0: they are not read */
     uint64_t unknown_left;  /* bits that permissions hid for members that left, for good */
     uint64_t main_denied;   /* … and for the main process when it ended */
     uint64_t denied[PARTS]; /* bits of the parts that permissions hide, of some member now or of one
                              * that nobody inherits: what is known of them is a lower bound */
+    bool is_divided_again;  /* user and system time of the union, at the end */
     bool ignoring; /* a member ignores SIGCHLD: its children vanish uncounted, if it has any */
     bool losing;   /* members were seen to vanish so */
 };
@@ -81,9 +83,16 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost);
 
 /* Sum up into the rows of the parts; PART_DESCENDANTS stays unknown with own_only. changed: a
  * member came, left or was read since the last time. last: the parts must add up, even if one
- * falls. Members that may not be read are left out: `denied` says of which figures. */
+ * falls, and user and system time make up the CPU time of each part; with a base they always do.
+ * Members that may not be read are left out: `denied` says of which figures. */
 void ledger_fold(struct ledger *l, const struct members *members, bool changed, bool last,
                  struct row parts[PARTS]);
+
+/* How much of the CPU time `cpu` counts as user time, where the two kinds are known as ticks that
+ * do not make up all of it: divided as user stands to system, in halves where there are no ticks.
+ * At least least_user, and leaving at least least_system. The kernel itself divides in this way. */
+uint64_t ledger_user_share(uint64_t cpu, uint64_t user, uint64_t system, uint64_t least_user,
+                           uint64_t least_system);
 
 /* For samples, which go to places where a counter that falls has begun again from 0: after the last
  * fold, what fell stands where it was. */
@@ -95,6 +104,6 @@ void ledger_add_up(struct ledger *whole, const struct row *const targets[], size
                    struct row *combined);
 
 /* The union of targets with members in common has at least what any of them has, also where that
- * was counted by a cgroup, which misses nobody. */
+ * was counted by a cgroup, which misses nobody. last: user and system time make up its CPU time. */
 void ledger_at_least(struct ledger *whole, const struct row *const targets[], size_t count,
-                     struct row *combined);
+                     bool last, struct row *combined);

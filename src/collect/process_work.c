@@ -11,22 +11,26 @@
 
 /* ---- stat ------------------------------------------------------------------------------------ */
 
+/* User and system time as they are. CPU time that is made of them counts from a baseline that is
+ * rounded up, each kind by itself, so that nothing from before it counts. */
 static void put_cpu(struct process_reader *r, struct process *p, const struct pid_stat *st)
 {
     const struct tick_times *base = &p->baseline;
-    uint64_t user = max_u64(st->user_ticks * r->ns_per_tick, base->user);
-    uint64_t system = max_u64(st->system_ticks * r->ns_per_tick, base->system);
+    uint64_t user = st->user_ticks * r->ns_per_tick;
+    uint64_t system = st->system_ticks * r->ns_per_tick;
     row_put_u64(&p->own, process_cpu_user_seconds, user);
     row_put_u64(&p->own, process_cpu_system_seconds, system);
     if (!r->has_clock)
-        row_put_u64(&p->own, process_cpu_seconds, user + system);
+        row_put_u64(&p->own, process_cpu_seconds,
+                    max_u64(user, base->user) + max_u64(system, base->system));
 
-    uint64_t children_user = max_u64(st->children_user_ticks * r->ns_per_tick, base->children_user);
-    uint64_t children_system = max_u64(st->children_system_ticks * r->ns_per_tick,
-                                       base->children_system);
+    uint64_t children_user = st->children_user_ticks * r->ns_per_tick;
+    uint64_t children_system = st->children_system_ticks * r->ns_per_tick;
     inherited_put(&p->inherited, process_cpu_user_seconds, children_user);
     inherited_put(&p->inherited, process_cpu_system_seconds, children_system);
-    inherited_put(&p->inherited, process_cpu_seconds, children_user + children_system);
+    inherited_put(&p->inherited, process_cpu_seconds,
+                  max_u64(children_user, base->children_user) +
+                      max_u64(children_system, base->children_system));
 }
 
 static void put_identity(struct process *p, const struct pid_stat *st)

@@ -128,38 +128,34 @@ static uint64_t handed_down(const struct toll_tracker *t, const struct member *p
     return is_launched(t) ? t->whole->bit & t->discovery.tree_bits : 0;
 }
 
+/* The kernel cuts these times to whole ticks: it may have used almost a tick more of each. */
+static struct tick_times rounded_up(const struct toll_tracker *t, const struct process *p)
+{
+    uint64_t tick = t->root.live ? t->reader.ns_per_tick : 0; /* recordings have whole ticks */
+    bool has_reaped = inherited_u64(&p->inherited, process_faults_minor_count);
+    uint64_t of_children = has_reaped ? tick : 0;
+    return (struct tick_times){
+        .user = row_u64(&p->own, process_cpu_user_seconds) + tick,
+        .system = row_u64(&p->own, process_cpu_system_seconds) + tick,
+        .children_user = inherited_u64(&p->inherited, process_cpu_user_seconds) + of_children,
+        .children_system = inherited_u64(&p->inherited, process_cpu_system_seconds) + of_children,
+    };
+}
+
 void membership_round_up(const struct toll_tracker *t, struct process *p)
 {
     if (!t->root.live || p->is_hidden)
         return; /* recordings have whole ticks; of a hidden process only the sum is known */
-    uint64_t tick = t->reader.ns_per_tick;
-    uint64_t user = row_u64(&p->own, process_cpu_user_seconds);
-    uint64_t system = row_u64(&p->own, process_cpu_system_seconds);
-    uint64_t more = tick;
-    if (t->reader.has_clock) /* the sum is known */
-        more = min_u64(tick, left_u64(row_u64(&p->own, process_cpu_seconds), user + system));
-    else
-        row_put_u64(&p->own, process_cpu_seconds, user + system + 2 * more);
-    row_put_u64(&p->own, process_cpu_user_seconds, user + more);
-    row_put_u64(&p->own, process_cpu_system_seconds, system + more);
-    if (!inherited_u64(&p->inherited, process_faults_minor_count))
-        return; /* it has reaped no child */
-    uint64_t children_user = inherited_u64(&p->inherited, process_cpu_user_seconds) + tick;
-    uint64_t children_system = inherited_u64(&p->inherited, process_cpu_system_seconds) + tick;
-    inherited_put(&p->inherited, process_cpu_user_seconds, children_user);
-    inherited_put(&p->inherited, process_cpu_system_seconds, children_system);
-    inherited_put(&p->inherited, process_cpu_seconds, children_user + children_system);
+    struct tick_times most = rounded_up(t, p);
+    if (!t->reader.has_clock)
+        row_put_u64(&p->own, process_cpu_seconds, most.user + most.system);
+    inherited_put(&p->inherited, process_cpu_seconds, most.children_user + most.children_system);
 }
 
 void membership_set_baseline(const struct toll_tracker *t, struct process *p)
 {
+    p->baseline = rounded_up(t, p);
     membership_round_up(t, p);
-    p->baseline = (struct tick_times){
-        .user = row_u64(&p->own, process_cpu_user_seconds),
-        .system = row_u64(&p->own, process_cpu_system_seconds),
-        .children_user = inherited_u64(&p->inherited, process_cpu_user_seconds),
-        .children_system = inherited_u64(&p->inherited, process_cpu_system_seconds),
-    };
 }
 
 /* It belongs to more targets than it did. */

@@ -38,12 +38,14 @@ bool membership_review(struct toll_tracker *t, struct member *m, bool thoroughly
 /* It counts from now on, for every target it belongs to. */
 void membership_welcome(struct toll_tracker *t, struct member *m, uint64_t now_ns);
 
-/* The times of a process as they may have been: the kernel cuts them to ticks. What is subtracted
- * is rounded up, so that a difference is never too large. */
+/* The CPU time of a process as it may have been, where it is made of ticks: the kernel cuts user
+ * and system time. What is subtracted is rounded up, so that a difference is never too large. User
+ * and system time themselves stay as they are, before as after: rounded up, most of what many
+ * processes use would be missing, and they only say how the CPU time is to be divided. */
 void membership_round_up(const struct toll_tracker *t, struct process *p);
 
-/* The same of a process that counts from now on. As long as its times are not above that, they read
- * as no more and no less. */
+/* The same of a process that counts from now on. As long as its CPU time is not above that, it
+ * reads as no more and no less. */
 void membership_set_baseline(const struct toll_tracker *t, struct process *p);
 
 /* How long it has lived, so long after the start of the run. */

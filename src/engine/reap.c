@@ -190,27 +190,35 @@ static void book_peak(struct toll_tracker *t, uint64_t peak_bytes)
                 max_u64(peak_bytes, row_u64(&t->whole->ledger.reaped, process_memory_peak_bytes)));
 }
 
-/* Of a process that reaped somebody, user and system time are known in ticks only, their sum to the
- * nanosecond. What the ticks leave over is shared out as the two stand to each other in rusage. */
-static void share_out_rest(struct process *p, const struct rusage *usage)
+/* Of a process that reaped a child, user and system time are known in whole ticks only, and so is
+ * what it inherited of either; known exactly are its CPU time and, in rusage, the user and system
+ * time of both together. So each has a range, and what lies in both is what it may have been. */
+static void divide_cpu(struct process *p, const struct rusage *usage, uint64_t tick)
 {
-    double user = (double)clock_of_timeval(usage->ru_utime);
-    double both = user + (double)clock_of_timeval(usage->ru_stime);
-    uint64_t user_ticks = row_u64(&p->own, process_cpu_user_seconds);
-    uint64_t system_ticks = row_u64(&p->own, process_cpu_system_seconds);
-    uint64_t rest = left_u64(row_u64(&p->own, process_cpu_seconds), user_ticks + system_ticks);
-    uint64_t to_user = both > 0 ? (uint64_t)((double)rest * user / both) : 0;
-    row_put_u64(&p->own, process_cpu_user_seconds, user_ticks + to_user);
-    row_put_u64(&p->own, process_cpu_system_seconds, system_ticks + rest - to_user);
+    uint64_t cpu = row_u64(&p->own, process_cpu_seconds);
+    uint64_t user = row_u64(&p->own, process_cpu_user_seconds);
+    uint64_t system = row_u64(&p->own, process_cpu_system_seconds);
+    uint64_t most_user = left_u64(clock_of_timeval(usage->ru_utime),
+                                  inherited_u64(&p->inherited, process_cpu_user_seconds));
+    uint64_t most_system = left_u64(clock_of_timeval(usage->ru_stime),
+                                    inherited_u64(&p->inherited, process_cpu_system_seconds));
+    uint64_t least_user = max_u64(user, left_u64(most_user, tick));
+    uint64_t least_system = max_u64(system, left_u64(most_system, tick));
+    least_user = max_u64(least_user, left_u64(cpu, min_u64(most_system, system + tick)));
+    least_system = max_u64(least_system, left_u64(cpu, min_u64(most_user, user + tick)));
+    uint64_t share = ledger_user_share(cpu, most_user, most_system, least_user, least_system);
+    row_put_u64(&p->own, process_cpu_user_seconds, share);
+    row_put_u64(&p->own, process_cpu_system_seconds, cpu - share);
     p->fresh &= ~(BIT(process_cpu_user_seconds) | BIT(process_cpu_system_seconds));
 }
 
 /* A process that reaped nobody has all of rusage for itself, to the microsecond. */
-static void sharpen(struct process *p, const struct rusage *usage, uint64_t floor_rss_bytes)
+static void sharpen(struct process *p, const struct rusage *usage, uint64_t tick,
+                    uint64_t floor_rss_bytes)
 {
     if (inherited_u64(&p->inherited, process_cpu_seconds) ||
         inherited_u64(&p->inherited, process_faults_minor_count)) {
-        share_out_rest(p, usage);
+        divide_cpu(p, usage, tick);
         return;
     }
     row_put_u64(&p->own, process_cpu_user_seconds, clock_of_timeval(usage->ru_utime));
@@ -311,7 +319,7 @@ static void book_end(struct toll_tracker *t, pid_t pid, struct member *m, int st
     else
         t->reaper.peak_is_exact = false;
     if (m && usage)
-        sharpen(&m->process, usage, t->reaper.floor_rss_bytes);
+        sharpen(&m->process, usage, t->reader.ns_per_tick, t->reaper.floor_rss_bytes);
     if (m)
         departure_reaped(t, m, &end, now_ns);
 }

@@ -55,7 +55,7 @@ static void unite(struct toll_tracker *t)
         rows[i] = &t->targets[i].parts[PART_COMBINED];
     struct row *combined = &t->whole->parts[PART_COMBINED];
     if (t->discovery.overlap)
-        ledger_at_least(&t->whole->ledger, rows, t->target_count, combined);
+        ledger_at_least(&t->whole->ledger, rows, t->target_count, t->frame.last, combined);
     else
         ledger_add_up(&t->whole->ledger, rows, t->target_count, combined);
 }

@@ -32,7 +32,8 @@ struct process {
     unsigned execs;       /* how often it was seen to have called exec: its memory is another one */
     bool is_hidden;       /* it lives, and /proc does not show it to this user (hidepid) */
     bool splits_io;       /* keep its own I/O apart from what it reaped: one more file */
-    struct tick_times baseline; /* of a process that was there before: no time reads below these */
+    struct tick_times
+        baseline; /* of a process that was there before: no CPU time reads below these */
     uint64_t first_seen_ns;
     uint64_t looked_at_ns; /* when stat was read last, whether or not it had run … */
     uint64_t refreshed_ns; /* … and when all files were */

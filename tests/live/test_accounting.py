@@ -83,6 +83,57 @@ def test_main_and_descendants(place):
     assert result.total("cpu_seconds", "descendants") == pytest.approx(0.2, abs=2 * TICK)
 
 
+PARTS = ("combined", "main", "descendants")
+KINDS = ("cpu_seconds", "cpu_user_seconds", "cpu_system_seconds")
+# A command that computes, and a child that is in the kernel most of its time.
+UNLIKE = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done; head -c 3000000 /dev/urandom >u.bin"
+
+
+def test_parts_make_the_whole(place):
+    """User and system time make the CPU time of each part, and the parts make the whole."""
+    for _ in range(5):
+        result = place.run(["sh", "-c", UNLIKE + "; exit 0"])
+        cpu, user, system = ({part: result.total(kind, part) for part in PARTS} for kind in KINDS)
+        for part in PARTS:
+            # The kernel cuts user and system time to a microsecond each.
+            assert user[part] + system[part] == pytest.approx(cpu[part], abs=2e-6), part
+        for kind in (cpu, user, system):
+            assert kind["main"] + kind["descendants"] == pytest.approx(kind["combined"], abs=2e-6)
+            assert min(kind.values()) >= 0
+        for kind in KINDS[1:]:
+            assert result.quality(kind) == "exact if reaped"
+            assert [result.quality(kind, part) for part in PARTS[1:]] == ["sampled"] * 2
+
+
+def test_the_table_says_which_parts_are_sampled(place):
+    status, _, err = place.call([place.toll, "run", "-v", "--", "sh", "-c", UNLIKE + "; exit 0"])
+    assert status == 0
+    lines = err.decode().splitlines()
+    line = next(line for line in lines if line.startswith("CPU time, system"))  # of the target
+    assert line.count("~") == 2 and not line.endswith("sampled")
+    assert "~ sampled, where the total is not" in lines
+
+
+def test_a_child_that_was_not_seen_is_proven(place):
+    """Page faults that are not the command's: at least one process besides it, seen or not."""
+    for _ in range(5):
+        result = place.run(["sh", "-c", "/bin/true; exit 0"], ["-i", "10s"])
+        assert result.total("faults_minor", "descendants") > 0
+        assert result.total("processes_started") == 2
+        assert result.total("processes_started", "descendants") == 1
+        assert result.quality("processes_started", "descendants") == "lower bound"
+    result = place.run(["/bin/true"])
+    assert result.total("processes_started") == 1
+
+
+def test_time_waited_of_children_is_a_lower_bound(place):
+    """Most of them were never seen: what is known of the others is no better than the whole."""
+    loop = "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done"
+    result = place.run(["sh", "-c", loop])
+    for part in PARTS:
+        assert result.quality("cpu_wait_seconds", part) == "lower bound", part
+
+
 def test_no_counter_falls(place):
     """Not when children are reaped, nor at the end: to a server it would have begun again at 0."""
     metrics = json.loads(place.call([place.toll, "metrics", "--json"])[1])

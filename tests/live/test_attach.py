@@ -92,6 +92,61 @@ def test_many_parents_that_had_children_before(here):
         assert toll.total(part) <= truth
 
 
+MANY = 40
+# Each has a part of a tick when toll attaches, and computes as often as it is told to.
+CROWD = f"""
+import os, sys, time
+def work(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        for i in range(200): pass
+        os.stat("/")
+go = os.pipe()
+for n in range({MANY}):
+    if os.fork() == 0:
+        os.close(go[1])
+        work(0.004 + 0.0005 * n)
+        os.write(1, b"ready\\n")
+        os.read(go[0], 1)
+        for _ in range(10): work(0.003); time.sleep(0.02)
+        os.write(1, b"done\\n")
+        time.sleep(600)
+sys.stdin.readline()
+os.write(go[1], b"x" * {MANY})
+sys.stdin.readline()
+"""
+
+
+def ticks_of(pids):
+    """User and system time as the kernel tells them."""
+    fields = [pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
+    return [sum(int(of[at]) for of in fields) * TICK for at in (11, 12)]
+
+
+def test_user_and_system_time_of_many(here):
+    """The kernel cuts each to ticks, before as after: the rounding must not take most of it away."""
+    with running(here, "python3", "-c", CROWD) as p:
+        for _ in range(MANY):
+            assert p.stdout.readline() == b"ready\n"
+        pids = [p.pid, *children_of(p.pid)]
+        until(lambda: all(state_of(pid) == "S" for pid in pids), "all asleep")
+        before = ticks_of(pids)
+        toll = attach(here, "-i", "50ms", p.pid)
+        say(p)
+        for _ in range(MANY):
+            assert p.stdout.readline() == b"done\n"
+        until(lambda: all(state_of(pid) == "S" for pid in pids), "all asleep again")
+        toll.end()
+        truth = [after - earlier for after, earlier in zip(ticks_of(pids), before)]
+    cpu, user, system = (toll.total(name) for name in
+                         ("cpu_seconds", "cpu_user_seconds", "cpu_system_seconds"))
+    assert user + system == pytest.approx(cpu, abs=1e-6)
+    # Nothing ran while either was read, so toll has read the same ticks. It divides the CPU time,
+    # which is exact, in their proportion.
+    assert user == pytest.approx(cpu * truth[0] / sum(truth), abs=TICK)
+    assert toll.figure("cpu_user_seconds")["quality"] == "sampled"
+
+
 # ---- From when on ----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("since_start", [False, True])

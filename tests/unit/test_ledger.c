@@ -333,7 +333,8 @@ static void test_once(void **state)
 }
 
 /* Of one process it is its RSS, whether or not page tables were read. Of two it is unknown until
- * they were read, of the parts as well: a mean of the main process must not be above that of all. */
+ * they were read, of the parts as well: a mean of the main process must not be above that of all.
+ */
 static void test_once_alone(void **state)
 {
     struct books b;
@@ -586,6 +587,143 @@ static void test_a_base_that_is_too_high(void **state)
     end(&b);
 }
 
+static void put_cpu(struct member *m, uint64_t cpu, uint64_t user, uint64_t system)
+{
+    put(m, process_cpu_seconds, cpu, 0);
+    put(m, process_cpu_user_seconds, user, 0);
+    put(m, process_cpu_system_seconds, system, 0);
+}
+
+static void assert_cpu(const struct row *part, uint64_t cpu, uint64_t user, uint64_t system)
+{
+    assert_value(part, process_cpu_seconds, cpu);
+    assert_value(part, process_cpu_user_seconds, user);
+    assert_value(part, process_cpu_system_seconds, system);
+}
+
+static void fold_last(struct books *b)
+{
+    ledger_fold(&b->ledger, &b->members, true, true, b->parts);
+}
+
+static void test_user_share(void **state)
+{
+    assert_int_equal(ledger_user_share(100, 60, 40, 0, 0), 60);
+    assert_int_equal(ledger_user_share(100, 6, 2, 0, 0), 75); /* ticks of less than all of it */
+    assert_int_equal(ledger_user_share(100, 150, 50, 0, 0), 75);
+    assert_int_equal(ledger_user_share(100, 0, 2, 0, 0), 0);
+    assert_int_equal(ledger_user_share(100, 2, 0, 0, 0), 100);
+    assert_int_equal(ledger_user_share(100, 0, 0, 0, 0), 50);
+    assert_int_equal(ledger_user_share(100, 6, 2, 80, 0), 80);
+    assert_int_equal(ledger_user_share(100, 6, 2, 0, 40), 60);
+    assert_int_equal(ledger_user_share(100, 6, 2, 0, 400), 0);
+    assert_int_equal(ledger_user_share(0, 6, 2, 7, 0), 0);
+}
+
+/* Ticks are less than the clock says. While it runs they stand as they are: what comes to light at
+ * the end must not be less than what was shown. */
+static void test_user_and_system_make_the_cpu_time(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true), *child = join(&b, 2, false);
+    put_cpu(main, 100, 60, 20);
+    put_cpu(child, 60, 10, 40);
+    assert_cpu(fold(&b), 160, 70, 60);
+    assert_cpu(&b.parts[PART_MAIN], 100, 60, 20);
+    fold_last(&b); /* and both live on */
+    assert_cpu(&b.parts[PART_COMBINED], 160, 86, 74);
+    assert_cpu(&b.parts[PART_MAIN], 100, 75, 25);
+    assert_cpu(&b.parts[PART_DESCENDANTS], 60, 11, 49);
+    end(&b);
+}
+
+/* What was counted at the end is not divided again, and no part of it is more than it. */
+static void test_no_part_is_above_the_whole(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true);
+    put_cpu(main, 680, 670, 0);
+    fold(&b);
+    put_cpu(main, 683, 682, 1);
+    leave(&b, main, false);
+    row_put_u64(&b.ledger.reaped, process_cpu_seconds, 709);
+    row_put_u64(&b.ledger.reaped, process_cpu_user_seconds, 679);
+    row_put_u64(&b.ledger.reaped, process_cpu_system_seconds, 30);
+    fold_last(&b);
+    assert_cpu(&b.parts[PART_COMBINED], 709, 679, 30);
+    assert_cpu(&b.parts[PART_MAIN], 683, 679, 4);
+    assert_cpu(&b.parts[PART_DESCENDANTS], 26, 0, 26);
+    end(&b);
+}
+
+/* With a base the ticks before and after may be cut differently: more of one kind than there was
+ * CPU time, less at the next look. Neither falls, and both make up the CPU time. */
+static void test_division_with_a_base(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = members_add(&b.members, 1);
+    main->targets = main->main_of = 1;
+    main->was_seen = true;
+    put_cpu(main, 1019, 610, 400);
+    ledger_join(&b.ledger, main, false);
+    put_cpu(main, 1025, 620, 400);
+    assert_cpu(fold(&b), 6, 6, 0);
+    put_cpu(main, 1031, 620, 410);
+    assert_cpu(fold(&b), 12, 6, 6);
+    put_cpu(main, 1032, 620, 410);
+    assert_cpu(fold(&b), 13, 6, 7);
+    put_cpu(main, 1079, 640, 430);
+    assert_cpu(fold(&b), 60, 30, 30);
+    fold_last(&b);
+    assert_cpu(&b.parts[PART_COMBINED], 60, 30, 30);
+    assert_cpu(&b.parts[PART_MAIN], 60, 30, 30);
+    assert_cpu(&b.parts[PART_DESCENDANTS], 0, 0, 0);
+    end(&b);
+}
+
+/* A descendant that was never seen left its page faults: that is proof of one. */
+static void test_proof_of_a_descendant(void **state)
+{
+    struct books b;
+    begin(&b, false);
+    struct member *main = join(&b, 1, true);
+    put(main, process_faults_minor_count, 100, 0);
+    assert_value(fold(&b), process_processes_started_count, 1);
+    assert_value(&b.parts[PART_DESCENDANTS], process_processes_started_count, 0);
+    put(main, process_faults_minor_count, 120, 1);
+    assert_value(fold(&b), process_processes_started_count, 2);
+    assert_value(&b.parts[PART_MAIN], process_processes_started_count, 1);
+    assert_value(&b.parts[PART_DESCENDANTS], process_processes_started_count, 1);
+    put(join(&b, 2, false), process_faults_minor_count, 5, 0); /* it may have been this one */
+    assert_value(fold(&b), process_processes_started_count, 2);
+    join(&b, 3, false);
+    assert_value(fold(&b), process_processes_started_count, 3);
+    end(&b);
+}
+
+/* What came to light when the main process was reaped is a descendant's only if the main process
+ * was read to its end. */
+static void test_proof_at_the_end(void **state)
+{
+    for (int is_fresh = 0; is_fresh < 2; is_fresh++) {
+        struct books b;
+        begin(&b, false);
+        struct member *main = join(&b, 1, true);
+        put(main, process_faults_minor_count, 100, 0);
+        main->process.has_ended = true;
+        main->process.fresh = is_fresh ? BIT(process_faults_minor_count) : 0;
+        leave(&b, main, false);
+        row_put_u64(&b.ledger.reaped, process_faults_minor_count, 101);
+        fold_last(&b);
+        assert_value(&b.parts[PART_COMBINED], process_processes_started_count, 1 + is_fresh);
+        assert_value(&b.parts[PART_DESCENDANTS], process_processes_started_count, is_fresh);
+        end(&b);
+    }
+}
+
 /* Read again before anything counts. */
 static void test_rebase(void **state)
 {
@@ -674,6 +812,47 @@ static void test_own_only_of_several(void **state)
     leave(&b, two, true);
     assert_value(fold(&b), process_cpu_seconds, 18);
     end(&b);
+}
+
+/* Each divides its CPU time by itself; the union has their sum, or what lies within all of them. */
+static void test_kinds_of_a_union(void **state)
+{
+    struct books b;
+    struct row one, other;
+    const struct row *const targets[] = {&one, &other};
+    row_init(&one, ENTITY_PROCESS);
+    row_init(&other, ENTITY_PROCESS);
+    const struct {
+        struct row *row;
+        uint64_t cpu, user, system;
+    } figures[] = {{&one, 90, 60, 30}, {&other, 40, 10, 30}};
+    for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
+        row_put_u64(figures[i].row, process_cpu_seconds, figures[i].cpu);
+        row_put_u64(figures[i].row, process_cpu_user_seconds, figures[i].user);
+        row_put_u64(figures[i].row, process_cpu_system_seconds, figures[i].system);
+    }
+    for (int overlap = 0; overlap < 2; overlap++) {
+        begin(&b, false);
+        struct member *m = join_later(&b, 1, 1000, 0);
+        put_cpu(m, 1000, 500, 500);
+        struct member *n = members_add(&b.members, 2);
+        n->targets = 1;
+        n->was_seen = true;
+        put_cpu(n, 0, 0, 0);
+        ledger_join(&b.ledger, n, false);
+        put_cpu(n, overlap ? 100 : 130, 50, 50);
+        fold(&b);
+        if (overlap)
+            ledger_at_least(&b.ledger, targets, 2, true, &b.parts[PART_COMBINED]);
+        else
+            ledger_add_up(&b.ledger, targets, 2, &b.parts[PART_COMBINED]);
+        assert_cpu(&b.parts[PART_COMBINED], overlap ? 100 : 130, overlap ? 60 : 70,
+                   overlap ? 40 : 60);
+        assert_false(b.ledger.losing);
+        ledger_hold(&b.ledger, b.parts); /* a sample does not fall for it */
+        assert_value(&b.parts[PART_COMBINED], process_cpu_system_seconds, overlap ? 50 : 60);
+        end(&b);
+    }
 }
 
 static void test_disjoint_targets_add_up(void **state)
@@ -1054,12 +1233,19 @@ int main(void)
         cmocka_unit_test(test_what_was_before_does_not_count),
         cmocka_unit_test(test_main_with_a_base),
         cmocka_unit_test(test_a_base_that_is_too_high),
+        cmocka_unit_test(test_user_share),
+        cmocka_unit_test(test_user_and_system_make_the_cpu_time),
+        cmocka_unit_test(test_no_part_is_above_the_whole),
+        cmocka_unit_test(test_division_with_a_base),
+        cmocka_unit_test(test_proof_of_a_descendant),
+        cmocka_unit_test(test_proof_at_the_end),
         cmocka_unit_test(test_rebase),
         cmocka_unit_test(test_part_and_rejoin),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_foreign_before_it_is_seen),
         cmocka_unit_test(test_own_only_of_several),
         cmocka_unit_test(test_disjoint_targets_add_up),
+        cmocka_unit_test(test_kinds_of_a_union),
         cmocka_unit_test(test_everything_is_counted),
         cmocka_unit_test(test_losses_are_seen),
     };
