@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ARRAYS = 11 };
+enum { ARRAYS = 13 };
 
 int translation_row_init(struct translation_row *row, size_t columns)
 {
@@ -14,13 +14,14 @@ int translation_row_init(struct translation_row *row, size_t columns)
     if (!block)
         return -ENOMEM;
     *row = (struct translation_row){0};
-    double **arrays[ARRAYS] = {&row->before,  &row->since, &row->earlier, &row->earlier_since,
-                               &row->at_mark, &row->whole, &row->held,    &row->held_at,
-                               &row->shown,   &row->means, &row->weights};
+    double **arrays[ARRAYS] = {
+        &row->before,     &row->since,   &row->earlier, &row->earlier_since, &row->next_earlier,
+        &row->next_since, &row->at_mark, &row->whole,   &row->held,          &row->held_at,
+        &row->shown,      &row->means,   &row->weights};
     for (size_t i = 0; i < ARRAYS; i++)
         *arrays[i] = block + i * columns;
     for (size_t i = 0; i < columns; i++)
-        row->held[i] = row->shown[i] = row->earlier[i] = (double)NAN;
+        row->held[i] = row->shown[i] = row->earlier[i] = row->next_since[i] = (double)NAN;
     return 0;
 }
 
@@ -198,11 +199,12 @@ static double most_of_cpus(const struct row_of *r, const struct dialect_column *
 static bool is_cut_short(const struct translation *t, const struct row_of *r, size_t column,
                          const struct translation_row *state)
 {
-    bool is_cut = t->is_cut || r->source->between || state->at_mark[column] != 0;
+    bool is_cut = t->is_last || r->source->between || state->at_mark[column] != 0;
     return is_cut && cell_elapsed(r) - state->since[column] < SHORT_SECONDS;
 }
 
-/* In a second. Of a row that was cut short it is that of the row before and of itself. */
+/* In a second. Of a row that was cut short it is that of the rows before and of itself, over
+ * SHORT_SECONDS or more. A run that was shorter has a rate as far as one can be known. */
 static double rate(const struct translation *t, const struct row_of *r, size_t column,
                    const struct translation_row *state, double now)
 {
@@ -212,9 +214,34 @@ static double rate(const struct translation *t, const struct row_of *r, size_t c
     double since = goes_back ? state->earlier_since[column] : state->since[column];
     double seconds = cell_elapsed(r) - since;
     double value = seconds > 0 ? (now - from) / seconds : (double)NAN;
-    bool is_too_short = is_short && seconds < SHORT_SECONDS;
-    return is_too_short && value > most_of_cpus(r, &t->table->columns[column]) ? (double)NAN
-                                                                               : value;
+    if (!is_short || seconds >= SHORT_SECONDS)
+        return value;
+    bool is_unknown = (terms_have(&t->terms[column], ENTITY_SYSTEM) &&
+                       seconds < SHORTEST_SECONDS) ||
+                      value > most_of_cpus(r, &t->table->columns[column]);
+    return is_unknown ? (double)NAN : value;
+}
+
+/* The row before becomes one that a short row goes back to: as soon as SHORT_SECONDS are between
+ * that one and the row which is made now, so that they are also between it and any later one. */
+static void remember_earlier(const struct row_of *r, size_t column, struct translation_row *state)
+{
+    double now = cell_elapsed(r), since = state->since[column];
+    if (isnan(state->earlier[column]) || now - since >= SHORT_SECONDS) {
+        state->earlier[column] = state->before[column];
+        state->earlier_since[column] = since;
+        state->next_since[column] = (double)NAN;
+        return;
+    }
+    bool has_next = !isnan(state->next_since[column]);
+    if (has_next && now - state->next_since[column] < SHORT_SECONDS)
+        return; /* rows come so often that some lie between */
+    if (has_next) {
+        state->earlier[column] = state->next_earlier[column];
+        state->earlier_since[column] = state->next_since[column];
+    }
+    state->next_earlier[column] = state->before[column];
+    state->next_since[column] = since;
 }
 
 /* What it grew by since it was last known, or that in a second. A moment at a mark has no rate, and
@@ -231,11 +258,7 @@ static double grown(const struct translation *t, const struct row_of *r, size_t 
         return (double)NAN;
     double growth = c->take == TAKE_DELTA ? now - state->before[column]
                                           : rate(t, r, column, state, now);
-    if (!(state->since[column] - state->earlier_since[column] < SHORT_SECONDS) ||
-        isnan(state->earlier[column])) {
-        state->earlier[column] = state->before[column];
-        state->earlier_since[column] = state->since[column];
-    }
+    remember_earlier(r, column, state);
     state->before[column] = now;
     state->since[column] = cell_elapsed(r);
     state->at_mark[column] = is_at_mark;

@@ -5,26 +5,32 @@
 
 #include "dialect/term_figure.h"
 
-/* Shorter than that nothing can be said of a CPU: the kernel counts in hundredths of a second. */
+/* Shorter than that little can be said of a CPU: the kernel counts in hundredths of a second. */
 #define SHORT_SECONDS 0.1
+
+/* Shorter than that nothing can be said of the CPUs of the machine, which are counted in ticks
+ * alone: a busy machine may seem to be idle. */
+#define SHORTEST_SECONDS 0.02
 
 /* What is remembered of a row from sample to sample; of each column, all in one block. */
 struct translation_row {
     double *before;        /* owned, the block: counters at the row before, in their unit … */
     double *since;         /* … and when that was, in seconds since the start */
-    double *earlier;       /* counters at a row before that one … */
-    double *earlier_since; /* … and when */
-    double *at_mark;       /* 1: the row before was taken for the sake of a mark */
-    double *whole;         /* of a share: what it is of, at the row before */
-    double *held;          /* gauges as they were last read … */
-    double *held_at;       /* … and when */
-    double *shown;         /* gauges as they were last told */
-    double *means;         /* of the samples so far, where a row is made of several … */
-    double *weights;       /* … and for how long they stood */
-    bool is_based;         /* what counters had before the first row is known */
-    bool has_begun;        /* there was a row */
-    bool has_lived;        /* its processes were seen alive … */
-    bool end_is_told;      /* … and the row that has their end is written */
+    double *earlier;       /* counters at a row before that one, at least SHORT_SECONDS older … */
+    double *earlier_since; /* … and when; or at the first row, where none is that old */
+    double *next_earlier; /* those that become the earlier ones as soon as they are old enough … */
+    double *next_since;   /* … and when; NAN: none */
+    double *at_mark;      /* 1: the row before was taken for the sake of a mark */
+    double *whole;        /* of a share: what it is of, at the row before */
+    double *held;         /* gauges as they were last read … */
+    double *held_at;      /* … and when */
+    double *shown;        /* gauges as they were last told */
+    double *means;        /* of the samples so far, where a row is made of several … */
+    double *weights;      /* … and for how long they stood */
+    bool is_based;        /* what counters had before the first row is known */
+    bool has_begun;       /* there was a row */
+    bool has_lived;       /* its processes were seen alive … */
+    bool end_is_told;     /* … and the row that has their end is written */
 };
 
 /* 0 or -ENOMEM. */

@@ -212,6 +212,7 @@ int translation_put(struct translation *t, const struct dialect_source *s, bool 
     bool is_none = is_no_row(t, s, last);
     t->was_fed |= !s->between;
     t->samples += !is_none;
+    t->is_last = last;
     t->is_cut = last && t->step && is_short(t, s);
     bool is_due = t->is_paced_by_caller ? t->is_due : t->samples >= samples_wanted(t);
     bool is_full = !is_none && (is_due || last);

@@ -62,7 +62,8 @@ struct translation {
     uint64_t step;                /* how often there were rows … */
     double row_at;                /* … and when the last ones were, in seconds since the start */
     bool has_gpus;
-    bool is_cut;             /* the end came too soon for a rate */
+    bool is_last;            /* the end is in this sample … */
+    bool is_cut;             /* … and came too soon behind a row for one of its own */
     bool was_fed;            /* a sample was there before */
     bool is_paced_by_caller; /* samples are gathered until is_due, however many they are */
     bool is_due;

@@ -57,8 +57,9 @@ static const struct dialect_column of_target[] = {
     {"processes", "target_processes", TAKE_VALUE, DIALECT_INTEGER, .flags = ENDED_IS_ZERO},
     {"pss", "target_memory_pss_bytes", TAKE_VALUE, DIALECT_INTEGER, .flags = NEEDED},
     {"cpu", "target_cpu_seconds", TAKE_RATE, .type = DIALECT_FLOAT},
+    {"machine", "system_cpu_seconds", TAKE_RATE, .type = DIALECT_FLOAT},
 };
-enum { PROCESSES, PSS, CPU };
+enum { PROCESSES, PSS, CPU, MACHINE };
 
 static const struct dialect_column of_machine[] = {
     {"busy", "system_cpu_seconds", TAKE_SHARE, DIALECT_FLOAT, .factor = 100, .flags = NEEDED,
@@ -162,6 +163,62 @@ static void test_short_end(void **state)
     translation_done(&t);
 }
 
+/* Rows may come somewhat closer than a tenth of a second, and of four CPUs the kernel's ticks make
+ * more than four then. A rate in the last row is over at least a tenth of a second all the same,
+ * and not over many rows more than that needs. */
+static void test_short_end_after_short_rows(void **state)
+{
+    static const double rows[] = {0.096, 0.05, 0.01};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct translation t;
+        assert_int_equal(translation_open(&t, &choice, &targets), 0);
+        struct moment m = {rows[i], {1, 1}, {1, 1}, {0, 0}, 0, 0, false};
+        for (; m.elapsed < 1; m.elapsed += rows[i]) /* at first they sleep … */
+            put(&t, &m, false);
+        double woken = m.elapsed;
+        for (; m.elapsed < woken + 0.4; m.elapsed += rows[i]) { /* … then all CPUs are busy */
+            m.busy = m.cpu[0] = 4 * (m.elapsed - woken);
+            put(&t, &m, false);
+        }
+        m.busy = m.cpu[0] = 4 * (m.elapsed - woken) + 0.02; /* ticks come all at once */
+        put(&t, &m, false);
+        m.elapsed += 0.0004;
+        m.cpu[0] += 0.001;
+        assert_int_equal(put(&t, &m, true), 1);
+        assert_float_equal(at(&t, 0, MACHINE), 4, 0.25); /* not of the time in which they slept */
+        assert_float_equal(at(&t, 0, CPU), 4, 0.25);
+        translation_done(&t);
+    }
+}
+
+/* Of a run of milliseconds the CPU of the machine is not known: it is counted in hundredths of a
+ * second. What a process used is known, unless it would be more than there is. */
+static void test_short_run(void **state)
+{
+    static const struct {
+        double elapsed, cpu, busy, expected_cpu, expected_busy;
+    } runs[] = {
+        {0.003, 0.0015, 0, 0.5, NAN},    {0.003, 0.0015, 0.01, 0.5, NAN},
+        {0.004, 0.0200, 0, NAN, NAN},    {0.050, 0.0250, 0.05, 0.5, 1},
+        {0.050, 0.0250, 0.25, 0.5, NAN}, {0.200, 0.1000, 0.20, 0.5, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+        struct translation t;
+        assert_int_equal(translation_open(&t, &choice, &targets), 0);
+        struct moment m = {runs[i].elapsed, {1, 1}, {1, 1}, {runs[i].cpu, 0},
+                           runs[i].busy,    0,      false};
+        assert_int_equal(put(&t, &m, true), TARGETS);
+        const double expected[] = {runs[i].expected_cpu, runs[i].expected_busy};
+        for (size_t column = 0; column < 2; column++) {
+            double found = at(&t, 0, CPU + column);
+            assert_int_equal(isnan(found), isnan(expected[column]));
+            if (!isnan(found))
+                assert_float_equal(found, expected[column], 1e-9);
+        }
+        translation_done(&t);
+    }
+}
+
 /* An end some milliseconds behind a row is told when there is anything to tell. */
 static void test_end_behind_a_row(void **state)
 {
@@ -253,7 +310,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends),      cmocka_unit_test(test_too_late),
-        cmocka_unit_test(test_short_end), cmocka_unit_test(test_end_behind_a_row),
+        cmocka_unit_test(test_short_end), cmocka_unit_test(test_short_end_after_short_rows),
+        cmocka_unit_test(test_short_run), cmocka_unit_test(test_end_behind_a_row),
         cmocka_unit_test(test_marks),     cmocka_unit_test(test_shares),
         cmocka_unit_test(test_parts),
     };
