@@ -14,6 +14,7 @@ enum { LONG_MS = 20000, A = 0, B, C, VENDORS }; /* for what comes soon unless th
 
 static struct told {
     atomic_bool is_likely, hangs_open, hangs_read; /* until somebody says otherwise */
+    atomic_bool is_hanging; /* its thread has come that far: it may be long in doing so */
     atomic_int open_result, devices, rounds, is_closed;
 } told[VENDORS], stand_in;
 
@@ -22,10 +23,18 @@ static void sleep_ms(long ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
+static void hang(struct told *v, const atomic_bool *as_long_as)
+{
+    while (*as_long_as) {
+        v->is_hanging = true;
+        sleep_ms(1);
+    }
+    v->is_hanging = false;
+}
+
 static int told_open(struct told *v, void **ret_state, struct gpu_trouble *trouble)
 {
-    while (v->hangs_open)
-        sleep_ms(1);
+    hang(v, &v->hangs_open);
     *ret_state = v;
     if (v->open_result)
         snprintf(trouble->sentence, sizeof trouble->sentence, "%s",
@@ -37,8 +46,7 @@ static void told_read(void *state, struct gpu_frame *f, const pid_t *pids, size_
                       struct gpu_trouble *trouble)
 {
     struct told *v = state;
-    while (v->hangs_read)
-        sleep_ms(1);
+    hang(v, &v->hangs_read);
     v->rounds++;
     for (int i = 0; i < v->devices; i++) {
         struct gpu_device *d = gpu_frame_add_device(f);
@@ -85,7 +93,7 @@ static const struct gpu_vendor *const vendors[] = {&vendor_a, &vendor_b, &vendor
 static void tell_vendor(struct told *v)
 {
     v->is_likely = true;
-    v->hangs_open = v->hangs_read = false;
+    v->hangs_open = v->hangs_read = v->is_hanging = false;
     v->open_result = v->rounds = v->is_closed = 0;
     v->devices = 2;
 }
@@ -120,6 +128,13 @@ static void ask_until(struct gpu_readers *r, struct told *v, int rounds)
     for (unsigned i = 0; i < LONG_MS && v->rounds < rounds; i++)
         sleep_ms(1);
     assert_true(v->rounds >= rounds);
+}
+
+static void wait_until_it_hangs(const struct told *v)
+{
+    for (unsigned i = 0; i < LONG_MS && !v->is_hanging; i++)
+        sleep_ms(1);
+    assert_true(v->is_hanging);
 }
 
 /* The thread may be about to hand it over. */
@@ -199,6 +214,7 @@ static void test_one_hangs(void **state)
         ask_until(r, &told[B], round);
         take(r, &f);
     }
+    wait_until_it_hangs(&told[A]);
     gpu_readers_wait(r, 0, true);
     gpu_readers_take(r, &f);
     assert_int_equal(f.device_count, 6);
@@ -228,6 +244,7 @@ static void test_one_begins_late(void **state)
     struct gpu_readers *r = start();
     ask_until(r, &told[B], 1);
     ask_until(r, &told[C], 1);
+    wait_until_it_hangs(&told[A]);
     assert_true(gpu_readers_wait(r, LONG_MS, false)); /* for those that have begun */
     assert_false(gpu_readers_wait(r, 1, true));
     take(r, &f);
@@ -259,7 +276,8 @@ static void test_left_behind(void **state)
     tell_all();
     told[C].hangs_open = true;
     struct gpu_readers *r = start();
-    gpu_readers_ask(r, NULL, 0, 0);
+    ask_until(r, &told[A], 1); /* it has begun */
+    wait_until_it_hangs(&told[C]);
     assert_true(gpu_readers_wait(r, LONG_MS, false));
     gpu_readers_free(r, LONG_MS);
     assert_true(told[A].is_closed && !told[C].is_closed);
