@@ -113,11 +113,26 @@ static bool says_nothing(const struct translation *t, const struct row_of *r,
     return t->table->subject == SUBJECT_TARGET && r->source->is_paced && was_told && !has_grown(t);
 }
 
+/* The energy of a GPU may be read ahead of all else: in a table without it there is nothing to tell
+ * then. */
+static bool knows_nothing_of_gpu(const struct translation *t, const struct row_of *r)
+{
+    bool has_figures = false;
+    for (size_t i = 0; i < t->table->count; i++) {
+        bool is_figure = terms_have(&t->terms[i], ENTITY_GPU);
+        has_figures |= is_figure;
+        if (is_figure && !isnan(translation_cell(t, t->ready - 1, i)->number))
+            return false;
+    }
+    return r->each == EACH_GPU && has_figures;
+}
+
 static void tell_row(struct translation *t, const struct row_of *r, size_t number)
 {
     struct translation_row *state = &t->rows[number];
     make_row(t, r, number);
-    if (says_nothing(t, r, state) || lacks_anything(t, r, state->has_begun))
+    if (says_nothing(t, r, state) || lacks_anything(t, r, state->has_begun) ||
+        knows_nothing_of_gpu(t, r))
         t->ready--;
     state->has_begun = true;
     state->end_is_told = r->has_ended;

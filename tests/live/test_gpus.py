@@ -122,7 +122,9 @@ def test_every_figure_to_the_digit(place):
     assert figures["processes"]["max"] == 0
     samples = [s for s in records(place.path("run.jsonl"), "sample") if "gpus" in s]
     assert 2 <= len(samples) <= 10 * result.summary["wall_seconds"] + 2  # at most ten in a second
-    assert all(s["gpus"][0]["power_watts"] == 250.5 for s in samples)
+    for sample in samples:  # the energy may be read ahead of the rest, and then nothing else is known
+        figures = sample["gpus"][0]
+        assert figures["power_watts"] == 250.5 if "power_watts" in figures else not SAID.keys() & figures
 
 
 def test_columns(place):
@@ -331,9 +333,12 @@ def test_errors_of_a_figure(root_or_user, key, metric):
     driver = Driver(root_or_user, f"once 1\ngpus {len(CODES) + 1}\n{FIGURES}{facts}")
     result = driver.record(job_until(recorded(FRAME, 3)))
     lost = CODES.index(15)
-    assert names(result) == [f"nvidia{i}" for i in range(len(CODES) + 1) if i != lost]
+    left = [f"nvidia{i}" for i in range(len(CODES) + 1) if i != lost]
+    assert [name for name in names(result) if name != f"nvidia{lost}"] == left
     assert [n for n in result.notes if f"GPU {lost} (GPU-fake-{lost}) is lost" in n]
-    for name in names(result):
+    if f"nvidia{lost}" in names(result):  # its energy was read ahead, before it was lost
+        assert all(gpu(result, f"nvidia{lost}")[m]["quality"] == "unknown" for m in SAID)
+    for name in left:
         known = name == f"nvidia{len(CODES)}"
         figures = gpu(result, name)
         if not known:

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { TARGETS = 2 };
+enum { TARGETS = 2, GPUS = 2 };
 
 static const double unknown = (double)NAN;
 
@@ -13,6 +13,7 @@ static const double unknown = (double)NAN;
 struct moment {
     double elapsed, processes[TARGETS], pss[TARGETS], cpu[TARGETS], busy, idle;
     bool has_none; /* no target at all */
+    double load[GPUS], power[GPUS];
 };
 
 static double figure(const void *of, const struct dialect_place *place, enum dialect_take take)
@@ -22,6 +23,8 @@ static double figure(const void *of, const struct dialect_place *place, enum dia
     (void)take;
     if (place->kind == ENTITY_SYSTEM)
         return place->id == system_cpu_idle_seconds ? m->idle : m->busy;
+    if (place->kind == ENTITY_GPU)
+        return place->id == gpu_power_watts ? m->power[place->thing] : m->load[place->thing];
     switch (place->id) {
     case process_wall_seconds: return m->has_none ? unknown : m->elapsed;
     case process_processes_count: return m->processes[target];
@@ -42,7 +45,7 @@ static bool is_partial(const void *of, const struct dialect_place *place)
 static size_t count_targets(const void *of, enum entity_kind kind)
 {
     (void)of;
-    return kind == ENTITY_TARGET ? TARGETS : 0;
+    return kind == ENTITY_TARGET ? TARGETS : kind == ENTITY_GPU ? GPUS : 0;
 }
 
 static double fact(const void *of, enum dialect_fact fact, size_t target)
@@ -72,6 +75,14 @@ static const struct dialect_table targets = {.subject = SUBJECT_TARGET,
                                              .columns = of_target,
                                              .count = ARRAY_LEN(of_target)};
 static const struct dialect_table machine = {.columns = of_machine, .count = ARRAY_LEN(of_machine)};
+
+static const struct dialect_column of_gpu[] = {
+    {"gpu", "@number", TAKE_VALUE, .type = DIALECT_INTEGER},
+    {"load", "gpu.*.utilization_ratio", TAKE_VALUE, .type = DIALECT_FLOAT},
+    {"power", "gpu.*.power_watts", TAKE_VALUE, .type = DIALECT_FLOAT},
+};
+static const struct dialect_table gpus = {
+    .each = EACH_GPU, .columns = of_gpu, .count = ARRAY_LEN(of_gpu)};
 
 static const struct dialect nobodys = {.facts.name = "nobody's"};
 static const struct dialect_choice choice = {.dialect = &nobodys};
@@ -306,6 +317,20 @@ static void test_shares(void **state)
     translation_done(&t);
 }
 
+/* A GPU has a row when any of its figures is known. */
+static void test_gpus(void **state)
+{
+    struct translation t;
+    assert_int_equal(translation_open(&t, &choice, &gpus), 0);
+    struct moment m = {.elapsed = 1, .load = {0.5, 0}, .power = {unknown, 20}};
+    assert_int_equal(put(&t, &m, false), 2);
+    assert_true(at(&t, 0, 1) == 0.5 && isnan(at(&t, 0, 2)) && at(&t, 1, 2) == 20);
+    m = (struct moment){.elapsed = 2, .load = {unknown, 0.25}, .power = {unknown, unknown}};
+    assert_int_equal(put(&t, &m, false), 1);
+    assert_true(at(&t, 0, 0) == 1 && at(&t, 0, 1) == 0.25);
+    translation_done(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,7 +338,7 @@ int main(void)
         cmocka_unit_test(test_short_end), cmocka_unit_test(test_short_end_after_short_rows),
         cmocka_unit_test(test_short_run), cmocka_unit_test(test_end_behind_a_row),
         cmocka_unit_test(test_marks),     cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_parts),     cmocka_unit_test(test_gpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
