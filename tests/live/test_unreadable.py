@@ -58,6 +58,7 @@ OPEN = {
                 "main_memory_pss_bytes"],
 }
 UNKNOWN = ("", None)
+MARGIN = 0.01  # seconds between what happened and a sample that has it or has it not for certain
 
 
 def samples_of(place):
@@ -68,10 +69,11 @@ def samples_of(place):
 
 
 def wait_for(place, since, count, what, is_one):
-    """So many samples from then on that have read all that can be read."""
+    """So many samples between then and now that have read all that can be read."""
     def enough():
-        return sum(s["unix_seconds"] > since and is_one(s["target"]["combined"])
-                   for s in samples_of(place)) >= count
+        now = time.time()
+        return sum(since + MARGIN < s["unix_seconds"] < now - MARGIN
+                   and is_one(s["target"]["combined"]) for s in samples_of(place)) >= count
     until(enough, what)
 
 
