@@ -36,12 +36,26 @@ def read_all(fd):
         return file.read()
 
 
+def small_pipe():
+    """Both ends of a pipe that is full after some samples, and how much it takes."""
+    read, write = os.pipe()
+    return read, write, fcntl.fcntl(write, 1031, 8192)  # F_SETPIPE_SZ
+
+
+def end_when_full(p, path, room):
+    """toll measures until it is told to end: by then the pipe cannot have room for all."""
+    until(lambda: (path.exists() and path.stat().st_size > 2 * room) or p.poll() is not None,
+          "more samples than a pipe has room for")
+    p.send_signal(signal.SIGTERM)
+
+
 def test_pipe_that_is_never_read(place):
     """toll ends although nothing is taken out of the pipe; every sample is written or counted."""
-    read, write = os.pipe()
-    with place.popen([place.toll, "system", "--for", "1s", "-i", "1ms", "-o", "-", "-f", "csv",
+    read, write, room = small_pipe()
+    with place.popen([place.toll, "system", "-i", "1ms", "-o", "-", "-f", "csv", "-o", "all.csv",
                       "--summary", "json", "--summary-to", "s.json"], stdout=write,
                      stderr=subprocess.PIPE) as p:
+        end_when_full(p, place.path("all.csv"), room)
         ends(p)
         err = p.stderr.read()
     assert not fcntl.fcntl(write, fcntl.F_GETFL) & os.O_NONBLOCK
@@ -60,14 +74,12 @@ def test_pipe_that_is_never_read(place):
 
 def test_pipe_that_is_read_late(here):
     """What does not fit into the pipe waits in toll, in order, and nothing is lost."""
-    read, write = os.pipe()
-    with here.popen([here.toll, "system", "--for", "1s", "-i", "1ms", "-o", "-", "-f", "csv",
-                     "-o", "all.csv", "-q"], stdout=write) as p:
+    read, write, room = small_pipe()
+    path = here.path("all.csv")
+    with here.popen([here.toll, "system", "-i", "1ms", "-o", "-", "-f", "csv", "-o", "all.csv",
+                     "-q"], stdout=write) as p:
         os.close(write)
-        wanted = 2 * fcntl.fcntl(read, 1032)  # F_GETPIPE_SZ
-        path = here.path("all.csv")
-        until(lambda: (path.exists() and path.stat().st_size > wanted) or p.poll() is not None,
-              "more samples than a pipe has room for")
+        end_when_full(p, path, room)
         text = read_all(read)
         assert ends(p) == 0
     os.close(read)
@@ -78,9 +90,7 @@ def test_pipe_of_another_user(here):
     """It cannot be opened a second time, and toll must not wait all the same."""
     if not IS_ROOT:
         pytest.skip("needs root")
-    read, write = os.pipe()
-    # Two samples and the summary never fit into it, however few more this machine allows.
-    room = fcntl.fcntl(write, 1031, 8192)  # F_SETPIPE_SZ
+    read, write, room = small_pipe()  # the record of two samples does not fit into it
     with here.popen(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--",
                      here.toll, "system", "--for", "300ms", "-i", "1ms", "-f", "jsonl", "-q"],
                     stdout=write, cwd="/") as p:
