@@ -618,6 +618,15 @@ static const char *word_end(const char *at, const char *end, const char **unclos
     return at < end ? at : end;
 }
 
+/* Length of the signs at the end of a word that end a command of the shell. */
+static size_t command_end(const char *word, size_t length)
+{
+    size_t left = length;
+    while (left && strchr(";&|", word[left - 1]) && word[left - 1])
+        left--;
+    return left && word[left - 1] == '\\' ? 0 : length - left;
+}
+
 static void mask_words(struct buf *b, const char *text, size_t length, unsigned depth)
 {
     enum { DEEPEST = 4 };
@@ -635,7 +644,8 @@ static void mask_words(struct buf *b, const char *text, size_t length, unsigned 
         }
         const char *word = at;
         at = word_end(at, end, &unclosed);
-        size_t bytes = (size_t)(at - word);
+        size_t signs = command_end(word, (size_t)(at - word));
+        size_t bytes = (size_t)(at - word) - signs;
         bool is_quoted = bytes > 1 && is_quote(*word) && word[bytes - 1] == *word &&
                          !memchr(word + 1, *word, bytes - 2);
         if (is_quoted && w.pending == NOTHING && depth < DEEPEST) {
@@ -652,6 +662,10 @@ static void mask_words(struct buf *b, const char *text, size_t length, unsigned 
             buf_putc(b, ' ');
             buf_puts(b, MASK);
             return;
+        }
+        if (signs) { /* the next word belongs to another command */
+            buf_add(b, at - signs, signs);
+            w = (struct words){.depth = depth};
         }
     }
 }

@@ -127,12 +127,16 @@ size_t utf8_columns(const char *text, size_t length)
     return columns;
 }
 
-/* Length of the next character, or 1 for an invalid byte; whether it may be shown as it is. */
-static size_t next_character(const char *at, size_t left, bool *ret_is_shown)
+/* Length of the next character, or 1 for an invalid byte; and what is shown in its place, 0 when it
+ * may be shown as it is. */
+static size_t next_character(const char *at, size_t left, char *ret_instead)
 {
     uint32_t point;
     size_t taken = utf8_decode((const unsigned char *)at, left, &point);
-    *ret_is_shown = taken && !utf8_is_control(point);
+    if (taken == 1 && *at >= '\t' && *at <= '\r')
+        *ret_instead = ' ';
+    else
+        *ret_instead = taken && !utf8_is_control(point) ? 0 : '?';
     return taken ? taken : 1;
 }
 
@@ -141,13 +145,13 @@ void text_make_printable(char *text)
     const char *from = text, *end = text + strlen(text);
     char *to = text;
     while (from < end) {
-        bool is_shown;
-        size_t taken = next_character(from, (size_t)(end - from), &is_shown);
-        if (is_shown) {
+        char instead;
+        size_t taken = next_character(from, (size_t)(end - from), &instead);
+        if (instead) {
+            *to++ = instead;
+        } else {
             memmove(to, from, taken);
             to += taken;
-        } else {
-            *to++ = '?';
         }
         from += taken;
     }
@@ -157,9 +161,9 @@ void text_make_printable(char *text)
 void buf_printable(struct buf *b, const char *text, size_t length)
 {
     for (size_t at = 0; at < length;) {
-        bool is_shown;
-        size_t taken = next_character(text + at, length - at, &is_shown);
-        buf_add(b, is_shown ? text + at : "?", is_shown ? taken : 1);
+        char instead;
+        size_t taken = next_character(text + at, length - at, &instead);
+        buf_add(b, instead ? &instead : text + at, instead ? 1 : taken);
         at += taken;
     }
 }

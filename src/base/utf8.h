@@ -25,7 +25,8 @@ size_t utf8_columns(const char *text, size_t length);
 /* The longest beginning of the text, in bytes, that takes no more than that many columns. */
 size_t utf8_fitting(const char *text, size_t length, size_t columns);
 
-/* Text from outside, for a terminal: a question mark in the place of each control character and of
- * each byte that is not UTF-8. text_make_printable changes it in place; it never gets longer. */
+/* Text from outside, for a terminal: a blank in the place of each newline, tab and the like, a
+ * question mark in that of each other control character and of each byte that is not UTF-8.
+ * text_make_printable changes it in place; it never gets longer. */
 void text_make_printable(char *text);
 void buf_printable(struct buf *b, const char *text, size_t length);

@@ -60,7 +60,7 @@ static void test_harmless(void **state)
     err_set(&e, -EINVAL, "no '%s'", "\x1b[1m\u202Ehttp://u:pw@h\x9b");
     assert_string_equal(e.message, "no '?[1m?http://u:***@h?'");
     err_wrap(&e, -EINVAL, "TOKEN=%s", "x y\n");
-    assert_string_equal(e.message, "TOKEN=*** y?: no '?[1m?http://u:***@h?'");
+    assert_string_equal(e.message, "TOKEN=*** y : no '?[1m?http://u:***@h?'");
 }
 
 int main(void)

@@ -71,7 +71,7 @@ static void test_a_note_cannot_drive_the_terminal(void **state)
     struct fixture f;
     begin(&f);
     outputs_note(f.t, "process 5 (%s)", "\033[2Jx\ny\a");
-    assert_string_equal(f.told, "process 5 (?[2Jx?y?)\n");
+    assert_string_equal(f.told, "process 5 (?[2Jx y?)\n");
     outputs_note(f.t, "%02000d", 1); /* cut, not overrun */
     assert_int_equal(f.told_count, 2);
     end(&f);

@@ -117,7 +117,7 @@ static void test_headers(void **state)
                    WORDS("sh", "-c", "curl '-HAuthorization: ***' https://h"));
     expect_command(WORDS("curl", "-su", "me", "-so", "a:b"), WORDS("curl", "-su", "me", "-so", "a:b"));
     expect_command(WORDS("python", "-c", "password = \"hunter2\"; x = 'token' : 'a b'"),
-                   WORDS("python", "-c", "password = *** x = 'token' : ***"));
+                   WORDS("python", "-c", "password = ***; x = 'token' : ***"));
     expect_command(WORDS("app", "{\"token\" : \"abc\", \"name\" : \"me\"}"),
                    WORDS("app", "{\"token\" : *** \"name\" : \"me\"}"));
     expect_command(WORDS("curl", "-H", "Authorization: Bearer abc def", "-u", "me:pw", "https://h"),
@@ -145,6 +145,13 @@ static void test_known_tokens(void **state)
 /* One word that is a script, and documents. */
 static void test_inside(void **state)
 {
+    expect_command(WORDS("sh", "-c", "echo \"a;b\" API_KEY=zzz; rm -f nothing"),
+                   WORDS("sh", "-c", "echo \"a;b\" API_KEY=***; rm -f nothing"));
+    expect_command(WORDS("sh", "-c", "a --password zzz&& b --token 'z z'| c -pzzz; d API_KEY=z&"),
+                   WORDS("sh", "-c", "a --password ***&& b --token ***| c -pzzz; d API_KEY=***&"));
+    expect_command(WORDS("sh", "-c", "mysql -pzzz; curl -u me:zzz; x --password; rm -f nothing"),
+                   WORDS("sh", "-c", "mysql -p***; curl -u me:***; x --password; rm -f nothing"));
+    expect_command(WORDS("sh", "-c", "FOO_TOKEN=zzz\\; x"), WORDS("sh", "-c", "FOO_TOKEN=*** x"));
     expect_command(WORDS("sh", "-c", "FOO_TOKEN=abc ./run --password 'my pw' --fast"),
                    WORDS("sh", "-c", "FOO_TOKEN=*** ./run --password *** --fast"));
     expect_command(WORDS("bash", "-lc", "cd /x && mysql -psecret db; echo done"),

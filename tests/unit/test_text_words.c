@@ -61,7 +61,7 @@ static void test_names_from_outside(void **state)
         {"make", "make"},
         {"", ""},
         {"two words", "two words"},
-        {"\033[31mred\007\n\t\177", "?[31mred????"},
+        {"\033[31mred\007\n\t\177", "?[31mred?  ?"},
         {"gr\xC3\xBC\xC3\x9F", "gr\xC3\xBC\xC3\x9F"}, /* letters stay */
         {"\xC2\x9B"
          "31m",

@@ -48,7 +48,8 @@ static void test_printable(void **state)
     } cases[] = {
         {"", ""},
         {"größe 日本 \xF0\x9F\x8E\x89 \xC2\xA0", "größe 日本 \xF0\x9F\x8E\x89 \xC2\xA0"},
-        {"a\x1b[31mb\x7f\n\t", "a?[31mb???"},
+        {"a\x1b[31mb\x7f", "a?[31mb?"},
+        {"a\nb\tc\r\n", "a b c  "},           /* blanks of another kind; ? would say unknown */
         {"\x80x\x9b", "?x?"},                 /* raw bytes of the second set */
         {"\xC2\x80\xC2\x9B\xC2\x9F", "???"},  /* … and as UTF-8 */
         {"\u202A\u202E\u2066\u2069", "????"}, /* writing direction */
