@@ -301,6 +301,12 @@ int outputs_summary(struct toll_tracker *t)
             note_failed(t, "%llu of %llu pieces for '%s' could not be written: %s",
                         (unsigned long long)s->dropped,
                         (unsigned long long)(s->dropped + s->pieces), s->name, sink_failure(s));
+        else if (s->failure && s->way == OUTPUT_SCRAPED) { /* a note has said so at the beginning */
+            char sentence[SENTENCE_BYTES];
+            snprintf(sentence, sizeof sentence, "%s: nothing was served: %s", s->name,
+                     sink_failure(s));
+            tell_ending(t, true, sentence);
+        }
     }
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *s = t->sinks[i];

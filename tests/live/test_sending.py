@@ -816,6 +816,13 @@ def test_a_port_that_is_taken(here, endpoint, command):
     assert output["samples"] > 1 and (output["delivered"], output["scrapes"]) == (0, 0)
 
 
+def test_a_port_that_is_taken_is_named_however_quiet(here, endpoint):
+    _, port = endpoint
+    asked = ["-q", "-o", f"openmetrics::{port}", "-o", here.path("whole.csv")]
+    status, _, err = here.call([here.toll, "run", *asked, "--", "true"])
+    assert (status, err.decode()) == (0, f"toll: :{port}: nothing was served: Address already in use\n")
+
+
 def test_addresses_that_are_none(here):
     for place in ("", ":99999", ":http"):
         status, out, err = here.call([here.toll, "run", "-o", "openmetrics:" + place, "--", "true"])
