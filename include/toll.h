@@ -476,10 +476,10 @@ int toll_tracker_step(struct toll_tracker *t);
 /* How the command ended. */
 struct toll_end {
     size_t size;
-    bool ended;    /* false: it still runs */
+    bool ended;    /* false: it still runs, or, with unknown, the record was cut before its end */
     bool signaled; /* ended by a signal */
     bool core_dumped;
-    bool unknown;    /* ended, but somebody else waited for it: it is not known how */
+    bool unknown;    /* it is not known how it ended: another process waited for it */
     bool oom_killed; /* the kernel says that it killed it for want of memory */
     bool timed_out;  /* options.timeout_ns was over */
     int status;      /* exit code, or the signal's number */

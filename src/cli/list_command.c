@@ -39,7 +39,7 @@ static void add_words(struct json_out *j, const char *key, const char *const *wo
 
 static const char *status_word(const struct toll_end *end)
 {
-    if (!end->ended)
+    if (!end->ended && !end->unknown)
         return "running";
     return end->unknown ? "unknown" : end->signaled ? "signaled" : "exited";
 }
@@ -95,7 +95,7 @@ static void add_status(struct buf *b, const struct toll_run *r)
     const char *signal = r->end.signaled ? signal_name(r->end.status) : NULL;
     /* The record is whole, and what it is of runs on. */
     bool is_left = !r->cut_short && !r->end.ended;
-    if (r->cut_short && r->end.ended)
+    if (r->end.unknown && !r->end.ended)
         buf_puts(b, "cut short");
     else if (is_left)
         buf_puts(b, *r->attached_to ? "left running" : "ended");

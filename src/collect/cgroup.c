@@ -240,6 +240,18 @@ static void put_limits(struct cgroup *c, struct row *row)
     for (size_t i = 0; i < ARRAY_LEN(counted); i++)
         forget_if_counted_above(c, row, &limits[counted[i].limit], counted[i].controller,
                                 counted[i].id);
+    static const struct {
+        enum cgroup_limit_kind limit;
+        enum metric_id id;
+    } shown[] = {
+        {CGROUP_LIMIT_MEMORY, cgroup_memory_limit_bytes},
+        {CGROUP_LIMIT_CORES, cgroup_cpu_limit_cores},
+        {CGROUP_LIMIT_TASKS, cgroup_tasks_limit_count},
+    };
+    c->measured.unlimited = 0;
+    for (size_t i = 0; i < ARRAY_LEN(shown); i++)
+        if (limits[shown[i].limit].unlimited)
+            c->measured.unlimited |= BIT(shown[i].id - cgroup_first);
     if (limits[CGROUP_LIMIT_MEMORY].known)
         row_put_u64(row, cgroup_memory_limit_bytes, limits[CGROUP_LIMIT_MEMORY].value);
     if (limits[CGROUP_LIMIT_CORES].known)

@@ -12,8 +12,8 @@ ssize_t cgroup_file_read(struct cgroup_file *f, const struct sysroot *root, cons
 {
     if (f->fd >= 0)
         return file_reread(f->fd, ret, capacity);
-    if (f->absent)
-        return -ENOENT;
+    if (f->refused)
+        return f->refused;
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path)
         return -ENAMETOOLONG;
@@ -21,7 +21,7 @@ ssize_t cgroup_file_read(struct cgroup_file *f, const struct sysroot *root, cons
         return file_read_at(root->root, path, ret, capacity);
     f->fd = openat(root->root, path, O_RDONLY | O_CLOEXEC);
     if (f->fd < 0) {
-        f->absent = errno == ENOENT || errno == EACCES;
+        f->refused = errno == ENOENT || errno == EACCES ? -errno : 0;
         return -errno;
     }
     return file_reread(f->fd, ret, capacity);

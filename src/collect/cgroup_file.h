@@ -10,7 +10,7 @@
 
 struct cgroup_file {
     int fd; /* owned */
-    bool absent;
+    int refused; /* -ENOENT or -EACCES: it is not asked for again; 0 */
 };
 
 #define CGROUP_FILE_CLOSED ((struct cgroup_file){.fd = -1})

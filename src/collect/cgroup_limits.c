@@ -78,7 +78,9 @@ static int read_cfs_quota(struct limit_source *s, const struct sysroot *root,
         return r;
     n = cgroup_file_read(&s->period, root, s->directory, "cpu.cfs_period_us", text, sizeof text);
     r = n < 0 ? (int)n : parse_cgroup_value(scan_text(text, (size_t)n), &period);
-    if (r == 0 && !period.unlimited && period.value)
+    if (r == 0 && (period.unlimited || !period.value))
+        return -EBADMSG;
+    if (r == 0)
         set_cores(ret, quota.value, period.value);
     return r;
 }
@@ -178,6 +180,10 @@ int cgroup_limits_init(struct cgroup_limits *l, const struct cgroup_places *plac
         const struct cgroup_place *p = cgroup_place_for(places, files[i].controller);
         if (!p || p->v2 != files[i].v2 || (p->sees_root && !files[i].ancestors_too))
             continue;
+        if (!p->sees_root && files[i].ancestors_too)
+            l->hidden |= (unsigned)BIT(files[i].kind);
+        if (!files[i].ancestors_too)
+            l->hidden &= ~(unsigned)BIT(files[i].kind);
         tail = add_sources(tail, &files[i], p);
         if (!tail) {
             cgroup_limits_done(l);
@@ -204,12 +210,22 @@ static bool is_tighter(const struct cgroup_limit *a, const struct cgroup_limit *
 void cgroup_limits_read(const struct cgroup_limits *l, const struct sysroot *root,
                         struct cgroup_limit ret[CGROUP_LIMIT_KINDS])
 {
+    bool was_asked[CGROUP_LIMIT_KINDS] = {0}, were_all_read[CGROUP_LIMIT_KINDS] = {0};
     memset(ret, 0, CGROUP_LIMIT_KINDS * sizeof *ret);
     for (struct limit_source *s = l->sources; s; s = s->next) {
         struct cgroup_limit found = {0};
-        if (s->what->read(s, root, &found) < 0 || !is_tighter(&found, &ret[s->what->kind]))
+        enum cgroup_limit_kind kind = s->what->kind;
+        int r = s->what->read(s, root, &found);
+        if (!was_asked[kind]) /* the cgroup's own */
+            were_all_read[kind] = r == 0 || (r == -ENOENT && strcmp(s->path, "/") == 0);
+        else if (r < 0 && r != -ENOENT) /* the root has no such file */
+            were_all_read[kind] = false;
+        was_asked[kind] = true;
+        if (r < 0 || !is_tighter(&found, &ret[kind]))
             continue;
         found.path = s->path;
-        ret[s->what->kind] = found;
+        ret[kind] = found;
     }
+    for (unsigned kind = 0; kind < CGROUP_LIMIT_KINDS; kind++)
+        ret[kind].unlimited = were_all_read[kind] && !ret[kind].known && !(l->hidden >> kind & 1);
 }

@@ -7,6 +7,7 @@
 
 struct cgroup_limit {
     bool known;       /* some limit is set */
+    bool unlimited;   /* none is: every file that could set one was read */
     uint64_t value;   /* bytes or tasks */
     double cores;     /* of the CPU quota instead */
     const char *path; /* the cgroup that sets it, borrowed; NULL: an ancestor that is not seen */
@@ -22,6 +23,7 @@ enum cgroup_limit_kind {
 
 struct cgroup_limits {
     struct limit_source *sources; /* owned chain, the cgroup before its ancestors */
+    unsigned hidden;              /* bits of kinds that ancestors which are not seen may limit */
 };
 
 /* 0 or -ENOMEM. */

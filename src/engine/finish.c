@@ -109,7 +109,7 @@ static void take_ends(struct toll_tracker *t)
     if (t->whole && t->whole->is_union)
         t->summary.whole.end = (struct toll_end){
             .ended = all,
-            .unknown = true,
+            .unknown = all,
         };
     t->summary.whole.end.timed_out = t->timeout.told;
 }

@@ -24,8 +24,8 @@ static void describe(struct toll_run *ret, const struct record_item *item)
     ret->version = run->version ? run->version : "";
     ret->start_ns = run->start_real_ns;
     ret->elapsed_ns = item->summary->elapsed_ns;
-    ret->cut_short = item->cut_short != NULL;
     ret->end = item->summary->whole.end;
+    ret->cut_short = item->cut_short || (ret->end.unknown && !ret->end.ended);
     ret->end.size = sizeof ret->end;
 }
 

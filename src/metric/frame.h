@@ -84,9 +84,10 @@ struct measured {
     struct entity entity;
     struct row read;
     struct row row;
-    struct row base; /* what counters had when they were first read */
-    unsigned number; /* from 1 in order of appearance; 0: not published yet */
-    bool is_new;     /* came after the start: its counters count from zero */
+    struct row base;    /* what counters had when they were first read */
+    unsigned number;    /* from 1 in order of appearance; 0: not published yet */
+    bool is_new;        /* came after the start: its counters count from zero */
+    uint64_t unlimited; /* bits of limits that were read and are none, by the place in the row */
     struct rate rates[RATES_PER_ENTITY];
 };
 

@@ -69,6 +69,8 @@ static void read_member(struct reading *r, const struct scan *key, struct series
         read_verdict(r, key, v);
     } else if (partial && json_in_is(key, "partial")) {
         json_in_bool(j, partial);
+    } else if (json_in_is(key, "unlimited")) {
+        json_in_bool(j, &s->is_unlimited);
     } else {
         reading_skip(r, key);
     }

@@ -151,7 +151,7 @@ static void read_thing_series(struct reading *r, struct series *s, const struct 
     struct verdict v = {.quality = summary_thing_quality(s, m)};
     read_series(r, s, m, &v, NULL);
     if (v.quality == QUALITY_LOWER_BOUND)
-        s->coverage = COVERED_PARTLY;
+        s->coverage = COVERED_SO_FAR; /* also of nothing: it was written as a lower bound */
     else if (v.quality == QUALITY_SAMPLED && m->kind == METRIC_COUNTER)
         s->coverage = COVERED_ROUGHLY;
 }

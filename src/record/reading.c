@@ -121,6 +121,7 @@ bool read_end(struct reading *r, struct toll_end *ret)
     struct toll_end end = {0};
     struct scan key;
     int status;
+    bool cut_short = false;
     json_in_object(j);
     while (json_in_key(j, &key)) {
         if (json_in_is(&key, "status")) {
@@ -136,10 +137,14 @@ bool read_end(struct reading *r, struct toll_end *ret)
             json_in_bool(j, &end.oom_killed);
         } else if (json_in_is(&key, "timed_out")) {
             json_in_bool(j, &end.timed_out);
+        } else if (json_in_is(&key, "cut_short")) {
+            json_in_bool(j, &cut_short);
         } else {
             reading_skip(r, &key);
         }
     }
+    if (cut_short && end.unknown)
+        end.ended = false;
     *ret = end;
     return !j->failed;
 }

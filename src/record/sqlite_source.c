@@ -127,13 +127,23 @@ static int step_stream(struct sqlite_source *s, unsigned i, struct toll_error *e
     return r < 0 ? r : 0;
 }
 
+/* Whether the summary is of a run that was there to its end. In a string of JSON the quotes of the
+ * key would have backslashes before them. */
+static bool has_end(const struct sqlite_source *s)
+{
+    static const char cut_short[] = "\"cut_short\":true";
+    size_t length;
+    const char *summary = sqlite_column_text(s->runs, 2, &length);
+    return summary && !memmem(summary, length, cut_short, sizeof cut_short - 1);
+}
+
 static int begin_run(struct sqlite_source *s, struct toll_error *e)
 {
     int r = s->is_over ? 0 : sqlite_step(s->runs, e);
     s->is_over = r == 0;
     if (r <= 0)
         return r;
-    bool has_ended = sqlite_column_type(s->runs, 2) != SQLITE_IS_NULL &&
+    bool has_ended = sqlite_column_type(s->runs, 2) != SQLITE_IS_NULL && has_end(s) &&
                      sqlite_column_type(s->runs, 3) != SQLITE_IS_NULL;
     s->run = sqlite_column_i64(s->runs, 0);
     s->last_tick = has_ended ? sqlite_column_i64(s->runs, 3) : -1;

@@ -151,7 +151,7 @@ void record_json_bounds(struct json_out *j, const struct row *row, uint64_t sele
 
 const char *record_json_end_word(const struct toll_end *end)
 {
-    if (!end->ended)
+    if (!end->ended && !end->unknown)
         return record_words_end[END_RUNNING];
     return record_words_end[end->unknown ? END_UNKNOWN : end->signaled ? END_SIGNALED : END_EXITED];
 }
@@ -178,6 +178,8 @@ void record_json_end(struct json_out *j, const struct toll_end *end)
     json_put_bool(j, "core_dumped", end->core_dumped);
     json_put_bool(j, "oom_killed", end->oom_killed);
     json_put_bool(j, "timed_out", end->timed_out);
+    if (end->unknown && !end->ended)
+        json_put_bool(j, "cut_short", true);
     json_object_end(j);
 }
 
@@ -226,7 +228,8 @@ static void add_series(struct json_out *j, const struct series *s, const struct 
 {
     json_key(j, m->facts.name);
     json_object(j);
-    bool known = verdict ? verdict->quality != QUALITY_UNKNOWN : s->observed_ns > 0;
+    bool unlimited = s->is_unlimited && !s->observed_ns;
+    bool known = !unlimited && (verdict ? verdict->quality != QUALITY_UNKNOWN : s->observed_ns > 0);
     if (known && m->kind == METRIC_COUNTER)
         add_counter(j, s, m);
     else if (known)
@@ -237,6 +240,8 @@ static void add_series(struct json_out *j, const struct series *s, const struct 
     }
     if (is_partial)
         json_put_bool(j, "partial", true);
+    if (unlimited)
+        json_put_bool(j, "unlimited", true);
     json_object_end(j);
 }
 
@@ -282,7 +287,9 @@ static void add_thing(struct json_out *j, const struct thing_summary *t, uint64_
     {
         const struct metric *m = metric_of(metric_first(e->kind) + i);
         struct verdict v = {summary_thing_quality(&t->series[i], m), "kernel"};
-        if (v.quality == QUALITY_UNKNOWN)
+        if (v.quality == QUALITY_UNKNOWN && t->series[i].is_unlimited)
+            v.quality = QUALITY_SAMPLED; /* without a number: it is known that there is none */
+        else if (v.quality == QUALITY_UNKNOWN)
             v.rung = "";
         add_series(j, &t->series[i], m, &v, false);
     }

@@ -18,7 +18,7 @@ static void add_how(struct sink *s, const struct toll_end *end)
 {
     const char *name = end->signaled ? signal_name(end->status) : NULL;
     if (end->unknown)
-        buf_puts(&s->text, "ended, it is not known how,");
+        buf_puts(&s->text, "exit status unknown,");
     else if (name)
         buf_printf(&s->text, "killed by SIG%s", name);
     else if (end->signaled)
@@ -37,31 +37,41 @@ static void add_end(struct sink *s, const struct summary *summary)
 {
     const struct toll_end *end = &summary->whole.end;
     bool attached = summary->run->target_count > 0;
-    if (!summary->has_target)
+    bool is_cut = end->unknown && !end->ended; /* the record does not have the end */
+    if (is_cut)
+        buf_puts(&s->text, "the record ends after ");
+    else if (!summary->has_target)
         buf_puts(&s->text, "measured for ");
     else if (end->ended && (!attached || !end->unknown))
         add_how(s, end);
     else
         buf_puts(&s->text, end->ended ? "ended" : attached ? "measured for " : "still running");
-    if (summary->has_target && (end->ended || !attached))
+    if (!is_cut && summary->has_target && (end->ended || !attached))
         buf_puts(&s->text, " after ");
     human_seconds(&s->text, (double)summary->elapsed_ns / 1e9);
-    if (attached && !end->ended)
+    if (is_cut && summary->run->command)
+        buf_puts(&s->text, "; exit status unknown");
+    else if (attached && !end->ended && !is_cut)
         buf_puts(&s->text, ", still running");
     if (attached)
         buf_puts(&s->text, summary->run->since_start ? "; counted from the birth of each process"
                                                      : "; counted from the attach on");
 }
 
+/* A mean is a lower bound when a process could not be read; when the run went on after the record,
+ * it is the mean of the record, and may be more or less than that of the run. */
 static void add_answer_figure(struct buf *b, const struct text_rows *r, unsigned i)
 {
     const struct metric *m = metric_of(r->first + i);
+    bool is_mean = m->unit == UNIT_cores;
+    bool is_least = text_quality(r, PART_COMBINED, i) == QUALITY_LOWER_BOUND &&
+                    (!is_mean || r->partial >> i & 1);
     buf_puts(b, b->length ? ", " : "");
     size_t start = b->length;
-    buf_puts(b, text_quality(r, PART_COMBINED, i) == QUALITY_LOWER_BOUND ? "≥ " : "");
+    buf_puts(b, is_least ? "≥ " : "");
     human_number(b, m,
-                 m->unit == UNIT_cores ? series_mean(&r->series[PART_COMBINED][i], m)
-                                       : text_figure(r, PART_COMBINED, i));
+                 is_mean ? series_mean(&r->series[PART_COMBINED][i], m)
+                         : text_figure(r, PART_COMBINED, i));
     buf_printf(b, " %s", m->facts.title);
     for (size_t k = start; k < b->length; k++)
         if (b->data[k] == ' ')
@@ -127,11 +137,11 @@ static void add_head(struct sink *s, const struct summary *summary)
 
 /* ---- What was allowed ------------------------------------------------------------------------ */
 
-/* Limits of one process are of interest when they were nearly used up. */
+/* Limits of one process are of interest when they were nearly used up, or all is asked for. */
 #define NEARLY 0.9
 
 static void add_allowance(struct buf *b, const struct limit *l, enum limit_kind kind,
-                          enum metric_id unit, const char *noun)
+                          enum metric_id unit, const char *noun, bool is_verbose)
 {
     const struct metric *m = metric_of(unit);
     double allowed = kind == LIMIT_CPUS ? l->cores : (double)l->value;
@@ -139,7 +149,7 @@ static void add_allowance(struct buf *b, const struct limit *l, enum limit_kind 
     if (!l->known || l->unlimited || !l->has_used || !(allowed > 0))
         return;
     bool is_common = kind == LIMIT_CPUS || kind == LIMIT_MEMORY_BYTES;
-    if (!is_common && !l->reached && l->used < NEARLY * allowed)
+    if (!is_common && !is_verbose && !l->reached && l->used < NEARLY * allowed)
         return;
     buf_puts(b, b->length ? "; " : "");
     buf_puts(b, l->used_is_least && !l->reached ? "≥ " : "");
@@ -179,7 +189,7 @@ static void add_allowances(struct sink *s, const struct summary *summary, const 
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (!kinds[i].beside || text_has_line(s, r, kinds[i].unit))
             add_allowance(&b, &summary->whole.limits.of[kinds[i].kind], kinds[i].kind,
-                          kinds[i].unit, kinds[i].noun);
+                          kinds[i].unit, kinds[i].noun, s->flags & TOLL_OUTPUT_VERBOSE);
     if (b.length && !buf_failed(&b))
         text_paragraph(s, "of what was allowed: ", b.data);
     buf_done(&b);

@@ -19,6 +19,7 @@ struct text_rows text_rows_of_target(const struct sink *s, const struct target_s
         .first = process_first,
         .count = PROCESS_METRICS,
         .selected = s->selection.parts[PART_COMBINED],
+        .partial = t->partial[PART_COMBINED],
     };
     for (unsigned part = 0; part < PARTS; part++) {
         r.series[part] = part == PART_COMBINED || t->has_parts ? t->series[part] : NULL;
@@ -122,12 +123,18 @@ bool text_has_sampled_parts(const struct sink *s, const struct text_rows *r)
     return false;
 }
 
+static bool is_no_limit(const struct text_rows *r, enum part part, unsigned i)
+{
+    return r->series[part] && r->series[part][i].is_unlimited &&
+           text_quality(r, part, i) == QUALITY_UNKNOWN;
+}
+
 static void add_number(struct sink *s, const struct text_rows *r, enum part part, unsigned i)
 {
     enum quality q = text_quality(r, part, i);
     double number = r->series[part] ? text_figure(r, part, i) : 0;
     if (q == QUALITY_UNKNOWN) {
-        buf_puts(&s->text, "?");
+        buf_puts(&s->text, is_no_limit(r, part, i) ? "no limit" : "?");
         return;
     }
     if (text_is_nothing(q, number)) {
@@ -189,7 +196,8 @@ static void add_line(struct sink *s, const struct text_rows *r, unsigned i, bool
         add_figure(s, r, PART_MAIN, i, MAIN);
         add_figure(s, r, PART_DESCENDANTS, i, DESCENDANTS);
     }
-    add_word(s, word_for(text_quality(r, PART_COMBINED, i)));
+    add_word(s,
+             is_no_limit(r, PART_COMBINED, i) ? "" : word_for(text_quality(r, PART_COMBINED, i)));
 }
 
 static void add_heading(struct sink *s, bool parts)

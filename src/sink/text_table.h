@@ -10,6 +10,7 @@ struct text_rows {
     enum metric_id first;
     unsigned count;
     uint64_t selected;
+    uint64_t partial; /* bits of those that lack a process which could not be read */
     const struct series *series[PARTS];    /* NULL: this part does not exist */
     const struct verdict *verdicts[PARTS]; /* NULL: the kernel counts it */
 };

@@ -21,6 +21,7 @@ enum coverage {
     COVERED,         /* as much as its kind of figure ever does */
     COVERED_ROUGHLY, /* a counter whose beginning or end is not that of the run */
     COVERED_PARTLY,  /* unknown for a part of the run: the figure is at least this */
+    COVERED_SO_FAR,  /* the run went on after the last value: the figure is at least this */
 };
 
 struct series {
@@ -35,6 +36,7 @@ struct series {
     double closed; /* … and in the one before it */
     uint64_t closed_ns;
     enum coverage coverage;
+    bool is_unlimited;           /* of a limit: it was read, and there is none */
     struct histogram *histogram; /* borrowed; NULL: no quantiles */
 };
 

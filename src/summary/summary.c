@@ -138,6 +138,8 @@ void summary_frame(struct summary *s, const struct frame *f)
         struct series *series = series_of(s, f->machine[i]);
         if (series)
             put_row(s, series, &f->machine[i]->row, f->elapsed_ns);
+        FOR_EACH_BIT(k, series ? f->machine[i]->unlimited : 0)
+        series[k].is_unlimited = !series[k].observed_ns;
     }
     put_row(s, s->self, f->self.row, f->elapsed_ns);
 }
@@ -183,6 +185,8 @@ enum quality summary_thing_quality(const struct series *s, const struct metric *
     if (!s->observed_ns)
         return QUALITY_UNKNOWN;
     bool counts = m->kind == METRIC_COUNTER;
+    if (s->coverage == COVERED_SO_FAR)
+        return QUALITY_LOWER_BOUND;
     if (s->coverage == COVERED_PARTLY) { /* at least nothing is not known */
         double figure = counts ? metric_number(m, s->last) : s->max;
         return figure > 0 ? QUALITY_LOWER_BOUND : QUALITY_UNKNOWN;

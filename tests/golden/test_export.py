@@ -267,13 +267,56 @@ def test_summary_of_a_cut_record(tmp_path):
     samples = [json.loads(line) for line in lines if line.startswith(b'{"type":"sample"')]
     figure = summary["target"]["combined"]["cpu_seconds"]
     assert figure["total"] == samples[-1]["target"]["combined"]["cpu_seconds"]
-    assert (figure["quality"], figure["from"]) == ("sampled", "samples")
+    assert (figure["quality"], figure["from"]) == ("lower bound", "samples")
     assert summary["wall_seconds"] == samples[-1]["elapsed_seconds"]
     for key in ("rate_mean", "rate_max"):
         assert figure[key] == whole["target"]["combined"]["cpu_seconds"][key]
     assert summary["phases"] == whole["phases"] and summary["gauges"] == whole["gauges"]
     assert any("before the run did" in note for note in summary["notes"])
     assert b"cut short" in toll("list", record).stdout
+
+
+def qualities(summary):
+    """Of every figure that a summary knows, except what measuring cost: where it is, and its quality."""
+    machine = [(key, value) for key, value in summary.items() if key in ("system", "cgroups", "disks")]
+    for where, tables in [*summary["target"].items(), *machine]:
+        for table in tables if isinstance(tables, list) else [tables]:
+            for name, figure in table.items():
+                if isinstance(figure, dict) and figure.get("quality", "unknown") != "unknown":
+                    yield where, name, figure["quality"]
+
+
+CAPACITIES = re.compile(r"cpus_online|swap_total_bytes|memory_(huge_)?total_bytes|size_bytes|.*_limit(_.*)?")
+
+
+@pytest.mark.parametrize("run", ["this-machine", "limits-cgroup2", "attach-tree"])
+def test_a_cut_record_knows_no_end_and_has_lower_bounds(run, tmp_path):
+    lines = record_of(run, tmp_path).read_bytes().splitlines(keepends=True)
+    samples = [at for at, line in enumerate(lines) if line.startswith(b'{"type":"sample"')]
+    middle = samples[len(samples) // 2]
+    cut, again = tmp_path / "cut.jsonl", tmp_path / "again.jsonl"
+    cut.write_bytes(b"".join(lines[: middle + 1]) + lines[middle + 1][:40])
+    (tmp_path / "live.json").unlink()
+    done = toll("export", cut, *outputs(tmp_path / "first"), "-o", again, "-o", tmp_path / "cut.sqlite")
+    assert done.returncode == 0, done
+    summary = json.loads((tmp_path / "first.json").read_bytes())
+    assert summary["end"]["status"] == "unknown" and summary["end"]["cut_short"] is True
+    for where, name, quality in qualities(summary):
+        if not CAPACITIES.fullmatch(name):
+            assert quality == "lower bound", (where, name)
+    text = (tmp_path / "first.txt").read_text()
+    elapsed = json.loads(lines[middle])["elapsed_seconds"]
+    head = re.search(r"^the record ends after ([0-9.]+) (s|ms); (.*)$", text, re.MULTILINE)
+    assert head and abs(float(head[1]) * (1e-3 if head[2] == "ms" else 1) - elapsed) <= 0.01 * elapsed, text
+    assert head[3] == ("exit status unknown" if summary["command"] else "counted from the attach on")
+    assert "ended" not in text.split("\n\n")[0]
+    # It says the same when it is read again, from lines and from tables.
+    for record in (again, tmp_path / "cut.sqlite"):
+        assert toll("export", record, *outputs(tmp_path / "second")).returncode == 0
+        differing = same(tmp_path, "first", "second", without_outputs)
+        assert [suffix for suffix in differing if suffix != ".jsonl"] == []  # order of processes
+        assert b"cut short" in toll("list", record).stdout
+        assert json.loads(toll("list", "--json", record).stdout)[0]["cut_short"] is True
 
 
 DAMAGE = {

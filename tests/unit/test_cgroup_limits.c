@@ -44,12 +44,15 @@ static void test_no_limits(void **state)
     struct cgroup_places p;
     struct cgroup_limits l;
     cgroup_tree_open(&t, V2_MOUNT, "0::/job\n");
+    cgroup_write(&t, ".", "cgroup.procs", "900\n", "cpu.stat", "usage_usec 99\n", NULL);
     cgroup_write(&t, "job", "cgroup.procs", "", "cgroup.events", "", "memory.max", "max\n",
                  "cpu.max", "max 100000\n", "pids.max", "max\n", "memory.swap.max", "garbage",
                  NULL);
     read_limits(&t, &p, &l);
-    for (unsigned i = 0; i < CGROUP_LIMIT_KINDS; i++)
+    for (unsigned i = 0; i < CGROUP_LIMIT_KINDS; i++) {
         assert_false(limits[i].known);
+        assert_int_equal(limits[i].unlimited, i != CGROUP_LIMIT_SWAP); /* could not be read */
+    }
     end(&t, &p, &l);
 }
 
@@ -71,6 +74,16 @@ static void test_v1_container(void **state)
     cgroup_limits_read(&l, &t.root, limits);
     assert_int_equal(limits[CGROUP_LIMIT_MEMORY].value, 400);
     assert_null(limits[CGROUP_LIMIT_MEMORY].path);
+    assert_false(limits[CGROUP_LIMIT_MEMORY].unlimited);
+    /* Only the file that speaks for ancestors which are not seen can say that there is none. */
+    cgroup_write(&t, "memory", "memory.limit_in_bytes", "9223372036854771712\n", NULL);
+    cgroup_write(&t, "memory/in", "memory.stat", "hierarchical_memory_limit 9223372036854771712\n",
+                 NULL);
+    cgroup_limits_read(&l, &t.root, limits);
+    assert_true(!limits[CGROUP_LIMIT_MEMORY].known && limits[CGROUP_LIMIT_MEMORY].unlimited);
+    cgroup_write(&t, "memory/in", "memory.stat", "total_rss 0\n", NULL);
+    cgroup_limits_read(&l, &t.root, limits);
+    assert_true(!limits[CGROUP_LIMIT_MEMORY].known && !limits[CGROUP_LIMIT_MEMORY].unlimited);
     end(&t, &p, &l);
 }
 
