@@ -247,7 +247,8 @@ void surroundings_tick(struct toll_tracker *t)
             collect_target(t, &t->targets[i]);
     if (now_ns < s->next_ns && !t->frame.last && s->count == s->collected)
         return;
-    s->next_ns = now_ns + REFRESH_NS;
+    /* A short job is over before a second is: the older, the rarer. */
+    s->next_ns = now_ns + min_u64(REFRESH_NS, max_u64(t->frame.elapsed_ns, FOLLOW_NS));
     s->collected = s->count;
     for (size_t i = 0; i < s->count; i++)
         collect_around(t, &s->around[i]);
@@ -320,23 +321,38 @@ static void use(struct limit *l, double used, bool is_least, const char *whose)
     l->whose = whose;
 }
 
-/* A limit of a cgroup is on what is charged to it. The kernel keeps the most it ever was, which is
- * of this run when it was less before. Otherwise only what samples saw is known, unless the kernel
- * counted that the limit was met. */
-static void use_memory_of_cgroup(const struct toll_tracker *t, const struct summary *summary,
-                                 struct limit *l)
+/* The kernel keeps the most that was ever charged, which is of this run when it was less before. */
+static bool has_peak_of_this_run(const struct toll_tracker *t, const struct thing_summary *thing)
 {
-    const struct thing_summary *thing = cgroup_thing(summary, l->cgroup, "memory_cgroup");
+    const struct series *peak = cgroup_series(thing, cgroup_memory_peak_bytes);
     uint64_t before = NOT_KNOWN;
-    if (!thing)
-        return;
     for (size_t i = 0; i < t->surroundings.count; i++)
         if (strcmp(cgroup_name(t->surroundings.around[i].cgroup),
                    entity_name(&thing->thing->entity)) == 0)
             before = t->surroundings.around[i].peak_bytes;
+    return peak->count && before != NOT_KNOWN && peak->max > (double)before;
+}
+
+/* What was charged rises and falls between two reads. The most it was in this run is at least what
+ * was read, and what the kernel kept where that is of this run. */
+static void take_kernels_peak(const struct toll_tracker *t, const struct thing_summary *thing)
+{
+    struct series *now = &thing->series[cgroup_memory_bytes - cgroup_first];
+    if (now->count && has_peak_of_this_run(t, thing))
+        series_at_least(now, cgroup_series(thing, cgroup_memory_peak_bytes)->max);
+}
+
+/* A limit of a cgroup is on what is charged to it. Without a peak of this run only what samples saw
+ * is known, unless the kernel counted that the limit was met. */
+static void use_memory_of_cgroup(const struct toll_tracker *t, const struct summary *summary,
+                                 struct limit *l)
+{
+    const struct thing_summary *thing = cgroup_thing(summary, l->cgroup, "memory_cgroup");
+    if (!thing)
+        return;
     const struct series *now = cgroup_series(thing, cgroup_memory_bytes);
     const struct series *peak = cgroup_series(thing, cgroup_memory_peak_bytes);
-    if (peak->count && before != NOT_KNOWN && peak->max > (double)before)
+    if (has_peak_of_this_run(t, thing))
         use(l, peak->max, false, "cgroup");
     else if (now->count)
         use(l, now->max, true, "cgroup");
@@ -420,6 +436,9 @@ static void use_of_target(const struct toll_tracker *t, const struct summary *su
 
 void surroundings_use_limits(const struct toll_tracker *t, struct summary *s)
 {
+    for (size_t i = 0; i < s->thing_count; i++)
+        if (s->things[i].thing->entity.kind == ENTITY_CGROUP)
+            take_kernels_peak(t, &s->things[i]);
     for (size_t i = 0; t->whole && i < s->target_count; i++)
         use_of_target(t, s, &s->targets[i]);
     if (t->whole && !s->target_count)

@@ -119,6 +119,14 @@ static void judge(struct toll_tracker *t, const struct target *g, struct target_
             if (quality == QUALITY_LOWER_BOUND || quality == QUALITY_SAMPLED)
                 s->partial[part] |= BIT(id);
         }
+        /* Every process has some: those that were read are threads of the kernel and the like. */
+        FOR_EACH_BIT(id, s->partial[part] & PROCESS_ROLLUP_BITS)
+        {
+            if (s->series[part][id].max > 0)
+                continue;
+            s->verdicts[part][id] = (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
+            s->partial[part] &= ~BIT(id);
+        }
     }
     if (t->schedule.pauses)
         judge_pauses(s, &g->ledger);

@@ -350,6 +350,24 @@ def test_somebody_elses_process(nobody, here):
     assert toll.total("cpu_seconds") > 0
 
 
+def states_of_children(pid):
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[0] for child in children]
+
+
+@needs_root
+def test_memory_of_others_is_unknown_also_beside_a_zombie(nobody, here):
+    """A process that has ended has no memory, which says nothing of those that are not shown."""
+    script = "import subprocess, time; p = subprocess.Popen(['true']); time.sleep(600)"
+    with running(here, "python3", "-c", script) as p:
+        until(lambda: states_of_children(p.pid) == ["Z"], "a zombie")
+        toll = attach(nobody, "-i", "50ms", p.pid)
+        until(lambda: len(toll.rows()) >= 3, "samples")
+        toll.end()
+    for name in ("memory_pss_bytes", "memory_uss_bytes"):
+        assert toll.figure(name)["quality"] == "unknown", name
+
+
 @needs_root
 def test_hidden_processes(nobody, here):
     """With hidepid=2 others do not exist for an ordinary user; his own do."""

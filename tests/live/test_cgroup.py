@@ -254,6 +254,28 @@ def test_oom_kill_says_that_the_limit_was_reached(here, group, peak_before):
     assert b"reached: OOM killer" in b" ".join(out.split())
 
 
+def test_the_peak_of_what_is_charged_is_the_kernels(here, group):
+    """However rarely the cgroup was read: where the kernel's peak is of this run, the gauge has it."""
+    group.set("memory", 64 * MIB)
+    here.call(group.join([here.toll, "run", "-q", "-i", "1s", "-o", "s.json", "--",
+                          here.helper("fill"), "256"]))
+    figures = cgroup_of(json.loads(here.path("s.json").read_text()), group)
+    assert figures["memory_bytes"]["max"] == figures["memory_peak_bytes"]["max"] > 60 * MIB
+
+
+def test_limits_that_are_none_are_not_unknown(here, group):
+    status, _, err = here.call(group.join([here.toll, "run", "-v", "-o", "s.json", "-o", "r.jsonl",
+                                           "--", "sleep", "0.1"]))
+    assert status == 0
+    unlimited = "^memory allowed +no limit$"
+    figure = cgroup_of(json.loads(here.path("s.json").read_text()), group)["memory_limit_bytes"]
+    if "max" in figure or "unlimited" not in figure:
+        pytest.skip("the cgroups above have a limit, or are not seen")
+    assert re.search(unlimited, err.decode(), re.MULTILINE), err
+    _, out, _ = here.call([here.toll, "export", "-v", "-f", "text", "r.jsonl"])
+    assert re.search(unlimited, out.decode(), re.MULTILINE), out
+
+
 def test_an_old_peak_is_not_the_jobs(here, group):
     """A cgroup that once had more than the job ever used: what is known of the job is a lower
     bound; of a new peak it is the kernel's figure."""
