@@ -52,6 +52,7 @@ struct lines {
     struct before system;
     struct column columns[COLUMNS]; /* the target's, then the machine's */
     unsigned column_count;
+    bool is_last; /* the line is of the last sample */
 };
 
 /* ---- The heading ----------------------------------------------------------------------------- */
@@ -216,7 +217,14 @@ static void add_cell(struct sink *s, const struct row *row, const struct before 
     bool known = row->present >> i & 1;
     if (rate)
         known &= before->at_ns && before->row.present >> i & 1 && now_ns > before->at_ns;
-    if (!known) {
+    /* Nothing is left of a target that has ended; of one that goes on its processes are known. */
+    bool is_gone = ((const struct lines *)s->state)->is_last && row->first == process_first &&
+                   !row_has(row, process_processes_count);
+    uint64_t of_the_living = BIT(process_processes_count) | BIT(process_threads_count) |
+                             BIT(process_memory_rss_bytes);
+    if (!known && is_gone && (of_the_living >> i & 1)) {
+        buf_putc(&s->text, '0');
+    } else if (!known) {
         buf_putc(&s->text, '?');
     } else if (rate) {
         union value grown = {.u = left_u64(row->values[i].u, before->row.values[i].u)};
@@ -305,6 +313,18 @@ static void remember(struct lines *l, const struct frame *f, const struct measur
         remember_row(&l->system, &system->row, f->mono_ns);
 }
 
+/* The last sample comes when the run is over, which may be just after the one before: then a line
+ * has said it already, and of CPU time nothing can be said (see hide_rates in engine/tick.c). The
+ * summary has what came after. */
+static bool has_nothing_new(const struct sink *s, const struct frame *f)
+{
+    const struct lines *l = s->state;
+    const struct row *row = f->target[PART_COMBINED].row;
+    bool has_no_rate = row && !row_has(row, process_cpu_cores) &&
+                       (s->selection.parts[PART_COMBINED] & BIT(process_cpu_cores));
+    return f->interval_ns < 100 * NS_PER_MS || (l->until_heading && has_no_rate);
+}
+
 static void lines_frame(struct sink *s, const struct frame *f)
 {
     const struct measured *system = find_system(f);
@@ -315,8 +335,9 @@ static void lines_frame(struct sink *s, const struct frame *f)
         return;
     }
     struct lines *l = s->state;
-    if (f->last && f->interval_ns < 100 * NS_PER_MS)
-        return; /* a line just before has said it */
+    if (f->last && has_nothing_new(s, f))
+        return;
+    l->is_last = f->last;
     if (!l->until_heading || l->since_heading + l->count > l->until_heading) {
         l->until_heading = lay_out(s, f, system);
         add_heading(s);

@@ -60,6 +60,39 @@ static void test_the_last_sample(void **state)
     sample_remove(&s);
 }
 
+/* Without a rate of CPU time the last line says nothing that the one before did not, and a target
+ * that has ended has nothing left. */
+static void test_the_end(void **state)
+{
+    for (unsigned has_rate = 0; has_rate < 2; has_rate++) {
+        struct sample s;
+        sample_make(&s, "cpu_cores,memory_rss_bytes,threads,processes");
+        struct sink *sink = sample_sink(&s, "x.lines");
+        struct row *row = &s.parts[PART_COMBINED];
+        for (unsigned i = 1; i < 4; i++) {
+            at(&s, i);
+            bool last = s.frame.last = i == 3;
+            s.frame.interval_ns = last ? 200 * NS_PER_MS : NS_PER_SECOND;
+            row_init(row, ENTITY_PROCESS);
+            if (!last || has_rate)
+                row_put_double(row, process_cpu_cores, 0.5);
+            for (unsigned k = 0; k < 3 && !last; k++)
+                row_put_u64(row,
+                            (enum metric_id[]){process_memory_rss_bytes, process_threads_count,
+                                               process_processes_count}[k],
+                            1);
+            assert_int_equal(sink_frame(sink, &s.frame), 0);
+        }
+        sample_expect(&s, sink, "x.lines",
+                      has_rate ? "    time cores   rss   thr procs\n"
+                                 "17:20:00  0.50     1     1     1\n"
+                                 "17:20:00  0.50     0     0     0\n"
+                               : "    time cores   rss   thr procs\n"
+                                 "17:20:00  0.50     1     1     1\n");
+        sample_remove(&s);
+    }
+}
+
 static unsigned count(const char *text, const char *what)
 {
     unsigned n = 0;
@@ -204,11 +237,9 @@ int main(void)
 {
     set_clock();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates_and_gauges),
-        cmocka_unit_test(test_the_last_sample),
-        cmocka_unit_test(test_the_heading_comes_back),
-        cmocka_unit_test(test_several_targets),
-        cmocka_unit_test(test_the_machine),
+        cmocka_unit_test(test_rates_and_gauges), cmocka_unit_test(test_the_last_sample),
+        cmocka_unit_test(test_the_end),          cmocka_unit_test(test_the_heading_comes_back),
+        cmocka_unit_test(test_several_targets),  cmocka_unit_test(test_the_machine),
         cmocka_unit_test(test_a_terminal),
     };
     return RUN("lines", tests);
