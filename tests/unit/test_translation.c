@@ -117,9 +117,9 @@ static void test_ends(void **state)
 {
     struct translation t;
     assert_int_equal(translation_open(&t, &choice, &targets), 0);
-    struct moment m = {1, {3, 1}, {70, 50}, {1, 0}, 0, 0, false};
+    struct moment m = {1, {3, 1}, {70, 50}, {1, 0}, 0, 0, false, {0}, {0}};
     assert_int_equal(put(&t, &m, false), 2);
-    m = (struct moment){2, {unknown, 1}, {unknown, 60}, {3, 0}, 0, 0, false};
+    m = (struct moment){2, {unknown, 1}, {unknown, 60}, {3, 0}, 0, 0, false, {0}, {0}};
     assert_int_equal(put(&t, &m, false), 2);
     assert_true(at(&t, 0, PROCESSES) == 0 && at(&t, 0, PSS) == 70 && at(&t, 0, CPU) == 2);
     assert_true(at(&t, 1, PROCESSES) == 1 && at(&t, 1, PSS) == 60);
@@ -146,7 +146,7 @@ static void test_too_late(void **state)
 {
     struct translation t;
     assert_int_equal(translation_open(&t, &choice, &targets), 0);
-    struct moment m = {1, {unknown, 1}, {unknown, unknown}, {1, 1}, 0, 0, false};
+    struct moment m = {1, {unknown, 1}, {unknown, unknown}, {1, 1}, 0, 0, false, {0}, {0}};
     assert_int_equal(put(&t, &m, true), 1);
     assert_true(at(&t, 0, PROCESSES) == 1 && isnan(at(&t, 0, PSS)));
     translation_done(&t);
@@ -162,7 +162,7 @@ static void test_short_end(void **state)
 {
     struct translation t;
     assert_int_equal(translation_open(&t, &choice, &targets), 0);
-    struct moment m = {1, {1, 1}, {1, 1}, {1, 0}, 0, 0, false};
+    struct moment m = {1, {1, 1}, {1, 1}, {1, 0}, 0, 0, false, {0}, {0}};
     put(&t, &m, false);
     m.elapsed = 1.96;
     m.cpu[0] = 1.9;
@@ -183,7 +183,7 @@ static void test_short_end_after_short_rows(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct translation t;
         assert_int_equal(translation_open(&t, &choice, &targets), 0);
-        struct moment m = {rows[i], {1, 1}, {1, 1}, {0, 0}, 0, 0, false};
+        struct moment m = {rows[i], {1, 1}, {1, 1}, {0, 0}, 0, 0, false, {0}, {0}};
         for (; m.elapsed < 1; m.elapsed += rows[i]) /* at first they sleep … */
             put(&t, &m, false);
         double woken = m.elapsed;
@@ -216,8 +216,8 @@ static void test_short_run(void **state)
     for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
         struct translation t;
         assert_int_equal(translation_open(&t, &choice, &targets), 0);
-        struct moment m = {runs[i].elapsed, {1, 1}, {1, 1}, {runs[i].cpu, 0},
-                           runs[i].busy,    0,      false};
+        struct moment m = {runs[i].elapsed, {1, 1}, {1, 1}, {runs[i].cpu, 0}, runs[i].busy, 0,
+                           false,           {0},    {0}};
         assert_int_equal(put(&t, &m, true), TARGETS);
         const double expected[] = {runs[i].expected_cpu, runs[i].expected_busy};
         for (size_t column = 0; column < 2; column++) {
@@ -236,7 +236,7 @@ static void test_end_behind_a_row(void **state)
     for (int grows = 0; grows < 2; grows++) {
         struct translation t;
         assert_int_equal(translation_open(&t, &choice, &targets), 0);
-        struct moment m = {1, {1, 1}, {1, 1}, {1, 1}, 0, 0, false};
+        struct moment m = {1, {1, 1}, {1, 1}, {1, 1}, 0, 0, false, {0}, {0}};
         put(&t, &m, false);
         m.elapsed = 2;
         assert_int_equal(put(&t, &m, false), TARGETS); /* in which they slept */
@@ -252,7 +252,7 @@ static void test_marks(void **state)
 {
     struct translation t;
     assert_int_equal(translation_open(&t, &choice, &targets), 0);
-    struct moment m = {1, {1, 1}, {1, 1}, {1, 0}, 0, 0, false};
+    struct moment m = {1, {1, 1}, {1, 1}, {1, 0}, 0, 0, false, {0}, {0}};
     put(&t, &m, false);
     m.elapsed = 1.005;
     m.cpu[0] = 1.02;
