@@ -54,9 +54,12 @@ size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_on
     uint64_t vanished = e->auto_reaping && !one_process ? ~UINT64_C(0) : 0;
     size_t n = 0;
     rungs[n++] = (struct rung){"clock", row, of_the_clock, QUALITY_EXACT, 0};
-    if (part == PART_COMBINED && e->of_cgroup)
-        rungs[n++] = (struct rung){"cgroup", row, e->of_cgroup, QUALITY_EXACT,
-                                   e->cgroup_is_gone ? e->of_cgroup : 0};
+    if (part == PART_COMBINED && e->of_cgroup) {
+        uint64_t divided = e->cgroup_has_ticks ? M(cpu_user_seconds) | M(cpu_system_seconds) : 0;
+        uint64_t gone = e->cgroup_is_gone ? e->of_cgroup : 0;
+        rungs[n++] = (struct rung){"cgroup", row, e->of_cgroup & ~divided, QUALITY_EXACT, gone};
+        rungs[n++] = (struct rung){"cgroup", row, e->of_cgroup & divided, QUALITY_SAMPLED, gone};
+    }
     if (part == PART_COMBINED && e->of_network.quality != QUALITY_UNKNOWN)
         rungs[n++] = (struct rung){e->of_network.rung, row,
                                    M(network_received_bytes) | M(network_sent_bytes),

@@ -30,10 +30,11 @@ struct evidence {
     uint64_t main_at_end;      /* bits of the main process that were read after it had ended */
     uint64_t of_cgroup;        /* bits that the cgroup of the target has counted itself … */
     bool cgroup_is_gone;       /* … up to some moment before it was removed */
+    bool cgroup_has_ticks;     /* … and user and system time in ticks */
     struct verdict of_network; /* of its network bytes */
 };
 
-enum { LADDER_RUNGS = 8 };
+enum { LADDER_RUNGS = 9 };
 
 /* The rungs of a part, best first; returns how many. row: the part's last figures. */
 size_t ladder_build(struct rung rungs[LADDER_RUNGS], enum part part, bool own_only,

@@ -118,7 +118,7 @@ int asked_take(struct toll_tracker *t, struct target *g, const struct toll_targe
 static int no_process(const struct toll_tracker *t, pid_t pid, struct toll_error *e)
 {
     const struct member *m = members_find(&t->members, pid);
-    if (m && m->was_seen)
+    if (m && m->was_seen && !m->process.is_hidden)
         return err_set(e, -ESRCH,
                        "process %d (%s) has ended already: only its parent has not asked how",
                        (int)pid, m->process.entity.name);

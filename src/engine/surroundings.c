@@ -254,6 +254,24 @@ void surroundings_tick(struct toll_tracker *t)
         collect_around(t, &s->around[i]);
 }
 
+/* Version 2 divides the CPU time into user and system time, in microseconds. Version 1 counts ticks
+ * beside it, cut off at both ends: they say in what proportion it is divided. Neither ever falls. */
+static void divide_cpu_of_cgroup(struct target *g, const struct row *before)
+{
+    struct row *row = &g->parts[PART_COMBINED];
+    uint64_t cpu = row_u64(row, process_cpu_seconds);
+    uint64_t user = row_u64(row, process_cpu_user_seconds);
+    uint64_t system = row_u64(row, process_cpu_system_seconds);
+    if (max_u64(cpu, user + system) - min_u64(cpu, user + system) > 10 * NS_PER_US)
+        g->cgroup_has_ticks = true;
+    if (!g->cgroup_has_ticks)
+        return;
+    user = ledger_user_share(cpu, user, system, row_u64(before, process_cpu_user_seconds),
+                             row_u64(before, process_cpu_system_seconds));
+    row_put_u64(row, process_cpu_user_seconds, user);
+    row_put_u64(row, process_cpu_system_seconds, cpu - user);
+}
+
 /* Not the bytes of storage: version 1 leaves out what is written back later, and what version 2
  * counts is not what the processes caused. */
 void surroundings_put(struct target *g)
@@ -264,12 +282,18 @@ void surroundings_put(struct target *g)
         {process_cpu_system_seconds, cgroup_cpu_system_seconds},
     };
     const struct row *row = g->cgroup_thing ? &g->cgroup_thing->row : NULL;
+    uint64_t bits = 0;
     for (size_t i = 0; row && i < ARRAY_LEN(same); i++) {
         if (!row_has(row, same[i][1]))
             continue;
         row_put_u64(&g->parts[PART_COMBINED], same[i][0], row_u64(row, same[i][1]));
-        g->cgroup_bits |= BIT(same[i][0]);
+        bits |= BIT(same[i][0]);
     }
+    g->cgroup_bits |= bits;
+    if (bits == (BIT(process_cpu_seconds) | BIT(process_cpu_user_seconds) |
+                 BIT(process_cpu_system_seconds)))
+        divide_cpu_of_cgroup(g, &g->of_cgroup);
+    g->of_cgroup = g->parts[PART_COMBINED];
 }
 
 void surroundings_last_look(struct toll_tracker *t)

@@ -50,6 +50,8 @@ struct target {
     uint64_t cgroups_hash;               /* of the cgroups it was in when last asked */
     const struct measured *cgroup_thing; /* its figures as last read, NULL: none */
     uint64_t cgroup_bits;                /* metrics of the whole that the cgroup answers for */
+    struct row of_cgroup;                /* the whole as it was put last, with these */
+    bool cgroup_has_ticks; /* it counts user and system time in ticks, which are not all CPU time */
 
     struct ledger ledger;
     struct rate rates[PARTS][RATES_PER_ENTITY];

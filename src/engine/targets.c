@@ -158,7 +158,9 @@ int targets_check(struct toll_tracker *t, struct toll_error *e)
         if (g->kind == TOLL_TARGET_PROCESS && is_thread(t, g))
             return err_set(e, -ESRCH, "%d is a thread; name its process (Tgid in /proc/%d/status)",
                            (int)g->id, (int)g->id);
-        if (g->kind != TOLL_TARGET_CGROUP && !targets_any_member(t, g))
+        const struct member *named = target_has_main(g) ? members_find(&t->members, g->id) : NULL;
+        if (g->kind != TOLL_TARGET_CGROUP &&
+            (!targets_any_member(t, g) || (named && named->process.is_hidden)))
             return asked_nobody(t, g, e);
     }
     return 0;

@@ -23,6 +23,7 @@ static struct evidence gather(struct toll_tracker *t, const struct target *g,
         .peak_is_exact = t->reaper.peak_is_exact,
         .main_at_end = l->main_fresh,
         .of_cgroup = g->cgroup_bits,
+        .cgroup_has_ticks = g->cgroup_has_ticks,
         .cgroup_is_gone = g->cgroup && g->ended,
         .of_network = network_verdict(t, g),
     };

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from cgrouplib import go, group, wait_in  # noqa: F401
-from livelib import GUARD, IS_ROOT, PAGE, TICK, exists, records, started, until
+from livelib import GUARD, IS_ROOT, PAGE, exists, records, started, until
 
 MIB = 1 << 20
 pytestmark = pytest.mark.skipif(not IS_ROOT, reason="needs root, to make cgroups")
@@ -128,9 +128,10 @@ def test_cpu_time_is_what_the_cgroup_grew_by(here, group):
     assert after - before > 0.09
     both = sum(summary["target"]["combined"][m]["total"]
                for m in ("cpu_user_seconds", "cpu_system_seconds"))
-    # Version 1 tells the parts in whole ticks, cut off at the beginning and at the end.
-    rounding = 2 * TICK if group.version == 1 else 1e-6
-    assert both <= cpu["total"] + rounding, "the parts are no more than the whole"
+    assert both == pytest.approx(cpu["total"], abs=1e-5), "the parts are the whole"
+    # Version 1 counts the parts in ticks, which only say how to divide the whole.
+    quality = "sampled" if group.version == 1 else "exact"
+    assert summary["target"]["combined"]["cpu_user_seconds"]["quality"] == quality
 
 
 @pytest.mark.skipif(os.cpu_count() < 2, reason="needs two CPUs")
