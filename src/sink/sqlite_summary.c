@@ -60,7 +60,8 @@ static void add_series(struct buf *b, const struct series *s, const struct metri
 static void add_figure(struct buf *b, unsigned entity, const struct series *s,
                        const struct metric *m, const struct verdict *verdict)
 {
-    bool is_known = verdict ? verdict->quality != QUALITY_UNKNOWN : s->observed_ns > 0;
+    bool is_known = verdict && !s->is_unlimited ? verdict->quality != QUALITY_UNKNOWN
+                                                : s->observed_ns > 0;
     sqlite_tape_row(b, STATEMENT_FIGURE);
     sqlite_tape_i64(b, entity);
     sqlite_tape_text(b, m->facts.name);
@@ -91,6 +92,8 @@ static void add_thing(struct buf *b, struct sqlite_entities *x, const struct thi
     {
         const struct metric *m = metric_of(first + i);
         struct verdict v = {summary_thing_quality(&t->series[i], m), "kernel"};
+        if (v.quality == QUALITY_UNKNOWN && t->series[i].is_unlimited)
+            v.quality = QUALITY_SAMPLED; /* it was read that there is no limit */
         if (v.quality == QUALITY_UNKNOWN)
             v.rung = "";
         add_figure(b, entity, &t->series[i], m, &v);
