@@ -114,13 +114,15 @@ def test_processes_in_parallel_have_their_own(place):
         wait""", ["-o", place.path("run.jsonl")])
     busy, idle = phase(r, "busy"), phase(r, "idle")
     assert busy["of"] == idle["of"] == "process"
-    assert 0.45 <= total(r, "busy") <= 0.7 and total(r, "idle") < 0.1
+    # Each phase has the three or four marks that are said in it, which cost more with sanitizers.
+    marks = 4 * (0.1 if os.environ.get("TOLL_SANITIZED") else 0.025)
+    assert 0.45 <= total(r, "busy") <= 0.6 + marks and total(r, "idle") < marks
     same = phase(r, "same")
     assert same["count"] == 2 and same["of_several_processes"]
-    assert 0.45 <= same["figures"]["cpu_seconds"]["total"] <= 0.75
+    assert 0.45 <= same["figures"]["cpu_seconds"]["total"] <= 0.6 + 2 * marks
     lines = [line for line in records(place.path("run.jsonl"), "phase") if line["name"] == "same"]
     assert len({line["pid"] for line in lines}) == 2
-    assert sorted(line["figures"]["cpu_seconds"]["total"] > 0.3 for line in lines) == [False, True]
+    assert sorted(line["figures"]["cpu_seconds"]["total"] >= 0.45 for line in lines) == [False, True]
 
 
 def test_begun_and_ended_by_different_shells(place):

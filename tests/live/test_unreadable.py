@@ -273,4 +273,5 @@ def test_all_is_known_to_root(watched_by_root):
     assert both
     assert all(int(row["target_memory_pss_bytes"]) > int(row["main_memory_pss_bytes"]) > 0 for row in both)
     ram = json.loads(watched.place.path("gt.json").read_text())["max_ram"]
-    assert ram["combined"]["private_rss"] > ram["main"]["private_rss"] > 0
+    # The shell's own pages are shared with its child from the fork on: the most it had was before.
+    assert ram["combined"]["private_rss"] >= ram["main"]["private_rss"] > 0
