@@ -26,8 +26,7 @@ static const struct row *find_row(const struct frame *f, const struct dialect_pl
     return m ? &m->row : NULL;
 }
 
-/* With as many decimals as a record has of it: what is made of one is the same. */
-static double as_recorded(const struct metric *m, double value)
+double frame_view_recorded(const struct metric *m, double value)
 {
     return metric_is_double(m) && isfinite(value) ? python_round(value, METRIC_DECIMALS) : value;
 }
@@ -47,7 +46,7 @@ static double frame_figure(const void *of, const struct dialect_place *place,
     const struct metric *m = metric_of(place->id);
     const struct row *row = find_row(view->frame, place);
     return row && row_has(row, place->id)
-               ? as_recorded(m, metric_number(m, row_value(row, place->id)))
+               ? frame_view_recorded(m, metric_number(m, row_value(row, place->id)))
                : of_the_run(view->run, place);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/points.h"
 
+#include "dialect/frame_view.h"
+
 #include <string.h>
 
 /* A row has a block of 64 numbers, one for each metric it can have. The rows: the parts of all
@@ -109,8 +111,9 @@ static void add_row(struct points *p, size_t number, enum entity_kind kind, enum
     }
     FOR_EACH_BIT(i, bits)
     {
+        const struct metric *m = metric_of(row->first + i);
         struct point point = {number * METRICS_PER_ENTITY + i,
-                              metric_number(metric_of(row->first + i), row->values[i])};
+                              frame_view_recorded(m, metric_number(m, row->values[i]))};
         buf_add(out, (const char *)&point, sizeof point);
     }
 }

@@ -955,7 +955,8 @@ def test_what_tells_a_run_from_others(here, monkeypatch):
         monkeypatch.setenv(name, value)
     files = [here.path("run.om"), here.path("run.prom"), here.path("run.jsonl"),
              here.path("run.sqlite"), here.path("run.json")]
-    r = here.run(["true"], [word for file in files for word in ("-o", file)]
+    busy = ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"]  # its rates have decimals
+    r = here.run(busy, [word for file in files for word in ("-o", file)]
                  + ["-o", f"openmetrics:{here.path('no.om')},id=no"])
     assert r.status == 0, r.err
     (run,) = livelib.records(here.path("run.jsonl"), "run")
