@@ -4,6 +4,7 @@
 
 #include "metric/frame.h"
 #include "metric/inherited.h"
+#include "toll.h"
 
 /* Times that the kernel cuts to ticks, in nanoseconds. */
 struct tick_times {
@@ -49,3 +50,14 @@ static inline const struct row *process_shown(const struct process *p, struct ro
     row_bound(copy, p->denied);
     return copy;
 }
+
+/* How a process left the target. */
+enum departure { LEFT_REAPED, LEFT_INSIDE, LEFT_LOST, DEPARTURES };
+
+struct process_end {
+    const struct process *process; /* borrowed */
+    enum departure how;
+    bool has_status; /* reaped by the tracker, which was told how it ended */
+    struct toll_end end;
+    uint64_t elapsed_ns;
+};

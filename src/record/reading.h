@@ -5,8 +5,11 @@
 #pragma once
 
 #include "base/json_in.h"
-#include "sink/sink.h"
+#include "metric/process.h"
+#include "metric/selection.h"
 #include "summary/energy.h"
+#include "summary/phases.h"
+#include "summary/summary.h"
 
 enum { RUN_TARGETS = 64 }; /* as many as entity.targets has bits */
 

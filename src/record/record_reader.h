@@ -4,7 +4,10 @@
  * is a file of lines or one of SQLite's; however long it is, one line of it is in memory. */
 #pragma once
 
-#include "sink/sink.h"
+#include "metric/process.h"
+#include "metric/selection.h"
+#include "summary/phases.h"
+#include "summary/summary.h"
 
 enum record_item_kind {
     RECORD_RUN, /* one begins */

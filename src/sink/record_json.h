@@ -2,7 +2,11 @@
  * The pieces of JSON that the record and the summary share. */
 #pragma once
 
-#include "sink/sink.h"
+#include "base/json_out.h"
+#include "metric/process.h"
+#include "metric/selection.h"
+#include "summary/phases.h"
+#include "summary/summary.h"
 
 /* "name":…, "command":…, … of a run, as members of the object that is open. */
 void record_json_run(struct json_out *j, const struct run *run);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "metric/limits.h"
-#include "sink/sink.h"
+#include "metric/process.h"
+#include "summary/phases.h"
+#include "summary/summary.h"
 
 #define RECORD_SCHEMA  "toll.record/1"
 #define SUMMARY_SCHEMA "toll.summary/1"

@@ -27,29 +27,6 @@ struct sink;
 struct spool;
 struct spooler;
 
-/* How a process left the target. */
-enum departure { LEFT_REAPED, LEFT_INSIDE, LEFT_LOST, DEPARTURES };
-
-struct process_end {
-    const struct process *process; /* borrowed */
-    enum departure how;
-    bool has_status; /* reaped by the tracker, which was told how it ended */
-    struct toll_end end;
-    uint64_t elapsed_ns;
-};
-
-/* Something that the job said of itself. */
-struct told_mark {
-    enum mark_kind kind; /* of a phase: its end */
-    const char *name;
-    pid_t pid;
-    uint64_t elapsed_ns;       /* when it was said */
-    uint64_t start_ns;         /* of the run, on the clock of the phase */
-    double value;              /* of a gauge */
-    struct scan attributes;    /* for mark_text_attribute */
-    const struct phase *phase; /* borrowed, NULL: it is none */
-};
-
 struct sink_kind {
     struct toll_format format;
     const char *other_suffixes[3]; /* that mean it too, NULL behind the last */

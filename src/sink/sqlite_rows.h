@@ -2,7 +2,10 @@
  * What happens in a run as rows of a SQLite file, on a tape: the side of it that samples. */
 #pragma once
 
-#include "sink/sink.h"
+#include "metric/process.h"
+#include "metric/selection.h"
+#include "summary/phases.h"
+#include "summary/summary.h"
 #include "sink/sqlite_entities.h"
 
 struct sqlite_rows {

@@ -3,6 +3,7 @@
  * before its end it is one level deeper, and ends with the last level. */
 #pragma once
 
+#include "parse/mark_text.h"
 #include "summary/phase_figures.h"
 
 enum { PHASES_AT_MOST = 4096 };
@@ -70,3 +71,15 @@ bool phase_is_of_target(const struct phase *p);
 /* … although it was not the target's main process that began it. */
 bool phase_is_widened(const struct phase *p);
 const struct phase_figures *phase_figures(const struct phase *p);
+
+/* Something that the job said of itself. */
+struct told_mark {
+    enum mark_kind kind; /* of a phase: its end */
+    const char *name;
+    pid_t pid;
+    uint64_t elapsed_ns;       /* when it was said */
+    uint64_t start_ns;         /* of the run, on the clock of the phase */
+    double value;              /* of a gauge */
+    struct scan attributes;    /* for mark_text_attribute */
+    const struct phase *phase; /* borrowed, NULL: it is none */
+};

@@ -4,6 +4,7 @@
  * sinks can be handed. Statements that do more than change this file are refused. */
 #include "mutate.h"
 #include "record/record_reader.h"
+#include "sink/sink.h"
 #include "scratch_file.h"
 
 #include <sqlite3.h>
