@@ -111,7 +111,7 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost)
 
 /* ---- Summing up ------------------------------------------------------------------------------ */
 
-static void add_member(struct ledger *l, const struct member *m)
+static void ledger_add_member(struct ledger *l, const struct member *m)
 {
     struct ledger_sums *s = &l->sums;
     const struct process *p = &m->process;
@@ -170,8 +170,8 @@ static bool is_known_once(const struct row *sums, uint64_t unread, uint64_t memo
 }
 
 /* What the target has of one metric, in words of the fold (see the head of ledger.h). */
-static bool combine(const struct ledger *l, const struct ledger_sums *s, enum metric_id id,
-                    uint64_t *ret)
+static bool ledger_combine(const struct ledger *l, const struct ledger_sums *s, enum metric_id id,
+                           uint64_t *ret)
 {
     bool alive = row_has(&s->all, id);
     uint64_t value = row_u64(&s->all, id);
@@ -209,8 +209,8 @@ static bool combine(const struct ledger *l, const struct ledger_sums *s, enum me
 }
 
 /* A counter that was published never falls. */
-static void publish(struct ledger *l, struct row *out, enum part part, enum metric_id id,
-                    uint64_t value)
+static void ledger_publish(struct ledger *l, struct row *out, enum part part, enum metric_id id,
+                           uint64_t value)
 {
     if (metric_of(id)->kind == METRIC_COUNTER) {
         value = max_u64(value, row_u64(&l->held[part], id));
@@ -254,8 +254,8 @@ static void publish_kinds(struct ledger *l, struct row *out, enum part part, uin
                                left_u64(cpu, row_u64(whole, process_cpu_user_seconds)));
     }
     uint64_t share = ledger_user_share(cpu, user, system, least_user, least_system);
-    publish(l, out, part, process_cpu_user_seconds, share);
-    publish(l, out, part, process_cpu_system_seconds, cpu - share);
+    ledger_publish(l, out, part, process_cpu_user_seconds, share);
+    ledger_publish(l, out, part, process_cpu_system_seconds, cpu - share);
 }
 
 static const struct process *find_main(const struct ledger *l, const struct members *members)
@@ -284,7 +284,7 @@ static void fold_main(struct ledger *l, const struct members *members, const str
         bool ended_gauge = !p && (fold == FOLD_SUM || fold == FOLD_ONCE);
         if (row_has(own, id) && fold < FOLD_WHOLE && !ended_gauge &&
             !(divided & kinds_of_cpu & BIT(id)))
-            publish(l, out, PART_MAIN, id, left_u64(row_u64(own, id), main_base(l, id)));
+            ledger_publish(l, out, PART_MAIN, id, left_u64(row_u64(own, id), main_base(l, id)));
     }
     if (divided)
         publish_kinds(l, out, PART_MAIN,
@@ -310,7 +310,7 @@ static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
                 if (last)
                     row_put_u64(out, id, rest); /* at the end the parts add up */
                 else
-                    publish(l, out, PART_DESCENDANTS, id, rest);
+                    ledger_publish(l, out, PART_DESCENDANTS, id, rest);
             }
             break;
         case FOLD_SUM:
@@ -367,24 +367,24 @@ static void fold_combined(struct ledger *l, bool last, struct row *out)
     bool divided = divides_cpu(l, last);
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
         uint64_t value;
-        if (!combine(l, s, id, &value))
+        if (!ledger_combine(l, s, id, &value))
             continue;
         if (divided && (kinds_of_cpu & BIT(id)))
             row_put_u64(&kinds, id, value);
         else
-            publish(l, out, PART_COMBINED, id, value);
+            ledger_publish(l, out, PART_COMBINED, id, value);
     }
     if (kinds.present == kinds_of_cpu && row_has(out, process_cpu_seconds))
         publish_kinds(l, out, PART_COMBINED, row_u64(&kinds, process_cpu_user_seconds),
                       row_u64(&kinds, process_cpu_system_seconds), NULL);
     else
         FOR_EACH_BIT(id, kinds.present)
-    publish(l, out, PART_COMBINED, id, row_u64(&kinds, id));
+    ledger_publish(l, out, PART_COMBINED, id, row_u64(&kinds, id));
     if (s->live)
         row_put_u64(out, process_processes_count, s->live);
 }
 
-static void sum_up(struct ledger *l, const struct members *members)
+static void ledger_sum_up(struct ledger *l, const struct members *members)
 {
     l->sums = (struct ledger_sums){0};
     row_init(&l->sums.all, ENTITY_PROCESS);
@@ -393,7 +393,7 @@ static void sum_up(struct ledger *l, const struct members *members)
     for (size_t i = 0; i < members->count; i++)
         if ((members->order[i]->targets & l->bit) && members->order[i]->was_seen &&
             !members->order[i]->gone)
-            add_member(l, members->order[i]);
+            ledger_add_member(l, members->order[i]);
 }
 
 /* What permissions hide of the parts. Memory that is counted once lacks a process whose page tables
@@ -419,7 +419,7 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
 {
     const struct ledger_sums *s = &l->sums;
     if (changed)
-        sum_up(l, members);
+        ledger_sum_up(l, members);
     find_denied(l);
     for (unsigned part = 0; part < PARTS; part++)
         row_init(&parts[part], ENTITY_PROCESS);
@@ -473,7 +473,7 @@ void ledger_add_up(struct ledger *whole, const struct row *const targets[], size
             row_put_u64(&whole->held[PART_COMBINED], id, sum); /* its own books divide otherwise */
             row_put_u64(combined, id, sum);
         } else {
-            publish(whole, combined, PART_COMBINED, id, sum);
+            ledger_publish(whole, combined, PART_COMBINED, id, sum);
         }
     }
 }
@@ -510,7 +510,7 @@ void ledger_at_least(struct ledger *whole, const struct row *const targets[], si
             if (row_has(combined, id) &&
                 (is_kind || row_u64(combined, id) >= row_u64(targets[i], id)))
                 continue;
-            publish(whole, combined, PART_COMBINED, id, row_u64(targets[i], id));
+            ledger_publish(whole, combined, PART_COMBINED, id, row_u64(targets[i], id));
             whole->losing = true;
         }
     if (last)

@@ -18,7 +18,7 @@
 #pragma once
 
 #include "account/members.h"
-#include "metric/quality.h"
+#include "metric/metric.h"
 
 /* Sums over the live members, one set for all and one without the main process. */
 struct ledger_sums {

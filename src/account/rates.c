@@ -3,6 +3,34 @@
 
 #include <math.h>
 
+/* ==== Settle ================================================================================== */
+
+void settle_base(struct measured *m)
+{
+    FOR_EACH_BIT(i, m->read.present)
+    {
+        enum metric_id id = m->read.first + i;
+        if (metric_of(id)->kind == METRIC_COUNTER && !row_has(&m->base, id))
+            row_put_u64(&m->base, id, m->is_new ? 0 : row_u64(&m->read, id));
+    }
+}
+
+void settle(struct measured *m, bool since_start, uint64_t now_ns)
+{
+    m->row = m->read;
+    settle_base(m);
+    FOR_EACH_BIT(i, m->read.present)
+    {
+        enum metric_id id = m->read.first + i;
+        if (metric_of(id)->kind != METRIC_COUNTER || since_start)
+            continue;
+        row_put_u64(&m->row, id, left_u64(row_u64(&m->read, id), row_u64(&m->base, id)));
+    }
+    rates_put(m->rates, &m->row, m->entity.kind, now_ns, 0);
+}
+
+/* ==== Rates =================================================================================== */
+
 /* The kernel counts the time of CPUs in hundredths of a second: over less than two of them a busy
  * machine may seem to be idle. */
 #define LEAST_OF_CPUS_NS (20 * NS_PER_MS)
@@ -29,8 +57,8 @@ static bool is_too_early(const struct rate *rate, enum metric_id id, uint64_t no
     return is_of_ticks && rate->known && left_u64(now_ns, rate->at_ns) < LEAST_OF_CPUS_NS;
 }
 
-static void put(struct rate *rate, struct row *row, enum metric_id id, uint64_t now_ns,
-                double most_cores)
+static void rate_update(struct rate *rate, struct row *row, enum metric_id id, uint64_t now_ns,
+                        double most_cores)
 {
     if (!row_has(row, id - 1) || is_too_early(rate, id, now_ns))
         return;
@@ -57,5 +85,5 @@ void rates_put(struct rate rates[RATES_PER_ENTITY], struct row *row, enum entity
     unsigned slot = 0;
     for (unsigned i = 0; i < metric_count(kind) && slot < RATES_PER_ENTITY; i++)
         if (metric_of(row->first + i)->fold == FOLD_RATE)
-            put(&rates[slot++], row, row->first + i, now_ns, most_cores);
+            rate_update(&rates[slot++], row, row->first + i, now_ns, most_cores);
 }

@@ -4,6 +4,8 @@
 
 #include "metric/frame.h"
 
+/* ==== Rates =================================================================================== */
+
 /* A counter that begins at zero now. */
 void rates_begin(struct rate rates[RATES_PER_ENTITY], uint64_t now_ns);
 
@@ -11,3 +13,14 @@ void rates_begin(struct rate rates[RATES_PER_ENTITY], uint64_t now_ns);
  * known, which need not be the tick before. most_cores: that a process can use at once; 0: any. */
 void rates_put(struct rate rates[RATES_PER_ENTITY], struct row *row, enum entity_kind kind,
                uint64_t now_ns, double most_cores);
+
+/* ==== Settle ================================================================================== */
+
+/* What the kernel says of a thing of the machine, made to figures of the run. */
+
+/* Takes what counters have now as what they count from, where nothing was taken before. */
+void settle_base(struct measured *m);
+
+/* From m->read to m->row: counters from their first reading on (since_start: from the machine's
+ * start), then the rates. */
+void settle(struct measured *m, bool since_start, uint64_t now_ns);

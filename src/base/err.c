@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/err.h"
 
-#include "base/secrets.h"
-#include "base/utf8.h"
+#include "base/text/buf.h"
+#include "base/text/secrets.h"
+#include "base/util.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ==== Err ===================================================================================== */
 
 /* A sentence quotes words of the user and of files: no secret and no control character of theirs
  * gets into it. */
@@ -47,4 +50,54 @@ int err_wrap(struct toll_error *e, int code, const char *format, ...)
     make_harmless(e);
     e->code = code;
     return code;
+}
+
+/* ==== Sized =================================================================================== */
+
+static size_t sized_size_of(const void *asked)
+{
+    size_t size;
+    memcpy(&size, asked, sizeof size);
+    return size;
+}
+
+int sized_check(const void *asked, const char *what, struct toll_error *e)
+{
+    return sized_size_of(asked) < sizeof(size_t)
+               ? err_set(e, -EINVAL,
+                         "the size of the %s is not set: it is the sizeof of the struct", what)
+               : 0;
+}
+
+static bool sized_is_zero(const unsigned char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
+int sized_take(void *ret, size_t known, const void *asked, const char *what, struct toll_error *e)
+{
+    memset(ret, 0, known);
+    if (!asked)
+        return 0;
+    int r = sized_check(asked, what, e);
+    if (r < 0)
+        return r;
+    size_t size = sized_size_of(asked);
+    if (size > known && !sized_is_zero((const unsigned char *)asked + known, size - known))
+        return err_set(e, -E2BIG, "there is something in the %s that libtoll %s does not know",
+                       what, TOLL_VERSION);
+    memcpy(ret, asked, min_u64(size, known));
+    return 0;
+}
+
+void sized_give(void *ret, const void *from, size_t known)
+{
+    size_t size = sized_size_of(ret);
+    if (size <= sizeof size)
+        return;
+    memcpy((char *)ret + sizeof size, (const char *)from + sizeof size,
+           min_u64(size, known) - sizeof size);
 }

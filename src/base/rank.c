@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/rank.h"
 
-#include "base/scan.h"
+#include "base/text/scan.h"
 #include "base/util.h"
 
 #include <stdio.h>

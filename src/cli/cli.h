@@ -2,7 +2,7 @@
  * The command: one file for each subcommand, on top of the public library. */
 #pragma once
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "toll.h"
 
 /* What toll exits with when it could not do its part. */

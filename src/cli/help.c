@@ -2,7 +2,7 @@
  * toll help: made from the tables of subcommands and options. */
 #include "cli/help.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "cli/options.h"
 
 #include <stdio.h>
@@ -73,7 +73,7 @@ static void add_accepted(struct buf *b, const struct option *o)
     }
 }
 
-static void add_option(struct buf *b, const struct option *o)
+static void help_add_option(struct buf *b, const struct option *o)
 {
     struct buf left = {0}, text = {0};
     if (o->letter)
@@ -106,7 +106,7 @@ int help_subcommand(const char *name)
         buf_puts(&b, "\n");
         for (const struct option *o = options; o->name; o++)
             if (o->modes & s->options)
-                add_option(&b, o);
+                help_add_option(&b, o);
     }
     if (s->options & FOR_MEASURING)
         buf_puts(&b, "\nAn option may also be given as a variable (TOLL_INTERVAL=1s) or in a "
@@ -115,7 +115,7 @@ int help_subcommand(const char *name)
     return print(&b);
 }
 
-static int overview(void)
+static int help_overview(void)
 {
     struct buf b = {0};
     buf_puts(&b, "toll tells what a job cost.\n\n");
@@ -210,5 +210,5 @@ int help_main(int argc, char **argv)
         return complain("toll help takes one subcommand, or nothing");
     if (argc == 2 && strcmp(argv[1], "--man") == 0)
         return options_for_man();
-    return argc == 2 ? help_subcommand(argv[1]) : overview();
+    return argc == 2 ? help_subcommand(argv[1]) : help_overview();
 }

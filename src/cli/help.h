@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 
 /* Words from a column on, where the line is already, broken before 80; and the end of the line. */
 void help_wrap(struct buf *b, const char *text, size_t column);

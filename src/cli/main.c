@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/secrets.h"
-#include "base/stream.h"
-#include "base/utf8.h"
+#include "cli/main.h"
+
+#include "base/io/output_file.h"
+#include "base/text/buf.h"
+#include "base/text/secrets.h"
 #include "base/util.h"
 #include "cli/cli.h"
-#include "cli/gpu_tracker_command.h"
+#include "cli/gpu_tracker/command.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -14,6 +16,17 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <ucontext.h>
+
+/* ==== Color =================================================================================== */
+
+bool color_is_wanted(int fd)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    return isatty(fd) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+/* ==== Main ==================================================================================== */
 
 static const char about_run[] =
     "Options end at -- or at the first word that is none; the rest is the command. The "

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * What can be said to a subcommand that measures, and what each setting accepts. */
+#include "base/text/scan.h"
+#include "cli/layout_option.h"
 #include "cli/options.h"
-
-#include "base/scan.h"
-#include "cli/dialect_option.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -258,7 +257,8 @@ static int set_for(struct settings *s, const char *value, int choice, struct tol
 }
 
 /* What may be the end of an id is one, also when it has no letter in it. */
-static int set_run(struct settings *s, const char *value, int choice, struct toll_error *e)
+static int option_table_set_run(struct settings *s, const char *value, int choice,
+                                struct toll_error *e)
 {
     struct scan text = scan_string(value);
     size_t length = strlen(value);
@@ -380,7 +380,7 @@ const struct option options[] = {
     {"run", 0, "NUMBER|ID", NULL, 0, true, FOR_EXPORT,
      "of several runs in the record only this one, by its number or its id as 'toll list' shows "
      "them",
-     set_run},
+     option_table_set_run},
     {"json", 0, NULL, NULL, 0, true, FOR_LIST, "for programs", set_json},
     {"config", 0, "FILE", NULL, 0, true, ANY, "read options from FILE, lines of 'option = value'",
      set_config},

@@ -2,8 +2,13 @@
  * Where settings come from: configuration file, environment, command line. */
 #include "cli/options.h"
 
+#include "base/util.h"
+
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ==== Options ================================================================================= */
 
 const struct subcommand *subcommand_by_name(const char *name)
 {
@@ -47,7 +52,7 @@ static void forget_list(struct settings *s, const struct option *o)
     *list_of(s, o) = NULL;
 }
 
-static int append(const char ***list, const char *value)
+static int options_append(const char ***list, const char *value)
 {
     size_t count = 0;
     while (*list && (*list)[count])
@@ -76,7 +81,7 @@ int options_apply(struct settings *s, const struct option *o, const char *value,
     }
     int r = choice < 0 ? -EINVAL : o->set(s, value, choice, &inner);
     if (r == 0 && o->list)
-        r = append(list_of(s, o), value);
+        r = options_append(list_of(s, o), value);
     if (r == -EINVAL)
         return err_set(e, r, "%s: '%s' is not accepted; it takes %s", source, value,
                        *accepted ? accepted : inner.message);
@@ -118,7 +123,7 @@ static int apply_list(struct settings *s, const struct option *o, const char *va
     return r;
 }
 
-static int read_environment(struct settings *s, struct toll_error *e)
+static int options_read_environment(struct settings *s, struct toll_error *e)
 {
     for (const struct option *o = options; o->name; o++) {
         char variable[64];
@@ -175,8 +180,8 @@ static void take_letter(struct arguments *a, struct given *g)
 }
 
 /* The next option and its value. 1, 0 when the options are over, -EINVAL. */
-static int next_option(const struct settings *s, struct arguments *a, struct given *g,
-                       struct toll_error *e)
+static int options_next_option(const struct settings *s, struct arguments *a, struct given *g,
+                               struct toll_error *e)
 {
     *g = (struct given){0};
     if (!a->more) {
@@ -213,11 +218,11 @@ static int next_option(const struct settings *s, struct arguments *a, struct giv
 static int next_word(struct settings *s, struct arguments *a, struct given *g, const char ***words,
                      struct toll_error *e)
 {
-    int r = next_option(s, a, g, e);
+    int r = options_next_option(s, a, g, e);
     if (r != 0 || s->mode == FOR_RUN || a->at >= a->argc || a->ended)
         return r;
     const char *word = a->argv[a->at++];
-    if (words && append(words, word) < 0)
+    if (words && options_append(words, word) < 0)
         return err_set(e, -ENOMEM, "no memory for the options");
     return 1;
 }
@@ -258,7 +263,7 @@ static int read_command_line(struct settings *s, int argc, char **argv, int *ret
     s->outputs_on_command_line = lists_replaced & BIT(option_by_name("output") - options);
     *ret_rest = a.at;
     for (; r == 0 && s->mode != FOR_RUN && a.at < argc; a.at++)
-        r = append(&s->words, argv[a.at]);
+        r = options_append(&s->words, argv[a.at]);
     return r;
 }
 
@@ -289,7 +294,7 @@ int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struc
         if (r == 0 && s->config)
             r = config_read(s, s->config, e);
         if (r == 0)
-            r = read_environment(s, e);
+            r = options_read_environment(s, e);
     }
     if (r == 0)
         r = read_command_line(s, argc, argv, ret_rest, e);
@@ -315,4 +320,125 @@ void settings_done(struct settings *s)
     free(s->users);
     free(s->words);
     *s = (struct settings){0};
+}
+
+/* ==== Config ================================================================================== */
+
+/* # options as on the command line, without the dashes
+ *   label = team=blue         for every subcommand that has it
+ *   [run]                     only for that subcommand, until the next heading
+ *   interval = 250ms */
+
+enum { CONFIG_BYTES = 65536 };
+
+static char *config_trim(char *text)
+{
+    text += strspn(text, " \t\r");
+    size_t length = strlen(text);
+    while (length && strchr(" \t\r", text[length - 1]))
+        text[--length] = '\0';
+    return text;
+}
+
+/* What a line is for. */
+enum section { FOR_EVERYBODY, FOR_THIS, FOR_ANOTHER };
+
+/* [run]: what follows is for that subcommand alone. */
+static int take_section(const struct settings *s, char *line, enum section *section,
+                        const char *where, struct toll_error *e)
+{
+    size_t length = strlen(line);
+    bool closed = line[length - 1] == ']';
+    line[length - 1] = '\0';
+    const struct subcommand *named = closed ? subcommand_by_name(line + 1) : NULL;
+    if (!named || !named->options)
+        return err_set(e, -EINVAL,
+                       "%s: '%s%s' is not a section; there are [run], [attach] and "
+                       "[system]",
+                       where, line, closed ? "]" : "");
+    *section = named->options & s->mode ? FOR_THIS : FOR_ANOTHER;
+    return 0;
+}
+
+static int config_take_line(struct settings *s, char *line, enum section *section,
+                            const char *where, struct toll_error *e)
+{
+    line = config_trim(line);
+    if (!*line || *line == '#' || *line == ';')
+        return 0;
+    if (*line == '[')
+        return take_section(s, line, section, where, e);
+    if (*section == FOR_ANOTHER)
+        return 0;
+    char *equals = strchr(line, '=');
+    if (!equals)
+        return err_set(e, -EINVAL, "%s: '%s' is not of the form 'option = value'", where, line);
+    *equals = '\0';
+    const char *name = config_trim(line);
+    const struct option *o = option_by_name(name);
+    if (!o || o->command_line_only)
+        return err_set(e, -EINVAL, "%s: there is no option '%s'; 'toll help %s' lists them", where,
+                       name, s->subcommand);
+    if (!(o->modes & s->mode) && *section == FOR_THIS)
+        return err_set(e, -EINVAL,
+                       "%s: '%s' is not an option of toll %s; 'toll help %s' lists them", where,
+                       name, s->subcommand, s->subcommand);
+    if (!(o->modes & s->mode))
+        return 0; /* for another subcommand */
+    return options_apply(s, o, config_trim(equals + 1), where, e);
+}
+
+/* A pipe will do, so it is read to its end. The length, or -errno. */
+static ssize_t config_read_all(const char *path, char *text, size_t capacity)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    size_t have = 0;
+    while (have < capacity) {
+        ssize_t n = read(fd, text + have, capacity - have);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        have += (size_t)n;
+    }
+    return (ssize_t)have;
+}
+
+int config_read(struct settings *s, const char *path, struct toll_error *e)
+{
+    char **kept = calloc(2, sizeof *kept);
+    char *text = malloc(CONFIG_BYTES);
+    if (!kept || !text) {
+        free(kept);
+        free(text);
+        return err_set(e, -ENOMEM, "no memory for the configuration file");
+    }
+    kept[0] = text; /* the settings point into it */
+    s->kept = kept;
+    ssize_t n = config_read_all(path, text, CONFIG_BYTES - 1);
+    if (n < 0)
+        return err_set(e, -EINVAL, "cannot read the configuration file '%s': %s", path,
+                       strerror((int)-n));
+    if (n == CONFIG_BYTES - 1)
+        return err_set(e, -EINVAL, "the configuration file '%s' is larger than 64 KiB", path);
+    text[n] = '\0';
+    if (memchr(text, '\0', (size_t)n))
+        return err_set(e, -EINVAL, "the configuration file '%s' is not a text", path);
+    unsigned number = 1;
+    enum section section = FOR_EVERYBODY;
+    for (char *line = text, *next; line; line = next, number++) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        char where[256];
+        snprintf(where, sizeof where, "%s, line %u", path, number);
+        int r = config_take_line(s, line, &section, where, e);
+        if (r < 0)
+            return r;
+    }
+    return 0;
 }

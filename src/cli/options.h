@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "cli/cli.h"
 
+/* ==== Options ================================================================================= */
+
 enum summary_format { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_NONE };
 
 /* Everything that can be told to a subcommand that measures. Strings are borrowed from the command

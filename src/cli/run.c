@@ -1,14 +1,210 @@
 /* SPDX-License-Identifier: MIT
  * toll run: start a command, measure it, be gone when it is. */
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/io/file.h"
+#include "base/text/scan.h"
 #include "cli/session.h"
-#include "cli/signals.h"
 
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 
-static int status_of(const struct toll_end *end)
+/* Measuring what toll did not start, until it ends or somebody has seen enough. */
+
+/* ==== Observe ================================================================================= */
+
+/* Ctrl-C is the usual way to end; the targets never hear of it. From here on it waits until it is
+ * looked for. */
+static sigset_t hold_signals(void)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    return ends;
+}
+
+static int open_signals(void)
+{
+    sigset_t ends = hold_signals();
+    int fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The terminal has shown ^C: what is printed now begins on a line of its own. */
+static void take_signal(struct session *s, int fd)
+{
+    struct signalfd_siginfo info;
+    s->interrupted = true;
+    while (read(fd, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo == SIGINT && info.ssi_code > 0 && !s->settings.quiet &&
+            isatty(STDERR_FILENO))
+            fputc('\n', stderr);
+}
+
+static uint64_t observe_now_ms(void)
+{
+    return clock_mono(NULL) / NS_PER_MS;
+}
+
+/* Until the time is over, as poll takes it. */
+static int left_ms(uint64_t deadline_ms)
+{
+    uint64_t now = observe_now_ms();
+    if (deadline_ms == UINT64_MAX)
+        return -1;
+    return deadline_ms > now ? (int)min_u64(deadline_ms - now, 1000000) : 0;
+}
+
+/* toll_tracker_attach, with as many descriptors as we may have.
+ *
+ * Each process that is measured keeps a few descriptors. The library leaves the limit of a program
+ * that attaches as it is; this one is ours. */
+static int observe_attach(struct session *s, struct toll_error *e)
+{
+    file_raise_limit();
+    hold_signals(); /* whoever sees the first lines of a record may ask for the end */
+    return toll_tracker_attach(s->tracker, e);
+}
+
+/* The tracker is attached: measure, then finish. Returns the exit status. */
+static int observe(struct session *s)
+{
+    CLEANUP_CLOSE int signals = open_signals();
+    if (signals < 0)
+        return complain("cannot watch for signals: %s", strerror(-signals));
+    struct pollfd fds[] = {
+        {.fd = signals, .events = POLLIN},
+        {.fd = toll_tracker_fd(s->tracker), .events = POLLIN},
+        {.fd = s->writes_stdout ? STDOUT_FILENO : -1}, /* a reader that is gone shows as an error */
+    };
+    uint64_t for_ms = s->settings.for_ns / NS_PER_MS;
+    uint64_t deadline_ms = s->settings.for_ns ? observe_now_ms() + max_u64(for_ms, 1) : UINT64_MAX;
+    while (toll_tracker_step(s->tracker) > 0) {
+        if (poll(fds, 3, left_ms(deadline_ms)) < 0 && errno != EINTR)
+            usleep(10000); /* no memory to wait with: looked for now and then */
+        if (fds[0].revents & POLLIN)
+            take_signal(s, signals);
+        if (s->interrupted || (fds[2].revents & POLLERR) || observe_now_ms() >= deadline_ms)
+            break;
+    }
+    struct toll_end end = {.size = sizeof end};
+    return session_finish(s, &end) ? 0 : EXIT_TOLL;
+}
+
+/* ==== System command ========================================================================== */
+
+/* toll system: measure the whole machine. */
+
+int system_main(int argc, char **argv)
+{
+    struct session s;
+    struct toll_error e = {0};
+    int status;
+    if (session_open(&s, argc, argv, &status) == 0) {
+        if (s.settings.words)
+            status = complain("toll system takes options only, not '%s'; 'toll help system' lists "
+                              "them",
+                              s.settings.words[0]);
+        else if (observe_attach(&s, &e) < 0)
+            status = complain("%s", e.message);
+        else
+            status = observe(&s);
+    }
+    session_close(&s);
+    return status;
+}
+
+/* ==== Attach command ========================================================================== */
+
+/* toll attach: measure what runs already. */
+
+/* "web=1234" is 1234 by the name of web. */
+static int attach_command_take_number(const char *word, struct toll_target *target, char *name,
+                                      size_t capacity, struct toll_error *e)
+{
+    const char *equals = strchr(word, '=');
+    struct scan s = scan_string(equals ? equals + 1 : word);
+    uint64_t number;
+    if (!scan_u64(&s, &number) || !scan_done(&s) || !number || number > INT_MAX || equals == word)
+        return err_set(e, -EINVAL,
+                       "'%s' is not a number of a process, group or session; it takes "
+                       "a number such as 1234, or NAME=1234",
+                       word);
+    target->id = (pid_t)number;
+    if (equals) {
+        snprintf(name, capacity, "%.*s", (int)(equals - word), word);
+        target->name = name;
+    }
+    return 0;
+}
+
+static int attach_command_add(struct session *s, enum toll_target_kind kind, const char **words,
+                              struct toll_error *e)
+{
+    for (; words && *words; words++) {
+        char name[256];
+        struct toll_target target = {.size = sizeof target, .kind = kind, .text = *words};
+        bool by_number = kind == TOLL_TARGET_PROCESS || kind == TOLL_TARGET_GROUP ||
+                         kind == TOLL_TARGET_SESSION;
+        int r = by_number ? attach_command_take_number(*words, &target, name, sizeof name, e) : 0;
+        if (r == 0)
+            r = toll_tracker_add_target(s->tracker, &target, e);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int attach_command_add_targets(struct session *s, struct toll_error *e)
+{
+    const struct settings *set = &s->settings;
+    const struct {
+        enum toll_target_kind kind;
+        const char **words;
+    } all[] = {
+        {TOLL_TARGET_PROCESS, set->words},    {TOLL_TARGET_GROUP, set->groups},
+        {TOLL_TARGET_SESSION, set->sessions}, {TOLL_TARGET_CGROUP, set->cgroups},
+        {TOLL_TARGET_MATCH, set->matches},    {TOLL_TARGET_USER, set->users},
+    };
+    bool any = false;
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        any |= all[i].words != NULL;
+        int r = attach_command_add(s, all[i].kind, all[i].words, e);
+        if (r < 0)
+            return r;
+    }
+    return any ? 0
+               : err_set(e, -EINVAL,
+                         "there is nothing to attach to; toll attach PID…, or --group, "
+                         "--session, --cgroup, --match or --user");
+}
+
+int attach_main(int argc, char **argv)
+{
+    struct session s;
+    struct toll_error e = {0};
+    int status;
+    if (session_open(&s, argc, argv, &status) == 0) {
+        int r = attach_command_add_targets(&s, &e);
+        if (r == 0)
+            r = observe_attach(&s, &e);
+        status = r < 0 ? complain("%s", e.message) : observe(&s);
+    }
+    session_close(&s);
+    return status;
+}
+
+/* ==== Run ===================================================================================== */
+
+static int run_status_of(const struct toll_end *end)
 {
     if (end->unknown)
         return EXIT_TOLL;
@@ -52,7 +248,7 @@ static void just_wait(struct session *s, struct signals *signals, struct toll_en
 }
 
 /* Until the target has ended, or the wait for what the command left behind is cut short. */
-static void measure(struct session *s, struct signals *signals)
+static void run_measure(struct session *s, struct signals *signals)
 {
     struct pollfd fds[] = {
         {.fd = signals->fd, .events = POLLIN},
@@ -89,14 +285,14 @@ void run_command(struct session *s, char **command, struct outcome *ret)
         complain("%s", ret->error.message);
         just_wait(s, &signals, &ret->end);
     } else {
-        measure(s, &signals);
+        run_measure(s, &signals);
         signals_forward(&signals, s->tracker); /* the end may have been seen before its reason */
         session_finish(s, &ret->end);
         ret->is_measured = true;
     }
     ret->interrupted = signals.interrupted && ret->end.signaled && ret->end.status == SIGINT &&
                        ret->is_measured;
-    ret->status = status_of(&ret->end);
+    ret->status = run_status_of(&ret->end);
 }
 
 int run_main(int argc, char **argv)

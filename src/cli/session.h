@@ -4,6 +4,9 @@
 #pragma once
 
 #include "cli/options.h"
+#include "toll.h"
+
+/* ==== Session ================================================================================= */
 
 struct session {
     struct settings settings;
@@ -41,3 +44,30 @@ struct outcome {
 /* Runs it to its end, with its signals, its terminal and its exit status, and hands the summary to
  * the outputs. */
 void run_command(struct session *s, char **command, struct outcome *ret);
+
+/* ==== Signals ================================================================================= */
+
+/* Signals of a command that must not notice that somebody stands before it: what is sent to toll
+ * reaches the command, and a command that stops at the terminal stops toll with it. */
+
+struct signals {
+    int fd;              /* readable when a signal has come */
+    sigset_t mask;       /* as toll found it, for the command */
+    bool ignore_sigchld; /* likewise */
+    bool come_to_group;  /* what is sent to toll is sent to its whole process group */
+    bool interrupted;    /* Ctrl-C was pressed at the terminal */
+};
+
+/* From here on no signal interrupts or ends toll. 0 or -errno. */
+int signals_open(struct signals *s);
+
+/* End as the command did: a shell goes on with its loop unless what it waited for died of SIGINT.
+ */
+void signals_die_interrupted(void);
+
+/* Pass on what has come. True when the wait for processes the command left behind should end. */
+bool signals_forward(struct signals *s, struct toll_tracker *t);
+
+/* The command has ended and outputs are waited for: what would end a program ends that wait.
+ * NULL: it is over. */
+void signals_end_waiting(struct toll_tracker *t);

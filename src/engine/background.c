@@ -2,19 +2,160 @@
 #include "engine/background.h"
 
 #include "base/err.h"
-#include "base/wait.h"
-#include "base/worker.h"
+#include "base/thread.h"
+#include "engine/api.h"
 #include "engine/begin.h"
-#include "engine/lifetime.h"
 #include "engine/step.h"
 #include "engine/tracker.h"
-#include "engine/wakeup.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+
+/* ==== Frame queue ============================================================================= */
+
+int frame_queue_init(struct frame_queue *q, size_t capacity)
+{
+    *q = (struct frame_queue){.capacity = capacity};
+    if (capacity && !(q->ring = calloc(capacity, sizeof(struct taken *))))
+        return -ENOMEM;
+    pthread_mutex_init(&q->lock, NULL);
+    wait_init(&q->came);
+    return 0;
+}
+
+void frame_queue_done(struct frame_queue *q)
+{
+    taken_release(q->latest);
+    for (size_t i = 0; i < q->note_count; i++)
+        free(q->notes[i].sentence);
+    for (size_t i = 0; i < q->count; i++)
+        taken_release(q->ring[(q->first + i) % q->capacity]);
+    free(q->ring);
+    pthread_mutex_destroy(&q->lock);
+    pthread_cond_destroy(&q->came);
+}
+
+static struct taken *take_first(struct frame_queue *q)
+{
+    struct taken *first = q->ring[q->first];
+    q->first = (q->first + 1) % q->capacity;
+    q->count--;
+    return first;
+}
+
+void frame_queue_put(struct frame_queue *q, struct taken *frame)
+{
+    struct taken *surplus = NULL;
+    pthread_mutex_lock(&q->lock);
+    struct taken *before = q->latest;
+    q->latest = frame;
+    if (q->capacity) {
+        if (q->count == q->capacity) {
+            surplus = take_first(q);
+            q->dropped++;
+        }
+        q->ring[(q->first + q->count++) % q->capacity] = taken_hold(frame);
+    }
+    frame->head.dropped = q->dropped;
+    pthread_cond_broadcast(&q->came);
+    pthread_mutex_unlock(&q->lock);
+    taken_release(before);
+    taken_release(surplus);
+}
+
+void frame_queue_lose(struct frame_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->dropped++;
+    pthread_mutex_unlock(&q->lock);
+}
+
+void frame_queue_end(struct frame_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->is_over = true;
+    pthread_cond_broadcast(&q->came);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void frame_queue_drop(struct frame_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    while (q->count) {
+        taken_release(take_first(q));
+        q->dropped++;
+    }
+    pthread_mutex_unlock(&q->lock);
+}
+
+static void frame_queue_add_note(struct frame_queue *q, struct queued_note note,
+                                 const char *sentence)
+{
+    pthread_mutex_lock(&q->lock);
+    note.sentence = q->note_count < NOTES_THAT_WAIT ? strdup(sentence) : NULL;
+    if (note.sentence)
+        q->notes[q->note_count++] = note;
+    pthread_cond_broadcast(&q->came);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void frame_queue_put_note(struct frame_queue *q, const char *sentence)
+{
+    frame_queue_add_note(q, (struct queued_note){0}, sentence);
+}
+
+void frame_queue_put_ending(struct frame_queue *q, bool has_failed, const char *sentence)
+{
+    frame_queue_add_note(q, (struct queued_note){.is_ending = true, .has_failed = has_failed},
+                         sentence);
+}
+
+bool frame_queue_wait(struct frame_queue *q, bool for_frames)
+{
+    pthread_mutex_lock(&q->lock);
+    while (!q->note_count && !(for_frames && q->count) && !q->is_over)
+        pthread_cond_wait(&q->came, &q->lock);
+    bool has_any = q->note_count || (for_frames && q->count);
+    pthread_mutex_unlock(&q->lock);
+    return has_any;
+}
+
+bool frame_queue_take_note(struct frame_queue *q, struct queued_note *ret)
+{
+    pthread_mutex_lock(&q->lock);
+    bool has_any = q->note_count > 0;
+    if (has_any) {
+        *ret = q->notes[0];
+        memmove(q->notes, q->notes + 1, --q->note_count * sizeof *q->notes);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return has_any;
+}
+
+struct taken *frame_queue_latest(struct frame_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    struct taken *latest = q->latest ? taken_hold(q->latest) : NULL;
+    pthread_mutex_unlock(&q->lock);
+    return latest;
+}
+
+struct taken *frame_queue_next(struct frame_queue *q, int timeout_ms)
+{
+    uint64_t until_ns = wait_until(timeout_ms);
+    pthread_mutex_lock(&q->lock);
+    while (!q->count && !q->is_over && wait_for(&q->came, &q->lock, until_ns))
+        ;
+    struct taken *first = q->count ? take_first(q) : NULL;
+    pthread_mutex_unlock(&q->lock);
+    return first;
+}
+
+/* ==== Background ============================================================================== */
 
 enum { FRAMES_FOR_A_CALLBACK = 64, WITHOUT_A_WAKE_MS = 50 };
 
@@ -32,7 +173,7 @@ void background_unlock(struct toll_tracker *t)
 
 /* ---- The sampler ----------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
+static int background_by_number(const void *a, const void *b)
 {
     return *(const int *)a - *(const int *)b;
 }
@@ -47,7 +188,7 @@ static int part_files(struct toll_tracker *t)
     for (size_t i = 0; i < t->sink_count; i++)
         keep[count++] = t->sinks[i]->fd;
     keep[count++] = t->background.woken;
-    qsort(keep, count, sizeof *keep, by_number);
+    qsort(keep, count, sizeof *keep, background_by_number);
     int r = own_files_only(keep, count, t->background.starter_id);
     free(keep);
     return r;
@@ -94,7 +235,7 @@ static void sample_until_stopped(struct toll_tracker *t)
         pthread_cond_wait(&b->changed, &b->lock);
 }
 
-static void *sample(void *arg)
+static void *background_sample(void *arg)
 {
     struct toll_tracker *t = arg;
     struct background *b = &t->background;
@@ -130,7 +271,7 @@ static void tell_notes(struct toll_tracker *t)
             o->note(o->note_arg, n.sentence);
 }
 
-static void *tell(void *arg)
+static void *background_tell(void *arg)
 {
     struct toll_tracker *t = arg;
     struct frame_queue *q = &t->background.frames;
@@ -162,7 +303,7 @@ static int open_pipe(struct background *b)
     return 0;
 }
 
-static int prepare(struct toll_tracker *t)
+static int background_prepare(struct toll_tracker *t)
 {
     struct background *b = &t->background;
     size_t kept = t->options.frames_kept;
@@ -179,7 +320,7 @@ static int prepare(struct toll_tracker *t)
     return 0;
 }
 
-static void undo(struct toll_tracker *t)
+static void background_undo(struct toll_tracker *t)
 {
     struct background *b = &t->background;
     known_file_close(&b->wake);
@@ -214,7 +355,7 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
     struct background *b = &t->background;
     if (t->used || b->is_on)
         return err_set(e, -EINVAL, "the tracker was used before");
-    int r = prepare(t);
+    int r = background_prepare(t);
     if (r < 0)
         return err_set(e, r, "cannot start to measure in the background: %s", strerror(-r));
     b->is_on = true;
@@ -224,13 +365,13 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
     t->own_cpu = clock_thread_cpu;
     t->cpu_base_ns = 0;
     bool tells = t->options.frame || t->options.note || t->options.ending;
-    b->has_teller = tells && (r = thread_start(&b->teller, 0, tell, t)) == 0;
+    b->has_teller = tells && (r = thread_start(&b->teller, 0, background_tell, t)) == 0;
     if (r == 0)
-        r = thread_start(&b->sampler, THREAD_STACK_BYTES, sample, t);
+        r = thread_start(&b->sampler, THREAD_STACK_BYTES, background_sample, t);
     if (r < 0) {
         end_teller(b);
         close_p(&b->woken);
-        undo(t);
+        background_undo(t);
         return err_set(e, r, "cannot start a thread: %s", strerror(-r));
     }
     pthread_mutex_lock(&b->lock);
@@ -265,7 +406,7 @@ void background_wake(struct toll_tracker *t)
 }
 
 /* With the lock held. */
-static void ask(struct toll_tracker *t, bool *what)
+static void background_ask(struct toll_tracker *t, bool *what)
 {
     tell_others(&t->background, what);
     background_wake(t);
@@ -275,7 +416,7 @@ int background_finish(struct toll_tracker *t)
 {
     struct background *b = &t->background;
     pthread_mutex_lock(&b->lock);
-    ask(t, &b->stop);
+    background_ask(t, &b->stop);
     while (!b->finished)
         pthread_cond_wait(&b->changed, &b->lock);
     int r = b->result;
@@ -290,9 +431,9 @@ void background_end(struct toll_tracker *t)
     pthread_mutex_lock(&b->lock);
     b->leave = true; /* no summary any more */
     frame_queue_drop(&b->frames);
-    ask(t, &b->stop);
+    background_ask(t, &b->stop);
     pthread_mutex_unlock(&b->lock);
     pthread_join(b->sampler, NULL);
     end_teller(b);
-    undo(t);
+    background_undo(t);
 }

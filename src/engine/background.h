@@ -8,10 +8,70 @@
  * while it writes the summary at the end. */
 #pragma once
 
-#include "base/own_files.h"
-#include "engine/frame_queue.h"
+#include "base/thread.h"
+#include "engine/frame_copy.h"
 
 #include <pthread.h>
+
+/* ==== Frame queue ============================================================================= */
+
+/* Frames on their way from the sampler to whoever wants them: the last one, and those that wait to
+ * be taken in order. A reader that is slow loses the oldest, never holds up the sampler. */
+
+enum { NOTES_THAT_WAIT = 32 };
+
+/* A sentence for the same reader. */
+struct queued_note {
+    char *sentence; /* owned; NULL: there is none */
+    bool is_ending; /* of what becomes of an output at the end, which may have */
+    bool has_failed;
+};
+
+struct frame_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t came;
+    struct taken *latest;
+    struct taken **ring; /* owned, capacity of them; NULL: none are kept */
+    size_t capacity;
+    size_t first, count;
+    uint64_t dropped;
+    struct queued_note notes[NOTES_THAT_WAIT];
+    size_t note_count;
+    bool is_over; /* no more will come */
+};
+
+/* 0 or -ENOMEM. */
+int frame_queue_init(struct frame_queue *q, size_t capacity);
+void frame_queue_done(struct frame_queue *q);
+
+/* Takes the frame over, and writes into it how many were dropped. */
+void frame_queue_put(struct frame_queue *q, struct taken *frame);
+
+/* There was no memory for one: it counts as dropped. */
+void frame_queue_lose(struct frame_queue *q);
+void frame_queue_end(struct frame_queue *q);
+
+/* Those that wait will not be taken any more. */
+void frame_queue_drop(struct frame_queue *q);
+
+/* With a copy of the sentence; there is room for more than are ever told. */
+void frame_queue_put_note(struct frame_queue *q, const char *sentence);
+void frame_queue_put_ending(struct frame_queue *q, bool has_failed, const char *sentence);
+
+/* Until there is a note, or a frame, or neither will come: false then. */
+bool frame_queue_wait(struct frame_queue *q, bool for_frames);
+
+/* The oldest note, whose sentence the caller frees; false: there is none. */
+bool frame_queue_take_note(struct frame_queue *q, struct queued_note *ret);
+
+/* The last one, held once more; NULL: there was none yet. */
+struct taken *frame_queue_latest(struct frame_queue *q);
+
+/* The oldest that waits, for the caller to release. NULL when there was none for so many
+ * milliseconds (-1: however long it takes) or none will come. */
+struct taken *frame_queue_next(struct frame_queue *q, int timeout_ms);
+
+/* ==== Background ============================================================================== */
 
 struct background {
     bool is_on;         /* toll_tracker_start was called */

@@ -2,16 +2,99 @@
  * toll_record_export: a record is read, and the outputs are handed what it was made of, as if it
  * happened now. */
 #include "base/err.h"
-#include "base/output_file.h"
-#include "base/sized.h"
-#include "engine/outputs_open.h"
-#include "record/record_reader.h"
-#include "sink/sink_choice.h"
+#include "base/io/output_file.h"
+#include "engine/outputs.h"
+#include "record/reader.h"
+#include "sink/open.h"
+#include "sink/spooler.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+
+/* ==== Send ==================================================================================== */
+
+/* toll_send. */
+
+int toll_send(const char *spool, const char *destination, struct toll_sent *ret,
+              struct toll_error *e)
+{
+    struct toll_sent sent = {.size = sizeof sent};
+    if (!spool || !*spool)
+        return err_set(e, -EINVAL, "there is no file to send");
+    int r = ret ? sized_check(ret, "what was sent", e) : 0;
+    if (r < 0)
+        return r;
+    r = spool_send(spool, destination, &sent, e);
+    if (ret)
+        sized_give(ret, &sent, sizeof sent);
+    return r;
+}
+
+/* ==== Runs ==================================================================================== */
+
+/* toll_record_runs: what runs there are in a record. */
+
+/* The words are the run's, the list is the caller's to free. NULL: no memory. */
+static const char **list_targets(const struct run *run)
+{
+    const char **list = calloc(run->target_count + 1, sizeof *list);
+    for (size_t i = 0; list && i < run->target_count; i++)
+        list[i] = run->targets[i].what ? run->targets[i].what : run->targets[i].name;
+    return list;
+}
+
+static void runs_describe(struct toll_run *ret, const struct record_item *item)
+{
+    static const char *const none[] = {NULL};
+    const struct run *run = item->run;
+    ret->name = run->name ? run->name : "";
+    ret->command = run->command ? (const char *const *)run->command : none;
+    ret->labels = run->labels ? (const char *const *)run->labels : none;
+    ret->host = run->host;
+    ret->id = run->id;
+    ret->version = run->version ? run->version : "";
+    ret->start_ns = run->start_real_ns;
+    ret->elapsed_ns = item->summary->elapsed_ns;
+    ret->end = item->summary->whole.end;
+    ret->cut_short = item->cut_short || (ret->end.unknown && !ret->end.ended);
+    ret->end.size = sizeof ret->end;
+}
+
+int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_run *run),
+                     void *arg, struct toll_error *e)
+{
+    struct record_reader *reader = NULL;
+    struct toll_run one = {0};
+    struct record_item item;
+    if (!path || !run)
+        return err_set(e, -EINVAL, path ? "no function takes the runs" : "no record is named");
+    int r = record_reader_open(&reader, path, e);
+    while (r == 0 && (r = record_reader_next(reader, &item, e)) > 0) {
+        r = 0;
+        if (item.kind == RECORD_RUN) {
+            one.number = item.number;
+            one.samples = 0;
+        }
+        one.samples += item.kind == RECORD_FRAME;
+        if (item.kind != RECORD_SUMMARY)
+            continue;
+        const char **targets = list_targets(item.run);
+        if (!targets) {
+            r = err_set(e, -ENOMEM, "no memory to read a record");
+            break;
+        }
+        runs_describe(&one, &item);
+        one.attached_to = targets;
+        run(arg, &one);
+        free(targets);
+    }
+    record_reader_free(reader);
+    return r;
+}
+
+/* ==== Export ================================================================================== */
 
 /* One place to write to. Each run has a sink of its own. */
 struct place {
@@ -39,7 +122,7 @@ struct export
     struct toll_error reason; /* … and why */
 };
 
-static void note(const struct export *x, const char *sentence)
+static void export_note(const struct export *x, const char *sentence)
 {
     if (x->asked.note)
         x->asked.note(x->asked.note_arg, sentence);
@@ -76,7 +159,7 @@ static bool is_being_written(const char *path)
 
 /* A path becomes a descriptor of a new file, whose format has to be named then. A kind that opens
  * its place by itself is left alone. */
-static int open_place(struct place *p, const char *record, struct toll_error *e)
+static int export_open_place(struct place *p, const char *record, struct toll_error *e)
 {
     const struct sink_kind *kind;
     const char *path = p->output.fd == STDOUT_FILENO ? "stdout" : "a descriptor";
@@ -106,7 +189,7 @@ static int open_place(struct place *p, const char *record, struct toll_error *e)
     return r;
 }
 
-static struct place *add_place(struct export *x)
+static struct place *export_add_place(struct export *x)
 {
     if (x->place_count == x->place_capacity) {
         size_t capacity = x->place_capacity ? 2 * x->place_capacity : 8;
@@ -121,14 +204,14 @@ static struct place *add_place(struct export *x)
     return p;
 }
 
-static int add_output(void *export, const struct toll_output *o, struct toll_error *e)
+static int export_add_output(void *export, const struct toll_output *o, struct toll_error *e)
 {
     struct export *x = export;
-    struct place *p = add_place(x);
+    struct place *p = export_add_place(x);
     if (!p)
         return err_set(e, -ENOMEM, "no memory for the outputs");
     p->output = *o;
-    return open_place(p, x->asked.record, e);
+    return export_open_place(p, x->asked.record, e);
 }
 
 static int open_places(struct export *x, struct toll_error *e)
@@ -142,8 +225,8 @@ static int open_places(struct export *x, struct toll_error *e)
         r = sized_take(&o, sizeof o, *asked, "output", e);
         o.size = sizeof o;
         if (r == 0)
-            r = outputs_is_directory(&o) ? outputs_each_file(&o, add_output, x, e)
-                                         : add_output(x, &o, e);
+            r = outputs_is_directory(&o) ? outputs_each_file(&o, export_add_output, x, e)
+                                         : export_add_output(x, &o, e);
     }
     return r;
 }
@@ -160,11 +243,11 @@ static void close_places(struct export *x)
 }
 
 /* The others go on without it. The first is what the caller is told, the rest are notes. */
-static void fail(struct export *x, struct place *p, int error, const struct toll_error *why)
+static void export_fail(struct export *x, struct place *p, int error, const struct toll_error *why)
 {
     p->has_failed = true;
     if (x->failure)
-        note(x, why->message);
+        export_note(x, why->message);
     else
         x->reason = *why;
     x->failure = x->failure ? x->failure : error;
@@ -188,14 +271,14 @@ static void commit_places(struct export *x)
         int r = replacement_commit(&p->file);
         if (r < 0) {
             err_set(&e, r, "cannot write to '%s': %s", p->name, strerror(-r));
-            fail(x, p, r, &e);
+            export_fail(x, p, r, &e);
         }
     }
 }
 
 /* ---- From the record to the outputs ---------------------------------------------------------- */
 
-static int hand(struct place *p, const struct record_item *item)
+static int export_hand(struct place *p, const struct record_item *item)
 {
     switch (item->kind) {
     case RECORD_RUN: return sink_begin(p->sink, item->run);
@@ -220,8 +303,8 @@ static void select_metrics(const struct export *x, struct selection *ret)
 #define NO_PROGRESS_NS (60 * NS_PER_SECOND)
 
 /* A file of a dialect is known by its name. */
-static int begin_run(struct place *p, const struct selection *selection, const struct run *run,
-                     struct toll_error *e)
+static int export_begin_run(struct place *p, const struct selection *selection,
+                            const struct run *run, struct toll_error *e)
 {
     int r = sink_open(&p->sink, &p->output, selection, e);
     if (r < 0)
@@ -240,7 +323,7 @@ static int begin_run(struct place *p, const struct selection *selection, const s
     return sink_check_subject(p->sink, run->command || run->target_count || run->pid, e);
 }
 
-static int end_run(const struct export *x, struct place *p, struct toll_error *e)
+static int export_end_run(const struct export *x, struct place *p, struct toll_error *e)
 {
     struct output_summary came_of_it = {0};
     int r = 0;
@@ -255,13 +338,13 @@ static int end_run(const struct export *x, struct place *p, struct toll_error *e
                 (unsigned long long)came_of_it.delivered, (unsigned long long)came_of_it.samples,
                 p->sink->name, *came_of_it.why ? ": " : "", came_of_it.why);
     else if (came_of_it.has_kept)
-        note(x, came_of_it.why);
+        export_note(x, came_of_it.why);
     sink_close(p->sink, false);
     p->sink = NULL;
     return r;
 }
 
-static int cannot_write(struct place *p, int error, struct toll_error *e)
+static int export_cannot_write(struct place *p, int error, struct toll_error *e)
 {
     char why[256];
     if (!sink_says(p->sink, why, sizeof why))
@@ -281,33 +364,33 @@ static int hand_to_all(struct export *x, const struct record_item *item, struct 
         if (p->has_failed)
             continue;
         if (item->kind == RECORD_RUN)
-            r = begin_run(p, &selection, item->run, e);
+            r = export_begin_run(p, &selection, item->run, e);
         if (r < 0)
             return r;
         p->sink->selection = selection;
-        r = hand(p, item);
+        r = export_hand(p, item);
         if (r < 0)
-            cannot_write(p, r, &why);
+            export_cannot_write(p, r, &why);
         else if (item->kind == RECORD_SUMMARY)
-            r = end_run(x, p, &why);
+            r = export_end_run(x, p, &why);
         if (r < 0)
-            fail(x, p, r, &why);
+            export_fail(x, p, r, &why);
     }
     return 0;
 }
 
-static void tell(const struct export *x, const struct record_item *item)
+static void export_tell(const struct export *x, const struct record_item *item)
 {
     char sentence[256];
     const char *unknown = record_reader_unknown(x->reader);
     if (item->cut_short)
-        note(x, item->cut_short);
+        export_note(x, item->cut_short);
     if (!*unknown)
         return;
     snprintf(sentence, sizeof sentence,
              "the record has '%s', which toll %s does not know: it is left out", unknown,
              TOLL_VERSION);
-    note(x, sentence);
+    export_note(x, sentence);
 }
 
 static int go_through(struct export *x, struct toll_error *e)
@@ -323,7 +406,7 @@ static int go_through(struct export *x, struct toll_error *e)
         if (r < 0)
             return r;
         if (item.kind == RECORD_SUMMARY)
-            tell(x, &item);
+            export_tell(x, &item);
     }
     if (r == 0 && x->asked.run && !x->found && !x->failure)
         return err_set(e, -ENOENT, "there is no run %llu in the record: it has %llu",

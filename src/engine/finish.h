@@ -4,5 +4,22 @@
 
 #include "engine/tracker.h"
 
+/* ==== Finish ================================================================================== */
+
 /* From now on the figures are final. The summary is not yet written. */
 void finish(struct toll_tracker *t);
+
+/* ==== Verdicts ================================================================================ */
+
+/* What every figure of the targets is worth, judged when the run is over or when the program asks.
+ */
+
+/* Somebody is left whom no list shows: born a moment ago, or hidden from us. */
+bool verdicts_has_hidden(const struct toll_tracker *t);
+
+/* More than these cannot have been in use at any moment; 0: not known. */
+double verdicts_most_cores(const struct toll_tracker *t);
+
+/* Into the tracker's own summary when the run is over, into a copy of it before: what is settled by
+ * the end must not be judged by what was known in between. */
+void verdicts_make(struct toll_tracker *t, struct summary *summary);

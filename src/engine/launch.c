@@ -3,8 +3,10 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file.h"
-#include "parse/pid_stat.h"
+#include "base/io/file.h"
+#include "base/util.h"
+#include "engine/tracker.h"
+#include "source/pid_files.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -16,6 +18,57 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+/* ==== Environment ============================================================================= */
+
+int environment_add(struct environment *e, const char *variable)
+{
+    char *copy = strdup(variable);
+    char **longer = copy ? reallocarray(e->more, e->count + 1, sizeof *longer) : NULL;
+    if (!longer) {
+        free(copy);
+        return -ENOMEM;
+    }
+    e->more = longer;
+    e->more[e->count++] = copy;
+    return 0;
+}
+
+static bool is_replaced(const struct environment *e, const char *variable)
+{
+    for (size_t i = 0; i < e->count; i++) {
+        size_t name = strcspn(e->more[i], "=") + 1;
+        if (strncmp(variable, e->more[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+char **environment_make(const struct environment *e)
+{
+    size_t count = 0, kept = 0;
+    while (environ && environ[count])
+        count++;
+    char **all = calloc(count + e->count + 1, sizeof *all);
+    if (!all)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!is_replaced(e, environ[i]))
+            all[kept++] = environ[i];
+    for (size_t i = 0; i < e->count; i++)
+        all[kept++] = e->more[i];
+    return all;
+}
+
+void environment_done(struct environment *e)
+{
+    for (size_t i = 0; i < e->count; i++)
+        free(e->more[i]);
+    free(e->more);
+    *e = (struct environment){0};
+}
+
+/* ==== Launch ================================================================================== */
 
 #define LOOK_AFTER_CHILD_NS (20 * NS_PER_MS)
 #define WAIT_AT_MOST_NS     (10 * NS_PER_SECOND) /* where nothing says when the command runs */
@@ -71,8 +124,8 @@ static void open_gate(struct message *m)
 
 /* A fork, not a vfork: the kernel's high-water mark survives exec, and a forked child has the pages
  * it touches, a vforked one all of ours. */
-static _Noreturn void become(char *const argv[], char *const environment[],
-                             const struct toll_launch *options, struct message *m)
+static _Noreturn void launch_become(char *const argv[], char *const environment[],
+                                    const struct toll_launch *options, struct message *m)
 {
     hold_until_exec(m);
     wait_at_gate(m);
@@ -132,14 +185,15 @@ static void wait_for_exec(struct message *m, pid_t child)
 }
 
 /* Forks; the child is the command, or has left the reason in *m, when this returns. */
-static pid_t start(char *const argv[], char *const environment[], const struct toll_launch *options,
-                   const struct launch_hook *hook, struct message *m)
+static pid_t launch_start(char *const argv[], char *const environment[],
+                          const struct toll_launch *options, const struct launch_hook *hook,
+                          struct message *m)
 {
     bool has_hook = hook && hook->call;
     atomic_store(&m->gate, has_hook);
     pid_t pid = fork();
     if (pid == 0)
-        become(argv, environment, options, m);
+        launch_become(argv, environment, options, m);
     if (pid < 0)
         return -errno;
     if (has_hook) {
@@ -165,7 +219,7 @@ int launch(struct launched *ret, char *const argv[], char *const environment[],
                                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return err_set(e, -errno, "no memory to start a process: %s", strerror(errno));
-    pid_t pid = start(argv, environment ? environment : environ, options, hook, shared);
+    pid_t pid = launch_start(argv, environment ? environment : environ, options, hook, shared);
     int exec_errno = shared->exec_errno;
     munmap(shared, sizeof *shared);
     if (pid < 0)

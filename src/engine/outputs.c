@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/outputs.h"
 
-#include "base/secrets.h"
-#include "base/utf8.h"
+#include "base/err.h"
+#include "base/io/file.h"
+#include "base/io/output_file.h"
+#include "base/text/buf.h"
+#include "base/text/pickle.h"
+#include "base/text/secrets.h"
+#include "engine/api.h"
+#include "engine/tracker.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* ==== Outputs ================================================================================= */
 
 #define SHORT_WAIT_NS (300 * NS_PER_MS) /* nobody needs to be told of */
 #define LOOK_NS       (50 * NS_PER_MS)  /* whether it is still waited for */
@@ -26,7 +35,7 @@ static void tell_record(struct toll_tracker *t, const char *sentence)
         sink_note(t->sinks[i], elapsed, sentence);
 }
 
-static void tell(struct toll_tracker *t, const char *sentence)
+static void outputs_tell(struct toll_tracker *t, const char *sentence)
 {
     tell_caller(t, sentence);
     tell_record(t, sentence);
@@ -34,7 +43,7 @@ static void tell(struct toll_tracker *t, const char *sentence)
 
 enum { SENTENCE_BYTES = 768 };
 
-static void compose(char *sentence, const char *format, va_list args)
+static void outputs_compose(char *sentence, const char *format, va_list args)
 {
     vsnprintf(sentence, SENTENCE_BYTES, format, args);
     secrets_mask_sentence(sentence, SENTENCE_BYTES);
@@ -46,10 +55,10 @@ void outputs_note(struct toll_tracker *t, const char *format, ...)
     char sentence[SENTENCE_BYTES];
     va_list args;
     va_start(args, format);
-    compose(sentence, format, args);
+    outputs_compose(sentence, format, args);
     va_end(args);
     if (summary_note(&t->summary, sentence))
-        tell(t, sentence);
+        outputs_tell(t, sentence);
 }
 
 /* The caller may want to know these apart from all else. */
@@ -68,7 +77,7 @@ PRINTF_LIKE(2, 3) static void note_failed(struct toll_tracker *t, const char *fo
     char sentence[SENTENCE_BYTES];
     va_list args;
     va_start(args, format);
-    compose(sentence, format, args);
+    outputs_compose(sentence, format, args);
     va_end(args);
     background_lock(t);
     bool is_new = summary_note(&t->summary, sentence);
@@ -80,7 +89,7 @@ PRINTF_LIKE(2, 3) static void note_failed(struct toll_tracker *t, const char *fo
 }
 
 /* A failure is told at once; the summary tells at the end what was dropped. */
-static void check(struct toll_tracker *t, struct sink *s, int result)
+static void outputs_check(struct toll_tracker *t, struct sink *s, int result)
 {
     if (result == 0 || s->is_failure_noted)
         return;
@@ -88,7 +97,7 @@ static void check(struct toll_tracker *t, struct sink *s, int result)
     char sentence[512];
     snprintf(sentence, sizeof sentence, "cannot write to '%s': %s; the job goes on", s->name,
              sink_failure(s));
-    tell(t, sentence);
+    outputs_tell(t, sentence);
 }
 
 void outputs_environment(struct toll_tracker *t, struct environment *e)
@@ -108,7 +117,7 @@ void outputs_begin(struct toll_tracker *t)
     for (size_t i = 0; i < t->sink_count; i++)
         sink_begin(t->sinks[i], &t->run);
     for (size_t i = 0; i < t->sink_count; i++) {
-        check(t, t->sinks[i], t->sinks[i]->failure);
+        outputs_check(t, t->sinks[i], t->sinks[i]->failure);
         if (*t->sinks[i]->notice)
             outputs_note(t, "%s %s", t->sinks[i]->kind->format.name, t->sinks[i]->notice);
     }
@@ -121,14 +130,14 @@ static void tell_troubles(struct toll_tracker *t)
     for (size_t i = 0; i < t->sink_count; i++)
         if (sink_says(t->sinks[i], why, sizeof why)) {
             snprintf(sentence, sizeof sentence, "%s: %s; the job goes on", t->sinks[i]->name, why);
-            tell(t, sentence);
+            outputs_tell(t, sentence);
         }
 }
 
 void outputs_frame(struct toll_tracker *t)
 {
     for (size_t i = 0; i < t->sink_count; i++)
-        check(t, t->sinks[i], sink_frame(t->sinks[i], &t->frame));
+        outputs_check(t, t->sinks[i], sink_frame(t->sinks[i], &t->frame));
     backup_write(t);
     tell_troubles(t);
 }
@@ -136,13 +145,13 @@ void outputs_frame(struct toll_tracker *t)
 void outputs_process_end(struct toll_tracker *t, const struct process_end *e)
 {
     for (size_t i = 0; i < t->sink_count; i++)
-        check(t, t->sinks[i], sink_process_end(t->sinks[i], e));
+        outputs_check(t, t->sinks[i], sink_process_end(t->sinks[i], e));
 }
 
 void outputs_mark(struct toll_tracker *t, const struct told_mark *m)
 {
     for (size_t i = 0; i < t->sink_count; i++)
-        check(t, t->sinks[i], sink_mark(t->sinks[i], m));
+        outputs_check(t, t->sinks[i], sink_mark(t->sinks[i], m));
 }
 
 static void tell_of_waits(struct toll_tracker *t)
@@ -330,4 +339,179 @@ void outputs_close(struct toll_tracker *t, bool discard)
     free(t->sinks);
     t->sinks = NULL;
     t->sink_count = 0;
+}
+
+/* ==== Backup ================================================================================== */
+
+#define EVERY_NS NS_PER_SECOND
+
+enum { WAIT_MS = 1000 };
+
+/* The class of a part, by its name and by that of its first member. */
+static const char *class_of(const char *key, const char *first)
+{
+    static const char *const classes[][2] = {
+        {"", "ResourceUsage"},
+        {"max_ram", "MaxRAM"},
+        {"max_gpu_ram", "MaxGPURAM"},
+        {"cpu_utilization", "CPUUtilization"},
+        {"gpu_utilization", "GPUUtilization"},
+        {"compute_time", "ComputeTime"},
+    };
+    if (strcmp(first, "total_rss") == 0)
+        return "RSSValues";
+    if (strcmp(first, "max_sum_percent") == 0)
+        return "ProcessingUnitPercentages";
+    for (size_t i = 0; i < ARRAY_LEN(classes); i++)
+        if (strcmp(classes[i][0], key) == 0)
+            return classes[i][1];
+    return NULL;
+}
+
+static const struct pickle_classes data_classes = {"toll.compat.gpu_tracker.tracker", class_of};
+
+static char *backup_absolute(const char *path)
+{
+    struct buf all = {0};
+    CLEANUP_FREE char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+    if (*path != '/' && !here)
+        return NULL;
+    buf_printf(&all, "%s%s%s", here ? here : "", here ? "/" : "", path);
+    return buf_failed(&all) ? NULL : all.data;
+}
+
+int backup_set(struct toll_tracker *t, const char *path, const char *dialect, struct toll_error *e)
+{
+    struct dialect_choice choice;
+    int r = dialect_choice_parse(&choice, dialect, e);
+    if (r < 0)
+        return r;
+    r = dialect_choice_check_format(&choice, "json", e);
+    dialect_choice_done(&choice);
+    if (r < 0)
+        return r;
+    backup_done(t);
+    t->backup.path = backup_absolute(path);
+    t->backup.dialect = strdup(dialect);
+    if (!t->backup.path || !t->backup.dialect) {
+        r = t->backup.dialect ? -errno : -ENOMEM;
+        backup_done(t);
+        return err_set(e, r, "%s: %s", path, strerror(-r));
+    }
+    return 0;
+}
+
+static int replace_file(const char *path, const struct buf *pickle)
+{
+    struct replacement file;
+    struct stream out;
+    int r = replacement_open(&file, path, 0, NULL);
+    if (r < 0)
+        return r;
+    stream_open(&out, file.fd);
+    r = stream_write_patiently(&out, pickle->data, pickle->length, WAIT_MS);
+    stream_close(&out);
+    if (r == 0)
+        r = replacement_commit(&file);
+    replacement_close(&file);
+    return r;
+}
+
+void backup_write(struct toll_tracker *t)
+{
+    struct backup *b = &t->backup;
+    struct toll_output like = {.format = "json", .dialect = b->dialect};
+    struct buf json = {0}, pickle = {0};
+    if (!b->path || b->has_failed || (b->is_written && t->frame.mono_ns < b->due_ns))
+        return;
+    int r = results_write(t, &like, &json, NULL);
+    if (r == 0)
+        r = pickle_from_json_as(&pickle, json.data, json.length, &data_classes);
+    if (r == 0)
+        r = replace_file(b->path, &pickle);
+    buf_done(&json);
+    buf_done(&pickle);
+    b->is_written |= r == 0;
+    b->has_failed = r < 0;
+    if (t->frame.mono_ns) /* the one of the beginning has nothing in it yet */
+        b->due_ns = t->frame.mono_ns + EVERY_NS;
+    if (r < 0)
+        outputs_note(t, "cannot write the backup '%s': %s; the job goes on", b->path, strerror(-r));
+}
+
+void backup_remove(struct toll_tracker *t)
+{
+    if (t->backup.is_written)
+        unlink(t->backup.path);
+    t->backup.is_written = false;
+}
+
+void backup_done(struct toll_tracker *t)
+{
+    free(t->backup.path);
+    free(t->backup.dialect);
+    t->backup = (struct backup){0};
+}
+
+/* ==== Outputs open ============================================================================ */
+
+static int add_one(void *tracker, const struct toll_output *o, struct toll_error *e)
+{
+    struct toll_tracker *t = tracker;
+    struct sink *s;
+    for (size_t i = 0; o->destination && i < t->sink_count; i++)
+        if (sink_writes_to(t->sinks[i], o->destination))
+            return err_set(e, -EINVAL, "'%s' is given twice", o->destination);
+    struct sink **sinks = realloc(t->sinks, (t->sink_count + 1) * sizeof *sinks);
+    if (!sinks)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    t->sinks = sinks;
+    int r = sink_open(&s, o, &t->selection, e);
+    if (r < 0)
+        return r;
+    t->sinks[t->sink_count++] = s;
+    t->run.system |= sink_needs_system(s);
+    t->slow.is_in_rows |= sink_needs_rollup(s);
+    return 0;
+}
+
+bool outputs_is_directory(const struct toll_output *o)
+{
+    return o->dialect && o->destination && file_is_directory(o->destination);
+}
+
+int outputs_each_file(const struct toll_output *o,
+                      int (*add)(void *arg, const struct toll_output *one, struct toll_error *e),
+                      void *arg, struct toll_error *e)
+{
+    struct dialect_choice choice;
+    int r = dialect_choice_parse(&choice, o->dialect, e);
+    if (r < 0)
+        return r;
+    const struct dialect *d = choice.dialect;
+    if (!d->tables[0].file)
+        r = err_set(e, -EINVAL,
+                    "'%s' is a directory, and the dialect %s has no files of several names; it "
+                    "takes a file",
+                    o->destination, d->facts.name);
+    else if (mkdir(o->destination, 0777) < 0 && errno != EEXIST)
+        r = err_set(e, -errno, "cannot make the directory '%s': %s", o->destination,
+                    strerror(errno));
+    for (size_t i = 0; r == 0 && i < d->table_count; i++) {
+        struct buf path = {0};
+        struct toll_output one = *o;
+        buf_printf(&path, "%s%s%s", o->destination, ends_with(o->destination, "/") ? "" : "/",
+                   d->tables[i].file);
+        one.destination = path.data;
+        one.format = d->tables[i].format;
+        r = buf_failed(&path) ? err_set(e, -ENOMEM, "no memory for an output") : add(arg, &one, e);
+        buf_done(&path);
+    }
+    dialect_choice_done(&choice);
+    return r;
+}
+
+int outputs_add(struct toll_tracker *t, const struct toll_output *o, struct toll_error *e)
+{
+    return outputs_is_directory(o) ? outputs_each_file(o, add_one, t, e) : add_one(t, o, e);
 }

@@ -2,13 +2,12 @@
  * Single looks: a tracker that takes a sample when it is told to and writes nothing. The calling
  * process itself is read by calls, without a tracker. */
 #include "base/err.h"
-#include "base/open_files.h"
-#include "base/sized.h"
-#include "collect/own_figures.h"
+#include "base/io/file.h"
+#include "engine/api.h"
 #include "engine/begin.h"
-#include "engine/lifetime.h"
-#include "engine/targets.h"
+#include "engine/target/targets.h"
 #include "engine/tick.h"
+#include "source/proc/own.h"
 
 #include <string.h>
 
@@ -20,7 +19,7 @@ struct toll_probe {
 
 /* Figures that a single look has not: how long it was watched, what that cost, and what of GPUs
  * counts from the first reading on. Memory on GPUs it has. */
-static void leave_out(struct selection *s)
+static void probe_leave_out(struct selection *s)
 {
     for (unsigned part = 0; part < PARTS; part++)
         s->parts[part] &= ~(BIT(process_wall_seconds) | BIT(process_gpu_seconds));
@@ -31,8 +30,8 @@ static void leave_out(struct selection *s)
             s->of[ENTITY_GPU] &= ~BIT(i);
 }
 
-static int take_options(struct toll_options *ret, const struct toll_options *asked,
-                        struct toll_error *e)
+static int probe_take_options(struct toll_options *ret, const struct toll_options *asked,
+                              struct toll_error *e)
 {
     struct toll_options o;
     int r = sized_take(&o, sizeof o, asked, "options", e);
@@ -94,7 +93,7 @@ int toll_probe_new(struct toll_probe **ret, const struct toll_target *target,
                    const struct toll_options *options, struct toll_error *e)
 {
     struct toll_options o;
-    int r = ret ? take_options(&o, options, e) : err_set_no_place(e);
+    int r = ret ? probe_take_options(&o, options, e) : err_set_no_place(e);
     if (r < 0)
         return r;
     struct toll_probe *p = calloc(1, sizeof *p);
@@ -105,7 +104,7 @@ int toll_probe_new(struct toll_probe **ret, const struct toll_target *target,
         own_figures_open(&p->own);
     else if (r == 0)
         r = open_tracker(p, target, &o, e);
-    leave_out(&p->selection);
+    probe_leave_out(&p->selection);
     if (r < 0)
         toll_probe_free(p);
     else

@@ -1,18 +1,263 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/tick.h"
 
-#include "engine/gpus.h"
-#include "engine/machine.h"
-#include "engine/mark_intake.h"
-#include "engine/membership.h"
-#include "engine/network.h"
+#include "engine/finish.h"
+#include "engine/marks/marks.h"
 #include "engine/outputs.h"
-#include "engine/own_threads.h"
-#include "engine/slow.h"
-#include "engine/surroundings.h"
-#include "engine/targets.h"
-#include "engine/verdicts.h"
-#include "engine/walk.h"
+#include "engine/target/cgroups.h"
+#include "engine/target/gpus.h"
+#include "engine/target/membership.h"
+#include "engine/target/network.h"
+#include "engine/target/reap.h"
+#include "engine/target/targets.h"
+#include "engine/target/walk.h"
+#include "engine/tracker.h"
+#include "source/collector.h"
+
+/* Reads that are dear: smaps_rollup walks page tables, milliseconds per gigabyte, and holds a lock
+ * that the job needs for mapping memory. A round over all members is made when it fits the budget;
+ * the next comes no sooner than the budget allows after its real cost. A long round goes on over
+ * several ticks. */
+
+/* ==== Machine ================================================================================= */
+
+/* A little less than a second: a sample a second has everything each time. */
+#define REFRESH_NS (950 * NS_PER_MS)
+#define SLOW_NS    (9500 * NS_PER_MS)
+
+static void machine_note(void *tracker, const char *sentence)
+{
+    outputs_note(tracker, "%s", sentence);
+}
+
+/* Whether anybody asked for what it gives. The energy of a run with GPUs has the processors' too.
+ */
+static bool is_wanted(const struct toll_tracker *t, const struct collector *c)
+{
+    bool has_energy = t->gpus.choice.kind != GPUS_NONE && !t->replay && c == &collector_rapl;
+    if (!t->run.system && !has_energy)
+        return false;
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
+        if (kind != ENTITY_SYSTEM && (c->gives >> kind & 1) && t->selection.of[kind])
+            return true;
+    return c->gives_of_system & t->selection.of[ENTITY_SYSTEM];
+}
+
+void machine_open(struct toll_tracker *t)
+{
+    struct machine *m = &t->machine;
+    measured_init(&m->system, ENTITY_SYSTEM);
+    m->context = (struct collect_context){
+        .root = &t->root,
+        .selection = &t->selection,
+        .net_pid = t->whole && !is_launched(t) ? t->whole->ledger.main : 0,
+        .system = &m->system,
+        .note = machine_note,
+        .note_arg = t,
+        .own_child = membership_add_stranger,
+    };
+    if (!t->run.system)
+        m->context.note = NULL; /* what nobody asked for may be missing */
+    for (unsigned i = 0; i < COLLECTORS_AT_MOST && collectors[i]; i++)
+        m->is_open[i] = is_wanted(t, collectors[i]) &&
+                        collectors[i]->open(&m->states[i], &m->context) == 0;
+}
+
+void machine_close(struct toll_tracker *t)
+{
+    struct machine *m = &t->machine;
+    for (unsigned i = 0; i < COLLECTORS_AT_MOST && collectors[i]; i++) {
+        if (m->is_open[i])
+            collectors[i]->close(m->states[i]);
+        m->is_open[i] = false;
+    }
+    measured_list_done(&m->list);
+}
+
+static uint64_t machine_pace(enum metric_cost cost)
+{
+    return cost == COST_CHEAP ? 0 : cost == COST_REFRESH ? REFRESH_NS : SLOW_NS;
+}
+
+static void machine_collect(struct toll_tracker *t)
+{
+    struct machine *m = &t->machine;
+    uint64_t now_ns = t->frame.mono_ns;
+    if (t->run.system)
+        measured_list_add(&m->list, &m->system);
+    for (unsigned i = 0; i < COLLECTORS_AT_MOST && collectors[i]; i++) {
+        if (!m->is_open[i] || (now_ns < m->next_ns[i] && !t->frame.last))
+            continue;
+        m->next_ns[i] = now_ns + machine_pace(collectors[i]->cost);
+        collectors[i]->collect(m->states[i], &m->context, &m->list);
+    }
+}
+
+/* Counters of energy began with a driver, or wrap around: what they had before is not the run's. */
+static bool counts_from_start(const struct toll_tracker *t, const struct measured *m)
+{
+    return t->options.since_start && m->entity.kind != ENTITY_GPU && m->entity.kind != ENTITY_RAPL;
+}
+
+void machine_tick(struct toll_tracker *t)
+{
+    struct machine *m = &t->machine;
+    m->list.count = 0;
+    row_init(&m->system.read, ENTITY_SYSTEM);
+    machine_collect(t);
+    surroundings_tick(t);
+    gpus_tick(t);
+    for (size_t i = 0; i < m->list.count; i++) {
+        struct measured *thing = m->list.items[i];
+        if (!thing->number)
+            thing->number = ++m->numbered;
+        settle(thing, counts_from_start(t, thing), t->frame.mono_ns);
+    }
+    t->frame.machine = m->list.items;
+    t->frame.machine_count = m->list.count;
+}
+
+/* ==== Slow ==================================================================================== */
+
+#define SHORTEST_SPACING_NS (100 * NS_PER_MS)
+#define USUAL_SPACING_NS    NS_PER_SECOND
+#define SHORTEST_SLICE_NS   (5 * NS_PER_MS)
+#define AUTO_SLICE_NS       (25 * NS_PER_MS)
+
+/* At the pace of `auto` a young job would spend its time on being read. */
+static bool is_read_always(const struct toll_tracker *t)
+{
+    return t->options.memory == TOLL_MEMORY_PSS ||
+           (t->slow.is_in_rows && t->schedule.fixed_ns && t->options.memory == TOLL_MEMORY_AUTO);
+}
+
+/* What a round will about cost, from the memory there is to walk. */
+static uint64_t guess_cost(const struct toll_tracker *t)
+{
+    uint64_t rss = row_u64(&t->whole->parts[PART_COMBINED], process_memory_rss_bytes);
+    return t->members.count * 15 * NS_PER_US + rss / 200; /* 5 ms per gigabyte */
+}
+
+/* Time that must pass for so much cost. Half the budget: these reads hold a lock that the job
+ * needs. */
+static uint64_t paid_by(const struct toll_tracker *t, uint64_t cost_ns)
+{
+    return (uint64_t)((double)cost_ns * 200 / t->options.budget_percent);
+}
+
+/* Cheap rounds come often only while the run is young. */
+static uint64_t spacing_after(const struct toll_tracker *t, uint64_t cost_ns, uint64_t now_ns)
+{
+    if (is_read_always(t))
+        return 0;
+    uint64_t usual = min_u64((now_ns - t->start_ns) / 8, USUAL_SPACING_NS);
+    uint64_t affordable = paid_by(t, cost_ns);
+    return max_u64(max_u64(usual, affordable), SHORTEST_SPACING_NS);
+}
+
+/* A job that grows fast would be over before the budget allows another look: half the wait will do
+ * when its memory has doubled. */
+static bool has_doubled(const struct toll_tracker *t, uint64_t now_ns)
+{
+    uint64_t rss = row_u64(&t->whole->parts[PART_COMBINED], process_memory_rss_bytes);
+    uint64_t half = (t->slow.next_ns - t->slow.began_ns) / 2;
+    return rss > 2 * t->slow.rss_bytes && now_ns - t->slow.began_ns >= half;
+}
+
+/* All rounds of the run together keep to the budget, the one to come included; and after a dear one
+ * its price is waited for, however long nothing was read before. */
+static bool may_begin(const struct toll_tracker *t, uint64_t now_ns)
+{
+    const struct slow_reads *slow = &t->slow;
+    if (is_read_always(t))
+        return now_ns >= slow->next_ns;
+    if (now_ns - t->start_ns < paid_by(t, slow->spent_ns + guess_cost(t)))
+        return false;
+    return !slow->pass || now_ns >= slow->next_ns || has_doubled(t, now_ns);
+}
+
+/* The next members until the slice is used up, one at least; a single look has no later tick to go
+ * on in, and reads all. True when none is left. */
+static bool slow_go_on(struct toll_tracker *t, uint64_t began_ns)
+{
+    /* Long enough to see most jobs at one moment: shared pages that are counted while they change
+     * hands do not add up. */
+    uint64_t fixed = t->schedule.fixed_ns;
+    uint64_t slice = fixed ? max_u64(fixed / 4, SHORTEST_SLICE_NS) : AUTO_SLICE_NS;
+    bool has_read = false;
+    for (size_t i = 0; i < t->members.count; i++) {
+        struct member *m = t->members.order[i];
+        bool is_read = m->slow_pass == t->slow.pass && m->slow_execs == m->process.execs;
+        bool counts = m->targets & ~m->memory_elsewhere;
+        if (is_read || !m->was_seen || !counts || m->process.has_ended)
+            continue;
+        if (has_read && !t->is_probe && clock_mono(t->scripted) - began_ns > slice)
+            return false;
+        has_read = true;
+        m->slow_pass = t->slow.pass;
+        m->slow_execs = m->process.execs;
+        t->members_changed = true;
+        if (process_visit_slow(&t->reader, source_of(m), &m->process) == -ENOENT) {
+            t->slow.unavailable = true;
+            return true;
+        }
+    }
+    return true;
+}
+
+/* True when all members have figures of now: a round was completed in this tick, or nobody has run
+ * since the last one. */
+static bool slow_tick(struct toll_tracker *t, uint64_t now_ns)
+{
+    struct slow_reads *slow = &t->slow;
+    slow->tick_cpu_ns = 0;
+    if (slow->unavailable || t->options.memory == TOLL_MEMORY_RSS ||
+        !(t->reader.wanted & PROCESS_ROLLUP_BITS))
+        return false;
+    if (!slow->in_pass) {
+        if (slow->pass && !slow->outdated)
+            return true; /* nobody ran: the figures of the last round hold, and weigh as time passes
+                          */
+        if (!may_begin(t, now_ns))
+            return false;
+        slow->in_pass = true;
+        slow->began_ns = now_ns;
+        slow->outdated = false;
+        slow->pass++;
+        slow->cost_ns = 0;
+    }
+    uint64_t began = clock_mono(t->scripted);
+    uint64_t cpu_before = t->scripted ? 0 : t->own_cpu();
+    bool complete = slow_go_on(t, began);
+    slow->tick_cpu_ns = t->scripted ? 0 : t->own_cpu() - cpu_before;
+    slow->cost_ns += slow->tick_cpu_ns;
+    slow->spent_ns += slow->tick_cpu_ns;
+    if (slow->unavailable) {
+        outputs_note(t, "this kernel has no smaps_rollup (Linux 4.14 and later): PSS and USS are "
+                        "unknown");
+        return false;
+    }
+    if (!complete)
+        return false;
+    slow->in_pass = false;
+    slow->next_ns = now_ns + spacing_after(t, slow->cost_ns, now_ns);
+    return true;
+}
+
+/* The parts are summed up after a round: remember how much memory it has seen. */
+static void slow_remember(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < book_count(t); i++) {
+        struct target *g = &t->targets[i];
+        for (unsigned part = 0; part < PARTS; part++)
+            if (row_seen(&g->parts[part]) & PROCESS_ROLLUP_BITS)
+                g->most_slow_rss[part] = max_u64(
+                    g->most_slow_rss[part], row_u64(&g->parts[part], process_memory_rss_bytes));
+    }
+    t->slow.rss_bytes = row_u64(&t->whole->parts[PART_COMBINED], process_memory_rss_bytes);
+}
+
+/* ==== Tick ==================================================================================== */
 
 enum { TOP_PROCESSES = 20 };
 
@@ -34,7 +279,7 @@ static uint64_t end_of_run(const struct toll_tracker *t, uint64_t now_ns)
     return r->no_children_left && r->last_end_ns ? r->last_end_ns : now_ns;
 }
 
-static void stamp(struct toll_tracker *t, struct frame *f, bool last)
+static void tick_stamp(struct toll_tracker *t, struct frame *f, bool last)
 {
     uint64_t now_ns = clock_mono(t->scripted);
     if (last)
@@ -48,7 +293,7 @@ static void stamp(struct toll_tracker *t, struct frame *f, bool last)
 }
 
 /* The union of targets that have nobody in common is their sum; otherwise it has its own books. */
-static void unite(struct toll_tracker *t)
+static void tick_unite(struct toll_tracker *t)
 {
     const struct row *rows[TARGETS_AT_MOST];
     for (size_t i = 0; i < t->target_count; i++)
@@ -87,7 +332,7 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
     ledger_fold(&g->ledger, &t->members, t->members_changed, t->frame.last, g->parts);
     hide_unseen(t, g);
     if (g->is_union)
-        unite(t);
+        tick_unite(t);
     surroundings_put(g);
     network_put(t, g);
     gpus_put(t, g);
@@ -106,7 +351,7 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
     }
 }
 
-static void fold(struct toll_tracker *t, bool slow_is_fresh)
+static void tick_fold(struct toll_tracker *t, bool slow_is_fresh)
 {
     struct frame *f = &t->frame;
     for (size_t i = 0; i < book_count(t); i++) {
@@ -228,7 +473,7 @@ static void measure_self(struct toll_tracker *t)
 }
 
 /* For the program's other threads. */
-static void publish(struct toll_tracker *t)
+static void tick_publish(struct toll_tracker *t)
 {
     struct taken *frame = taken_copy(&t->frame, &t->selection);
     if (!frame) {
@@ -243,7 +488,7 @@ void tick(struct toll_tracker *t, bool last)
 {
     struct frame *f = &t->frame;
     frame_begin(f);
-    stamp(t, f, last);
+    tick_stamp(t, f, last);
     if (!t->replay && !t->is_probe)
         schedule_note_gap(&t->schedule, f->mono_ns, f->interval_ns);
     if (t->whole)
@@ -252,7 +497,7 @@ void tick(struct toll_tracker *t, bool last)
     if (t->whole) {
         network_tick(t);
         gpus_members(t);
-        fold(t, slow_tick(t, f->mono_ns));
+        tick_fold(t, slow_tick(t, f->mono_ns));
         mark_intake_look(t);
     }
     pick_processes(t);
@@ -262,7 +507,7 @@ void tick(struct toll_tracker *t, bool last)
     hold_counters(t);
     outputs_frame(t);
     if (t->background.is_on)
-        publish(t);
+        tick_publish(t);
     f->tick++;
     t->tick_cost_ns = left_u64(clock_mono(t->scripted), f->mono_ns);
 }

@@ -2,11 +2,167 @@
 #include "metric/metric.h"
 
 #include "base/err.h"
-#include "metric/entity.h"
+#include "base/util.h"
 
 #include <fnmatch.h>
 #include <limits.h>
 #include <string.h>
+
+/* ==== Selection =============================================================================== */
+
+static uint64_t selection_matching(const char *globs, const char *prefix, enum entity_kind kind)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < metric_count(kind); i++)
+        if (metric_matches(globs, prefix, metric_of(metric_first(kind) + i)))
+            bits |= BIT(i);
+    return bits;
+}
+
+int selection_parse(struct selection *ret, const char *globs, struct toll_error *e)
+{
+    int r = metric_check_globs(globs, e);
+    if (r < 0)
+        return r;
+    for (unsigned part = 0; part < PARTS; part++)
+        ret->parts[part] = selection_matching(globs, part_prefix(part), ENTITY_TARGET);
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
+        ret->of[kind] = selection_matching(globs, entity_kind_name(kind), kind);
+    ret->by_name = globs != NULL;
+    return 0;
+}
+
+void selection_narrow(struct selection *s, const struct selection *other)
+{
+    for (unsigned part = 0; part < PARTS; part++)
+        s->parts[part] &= other->parts[part];
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
+        s->of[kind] &= other->of[kind];
+    s->by_name |= other->by_name;
+}
+
+static void write_names(struct buf *b, uint64_t bits, const char *prefix, enum entity_kind kind)
+{
+    FOR_EACH_BIT(i, bits)
+    buf_printf(b, "%s%s_%s", b->length ? "," : "", prefix,
+               metric_of(metric_first(kind) + i)->facts.name);
+}
+
+void selection_write(struct buf *b, const struct selection *s)
+{
+    for (unsigned part = 0; part < PARTS; part++)
+        write_names(b, s->parts[part], part_prefix(part), ENTITY_TARGET);
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
+        write_names(b, s->of[kind], entity_kind_name(kind), kind);
+}
+
+uint64_t selection_wanted(const struct selection *s)
+{
+    uint64_t wanted = s->of[ENTITY_PROCESS];
+    for (unsigned part = 0; part < PARTS; part++)
+        wanted |= s->parts[part];
+    if (wanted & BIT(process_memory_distinct_bytes))
+        wanted |= PROCESS_ROLLUP_BITS; /* of several processes it is made of these */
+    return wanted;
+}
+
+/* ==== Column ================================================================================== */
+
+enum { PIECES = 5 };
+
+/* The lead in pieces, NULL behind the last. */
+static void column_split(enum entity_kind kind, enum part part, const char *name,
+                         const char *pieces[PIECES + 1])
+{
+    size_t n = 0;
+    bool is_one = kind == ENTITY_SYSTEM || kind == ENTITY_SELF;
+    if (kind == ENTITY_TARGET && name) {
+        pieces[n++] = "target.";
+        pieces[n++] = name;
+        pieces[n++] = ".";
+        if (part != PART_COMBINED) {
+            pieces[n++] = part_prefix(part);
+            pieces[n++] = "_";
+        }
+    } else {
+        pieces[n++] = kind == ENTITY_TARGET ? part_prefix(part) : entity_kind_name(kind);
+        pieces[n++] = kind == ENTITY_TARGET || is_one ? "_" : ".";
+        if (kind != ENTITY_TARGET && !is_one) {
+            pieces[n++] = name;
+            pieces[n++] = ".";
+        }
+    }
+    pieces[n] = NULL;
+}
+
+void column_lead(struct buf *b, enum entity_kind kind, enum part part, const char *name)
+{
+    const char *pieces[PIECES + 1];
+    column_split(kind, part, name, pieces);
+    for (const char **piece = pieces; *piece; piece++)
+        buf_puts(b, *piece);
+}
+
+int column_metric(enum entity_kind kind, enum part part, const char *name, const char *column)
+{
+    const char *pieces[PIECES + 1];
+    column_split(kind, part, name, pieces);
+    for (const char **piece = pieces; *piece; piece++) {
+        size_t length = strlen(*piece);
+        if (strncmp(column, *piece, length) != 0)
+            return -ENOENT;
+        column += length;
+    }
+    enum metric_id first = metric_first(kind);
+    for (unsigned i = 0; i < metric_count(kind); i++)
+        if (strcmp(metric_of(first + i)->facts.name, column) == 0)
+            return (int)(first + i);
+    return -ENOENT;
+}
+
+/* ==== Quality ================================================================================= */
+
+const char *quality_word(enum quality q)
+{
+    static const char *const words[QUALITIES] = {"unknown", "lower bound", "sampled",
+                                                 "exact if reaped", "exact"};
+    return words[q];
+}
+
+/* ==== Entity ================================================================================== */
+
+const char *part_name(enum part part)
+{
+    static const char *const names[PARTS] = {"combined", "main", "descendants"};
+    return names[part];
+}
+
+const char *part_prefix(enum part part)
+{
+    static const char *const prefixes[PARTS] = {"target", "main", "descendants"};
+    return prefixes[part];
+}
+
+const char *entity_name(const struct entity *e)
+{
+    return e->path ? e->path : e->name;
+}
+
+enum space_kind entity_space(const struct entity *e)
+{
+    static const struct {
+        const char *class;
+        enum space_kind space;
+    } classes[] = {{"local", SPACE_LOCAL}, {"network", SPACE_NETWORK}, {"overlay", SPACE_OVERLAY}};
+    for (size_t l = 0; e->kind == ENTITY_MOUNT && l < ENTITY_LABELS; l++)
+        for (size_t i = 0; i < ARRAY_LEN(classes); i++)
+            if (e->labels[l].key && strcmp(e->labels[l].key, "class") == 0 &&
+                strcmp(e->labels[l].value, classes[i].class) == 0)
+                return classes[i].space;
+    return SPACE_NONE;
+}
+
+/* ==== Metric ================================================================================== */
 
 #define UNIT_SUFFIX_seconds "_seconds"
 #define UNIT_SUFFIX_bytes   "_bytes"

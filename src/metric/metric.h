@@ -3,8 +3,10 @@
  * What a value holds depends on its unit (enum metric_unit). */
 #pragma once
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "toll.h"
+
+/* ==== Metric ================================================================================== */
 
 enum entity_kind {
 #define ENTITY(kind, ...) ENTITY_##kind,
@@ -141,3 +143,106 @@ bool metric_matches(const char *globs, const char *prefix, const struct metric *
 
 /* 0, or -EINVAL and a sentence when one of the globs matches no metric at all. */
 int metric_check_globs(const char *globs, struct toll_error *e);
+
+/* ==== Entity ================================================================================== */
+
+/* What figures are of. */
+
+/* The parts of a target. */
+enum part { PART_COMBINED, PART_MAIN, PART_DESCENDANTS, PARTS };
+
+/* "combined", "main", "descendants": keys inside a target. */
+const char *part_name(enum part part);
+
+/* "target", "main", "descendants": prefixes of flat column names. */
+const char *part_prefix(enum part part);
+
+enum { ENTITY_NAME_BYTES = 64 }; /* the kernel's limit on a process name, escapes included */
+
+/* What else is said of a thing: {"class", "loopback"}. */
+struct label {
+    const char *key;
+    const char *value; /* borrowed, lives as long as the entity */
+};
+
+enum { ENTITY_LABELS = 8 };
+
+/* A process is known by pid and start time together: a pid alone may be reused. */
+struct entity {
+    enum entity_kind kind;
+    enum part part;   /* of a target */
+    unsigned target;  /* its number, from 0 */
+    uint64_t targets; /* of a process: bits of those it belongs to */
+    pid_t pid;        /* of a process */
+    pid_t parent;
+    uint64_t start_ticks;
+    char name[ENTITY_NAME_BYTES];
+    const char *path; /* a name of any length instead (a mount point, a cgroup), borrowed */
+    struct label labels[ENTITY_LABELS]; /* those with a key */
+};
+
+/* Whether the space of a filesystem is space on disks: what is on this machine's or behind the
+ * network is, memory is not, and an overlay shows the space of another one once more. */
+enum space_kind { SPACE_NONE, SPACE_OVERLAY, SPACE_NETWORK, SPACE_LOCAL };
+
+enum space_kind entity_space(const struct entity *e);
+
+/* path or name */
+const char *entity_name(const struct entity *e);
+
+/* ==== Quality ================================================================================= */
+
+/* How a figure was obtained. From worst to best, so that the worse of two is the smaller. */
+
+enum quality {
+    QUALITY_UNKNOWN,
+    QUALITY_LOWER_BOUND,     /* at least this: something was seen to be missing */
+    QUALITY_SAMPLED,         /* read at moments; what lies between was not seen */
+    QUALITY_EXACT_IF_REAPED, /* a kernel counter; would lack children that were discarded without
+                              * being waited for, and no such loss was seen */
+    QUALITY_EXACT,           /* a kernel counter that cannot miss a member */
+    QUALITIES
+};
+
+/* "unknown", "lower bound", "sampled", "exact if reaped", "exact" */
+const char *quality_word(enum quality q);
+
+/* Which means gave a figure, and how good it is. */
+struct verdict {
+    enum quality quality;
+    const char *rung; /* a name with static life, "" when unknown */
+};
+
+/* ==== Column ================================================================================== */
+
+/* The flat names of figures: "target_cpu_seconds" of all targets together, "main_cpu_seconds" of a
+ * part, "target.NAME.cpu_seconds" of one of several targets, "system_load_1_number",
+ * "disk.vda.read_bytes" of a thing, "self_cpu_seconds". */
+
+/* What stands before the metric's name. name: of one of several targets or of a thing, or NULL. */
+void column_lead(struct buf *b, enum entity_kind kind, enum part part, const char *name);
+
+/* The metric that a column of such a row is of, or -ENOENT when it is none of it. */
+int column_metric(enum entity_kind kind, enum part part, const char *name, const char *column);
+
+/* ==== Selection =============================================================================== */
+
+/* Which metrics of which entity somebody asked for, as bits. */
+
+struct selection {
+    uint64_t parts[PARTS];
+    uint64_t of[ENTITY_KINDS];
+    bool by_name; /* metrics were named; otherwise everything is meant */
+};
+
+/* globs NULL selects everything. -EINVAL and a sentence when a glob matches nothing. */
+int selection_parse(struct selection *ret, const char *globs, struct toll_error *e);
+
+/* Leaves what the other has too. */
+void selection_narrow(struct selection *s, const struct selection *other);
+
+/* The names of all that is selected, with commas between: globs that select the same. */
+void selection_write(struct buf *b, const struct selection *s);
+
+/* Process metrics that anybody needs to have read. */
+uint64_t selection_wanted(const struct selection *s);

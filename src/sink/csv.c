@@ -6,8 +6,8 @@
  *
  * Each of several targets has columns "target.NAME.cpu_seconds", a thing of the machine
  * "disk.vda.read_bytes". The columns are those of the first sample: what comes later has none. */
-#include "metric/column.h"
-#include "sink/sinks.h"
+#include "metric/metric.h"
+#include "sink/open.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ struct table {
 /* ---- The heading ----------------------------------------------------------------------------- */
 
 /* Names come from outside: a comma or a quote must not make a column. */
-static void add_column(struct buf *b, const char *lead, const char *metric)
+static void csv_add_column(struct buf *b, const char *lead, const char *metric)
 {
     bool quoted = strpbrk(lead, ",\"\r\n") != NULL;
     buf_puts(b, quoted ? ",\"" : ",");
@@ -42,7 +42,7 @@ static void add_column(struct buf *b, const char *lead, const char *metric)
     buf_printf(b, "%s%s", metric, quoted ? "\"" : "");
 }
 
-static void add_group(struct sink *s, struct group g, enum entity_kind kind, const char *name)
+static void csv_add_group(struct sink *s, struct group g, enum entity_kind kind, const char *name)
 {
     struct table *t = s->state;
     struct group *longer = realloc(t->groups, (t->count + 1) * sizeof *longer);
@@ -55,18 +55,18 @@ static void add_group(struct sink *s, struct group g, enum entity_kind kind, con
     column_lead(&lead, kind, g.part, name);
     t->failed |= buf_failed(&lead);
     FOR_EACH_BIT(i, lead.data ? g.columns : 0)
-    add_column(&s->text, lead.data, metric_of(metric_first(kind) + i)->facts.name);
+    csv_add_column(&s->text, lead.data, metric_of(metric_first(kind) + i)->facts.name);
     buf_done(&lead);
 }
 
-static void add_targets(struct sink *s, const struct frame *f)
+static void csv_add_targets(struct sink *s, const struct frame *f)
 {
     for (size_t i = 0; i < f->target_count; i++)
         for (unsigned part = 0; part < PARTS; part++) {
             if (!f->targets[i].parts[part].row)
                 continue;
             struct group g = {OF_TARGET, i, part, s->selection.parts[part]};
-            add_group(s, g, ENTITY_TARGET, f->targets[i].name);
+            csv_add_group(s, g, ENTITY_TARGET, f->targets[i].name);
         }
 }
 
@@ -78,14 +78,14 @@ static bool has_columns(const struct sink *s, enum entity_kind kind)
 }
 
 /* In the order of the table of metrics, as in the record. */
-static void add_things(struct sink *s, const struct frame *f, enum entity_kind kind)
+static void csv_add_things(struct sink *s, const struct frame *f, enum entity_kind kind)
 {
     for (size_t i = 0; i < f->machine_count; i++) {
         const struct measured *m = f->machine[i];
         if (m->entity.kind != kind || !has_columns(s, kind) || !s->selection.of[kind])
             continue;
         struct group g = {OF_THING, m->number, 0, s->selection.of[kind]};
-        add_group(s, g, kind, entity_name(&m->entity));
+        csv_add_group(s, g, kind, entity_name(&m->entity));
     }
 }
 
@@ -109,12 +109,13 @@ static void csv_heading(struct sink *s, const struct frame *f)
     buf_puts(&s->text, "time,elapsed_seconds,interval_seconds");
     for (unsigned part = 0; part < PARTS; part++)
         if (f->target[part].row)
-            add_group(s, (struct group){OF_WHOLE, 0, part, s->selection.parts[part]}, ENTITY_TARGET,
-                      NULL);
-    add_targets(s, f);
+            csv_add_group(s, (struct group){OF_WHOLE, 0, part, s->selection.parts[part]},
+                          ENTITY_TARGET, NULL);
+    csv_add_targets(s, f);
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
-        add_things(s, f, kind);
-    add_group(s, (struct group){OF_SELF, 0, 0, s->selection.of[ENTITY_SELF]}, ENTITY_SELF, NULL);
+        csv_add_things(s, f, kind);
+    csv_add_group(s, (struct group){OF_SELF, 0, 0, s->selection.of[ENTITY_SELF]}, ENTITY_SELF,
+                  NULL);
     buf_putc(&s->text, '\n');
     s->text.failed |= t->failed;
 }
@@ -123,7 +124,7 @@ static void csv_heading(struct sink *s, const struct frame *f)
 
 /* Things come in the same order in every sample, with gaps: the search goes on where the one before
  * ended. */
-static const struct row *find_thing(const struct frame *f, size_t number, size_t *at)
+static const struct row *csv_find_thing(const struct frame *f, size_t number, size_t *at)
 {
     for (size_t tries = 0; tries < f->machine_count; tries++) {
         size_t i = (*at + tries) % f->machine_count;
@@ -135,18 +136,18 @@ static const struct row *find_thing(const struct frame *f, size_t number, size_t
     return NULL;
 }
 
-static const struct row *find_row(const struct frame *f, const struct group *g, size_t *at)
+static const struct row *csv_find_row(const struct frame *f, const struct group *g, size_t *at)
 {
     switch (g->of) {
     case OF_WHOLE: return f->target[g->part].row;
     case OF_TARGET: return f->targets[g->index].parts[g->part].row;
-    case OF_THING: return find_thing(f, g->index, at);
+    case OF_THING: return csv_find_thing(f, g->index, at);
     case OF_SELF: return f->self.row;
     }
     return NULL;
 }
 
-static void add_values(struct sink *s, const struct row *row, uint64_t columns)
+static void csv_add_values(struct sink *s, const struct row *row, uint64_t columns)
 {
     FOR_EACH_BIT(i, columns)
     {
@@ -166,7 +167,7 @@ static void csv_frame(struct sink *s, const struct frame *f)
     buf_seconds(&s->text, f->interval_ns);
     size_t at = 0;
     for (size_t i = 0; i < t->count; i++)
-        add_values(s, find_row(f, &t->groups[i], &at), t->groups[i].columns);
+        csv_add_values(s, csv_find_row(f, &t->groups[i], &at), t->groups[i].columns);
     buf_putc(&s->text, '\n');
 }
 

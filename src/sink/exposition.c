@@ -42,7 +42,7 @@ void exposition_family(struct buf *b, enum entity_kind kind, const struct metric
     buf_putc(b, '\n');
 }
 
-static void add_labels(struct buf *b, const struct labels *l)
+static void exposition_add_labels(struct buf *b, const struct labels *l)
 {
     for (size_t i = 0; i < l->count; i++) {
         buf_printf(b, "%s%s=\"", i ? "," : "{", l->items[i].name);
@@ -57,7 +57,7 @@ void exposition_series(struct buf *b, const struct point_row *row, const struct 
     points_name(b, row->kind, m);
     if (m->kind == METRIC_COUNTER)
         buf_puts(b, "_total");
-    add_labels(b, &row->labels);
+    exposition_add_labels(b, &row->labels);
 }
 
 void exposition_number(struct buf *b, double value)
@@ -85,7 +85,7 @@ void exposition_done(struct exposition *x)
     x->count = 0;
 }
 
-static int reach(struct exposition *x, uint64_t series)
+static int exposition_reach(struct exposition *x, uint64_t series)
 {
     if (series < x->count)
         return 0;
@@ -100,16 +100,16 @@ static int reach(struct exposition *x, uint64_t series)
     return 0;
 }
 
-static void take(void *arg, int64_t time_ms, const struct point *point)
+static void exposition_take_point(void *arg, int64_t time_ms, const struct point *point)
 {
     struct exposition *x = arg;
-    if (reach(x, point->series) == 0)
+    if (exposition_reach(x, point->series) == 0)
         x->values[point->series] = point->value;
 }
 
 int exposition_take(struct exposition *x, const char *piece, size_t length)
 {
-    points_read(piece, length, take, x);
+    points_read(piece, length, exposition_take_point, x);
     return x->count || length <= sizeof(struct points_head) ? 0 : -ENOMEM;
 }
 
@@ -123,7 +123,7 @@ void exposition_add_end(struct buf *b, const struct summary *s)
 }
 
 /* The highest that was ever seen does not end. */
-static bool stays(const struct metric *m)
+static bool exposition_stays(const struct metric *m)
 {
     return m->kind == METRIC_COUNTER || m->fold == FOLD_MAX;
 }
@@ -135,7 +135,7 @@ void exposition_take_end(struct exposition *x, const char *piece, size_t length)
         return;
     memcpy(&x->end, piece, length);
     for (size_t i = 0; i < x->count; i++)
-        if (!isnan(x->values[i]) && points_series(x->points, i, &m) && !stays(m))
+        if (!isnan(x->values[i]) && points_series(x->points, i, &m) && !exposition_stays(m))
             x->values[i] = NAN;
 }
 
@@ -157,7 +157,7 @@ static void write_fact(const struct exposition *x, struct buf *b, const struct r
     if (ends_with(f->name, "_seconds") && flavour == EXPOSITION_OPENMETRICS)
         buf_printf(b, "# UNIT toll_run_%s seconds\n", f->name);
     buf_printf(b, "# HELP toll_run_%s %s\ntoll_run_%s", f->name, f->help, f->name);
-    add_labels(b, &x->of_run);
+    exposition_add_labels(b, &x->of_run);
     buf_fixed(b, f->number, f->decimals);
     buf_putc(b, '\n');
 }

@@ -6,13 +6,12 @@
  *   # UNIT toll_target_cpu_seconds seconds
  *   # HELP toll_target_cpu_seconds CPU time in user and system mode together
  *   toll_target_cpu_seconds_total{instance="box",run="make",scope="main"} 1.5
- *   # EOF
- */
+ *   # EOF */
 #pragma once
 
-#include "sink/piece_queue.h"
 #include "sink/points.h"
-#include "sink/run_end.h"
+#include "sink/sender.h"
+#include "sink/sink.h"
 
 enum exposition_flavour { EXPOSITION_OPENMETRICS, EXPOSITION_TEXT };
 

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * The summary as one JSON document, for programs. docs/formats.md describes it. */
-#include "sink/record_json.h"
-#include "sink/record_words.h"
-#include "sink/sinks.h"
+ * The record of a run: one JSON object a line, written as it happens. docs/formats.md describes
+ * it.
+ *
+ *   {"type":"run","schema":"toll.record/1",…}
+ *   {"type":"sample","tick":0,"time":"2026-11-15T21:27:53.120Z","elapsed_seconds":0.01,…}
+ *   {"type":"process",…}   {"type":"event",…}
+ *   {"type":"summary",…} */
+#include "record/write.h"
+#include "sink/open.h"
+
+/* ==== Json ==================================================================================== */
+
+/* The summary as one JSON document, for programs. docs/formats.md describes it. */
 
 static void json_summary(struct sink *s, const struct summary *summary)
 {
@@ -19,4 +28,201 @@ const struct sink_kind sink_json = {
     .format = {"json", ".json", "the summary as one JSON document", "FILE"},
     .holds_one_run = true,
     .summary = json_summary,
+};
+
+/* ==== Jsonl =================================================================================== */
+
+static void line_begin(struct json_out *j, struct sink *s, const char *type)
+{
+    json_begin(j, &s->text, 0);
+    json_object(j);
+    json_put_string(j, "type", type);
+}
+
+static void line_end(struct json_out *j, struct sink *s)
+{
+    json_object_end(j);
+    buf_putc(&s->text, '\n');
+}
+
+static void jsonl_begin(struct sink *s, const struct run *run)
+{
+    struct json_out j;
+    line_begin(&j, s, "run");
+    json_put_string(&j, "schema", RECORD_SCHEMA);
+    record_json_run(&j, run);
+    record_json_run_details(&j, run);
+    record_json_left_out(&j, run, &s->selection);
+    line_end(&j, s);
+}
+
+/* Which of several targets a process belongs to. */
+static void add_memberships(struct json_out *j, const struct run *run, uint64_t targets)
+{
+    json_key(j, "targets");
+    json_array(j);
+    for (size_t i = 0; i < run->target_count; i++)
+        if (targets >> i & 1)
+            json_string(j, run->targets[i].name);
+    json_array_end(j);
+}
+
+static void jsonl_add_process(struct json_out *j, struct sink *s, const struct entity *e,
+                              const struct row *row)
+{
+    json_put_i64(j, "pid", e->pid);
+    json_put_i64(j, "parent", e->parent);
+    json_put_u64(j, "start_ticks", e->start_ticks);
+    json_put_string(j, "name", e->name);
+    if (s->run && s->run->target_count > 1)
+        add_memberships(j, s->run, e->targets);
+    record_json_row(j, row, s->selection.of[ENTITY_PROCESS] & ~metric_fold_mask(FOLD_WHOLE));
+}
+
+static void jsonl_add_parts(struct json_out *j, struct sink *s, const struct frame_row parts[PARTS])
+{
+    for (unsigned part = 0; part < PARTS; part++) {
+        if (!parts[part].row)
+            continue;
+        json_key(j, part_name(part));
+        json_object(j);
+        record_json_row(j, parts[part].row, s->selection.parts[part]);
+        json_object_end(j);
+    }
+}
+
+static void jsonl_add_targets(struct json_out *j, struct sink *s, const struct frame *f)
+{
+    json_key(j, "targets");
+    json_array(j);
+    for (size_t i = 0; i < f->target_count; i++) {
+        json_object(j);
+        json_put_string(j, "name", f->targets[i].name);
+        if (f->targets[i].has_ended)
+            json_put_bool(j, "ended", true);
+        jsonl_add_parts(j, s, f->targets[i].parts);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+/* The machine itself stands alone, of other kinds there may be several. What was not read for this
+ * sample is left out. */
+static void jsonl_add_things(struct json_out *j, struct sink *s, const struct frame *f,
+                             enum entity_kind kind)
+{
+    bool any = false, alone = kind == ENTITY_SYSTEM;
+    for (size_t i = 0; i < f->machine_count && s->selection.of[kind]; i++) {
+        const struct measured *m = f->machine[i];
+        if (m->entity.kind != kind)
+            continue;
+        if (!any) {
+            json_key(j, entity_kind_plural(kind));
+            if (!alone)
+                json_array(j);
+        }
+        any = true;
+        json_object(j);
+        if (!alone)
+            record_json_entity(j, &m->entity);
+        record_json_row(j, &m->row, s->selection.of[kind] & m->row.present);
+        json_object_end(j);
+    }
+    if (any && !alone)
+        json_array_end(j);
+}
+
+static void jsonl_frame(struct sink *s, const struct frame *f)
+{
+    struct json_out j;
+    line_begin(&j, s, "sample");
+    json_put_u64(&j, "tick", f->tick);
+    json_put_utc(&j, "time", f->real_ns);
+    json_put_seconds(&j, "unix_seconds", f->real_ns);
+    json_put_seconds(&j, "elapsed_seconds", f->elapsed_ns);
+    json_put_seconds(&j, "interval_seconds", f->interval_ns);
+    if (f->last)
+        json_put_bool(&j, "last", true);
+    if (f->between)
+        json_put_bool(&j, "between", true);
+    if (s->run && s->run->gpu_count)
+        json_put_u64(&j, "gpu_count", s->run->gpu_count);
+    if (f->target[PART_COMBINED].row) {
+        json_key(&j, "target");
+        json_object(&j);
+        jsonl_add_parts(&j, s, f->target);
+        json_object_end(&j);
+    }
+    if (f->target_count)
+        jsonl_add_targets(&j, s, f);
+    for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
+        jsonl_add_things(&j, s, f, kind);
+    json_key(&j, "self");
+    json_object(&j);
+    record_json_row(&j, f->self.row, s->selection.of[ENTITY_SELF]);
+    json_object_end(&j);
+    if (f->process_count) {
+        json_key(&j, "processes");
+        json_array(&j);
+        for (size_t i = 0; i < f->process_count; i++) {
+            json_object(&j);
+            jsonl_add_process(&j, s, f->processes[i].entity, f->processes[i].row);
+            json_object_end(&j);
+        }
+        json_array_end(&j);
+    }
+    line_end(&j, s);
+}
+
+static void jsonl_process_end(struct sink *s, const struct process_end *e)
+{
+    struct json_out j;
+    line_begin(&j, s, "process");
+    json_put_seconds(&j, "elapsed_seconds", e->elapsed_ns);
+    json_put_string(&j, "left", record_json_departure(e->how));
+    json_key(&j, "end");
+    if (e->has_status)
+        record_json_end(&j, &e->end);
+    else
+        json_null(&j);
+    struct row copy;
+    jsonl_add_process(&j, s, &e->process->entity, process_shown(e->process, &copy));
+    line_end(&j, s);
+}
+
+static void jsonl_mark(struct sink *s, const struct told_mark *m)
+{
+    struct json_out j;
+    line_begin(&j, s, record_words_mark[m->kind]);
+    record_json_mark(&j, m, &s->selection);
+    line_end(&j, s);
+}
+
+static void jsonl_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
+{
+    struct json_out j;
+    line_begin(&j, s, "event");
+    json_put_seconds(&j, "elapsed_seconds", elapsed_ns);
+    json_put_string(&j, "name", "note");
+    json_put_string(&j, "text", sentence);
+    line_end(&j, s);
+}
+
+static void jsonl_summary(struct sink *s, const struct summary *summary)
+{
+    struct json_out j;
+    line_begin(&j, s, "summary");
+    json_put_string(&j, "schema", SUMMARY_SCHEMA);
+    record_json_summary(&j, summary, &s->selection);
+    line_end(&j, s);
+}
+
+const struct sink_kind sink_jsonl = {
+    .format = {"jsonl", ".jsonl", "the record: a JSON object on each line, as it happens", "FILE"},
+    .begin = jsonl_begin,
+    .frame = jsonl_frame,
+    .process_end = jsonl_process_end,
+    .mark = jsonl_mark,
+    .note = jsonl_note,
+    .summary = jsonl_summary,
 };

@@ -4,18 +4,82 @@
  * On a terminal there are as many columns as fit.
  *
  *       time target         cores   rss read/s write/s procs
- *   21:27:53 process-1234    0.98  412M      0    1.2M     3
- */
-#include "base/utf8.h"
-#include "sink/human.h"
-#include "sink/lines_gpus.h"
-#include "sink/sinks.h"
-#include "sink/text_words.h"
+ *   21:27:53 process-1234    0.98  412M      0    1.2M     3 */
+#include "sink/lines.h"
+
+#include "base/text/buf.h"
+#include "sink/open.h"
+#include "sink/words.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
+
+/* ==== Lines gpus ============================================================================== */
+
+enum { INDENT = 8 };
+
+/* What has a unit that nothing else here has needs no word beside it: a line holds 80 characters.
+ */
+static void lines_gpus_add_figure(struct buf *b, const struct metric *m, double number)
+{
+    switch (m->unit) {
+    case UNIT_watts:
+        buf_puts(b, "  ");
+        buf_double_fixed(b, number, number < 9.95 ? 1 : 0);
+        buf_putc(b, 'W');
+        break;
+    case UNIT_celsius:
+        buf_puts(b, "  ");
+        buf_double_fixed(b, number, 0);
+        buf_puts(b, "°C");
+        break;
+    case UNIT_hertz:
+        buf_puts(b, "  ");
+        human_short(b, m, number);
+        buf_puts(b, "Hz");
+        break;
+    case UNIT_ratio:
+        buf_printf(b, "  %s ", m->line);
+        buf_double_fixed(b, number * 100, 0);
+        buf_putc(b, '%');
+        break;
+    default:
+        buf_printf(b, "  %s ", m->line);
+        human_short(b, m, number);
+        break;
+    }
+}
+
+static void lines_gpus_add_figures(struct sink *s, const struct measured *gpu)
+{
+    FOR_EACH_BIT(i, gpu->row.present & s->selection.of[ENTITY_GPU])
+    {
+        const struct metric *m = metric_of(gpu_first + i);
+        if (*m->line && m->kind != METRIC_COUNTER)
+            lines_gpus_add_figure(&s->text, m, metric_number(m, gpu->row.values[i]));
+    }
+}
+
+unsigned lines_gpus(struct sink *s, const struct frame *f)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < f->machine_count; i++) {
+        const struct measured *m = f->machine[i];
+        if (m->entity.kind != ENTITY_GPU || !(m->row.present & s->selection.of[ENTITY_GPU]))
+            continue;
+        size_t start = s->text.length;
+        buf_pad(&s->text, start, INDENT + 1);
+        text_foreign(s, entity_name(&m->entity));
+        lines_gpus_add_figures(s, m);
+        buf_putc(&s->text, '\n');
+        count++;
+    }
+    return count;
+}
+
+/* ==== Lines =================================================================================== */
 
 enum {
     TIME = 8,
@@ -64,7 +128,7 @@ static const char *heading_of(const struct metric *m, char *ret, size_t capacity
     return ret;
 }
 
-static void add_columns(struct sink *s, enum entity_kind kind)
+static void lines_add_columns(struct sink *s, enum entity_kind kind)
 {
     struct lines *l = s->state;
     uint64_t selected = kind == ENTITY_TARGET ? s->selection.parts[PART_COMBINED]
@@ -81,7 +145,7 @@ static void add_columns(struct sink *s, enum entity_kind kind)
     }
 }
 
-static unsigned width_of(const struct lines *l, enum entity_kind kind)
+static unsigned lines_width_of(const struct lines *l, enum entity_kind kind)
 {
     unsigned width = 0;
     for (unsigned c = 0; c < l->column_count; c++)
@@ -101,9 +165,9 @@ static unsigned longest_name(const struct frame *f)
 
 /* A line that is broken by the terminal cannot be read: long names give way first, then the columns
  * on the right. */
-static void fit(struct lines *l, unsigned terminal)
+static void lines_fit(struct lines *l, unsigned terminal)
 {
-    unsigned whole = TIME + width_of(l, ENTITY_TARGET) + width_of(l, ENTITY_SYSTEM);
+    unsigned whole = TIME + lines_width_of(l, ENTITY_TARGET) + lines_width_of(l, ENTITY_SYSTEM);
     if (l->name_width > NAME_CUT && whole + 1 + l->name_width > terminal)
         l->name_width = (unsigned)max_u64(NAME_CUT, left_u64(terminal, whole + 1));
     whole += l->name_width ? l->name_width + 1 : 0;
@@ -119,18 +183,18 @@ static unsigned lay_out(struct sink *s, const struct frame *f, bool system)
     l->column_count = 0;
     l->name_width = longest_name(f);
     if (f->target[PART_COMBINED].row)
-        add_columns(s, ENTITY_TARGET);
+        lines_add_columns(s, ENTITY_TARGET);
     if (system)
-        add_columns(s, ENTITY_SYSTEM);
+        lines_add_columns(s, ENTITY_SYSTEM);
     struct winsize window = {0};
     bool terminal = ioctl(s->fd, TIOCGWINSZ, &window) == 0;
     if (terminal && window.ws_col)
-        fit(l, window.ws_col);
+        lines_fit(l, window.ws_col);
     return terminal && window.ws_row > 3 ? window.ws_row - 2U : 22;
 }
 
 /* ------- target ------- */
-static void add_group(struct sink *s, const char *name, unsigned width)
+static void lines_add_group(struct sink *s, const char *name, unsigned width)
 {
     unsigned word = (unsigned)strlen(name) + 3;
     unsigned dashes = width > word ? width - word : 0;
@@ -147,24 +211,24 @@ static void add_group(struct sink *s, const char *name, unsigned width)
 
 /* Headings are the same for a target and the machine: where both are shown, what stands above them
  * tells them apart. */
-static void add_groups(struct sink *s)
+static void lines_add_groups(struct sink *s)
 {
     struct lines *l = s->state;
-    unsigned target = width_of(l, ENTITY_TARGET), system = width_of(l, ENTITY_SYSTEM);
+    unsigned target = lines_width_of(l, ENTITY_TARGET), system = lines_width_of(l, ENTITY_SYSTEM);
     if (!target || !system)
         return;
     size_t start = s->text.length;
     buf_pad(&s->text, start, TIME + (l->name_width ? l->name_width + 1 : 0));
-    add_group(s, "target", target);
-    add_group(s, "machine", system);
+    lines_add_group(s, "target", target);
+    lines_add_group(s, "machine", system);
     buf_putc(&s->text, '\n');
 }
 
-static void add_heading(struct sink *s)
+static void lines_add_heading(struct sink *s)
 {
     struct lines *l = s->state;
     text_style(s, DIM);
-    add_groups(s);
+    lines_add_groups(s);
     size_t start = s->text.length;
     buf_puts(&s->text, "time");
     buf_pad_left(&s->text, start, TIME);
@@ -205,8 +269,8 @@ static void remember_row(struct before *before, const struct row *row, uint64_t 
     before->next = before->last;
 }
 
-static void add_cell(struct sink *s, const struct row *row, const struct before *remembered,
-                     uint64_t now_ns, const struct column *c)
+static void lines_add_cell(struct sink *s, const struct row *row, const struct before *remembered,
+                           uint64_t now_ns, const struct column *c)
 {
     unsigned i = c->i;
     const struct metric *m = metric_of(row->first + i);
@@ -246,12 +310,12 @@ static void add_cells(struct sink *s, const struct row *row, struct before *befo
     const struct lines *l = s->state;
     for (unsigned c = 0; c < l->column_count; c++)
         if (l->columns[c].kind == kind)
-            add_cell(s, row, before, now_ns, &l->columns[c]);
+            lines_add_cell(s, row, before, now_ns, &l->columns[c]);
     remember_row(before, row, now_ns);
 }
 
 /* As wide as the column, not cut in the middle of a letter. */
-static void add_name(struct sink *s, const char *name)
+static void lines_add_name(struct sink *s, const char *name)
 {
     const struct lines *l = s->state;
     buf_putc(&s->text, ' ');
@@ -263,13 +327,14 @@ static void add_name(struct sink *s, const char *name)
     buf_pad(&s->text, start, l->name_width);
 }
 
-static void add_line(struct sink *s, const struct frame *f, const char *name, const struct row *row,
-                     struct before *before, const struct measured *system)
+static void lines_add_line(struct sink *s, const struct frame *f, const char *name,
+                           const struct row *row, struct before *before,
+                           const struct measured *system)
 {
     struct lines *l = s->state;
     add_time(s, f->real_ns);
     if (l->name_width)
-        add_name(s, name);
+        lines_add_name(s, name);
     if (row)
         add_cells(s, row, before, ENTITY_TARGET, f->mono_ns);
     if (system)
@@ -286,7 +351,7 @@ static const struct measured *find_system(const struct frame *f)
     return NULL;
 }
 
-static struct lines *make(const struct frame *f)
+static struct lines *lines_make(const struct frame *f)
 {
     struct lines *l = calloc(1, sizeof *l);
     if (!l)
@@ -301,7 +366,7 @@ static struct lines *make(const struct frame *f)
 }
 
 /* The first sample has no rates yet and comes after a millisecond: it is remembered, not shown. */
-static void remember(struct lines *l, const struct frame *f, const struct measured *system)
+static void lines_remember(struct lines *l, const struct frame *f, const struct measured *system)
 {
     for (size_t i = 0; i < l->count; i++) {
         const struct row *row = i ? f->targets[i - 1].parts[PART_COMBINED].row
@@ -329,9 +394,9 @@ static void lines_frame(struct sink *s, const struct frame *f)
 {
     const struct measured *system = find_system(f);
     if (!s->state) {
-        s->state = make(f);
+        s->state = lines_make(f);
         if (s->state)
-            remember(s->state, f, system);
+            lines_remember(s->state, f, system);
         return;
     }
     struct lines *l = s->state;
@@ -340,14 +405,14 @@ static void lines_frame(struct sink *s, const struct frame *f)
     l->is_last = f->last;
     if (!l->until_heading || l->since_heading + l->count > l->until_heading) {
         l->until_heading = lay_out(s, f, system);
-        add_heading(s);
+        lines_add_heading(s);
         l->since_heading = 0;
     }
     for (size_t i = 0; i < f->target_count; i++)
         if (!f->targets[i].has_ended)
-            add_line(s, f, f->targets[i].name, f->targets[i].parts[PART_COMBINED].row,
-                     &l->targets[i + 1], NULL);
-    add_line(s, f, "together", f->target[PART_COMBINED].row, &l->targets[0], system);
+            lines_add_line(s, f, f->targets[i].name, f->targets[i].parts[PART_COMBINED].row,
+                           &l->targets[i + 1], NULL);
+    lines_add_line(s, f, "together", f->target[PART_COMBINED].row, &l->targets[0], system);
     if (system)
         l->since_heading += lines_gpus(s, f);
 }

@@ -1,9 +1,221 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/points.h"
 
-#include "dialect/frame_view.h"
+#include "base/text/buf.h"
+#include "layout/frame_view.h"
+#include "metric/metric.h"
 
+#include <ctype.h>
 #include <string.h>
+
+/* ==== Labels ================================================================================== */
+
+static char letter_of(char c)
+{
+    return isalnum((unsigned char)c) && (unsigned char)c < 0x80 ? c : '_';
+}
+
+/* Names with two _ at the front are for the servers themselves: one refuses them, another falls
+ * over. What is no letter becomes one of them too. */
+static char *labels_make_name(const char *text, const char *before)
+{
+    struct buf b = {0};
+    bool is_reserved = *text && letter_of(text[0]) == '_' && letter_of(text[1]) == '_' && text[1];
+    if (isdigit((unsigned char)*text) || !*text)
+        buf_putc(&b, '_');
+    buf_puts(&b, is_reserved && !*before ? "label" : before);
+    for (; *text; text++)
+        buf_putc(&b, letter_of(*text));
+    if (!buf_failed(&b))
+        return b.data;
+    buf_done(&b);
+    return NULL;
+}
+
+static char *make_value(const char *text)
+{
+    struct buf b = {0};
+    size_t left = strlen(text), length;
+    for (; left; text += length, left -= length) {
+        const unsigned char *c = (const unsigned char *)text;
+        length = *c < 0x80 ? 1 : utf8_length(c, left);
+        if (length) {
+            buf_add(&b, text, length);
+            continue;
+        }
+        length = 1; /* taken for Latin-1 */
+        buf_putc(&b, (char)(0xC0 | *c >> 6));
+        buf_putc(&b, (char)(0x80 | (*c & 0x3F)));
+    }
+    if (!buf_failed(&b) && b.data)
+        return b.data;
+    buf_done(&b);
+    return NULL;
+}
+
+static size_t labels_place_of(const struct labels *l, const char *name, bool *ret_taken)
+{
+    size_t i = 0;
+    while (i < l->count && strcmp(l->items[i].name, name) < 0)
+        i++;
+    *ret_taken = i < l->count && strcmp(l->items[i].name, name) == 0;
+    return i;
+}
+
+static void labels_add_named(struct labels *l, const char *before, const char *name,
+                             const char *value)
+{
+    bool is_taken = false;
+    if (!*value)
+        return;
+    char *own = labels_make_name(name, before);
+    size_t at = own ? labels_place_of(l, own, &is_taken) : 0;
+    if (is_taken && !*before) {
+        free(own);
+        own = labels_make_name(name, "label_");
+        at = own ? labels_place_of(l, own, &is_taken) : 0;
+    }
+    char *copy = make_value(value);
+    if (!own || !copy || is_taken || l->count == LABELS_AT_MOST) {
+        l->failed |= !is_taken;
+        free(own);
+        free(copy);
+        return;
+    }
+    memmove(&l->items[at + 1], &l->items[at], (l->count - at) * sizeof l->items[0]);
+    l->items[at].name = own;
+    l->items[at].value = copy;
+    l->count++;
+}
+
+void labels_add(struct labels *l, const char *name, const char *value)
+{
+    labels_add_named(l, "", name, value);
+}
+
+/* The batch system's job is job_id: "job" is what Prometheus calls where it scraped a series. */
+void labels_add_run(struct labels *l, const struct run *run, bool with_id)
+{
+    labels_add(l, "run", run->name ? run->name : "");
+    labels_add(l, "instance", run->host);
+    labels_add(l, "id", with_id ? run->id : "");
+    labels_add(l, "job_id", run->job.id);
+    labels_add(l, "array_index", run->job.array_index);
+    labels_add(l, "rank", run->rank);
+}
+
+/* ---- Of the user ----------------------------------------------------------------------------- */
+
+/* Whatever a series is of, these mean the same everywhere. */
+static bool labels_is_own(const char *name)
+{
+    static const char *const own[] = {"run", "instance", "rank", "scope", "target"};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (strcmp(name, own[i]) == 0)
+            return true;
+    for (unsigned kind = 0; kind < ENTITY_TARGET; kind++)
+        if (kind != ENTITY_PROCESS && kind != ENTITY_SYSTEM && kind != ENTITY_SELF &&
+            strcmp(name, entity_kind_name(kind)) == 0)
+            return true;
+    return false;
+}
+
+bool labels_is_of_things(const char *name)
+{
+    static const char *const keys[] = {"class", "namespace", "type",  "source", "device", "zone",
+                                       "index", "vendor",    "model", "uuid",   "pci",    "driver"};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (strcmp(name, keys[i]) == 0)
+            return true;
+    return ends_with(name, "_cgroup");
+}
+
+void labels_add_users(struct labels *l, const struct run *run)
+{
+    size_t most = l->count + LABELS_OF_USER_AT_MOST;
+    for (char **label = run->labels; label && *label && l->count < most; label++) {
+        const char *equals = strchr(*label, '=');
+        char *name = equals ? strndup(*label, (size_t)(equals - *label)) : NULL;
+        if (name && !labels_has(l, name, equals + 1)) /* --label job_id=… says what is known */
+            labels_add_named(l, labels_is_own(name) ? "label_" : "", name, equals + 1);
+        free(name);
+    }
+}
+
+bool labels_has(const struct labels *l, const char *name, const char *value)
+{
+    bool is_taken;
+    size_t at = labels_place_of(l, name, &is_taken);
+    return is_taken && strcmp(l->items[at].value, value) == 0;
+}
+
+void labels_done(struct labels *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        free(l->items[i].name);
+        free(l->items[i].value);
+    }
+    *l = (struct labels){0};
+}
+
+/* ==== Point batch ============================================================================= */
+
+static void point_batch_place(void *arg, int64_t time_ms, const struct point *point)
+{
+    struct point_batch *p = arg;
+    if (p->count < p->capacity) {
+        p->items[p->count] = (struct placed_point){point->series, p->count, time_ms, point->value};
+        p->count++;
+    }
+}
+
+int point_batch_take(struct point_batch *p, const struct batch *b)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->count; i++)
+        count += b->pieces[i].length / sizeof(struct point);
+    p->count = 0;
+    if (count > p->capacity) {
+        struct placed_point *more = reallocarray(p->items, count, sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        p->items = more;
+        p->capacity = count;
+    }
+    for (size_t i = 0; i < b->count; i++)
+        if (b->pieces[i].of != PIECE_MARK) /* which has none */
+            points_read(b->pieces[i].data, b->pieces[i].length, point_batch_place, p);
+    return 0;
+}
+
+static int by_series(const void *a, const void *b)
+{
+    const struct placed_point *x = a, *y = b;
+    if (x->series != y->series)
+        return x->series < y->series ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+void point_batch_sort(struct point_batch *p)
+{
+    if (p->count)
+        qsort(p->items, p->count, sizeof *p->items, by_series);
+}
+
+bool point_is_end(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits == POINTS_END_BITS;
+}
+
+void point_batch_done(struct point_batch *p)
+{
+    free(p->items);
+    *p = (struct point_batch){0};
+}
+
+/* ==== Points ================================================================================== */
 
 /* A row has a block of 64 numbers, one for each metric it can have. The rows: the parts of all
  * targets together, toll itself, the parts of each of several targets, things of the machine. */
@@ -56,8 +268,9 @@ static void describe_row(struct point_row *r, const char *target, const struct e
     }
 }
 
-static struct point_row *make_row(const struct points *p, enum entity_kind kind, enum part part,
-                                  const char *scope, const char *target, const struct entity *thing)
+static struct point_row *points_make_row(const struct points *p, enum entity_kind kind,
+                                         enum part part, const char *scope, const char *target,
+                                         const struct entity *thing)
 {
     struct point_row *r = calloc(1, sizeof *r);
     if (!r)
@@ -79,7 +292,7 @@ static struct point_row *make_row(const struct points *p, enum entity_kind kind,
 }
 
 /* Makes room; 0 or -ENOMEM. */
-static int reach(struct points *p, size_t row)
+static int points_reach(struct points *p, size_t row)
 {
     if (row < p->row_count)
         return 0;
@@ -93,13 +306,13 @@ static int reach(struct points *p, size_t row)
     return 0;
 }
 
-static void add_row(struct points *p, size_t number, enum entity_kind kind, enum part part,
-                    const char *scope, const char *target, const struct entity *thing,
-                    const struct row *row, uint64_t selected, struct buf *out)
+static void points_add_row(struct points *p, size_t number, enum entity_kind kind, enum part part,
+                           const char *scope, const char *target, const struct entity *thing,
+                           const struct row *row, uint64_t selected, struct buf *out)
 {
     pthread_mutex_lock(&p->lock);
-    if (reach(p, number) == 0 && !p->rows[number])
-        p->rows[number] = make_row(p, kind, part, scope, target, thing);
+    if (points_reach(p, number) == 0 && !p->rows[number])
+        p->rows[number] = points_make_row(p, kind, part, scope, target, thing);
     struct point_row *r = number < p->row_count ? p->rows[number] : NULL;
     uint64_t bits = row->present & selected;
     if (r)
@@ -118,13 +331,13 @@ static void add_row(struct points *p, size_t number, enum entity_kind kind, enum
     }
 }
 
-static void add_parts(struct points *p, size_t first, const struct frame_row parts[PARTS],
-                      const char *target, const struct selection *selection, struct buf *out)
+static void points_add_parts(struct points *p, size_t first, const struct frame_row parts[PARTS],
+                             const char *target, const struct selection *selection, struct buf *out)
 {
     for (unsigned part = 0; part < PARTS; part++)
         if (parts[part].row)
-            add_row(p, first + part, ENTITY_TARGET, part, part_name(part), target, NULL,
-                    parts[part].row, selection->parts[part], out);
+            points_add_row(p, first + part, ENTITY_TARGET, part, part_name(part), target, NULL,
+                           parts[part].row, selection->parts[part], out);
 }
 
 static size_t begin_piece(struct points *p, int64_t time_ms, struct buf *out)
@@ -149,19 +362,19 @@ void points_add(struct points *p, const struct run *run, const struct selection 
 {
     p->run = run;
     size_t began = begin_piece(p, (int64_t)(f->real_ns / NS_PER_MS), out);
-    add_parts(p, 0, f->target, NULL, selection, out);
+    points_add_parts(p, 0, f->target, NULL, selection, out);
     for (size_t i = 0; i < f->target_count; i++)
-        add_parts(p, ROWS_FIXED + i * PARTS, f->targets[i].parts, f->targets[i].name, selection,
-                  out);
+        points_add_parts(p, ROWS_FIXED + i * PARTS, f->targets[i].parts, f->targets[i].name,
+                         selection, out);
     for (size_t i = 0; i < f->machine_count; i++) {
         const struct measured *m = f->machine[i];
         enum entity_kind kind = m->entity.kind;
-        add_row(p, ROWS_FIXED + f->target_count * PARTS + m->number, kind, PART_COMBINED,
-                entity_kind_name(kind), NULL, &m->entity, &m->row, selection->of[kind], out);
+        points_add_row(p, ROWS_FIXED + f->target_count * PARTS + m->number, kind, PART_COMBINED,
+                       entity_kind_name(kind), NULL, &m->entity, &m->row, selection->of[kind], out);
     }
     if (f->self.row)
-        add_row(p, ROW_SELF, ENTITY_SELF, PART_COMBINED, entity_kind_name(ENTITY_SELF), NULL, NULL,
-                f->self.row, selection->of[ENTITY_SELF], out);
+        points_add_row(p, ROW_SELF, ENTITY_SELF, PART_COMBINED, entity_kind_name(ENTITY_SELF), NULL,
+                       NULL, f->self.row, selection->of[ENTITY_SELF], out);
     end_piece(began, out);
 }
 

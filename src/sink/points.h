@@ -5,11 +5,49 @@
  * Single processes have none: a label for each pid would be a series for each pid. */
 #pragma once
 
+#include "base/text/buf.h"
 #include "metric/frame.h"
-#include "metric/selection.h"
-#include "sink/labels.h"
+#include "metric/metric.h"
+#include "sink/sender.h"
+#include "summary/summary.h"
 
 #include <pthread.h>
+
+/* ==== Labels ================================================================================== */
+
+/* Labels of series as Prometheus and its relatives want them: names of letters, digits and _, each
+ * once, sorted; values of valid UTF-8, none empty. */
+
+/* Room for what a thing is stays: a series without it would be another one's. */
+enum { LABELS_AT_MOST = 128, LABELS_OF_USER_AT_MOST = 100 };
+
+struct labels {
+    struct {
+        char *name, *value; /* owned */
+    } items[LABELS_AT_MOST];
+    size_t count;
+    bool failed; /* no memory, or too many */
+};
+
+/* Keeps them sorted. A name that is taken already gets "label_" in front, a value that is empty is
+ * none. */
+void labels_add(struct labels *l, const char *name, const char *value);
+
+/* run, instance, id when it is asked for; job_id, array_index and rank where they are known. */
+void labels_add_run(struct labels *l, const struct run *run, bool with_id);
+
+/* Those of the user, behind all others: toll's own keep their names. */
+void labels_add_users(struct labels *l, const struct run *run);
+
+/* Whether some series, though not all, has a label of toll's that is called so. */
+bool labels_is_of_things(const char *name);
+
+/* Whether there is one of that name and value: another thing may have another value. */
+bool labels_has(const struct labels *l, const char *name, const char *value);
+
+void labels_done(struct labels *l);
+
+/* ==== Points ================================================================================== */
 
 /* A piece is a head and its points, as they are in memory. */
 struct points_head {
@@ -74,3 +112,30 @@ const struct point_row *points_row(struct points *p, size_t row); /* NULL: not s
 
 /* "toll_target_cpu_seconds", without what a format puts behind a counter. */
 void points_name(struct buf *b, enum entity_kind kind, const struct metric *m);
+
+/* ==== Point batch ============================================================================= */
+
+/* All points of a batch in one array, for those who send each series once with its samples. */
+
+struct placed_point {
+    uint64_t series;
+    uint64_t number; /* in the order they came */
+    int64_t time_ms;
+    double value;
+};
+
+struct point_batch {
+    struct placed_point *items; /* owned, used again */
+    size_t count, capacity;
+};
+
+/* In the place of what it had. 0 or -ENOMEM. */
+int point_batch_take(struct point_batch *p, const struct batch *b);
+
+/* By series, each in the order of time. */
+void point_batch_sort(struct point_batch *p);
+
+/* Whether it marks the end of its series. */
+bool point_is_end(double value);
+
+void point_batch_done(struct point_batch *p);

@@ -1,11 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/sink.h"
 
-#include "base/file.h"
-#include "base/output_file.h"
+#include "base/io/file.h"
+#include "base/io/output_file.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* ==== Run end ================================================================================= */
+
+void run_end_take(struct run_end *ret, const struct summary *s)
+{
+    const struct toll_end *how = &s->whole.end;
+    *ret = (struct run_end){
+        .time_ms = (s->run->start_real_ns + s->elapsed_ns) / NS_PER_MS,
+        .has_status = s->has_target && !s->target_count && how->ended && !how->unknown,
+        .is_signal = how->signaled,
+        .status = how->status,
+    };
+}
+
+size_t run_end_facts(const struct run_end *e, struct run_fact ret[RUN_FACTS_AT_MOST])
+{
+    size_t count = 0;
+    if (!e->time_ms)
+        return 0;
+    ret[count++] = (struct run_fact){"end_time_seconds", "When the run was over, since 1970",
+                                     e->time_ms, 3};
+    if (e->has_status && e->is_signal)
+        ret[count++] = (struct run_fact){"exit_signal", "The signal that ended the command",
+                                         (uint64_t)e->status, 0};
+    else if (e->has_status)
+        ret[count++] = (struct run_fact){"exit_code", "The exit status of the command",
+                                         (uint64_t)e->status, 0};
+    return count;
+}
+
+double run_fact_value(const struct run_fact *f)
+{
+    double below = 1;
+    for (unsigned i = 0; i < f->decimals; i++)
+        below *= 10;
+    return (double)f->number / below;
+}
+
+/* ==== Sink ==================================================================================== */
 
 bool sink_writes_to(const struct sink *s, const char *path)
 {
@@ -151,7 +191,7 @@ const char *sink_failure(const struct sink *s)
 }
 
 /* What does not fit is counted by the courier, and told once, by it too. */
-static int hand_over(struct sink *s, const struct piece *p)
+static int sink_hand_over(struct sink *s, const struct piece *p)
 {
     int r = courier_put(s->courier, p);
     return r == -ENOBUFS ? 0 : r;
@@ -163,7 +203,9 @@ static int write_piece(struct sink *s, enum piece_of of)
         return 0;
     unsigned samples = of != PIECE_FRAME ? 0 : s->folded ? s->folded : 1;
     struct piece p = {of, samples, s->text.data, s->text.length};
-    int r = buf_failed(&s->text) ? -ENOMEM : s->courier ? hand_over(s, &p) : write_whole(s, &p);
+    int r = buf_failed(&s->text) ? -ENOMEM
+            : s->courier         ? sink_hand_over(s, &p)
+                                 : write_whole(s, &p);
     if (r < 0) {
         s->failure = r;
         s->dropped++;
@@ -203,7 +245,7 @@ int sink_begin(struct sink *s, const struct run *run)
     return write_piece(s, PIECE_BEGIN);
 }
 
-static int write_frame(struct sink *s, const struct frame *f)
+static int sink_write_frame(struct sink *s, const struct frame *f)
 {
     if (s->kind->heading && !s->has_heading) {
         s->kind->heading(s, f);
@@ -220,7 +262,7 @@ int sink_frame(struct sink *s, const struct frame *f)
 {
     if (!s->kind->frame)
         return 0;
-    int r = write_frame(s, f);
+    int r = sink_write_frame(s, f);
     s->samples++;
     s->missing += r < 0;
     return r;
@@ -310,4 +352,56 @@ bool sink_says(struct sink *s, char *ret, size_t capacity)
 pid_t sink_thread(const struct sink *s)
 {
     return s->courier ? courier_thread(s->courier) : s->thread;
+}
+
+/* ==== Sink outcome ============================================================================ */
+
+/* What became of an output, for the summary. */
+
+static void name_it(const struct sink *s, struct output_summary *ret)
+{
+    ret->format = s->kind->format.name;
+    ret->way = s->way;
+    ret->bytes = s->bytes;
+    ret->has_bytes = !s->kind->has_no_bytes;
+    snprintf(ret->name, sizeof ret->name, "%s", s->name);
+}
+
+int sink_wait(struct sink *s, struct output_summary *ret)
+{
+    struct courier_counts c;
+    bool came_back = courier_wait(s->courier);
+    courier_count(s->courier, &c);
+    *ret = (struct output_summary){
+        .samples = c.taken,
+        .delivered = c.delivered,
+        .kept = c.kept,
+        .dropped = c.dropped + c.refused,
+        .retries = c.retries,
+        .is_whole = c.is_whole && came_back,
+        .has_kept = c.has_kept,
+    };
+    name_it(s, ret);
+    snprintf(ret->why, sizeof ret->why, "%s", c.why);
+    if (!ret->is_whole)
+        s->failure = -EIO;
+    return s->failure;
+}
+
+bool sink_outcome(struct sink *s, struct output_summary *ret)
+{
+    if (!s->kind->frame)
+        return false;
+    *ret = (struct output_summary){
+        .samples = s->samples,
+        .delivered = s->samples - s->missing,
+        .dropped = s->missing,
+        .is_whole = !s->dropped && !s->failure,
+    };
+    name_it(s, ret);
+    if (s->failure)
+        snprintf(ret->why, sizeof ret->why, "%s", sink_failure(s));
+    if (s->kind->outcome)
+        s->kind->outcome(s, ret);
+    return true;
 }

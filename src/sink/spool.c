@@ -2,8 +2,8 @@
 #include "sink/spool.h"
 
 #include "base/err.h"
-#include "base/file.h"
-#include "base/output_file.h"
+#include "base/io/file.h"
+#include "base/io/output_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,13 +11,76 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+/* ==== Spool ops =============================================================================== */
+
+static const char *const words[SPOOL_OPS] = {
+    [SPOOL_HEAD] = "toll-spool",   [SPOOL_TO] = "to",
+    [SPOOL_CREATE] = "create",     [SPOOL_EXPERIMENT] = "experiment",
+    [SPOOL_RUN] = "run",           [SPOOL_BATCH] = "batch",
+    [SPOOL_ARTIFACT] = "artifact", [SPOOL_UPDATE] = "update",
+    [SPOOL_SAMPLES] = "samples",   [SPOOL_SENT] = "sent",
+    [SPOOL_REQUEST] = "request",   [SPOOL_SKIP] = "skip",
+    [SPOOL_PARAMS] = "params",
+};
+
+void spool_ops_add(struct buf *b, enum spool_op_kind kind, const char *name, const char *body,
+                   size_t length)
+{
+    buf_printf(b, "%s %s %llu\n", words[kind], *name ? name : "-", (unsigned long long)length);
+    buf_add(b, body, length);
+    buf_putc(b, '\n');
+}
+
+/* The next word of a line and the blank behind it. */
+static bool cut_word(struct scan *line, struct scan *ret)
+{
+    const char *blank = memchr(line->at, ' ', (size_t)(line->end - line->at));
+    if (!blank || blank == line->at)
+        return false;
+    *ret = scan_text(line->at, (size_t)(blank - line->at));
+    line->at = blank + 1;
+    return true;
+}
+
+static bool spool_ops_is_word(const struct scan *s, const char *word)
+{
+    size_t length = strlen(word);
+    return (size_t)(s->end - s->at) == length && memcmp(s->at, word, length) == 0;
+}
+
+int spool_ops_next(struct scan *text, struct spool_op *ret)
+{
+    struct scan at = *text, line, word;
+    uint64_t length;
+    if (scan_done(text))
+        return 0;
+    const char *newline = memchr(at.at, '\n', (size_t)(at.end - at.at));
+    if (!newline || !scan_line(&at, &line) || !cut_word(&line, &word) ||
+        !cut_word(&line, &ret->name) || !scan_u64(&line, &length) || !scan_done(&line))
+        return -EBADMSG;
+    unsigned kind = 0;
+    while (kind < SPOOL_OPS && !spool_ops_is_word(&word, words[kind]))
+        kind++;
+    size_t left = (size_t)(at.end - at.at);
+    if (kind == SPOOL_OPS || left < 1 || length > left - 1 || at.at[length] != '\n')
+        return -EBADMSG;
+    ret->kind = kind;
+    if (spool_ops_is_word(&ret->name, "-"))
+        ret->name.at = ret->name.end;
+    ret->body = scan_text(at.at, length);
+    text->at = at.at + length + 1;
+    return 1;
+}
+
+/* ==== Spool =================================================================================== */
+
 enum { FIRST_BYTES = 1 << 20, LARGEST_BYTES = 256 << 20, NUMBERS = 1000 };
 
 /* ---- Where it is ----------------------------------------------------------------------------- */
 
 /* $XDG_STATE_HOME/toll, ~/.local/state/toll; where there is no home, the directory for what may be
  * lost. */
-static void add_directory(struct buf *b)
+static void spool_add_directory(struct buf *b)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     if (state && *state == '/')
@@ -29,7 +92,7 @@ static void add_directory(struct buf *b)
 }
 
 /* What a user named has to be possible before anything runs: a mistyped directory is not made. */
-static int check_place(const char *kind, const char *file, struct toll_error *e)
+static int spool_check_place(const char *kind, const char *file, struct toll_error *e)
 {
     struct stat st;
     const char *slash = strrchr(file, '/');
@@ -57,12 +120,12 @@ int spool_init(struct spool *s, const char *kind, const char *file, const char *
     if (file && strcmp(file, "none") == 0)
         return 0;
     if (file) {
-        int r = check_place(kind, file, e);
+        int r = spool_check_place(kind, file, e);
         if (r < 0)
             return r;
         buf_puts(&b, file);
     } else {
-        add_directory(&b);
+        spool_add_directory(&b);
         buf_printf(&b, "/%s-%s.spool", kind, id);
     }
     if (buf_failed(&b)) {
@@ -143,7 +206,7 @@ static int make_numbered_file(struct spool *s)
     return fd;
 }
 
-static int make(struct spool *s)
+static int spool_make(struct spool *s)
 {
     int r = s->is_ours ? make_directories(s->path) : 0;
     int fd = r < 0 ? r : make_numbered_file(s);
@@ -167,7 +230,7 @@ int spool_add(struct spool *s, const char *data, size_t length, bool is_last)
     uint64_t before = s->fd < 0 ? s->head.length : s->length;
     if (s->most_bytes && !is_last && before + length > s->most_bytes)
         return -EFBIG;
-    int r = s->fd < 0 ? make(s) : 0;
+    int r = s->fd < 0 ? spool_make(s) : 0;
     if (r < 0)
         return r;
     r = file_write_quietly(s->fd, data, length, NULL);
@@ -201,7 +264,7 @@ int spool_open(struct spool *s, const char *path)
 }
 
 /* So much of the file, in place of what is in ret. */
-static int read_part(const struct spool *s, uint64_t at, size_t wanted, struct buf *ret)
+static int spool_read_part(const struct spool *s, uint64_t at, size_t wanted, struct buf *ret)
 {
     size_t room;
     buf_clear(ret);
@@ -226,7 +289,7 @@ int spool_each(const struct spool *s, uint64_t *at,
     while (r == 0 && *at < s->length) {
         uint64_t began = *at;
         size_t wanted = min_u64(s->length - began, most);
-        r = read_part(s, began, wanted, &part);
+        r = spool_read_part(s, began, wanted, &part);
         struct scan text = scan_text(part.data, r == 0 ? wanted : 0);
         struct spool_op op;
         while (r == 0 && spool_ops_next(&text, &op) > 0 && (r = visit(arg, &op)) == 0)

@@ -2,10 +2,13 @@
 #include "sink/spooler.h"
 
 #include "base/clock.h"
-#include "base/url.h"
+#include "base/err.h"
+#include "base/io/url.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* ==== Spooler ================================================================================= */
 
 #define FIRST_WAIT_NS   (NS_PER_SECOND)
 #define LONGEST_WAIT_NS (30 * NS_PER_SECOND)
@@ -205,7 +208,7 @@ static void make_head(struct spooler *s)
         s->plan.add_head(s->plan.arg, head);
 }
 
-static const char *in_words(int r)
+static const char *spooler_in_words(int r)
 {
     return r == -EFBIG   ? "it is as large as the option spool_size lets it be"
            : r == -EPERM ? "its directory is not ours alone"
@@ -218,12 +221,12 @@ static void say_where(const struct spooler *s, const char *why, struct attempt *
     int r = s->spool_failure;
     snprintf(a->why, sizeof a->why, "%skept in '%s' for 'toll send'%s%s%s%s%.100s",
              s->is_refused ? "some of it was refused, the rest is " : "", s->spool.path,
-             r ? ", as far as it went (" : "", r ? in_words(r) : "", r ? ")" : "", *why ? ": " : "",
-             why);
+             r ? ", as far as it went (" : "", r ? spooler_in_words(r) : "", r ? ")" : "",
+             *why ? ": " : "", why);
 }
 
 /* What is left of the batch, in one piece: all of it or nothing is in the file. */
-static int add_rest(struct spooler *s, size_t end, bool is_last)
+static int spooler_add_rest(struct spooler *s, size_t end, bool is_last)
 {
     struct buf rest = {0};
     char done[24];
@@ -252,11 +255,11 @@ static enum delivery put_aside(struct spooler *s, const struct batch *b, struct 
         make_head(s);
     s->is_refused |= s->lacking > 0;
     size_t end = s->is_refused ? max_u64(s->count_at, s->at) : s->ops.length;
-    int r = add_rest(s, end, batch_has_end(b));
+    int r = spooler_add_rest(s, end, batch_has_end(b));
     if (r < 0) {
         s->spool_failure = r;
         snprintf(a->why, sizeof a->why, "%.80s; and it cannot be kept in '%.90s': %s", why,
-                 s->spool.path, in_words(r));
+                 s->spool.path, spooler_in_words(r));
         return otherwise;
     }
     if (s->plan.after)
@@ -267,7 +270,7 @@ static enum delivery put_aside(struct spooler *s, const struct batch *b, struct 
 
 /* ---- The sender's ---------------------------------------------------------------------------- */
 
-static bool encode(struct spooler *s, const struct batch *b)
+static bool spooler_encode(struct spooler *s, const struct batch *b)
 {
     char samples[24];
     buf_clear(&s->ops);
@@ -297,7 +300,7 @@ static void wait_longer(struct spooler *s, const struct attempt *a)
 enum delivery spooler_deliver(struct spooler *s, const struct batch *b, struct attempt *a)
 {
     bool is_end = batch_has_end(b);
-    if (!b->attempt && !encode(s, b))
+    if (!b->attempt && !spooler_encode(s, b))
         return courier_lacks_memory(a);
     bool is_spooling = spool_has_some(&s->spool);
     if (is_spooling && !is_end && clock_mono(NULL) < s->next_ns) {
@@ -320,8 +323,208 @@ enum delivery spooler_deliver(struct spooler *s, const struct batch *b, struct a
 
 enum delivery spooler_leave(struct spooler *s, const struct batch *b, struct attempt *a)
 {
-    if (!b->attempt && !encode(s, b))
+    if (!b->attempt && !spooler_encode(s, b))
         return DELIVERY_REFUSED;
     snprintf(a->why, sizeof a->why, "%s", *s->why ? s->why : "there was no time left");
     return put_aside(s, b, a, DELIVERY_REFUSED);
+}
+
+/* ==== Spool send ============================================================================== */
+
+enum { ATTEMPTS = 3 };
+
+/* What the file says of itself, whatever kind of output wrote it. */
+struct content {
+    bool is_spool;
+    uint64_t sent; /* bytes of it that an earlier attempt has sent … */
+    uint64_t done; /* … and so much of the operation behind them */
+    uint64_t points;
+    char *kind, *to; /* owned; NULL: nothing */
+};
+
+static char *spool_send_copy(struct scan text)
+{
+    size_t length = (size_t)(text.end - text.at);
+    return length ? strndup(text.at, length) : NULL;
+}
+
+/* Figures in an operation. Inside a string of JSON, a quote has a backslash before it. */
+static uint64_t count_points(const struct spool_op *op)
+{
+    static const char key[] = "\"timestamp\":";
+    uint64_t count = 0;
+    struct scan name = op->name;
+    if (op->kind == SPOOL_REQUEST)
+        scan_u64(&name, &count);
+    const char *at = op->kind == SPOOL_BATCH ? op->body.at : op->body.end;
+    while ((at = memmem(at, (size_t)(op->body.end - at), key, sizeof key - 1))) {
+        count++;
+        at += sizeof key - 1;
+    }
+    return count;
+}
+
+struct counting {
+    uint64_t at, end; /* bytes of the file */
+    uint64_t points;
+};
+
+static int count_before(void *arg, const struct spool_op *op)
+{
+    struct counting *c = arg;
+    if (c->at >= c->end)
+        return 1;
+    c->points += count_points(op);
+    return 0;
+}
+
+static int spool_send_look_at(void *arg, const struct spool_op *op)
+{
+    struct content *c = arg;
+    struct scan name = op->name, body = op->body;
+    if (!c->is_spool && op->kind != SPOOL_HEAD)
+        return -EINVAL;
+    c->is_spool = true;
+    if (op->kind == SPOOL_HEAD) {
+        free(c->kind);
+        c->kind = spool_send_copy(op->name);
+    }
+    if (op->kind == SPOOL_TO) {
+        free(c->to);
+        c->to = spool_send_copy(op->body);
+    }
+    if (op->kind == SPOOL_SENT) {
+        c->done = 0;
+        scan_u64(&name, &c->sent);
+        scan_u64(&body, &c->done);
+    }
+    c->points += count_points(op);
+    return 0;
+}
+
+/* A file that toll was killed over may end with half an operation: what is before it counts. */
+static int read_content(struct spool *spool, struct content *c, struct toll_error *e)
+{
+    uint64_t end = 0;
+    int r = spool_each(spool, &end, spool_send_look_at, c);
+    if (!c->is_spool || !c->kind)
+        return err_set(e, -EINVAL, "'%s' is not a spool of toll", spool->path);
+    if (r == -EBADMSG) {
+        r = ftruncate(spool->fd, (off_t)end) < 0 ? -errno : 0;
+        spool->length = end;
+    }
+    if (c->sent > end)
+        c->sent = c->done = 0;
+    return r < 0 ? err_set(e, r, "cannot read '%s': %s", spool->path, strerror(-r)) : 0;
+}
+
+/* Where it was meant to go, or where it is to go now. */
+static int open_sink(struct sink **ret, const struct content *c, const char *destination,
+                     struct toll_error *e)
+{
+    struct selection everything;
+    struct toll_output o = {.size = sizeof o, .destination = destination ? destination : c->to};
+    size_t length = strlen(c->kind);
+    if (!o.destination)
+        return err_set(e, -EINVAL, "the spool does not say where to; name it, %.40s:URL", c->kind);
+    if (strncmp(o.destination, c->kind, length) != 0 || o.destination[length] != ':')
+        return err_set(e, -EINVAL, "this spool is for %.40s: it goes to '%.40s:URL', not '%s'",
+                       c->kind, c->kind, o.destination);
+    /* A file that says so must not make toll open another one. */
+    const struct sink_kind *const *kind = sink_kinds;
+    while (*kind && (strcmp((*kind)->format.name, c->kind) != 0 || !(*kind)->spooler))
+        kind++;
+    if (!*kind)
+        return err_set(e, -EINVAL, "this spool is for %.40s, which toll puts nothing aside for",
+                       c->kind);
+    int r = selection_parse(&everything, NULL, e);
+    return r < 0 ? r : sink_open(ret, &o, &everything, e);
+}
+
+static int spool_send_send_all(struct spooler *spooler, struct attempt *a)
+{
+    enum delivery done = DELIVERY_AGAIN;
+    for (unsigned i = 0; i < ATTEMPTS && done == DELIVERY_AGAIN; i++) {
+        if (i)
+            usleep(250000U << i);
+        done = spooler_send(spooler, a);
+    }
+    return done == DELIVERY_DONE ? 0 : -EIO;
+}
+
+/* Whether a destination that is named now is the server that the spool was for, with another
+ * password perhaps. */
+static bool is_same_server(const struct sink *s, const struct content *c)
+{
+    struct buf there = {0};
+    spooler_add_url(&there, s);
+    bool is_same = !buf_failed(&there) && c->to && strncmp(c->to, there.data, there.length) == 0 &&
+                   (!c->to[there.length] || c->to[there.length] == ',') &&
+                   !sink_options_has(&s->settings, "experiment") &&
+                   !sink_options_has(&s->settings, "run_id");
+    buf_done(&there);
+    return is_same;
+}
+
+static int spool_send_send_to(struct sink *s, struct spool *spool, const struct content *c,
+                              bool is_named, struct toll_sent *ret, struct toll_error *e)
+{
+    struct spooler *spooler = s->kind->spooler(s);
+    struct attempt a = {0};
+    bool is_elsewhere = is_named && !is_same_server(s, c);
+    int r = s->kind->take_spool ? s->kind->take_spool(s, spool, is_elsewhere, e) : 0;
+    if (r < 0)
+        return r;
+    if (!is_elsewhere && c->sent) {
+        struct counting before = {.end = c->sent};
+        spool_each(spool, &before.at, count_before, &before);
+        ret->points_before = before.points + c->done;
+        spool->sent = c->sent;
+        spooler->spool_done = c->done;
+    }
+    ret->points = left_u64(c->points, ret->points_before);
+    spooler->is_elsewhere = is_elsewhere;
+    spool_done(&spooler->spool);
+    spooler->spool = *spool;
+    *spool = (struct spool){.fd = -1};
+    char *path = strdup(spooler->spool.path);
+    uint64_t length = spooler->spool.length; /* it grows by the mark of how far it was sent */
+    r = spool_send_send_all(spooler, &a);
+    ret->samples = a.returned;
+    ret->refused = a.rejected;
+    if (s->kind->name_run)
+        s->kind->name_run(s, ret->run, sizeof ret->run);
+    if (r < 0)
+        err_set(e, r, "%s: %s; '%s' stays%s", s->name, a.why, path ? path : "",
+                spooler->spool.length > length ? ", and the rest of it can be sent again"
+                                               : " as it is");
+    else if (a.is_partly || a.rejected)
+        r = err_set(e, -EREMOTEIO, "%s: not everything was taken: %s", s->name, a.why);
+    free(path);
+    return r;
+}
+
+int spool_send(const char *path, const char *destination, struct toll_sent *ret,
+               struct toll_error *e)
+{
+    struct spool spool;
+    struct content content = {0};
+    struct sink *s = NULL;
+    int r = spool_open(&spool, path);
+    if (r < 0)
+        return r == -EBUSY     ? err_set(e, r, "'%s' is being written by another toll", path)
+               : r == -EBADMSG ? err_set(e, -EINVAL, "'%s' is not a spool of toll", path)
+                               : err_set(e, r, "cannot open '%s': %s", path, strerror(-r));
+    r = read_content(&spool, &content, e);
+    if (r == 0)
+        r = open_sink(&s, &content, destination, e);
+    if (r == 0 && s)
+        r = spool_send_send_to(s, &spool, &content, destination != NULL, ret, e);
+    sink_close(s, false);
+    free(content.kind);
+    free(content.to);
+    if (spool.fd >= 0) /* it stays */
+        close(spool.fd);
+    free(spool.path);
+    return r;
 }

@@ -9,6 +9,9 @@
 
 #include "sink/sink.h"
 #include "sink/spool.h"
+#include "toll.h"
+
+/* ==== Spooler ================================================================================= */
 
 #define SINK_SPOOL_OPTIONS                                                                         \
     {{"spool", "FILE", "",                                                                         \
@@ -76,3 +79,11 @@ bool spooler_is_for_others(int http_status);
 
 /* "KIND:URL" of the sink as a spool has it, without secrets. */
 void spooler_add_url(struct buf *b, const struct sink *s);
+
+/* ==== Spool send ============================================================================== */
+
+/* Sends what an output has put aside in a spool. */
+
+/* As toll_send says. */
+int spool_send(const char *path, const char *destination, struct toll_sent *ret,
+               struct toll_error *e);

@@ -3,8 +3,67 @@
  * before its end it is one level deeper, and ends with the last level. */
 #pragma once
 
-#include "parse/mark_text.h"
-#include "summary/phase_figures.h"
+#include "metric/frame.h"
+#include "metric/mark.h"
+#include "metric/metric.h"
+
+/* ==== Phase figures =========================================================================== */
+
+/* What was used between two moments, from the looks that fell between them.
+ *
+ * A counter counts from the first look on: what was used before it is missing, never made up. What
+ * is summed over processes may stand lower for a while, because some were read before others or
+ * have left: then the most that was seen holds. A gauge stands, as in a series, for the time since
+ * the look before. High-water marks are of a process's whole life and say nothing of a part of it.
+ */
+
+struct phase_figure;
+
+struct phase_figures {
+    const struct phase_figure *told; /* borrowed, by metric: read from a record, nothing below is
+                                        known then; NULL: from looks */
+    uint64_t looks;
+    uint64_t first_ns, last_ns; /* when these were */
+    struct row base;            /* counters at the first look that knew them … */
+    struct row most;            /* … and the most they came to */
+    uint64_t low;               /* bits of counters that stood lower at the last look, … */
+    uint64_t fell;              /* … and of those that ever did for good */
+    uint64_t lacking;           /* bits of counters that lacked a process which could not be read at
+                                 * the last look, and of gauges that ever did … */
+    uint64_t late; /* … and of counters that did before the first look that counts, or
+                    * that were not read since the phase began */
+    bool missed;   /* something was used that no look will ever show */
+    double peak[PROCESS_METRICS];
+    double weighted[PROCESS_METRICS]; /* value times seconds */
+    double seconds[PROCESS_METRICS];
+    uint64_t gauges; /* bits of those that were seen */
+};
+
+void phase_figures_init(struct phase_figures *f);
+
+/* refreshed_ns: what is read about once a second holds for that moment at least. */
+void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t at_ns,
+                        uint64_t refreshed_ns);
+
+/* Somebody left with what he had used: the counters are lower bounds from now on. */
+void phase_figures_miss(struct phase_figures *f);
+
+/* Whether a phase can have such a figure. */
+bool phase_figures_has(const struct metric *m);
+
+/* What came of one metric. Numbers are in its unit, and hold what the quality says. */
+struct phase_figure {
+    enum quality quality;
+    double total; /* of a counter */
+    double max;   /* of a gauge; below 0: not told */
+    double mean;
+};
+
+/* begin_ns and end_ns are when the phase was. */
+struct phase_figure phase_figures_of(const struct phase_figures *f, enum metric_id id,
+                                     uint64_t begin_ns, uint64_t end_ns);
+
+/* ==== Phases ================================================================================== */
 
 enum { PHASES_AT_MOST = 4096 };
 
@@ -83,3 +142,74 @@ struct told_mark {
     struct scan attributes;    /* for mark_text_attribute */
     const struct phase *phase; /* borrowed, NULL: it is none */
 };
+
+/* ==== Mark totals ============================================================================= */
+
+/* What the marks of a run came to: phases and the program's own figures by their names, in fixed
+ * memory however many marks there were. */
+
+enum { MARK_NAMES_AT_MOST = 256 };
+
+/* All phases of one name. */
+struct phase_total {
+    char *name; /* owned */
+    uint64_t count;
+    uint64_t not_ended; /* … of them: the run was over first */
+    uint64_t measured;  /* … of them: looked at often enough to tell what they used */
+    uint64_t total_ns, min_ns, max_ns;
+    pid_t pid;                 /* of the first */
+    bool of_several;           /* processes */
+    bool of_target;            /* some have the figures of the whole target, not of a process … */
+    bool widened;              /* … although another one than its main process began them … */
+    uint64_t widened_until_ns; /* … the last of which ended then */
+    struct {
+        uint64_t known; /* of how many phases */
+        bool partly;    /* some of them are lower bounds */
+        double total;   /* of a counter */
+        double max;     /* of a gauge, the largest */
+        double weighted, seconds;
+    } figures[PROCESS_METRICS];
+};
+
+/* One of the program's own figures. */
+struct gauge_total {
+    char *name; /* owned */
+    uint64_t count;
+    double last, min, max, sum;
+    uint64_t max_at_ns; /* since the start of the run */
+};
+
+struct mark_totals {
+    struct phase_total *phases; /* owned */
+    size_t phase_count;
+    struct gauge_total *gauges; /* owned */
+    size_t gauge_count;
+    uint64_t left_out; /* phases and figures of names for which there was no room */
+    uint64_t events;
+    uint64_t unmatched;            /* ends of phases that had not begun */
+    uint64_t taken, ignored, lost; /* marks: used, not understood or of others, never arrived */
+};
+
+void mark_totals_done(struct mark_totals *t);
+
+/* Whether anybody said anything. */
+bool mark_totals_any(const struct mark_totals *t);
+
+/* A phase is over. Times are on the clock that figures have. False when there was no room. */
+struct phase_over {
+    const char *name;
+    pid_t pid;
+    uint64_t begin_ns, end_ns;
+    bool not_ended;
+    bool of_target;                      /* figures are of the whole target */
+    const struct phase_figures *figures; /* borrowed */
+    bool widened;                        /* … although a process of it began the phase */
+};
+bool mark_totals_phase(struct mark_totals *t, const struct phase_over *p);
+
+/* A figure was told. */
+bool mark_totals_gauge(struct mark_totals *t, const char *name, double value, uint64_t elapsed_ns);
+
+/* What all phases of that name used of one metric. A sum in which some are missing is a lower
+ * bound. */
+struct phase_figure phase_total_figure(const struct phase_total *p, enum metric_id id);

@@ -1,6 +1,107 @@
 /* SPDX-License-Identifier: MIT */
 #include "summary/series.h"
 
+/* ==== Histogram =============================================================================== */
+
+enum { SUB = OCTAVE_BUCKETS };
+
+int octave_store_init(struct octave_store *s, unsigned histograms)
+{
+    *s = (struct octave_store){0};
+    s->octaves = calloc((size_t)histograms * HISTOGRAM_OCTAVES, sizeof *s->octaves);
+    return s->octaves ? 0 : -ENOMEM;
+}
+
+void octave_store_done(struct octave_store *s)
+{
+    free(s->octaves);
+    *s = (struct octave_store){0};
+}
+
+/* The top bit chooses the octave, the five below it the bucket in it. */
+static unsigned bucket_of(uint64_t value)
+{
+    if (value < SUB)
+        return (unsigned)value;
+    unsigned shift = 63 - (unsigned)__builtin_clzll(value) - HISTOGRAM_BITS;
+    return ((shift + 1) << HISTOGRAM_BITS) + (unsigned)((value >> shift) - SUB);
+}
+
+static uint64_t middle_of(unsigned bucket)
+{
+    if (bucket < SUB)
+        return bucket;
+    unsigned shift = (bucket >> HISTOGRAM_BITS) - 1;
+    uint64_t low = (uint64_t)(SUB + (bucket & (SUB - 1))) << shift;
+    return low + (BIT(shift) - 1) / 2;
+}
+
+static void release_held(struct histogram *h)
+{
+    uint16_t *number = &h->numbers[h->held_bucket / OCTAVE_BUCKETS];
+    if (!*number)
+        *number = (uint16_t)++h->store->count;
+    h->store->octaves[*number - 1].weights[h->held_bucket % OCTAVE_BUCKETS] += h->held;
+    h->held = 0;
+}
+
+void histogram_add(struct histogram *h, uint64_t value, uint64_t weight)
+{
+    unsigned bucket = bucket_of(value);
+    if (h->held && bucket != h->held_bucket)
+        release_held(h);
+    h->held_bucket = bucket;
+    h->held += weight;
+}
+
+static uint64_t weight_of(const struct histogram *h, unsigned bucket)
+{
+    uint64_t held = bucket == h->held_bucket ? h->held : 0;
+    unsigned number = h->numbers[bucket / OCTAVE_BUCKETS];
+    if (!number)
+        return held;
+    return held + h->store->octaves[number - 1].weights[bucket % OCTAVE_BUCKETS];
+}
+
+static uint64_t weight_of_octave(const struct histogram *h, unsigned octave)
+{
+    uint64_t weight = 0;
+    if (!h->numbers[octave]) /* as most are */
+        return h->held_bucket / OCTAVE_BUCKETS == octave ? h->held : 0;
+    for (unsigned i = 0; i < OCTAVE_BUCKETS; i++)
+        weight += weight_of(h, octave * OCTAVE_BUCKETS + i);
+    return weight;
+}
+
+/* The bucket in which so much of the weight is reached that lies in the octave. */
+static unsigned find_bucket(const struct histogram *h, unsigned octave, uint64_t below)
+{
+    unsigned bucket = octave * OCTAVE_BUCKETS;
+    uint64_t weight = weight_of(h, bucket), seen = weight;
+    while (!weight || seen < below)
+        seen += weight = weight_of(h, ++bucket);
+    return bucket;
+}
+
+bool histogram_quantile(const struct histogram *h, double share, uint64_t *ret)
+{
+    uint64_t total = 0, seen = 0;
+    for (unsigned i = 0; i < HISTOGRAM_OCTAVES; i++)
+        total += weight_of_octave(h, i);
+    uint64_t below = min_u64((uint64_t)(share * (double)total), total); /* a double may round up */
+    for (unsigned i = 0; i < HISTOGRAM_OCTAVES; i++) {
+        uint64_t weight = weight_of_octave(h, i);
+        if (weight && seen + weight >= below) {
+            *ret = middle_of(find_bucket(h, i, left_u64(below, seen)));
+            return true;
+        }
+        seen += weight;
+    }
+    return false;
+}
+
+/* ==== Series ================================================================================== */
+
 #define SHORTEST_WINDOW_NS (100 * NS_PER_MS)
 
 /* Histograms count in whole numbers: nanoseconds, millionths of a core, bytes. */
@@ -28,8 +129,8 @@ void series_weigh(struct series *s, const struct metric *m, double value, uint64
         histogram_add(s->histogram, (uint64_t)scaled, weight);
 }
 
-static void observe(struct series *s, const struct metric *m, double value, uint64_t weight_ns,
-                    uint64_t elapsed_ns)
+static void series_observe(struct series *s, const struct metric *m, double value,
+                           uint64_t weight_ns, uint64_t elapsed_ns)
 {
     if (!s->count || value > s->max) {
         s->max = value;
@@ -49,7 +150,7 @@ static double window_rate(const struct series *s)
 
 static void close_window(struct series *s, const struct metric *m, uint64_t elapsed_ns)
 {
-    observe(s, m, window_rate(s), s->window_ns, elapsed_ns);
+    series_observe(s, m, window_rate(s), s->window_ns, elapsed_ns);
     s->closed = s->window;
     s->closed_ns = s->window_ns;
     s->window = 0;
@@ -58,7 +159,7 @@ static void close_window(struct series *s, const struct metric *m, uint64_t elap
 
 /* A counter of the run begins at zero. At the end, when the parts of a target add up, one of them
  * may stand a little lower than before. */
-static double growth(const struct metric *m, uint64_t before, uint64_t now)
+static double series_growth(const struct metric *m, uint64_t before, uint64_t now)
 {
     union value step = {.u = now < before ? before - now : now - before};
     return now < before ? -metric_number(m, step) : metric_number(m, step);
@@ -70,7 +171,7 @@ void series_put(struct series *s, const struct metric *m, union value value, uin
     double seconds = (double)interval_ns / 1e9;
     double amount = metric_number(m, value); /* over the interval */
     if (m->kind == METRIC_COUNTER) {
-        amount = growth(m, s->last.u, value.u);
+        amount = series_growth(m, s->last.u, value.u);
     } else {
         amount *= seconds;
     }
@@ -78,7 +179,7 @@ void series_put(struct series *s, const struct metric *m, union value value, uin
     s->observed_ns = elapsed_ns;
     s->weighted += amount;
     if (!is_windowed(m)) {
-        observe(s, m, metric_number(m, value), max_u64(interval_ns, 1), elapsed_ns);
+        series_observe(s, m, metric_number(m, value), max_u64(interval_ns, 1), elapsed_ns);
         return;
     }
     s->window += amount;
@@ -104,7 +205,7 @@ static void end_window(struct series *s, const struct metric *m, uint64_t elapse
         s->window += s->closed;
         s->window_ns += s->closed_ns;
     }
-    observe(s, m, window_rate(s), rest_ns, elapsed_ns);
+    series_observe(s, m, window_rate(s), rest_ns, elapsed_ns);
     s->window = 0;
     s->window_ns = 0;
 }

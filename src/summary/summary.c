@@ -1,7 +1,246 @@
 /* SPDX-License-Identifier: MIT */
 #include "summary/summary.h"
 
+#include "base/text/secrets.h"
+#include "base/util.h"
+
 #include <string.h>
+
+/* ==== Run facts =============================================================================== */
+
+static void free_strings(char **strings)
+{
+    for (char **s = strings; s && *s; s++)
+        free(*s);
+    free(strings);
+}
+
+static char **copy_strings(const char *const strings[])
+{
+    size_t count = 0;
+    while (strings[count])
+        count++;
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = strdup(strings[i]);
+        if (!copy[i]) {
+            free_strings(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+/* The last word of a path. */
+static const char *run_facts_name_of(const char *command)
+{
+    const char *slash = strrchr(command, '/');
+    return slash && slash[1] ? slash + 1 : command;
+}
+
+/* ---- What is kept of words from outside ------------------------------------------------------ */
+
+static char *kept_text(const struct run *r, const char *text)
+{
+    if (r->shows_secrets)
+        return strdup(text);
+    struct buf b = {0};
+    secrets_mask_text(&b, text, strlen(text));
+    char *kept = buf_failed(&b) ? NULL : strdup(b.data ? b.data : "");
+    buf_done(&b);
+    return kept;
+}
+
+static char **kept_command(const struct run *r, const char *const argv[])
+{
+    const char *const program[] = {argv[0], NULL};
+    if (r->no_args)
+        argv = program;
+    return r->shows_secrets ? copy_strings(argv) : secrets_mask_command(argv);
+}
+
+static char **kept_labels(const struct run *r, const char *const labels[])
+{
+    char **kept = copy_strings(labels);
+    for (char **l = kept; l && *l && !r->shows_secrets; l++) {
+        char *masked = secrets_mask_pair(*l);
+        if (!masked) {
+            free_strings(kept);
+            return NULL;
+        }
+        free(*l);
+        *l = masked;
+    }
+    return kept;
+}
+
+int run_set_name(struct run *r, const char *name)
+{
+    char *kept = kept_text(r, name);
+    if (!kept)
+        return -ENOMEM;
+    free(r->name);
+    r->name = kept;
+    return 0;
+}
+
+int run_set_command(struct run *r, char *const argv[])
+{
+    free_strings(r->command);
+    r->command = kept_command(r, (const char *const *)argv);
+    if (!r->command)
+        return -ENOMEM;
+    return r->name ? 0 : run_set_name(r, run_facts_name_of(argv[0]));
+}
+
+int run_mask_secrets(struct run *r)
+{
+    char **words;
+    if (r->command) {
+        if (!(words = kept_command(r, (const char *const *)r->command)))
+            return -ENOMEM;
+        free_strings(r->command);
+        r->command = words;
+    }
+    if (r->labels) {
+        if (!(words = kept_labels(r, (const char *const *)r->labels)))
+            return -ENOMEM;
+        free_strings(r->labels);
+        r->labels = words;
+    }
+    return r->name ? run_set_name(r, r->name) : 0;
+}
+
+bool run_is_named(const struct run *r)
+{
+    return r->name && *r->name &&
+           !(r->command && r->command[0] && strcmp(r->name, run_facts_name_of(r->command[0])) == 0);
+}
+
+/* Of a key that was given twice, as in a configuration file and on the command line, the last value
+ * holds. */
+int run_set_labels(struct run *r, const char *const labels[])
+{
+    free_strings(r->labels);
+    r->labels = kept_labels(r, labels);
+    size_t count = 0;
+    for (char **label = r->labels; label && *label; label++) {
+        size_t key = strcspn(*label, "=");
+        bool comes_again = false;
+        for (char **other = label + 1; *other && !comes_again; other++)
+            comes_again = strcspn(*other, "=") == key && strncmp(*label, *other, key) == 0;
+        if (comes_again)
+            free(*label);
+        else
+            r->labels[count++] = *label;
+    }
+    if (r->labels)
+        r->labels[count] = NULL;
+    return r->labels ? 0 : -ENOMEM;
+}
+
+int run_add_target(struct run *r, const char *name, const char *what)
+{
+    struct run_target *longer = realloc(r->targets, (r->target_count + 1) * sizeof *longer);
+    if (!longer)
+        return -ENOMEM;
+    r->targets = longer;
+    struct run_target *t = &longer[r->target_count++];
+    *t = (struct run_target){.name = strdup(name), .what = kept_text(r, what)};
+    return t->name && t->what ? 0 : -ENOMEM;
+}
+
+void run_done(struct run *r)
+{
+    for (size_t i = 0; i < r->target_count; i++) {
+        free(r->targets[i].name);
+        free(r->targets[i].what);
+    }
+    free(r->targets);
+    free(r->name);
+    free(r->version);
+    free(r->metrics);
+    free_strings(r->command);
+    free_strings(r->labels);
+    *r = (struct run){0};
+}
+
+/* ==== Energy ================================================================================== */
+
+static const char *energy_label_of(const struct entity *e, const char *key)
+{
+    for (unsigned i = 0; i < ENTITY_LABELS && e->labels[i].key; i++)
+        if (strcmp(e->labels[i].key, key) == 0)
+            return e->labels[i].value;
+    return NULL;
+}
+
+/* Its total, which is 0 where nothing was seen of it, and how good that is. */
+static enum quality energy_total_of(const struct thing_summary *t, enum metric_id id, double *ret)
+{
+    const struct series *s = &t->series[id - t->thing->row.first];
+    enum quality quality = summary_thing_quality(s, metric_of(id));
+    if (quality == QUALITY_UNKNOWN && s->observed_ns)
+        quality = QUALITY_LOWER_BOUND;
+    *ret = metric_number(metric_of(id), s->last);
+    return quality;
+}
+
+/* Intel's GPUs inside of a processor stand at this address, and have no counter: they are part of
+ * its package. */
+static bool is_in_package(const struct entity *e)
+{
+    const char *vendor = energy_label_of(e, "vendor"), *pci = energy_label_of(e, "pci");
+    return vendor && pci && strcmp(vendor, "intel") == 0 && strcmp(pci, "0000:00:02.0") == 0;
+}
+
+static void add_gpu(struct energy *e, const struct thing_summary *t)
+{
+    double joules;
+    if (energy_label_of(&t->thing->entity, "instance"))
+        return; /* the whole board has the counter */
+    if (is_in_package(&t->thing->entity))
+        return;
+    if (!e->has_gpus)
+        e->gpus_quality = QUALITY_EXACT;
+    e->has_gpus = true;
+    enum quality quality = energy_total_of(t, gpu_energy_joules, &joules);
+    if (quality < e->gpus_quality)
+        e->gpus_quality = quality;
+    e->gpus_joules += joules;
+}
+
+/* Cores and the like are parts of a package; other memory than the package's is not meant. */
+static void add_processor(struct energy *e, const struct thing_summary *t)
+{
+    double joules;
+    if (strncmp(entity_name(&t->thing->entity), "package-", 8) != 0 ||
+        strchr(entity_name(&t->thing->entity), ' ') ||
+        energy_total_of(t, rapl_energy_joules, &joules) == QUALITY_UNKNOWN)
+        return;
+    e->knows_processors = true;
+    e->processors_joules += joules;
+}
+
+struct energy energy_of(const struct summary *s)
+{
+    struct energy e = {0};
+    if (s->energy)
+        return *s->energy;
+    for (size_t i = 0; i < s->thing_count; i++) {
+        if (s->things[i].thing->entity.kind == ENTITY_GPU)
+            add_gpu(&e, &s->things[i]);
+        if (s->things[i].thing->entity.kind == ENTITY_RAPL)
+            add_processor(&e, &s->things[i]);
+    }
+    if ((s->run && s->run->gpus_awaited) ||
+        (e.gpus_quality == QUALITY_LOWER_BOUND && e.gpus_joules <= 0)) /* at least nothing */
+        e.gpus_quality = QUALITY_UNKNOWN;
+    e.knows_gpus = e.gpus_quality != QUALITY_UNKNOWN;
+    return e;
+}
+
+/* ==== Summary ================================================================================= */
 
 /* Quantiles are kept of the target as a whole, of the machine and of toll itself. */
 enum { HISTOGRAMS = PROCESS_METRICS + SELF_METRICS + SYSTEM_METRICS };
@@ -94,7 +333,7 @@ static void put_target(const struct summary *s, struct target_summary *t,
 }
 
 /* By its number, as long as there was memory for all that were met before. */
-static struct series *find_series(const struct summary *s, const struct measured *m)
+static struct series *summary_find_series(const struct summary *s, const struct measured *m)
 {
     if (m->number <= s->thing_count && s->things[m->number - 1].thing == m)
         return s->things[m->number - 1].series;
@@ -110,9 +349,9 @@ struct histogram *summary_system_histogram(const struct summary *s, unsigned i)
 }
 
 /* A thing is met when it is first read: its number is one more than there were. */
-static struct series *series_of(struct summary *s, const struct measured *m)
+static struct series *summary_series_of(struct summary *s, const struct measured *m)
 {
-    struct series *met = find_series(s, m);
+    struct series *met = summary_find_series(s, m);
     if (met)
         return met;
     struct thing_summary *longer = realloc(s->things, (s->thing_count + 1) * sizeof *longer);
@@ -135,7 +374,7 @@ void summary_frame(struct summary *s, const struct frame *f)
     for (size_t i = 0; i < f->target_count && i < s->target_count; i++)
         put_target(s, &s->targets[i], f->targets[i].parts, f->elapsed_ns);
     for (size_t i = 0; i < f->machine_count; i++) {
-        struct series *series = series_of(s, f->machine[i]);
+        struct series *series = summary_series_of(s, f->machine[i]);
         if (series)
             put_row(s, series, &f->machine[i]->row, f->elapsed_ns);
         FOR_EACH_BIT(k, series ? f->machine[i]->unlimited : 0)

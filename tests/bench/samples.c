@@ -6,10 +6,10 @@
  *   → sqlite WALL_NS CPU_NS   jsonl …   floor …, a line each
  */
 #include "base/clock.h"
-#include "base/sqlite.h"
+#include "base/io/sqlite.h"
+#include "record/sqlite/rows.h"
 #include "sink/sink.h"
-#include "sink/sqlite_file.h"
-#include "sink/sqlite_rows.h"
+#include "sink/sqlite.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -2,8 +2,8 @@
  * What the fuzz targets share. Each states what must hold for any input whatever. */
 #pragma once
 
-#include "base/buf.h"
-#include "base/scan.h"
+#include "base/text/buf.h"
+#include "base/text/scan.h"
 #include "base/util.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/cpu_list.h"
+#include "source/kernel_file.h"
 
 #include "fuzz.h"
 

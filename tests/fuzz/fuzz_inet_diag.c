@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/inet_diag.h"
+#include "source/net/sockets.h"
 
 #include "fuzz.h"
 

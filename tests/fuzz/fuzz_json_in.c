@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json_in.h"
+#include "base/text/json.h"
 
-#include "base/json_out.h"
 #include "fuzz.h"
 
 /* What is read is written again, and read as the same. */

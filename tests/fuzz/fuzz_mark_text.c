@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/mark_text.h"
+#include "metric/mark.h"
 
-#include "base/utf8.h"
+#include "base/text/buf.h"
 #include "fuzz.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "metric/entity.h"
+#include "metric/metric.h"
 
 #include "fuzz.h"
 

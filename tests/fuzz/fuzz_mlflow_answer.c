@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow_answer.h"
+#include "sink/mlflow/client.h"
 
-#include "base/scan.h"
+#include "base/text/scan.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/mountinfo.h"
+#include "source/kernel_file.h"
 
 #include "fuzz.h"
-#include "parse/comma_list.h"
 
 static void check_inside(struct scan s, const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/net_dev.h"
+#include "source/net/interfaces.h"
 
 #include "fuzz.h"
 

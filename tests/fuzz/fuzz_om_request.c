@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/om_request.h"
+#include "sink/openmetrics/server.h"
 
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/otlp_answer.h"
+#include "sink/otlp/otlp.h"
 
 #include "fuzz.h"
 
@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct scan text = fuzz_text(data, size);
     struct otlp_answer a;
     otlp_answer_read(text.at, (size_t)(text.end - text.at), &a);
-    CHECK(!a.message.at || (a.message.at >= text.at && a.message.end <= text.end &&
-                            a.message.at <= a.message.end));
+    CHECK(!a.message.at ||
+          (a.message.at >= text.at && a.message.end <= text.end && a.message.at <= a.message.end));
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/pickle.h"
+#include "base/text/pickle.h"
 
 #include "fuzz.h"
 

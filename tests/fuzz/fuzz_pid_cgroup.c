@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/pid_cgroup.h"
+#include "source/cgroup/place.h"
 
 #include "fuzz.h"
 

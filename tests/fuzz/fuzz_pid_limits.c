@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/pid_limits.h"
+#include "source/cgroup/limits.h"
 
 #include "fuzz.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/proc_stat.h"
+#include "source/machine/cpu.h"
 
 #include "fuzz.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * A record of anything: what is read of it can be handed to every sink. What they make of it is of
  * their format, and what the sink of records writes is read again as the same. */
-#include "base/json_in.h"
+#include "base/text/json.h"
+#include "base/text/scan.h"
 #include "mutate.h"
-#include "parse/csv_record.h"
-#include "record/record_reader.h"
-#include "sink/sinks.h"
+#include "record/reader.h"
+#include "sink/open.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/secrets.h"
+#include "base/text/secrets.h"
 
 #include "fuzz.h"
 

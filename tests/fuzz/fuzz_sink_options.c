@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/sink_options.h"
+#include "sink/sink.h"
 
 #include "fuzz.h"
 

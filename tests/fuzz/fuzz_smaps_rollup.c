@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/smaps_rollup.h"
+#include "source/pid_files.h"
 
 #include "fuzz.h"
 

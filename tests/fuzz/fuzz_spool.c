@@ -4,7 +4,7 @@
 #include "mutate.h"
 #include "scratch_file.h"
 #include "sink/spool.h"
-#include "sink/spool_send.h"
+#include "sink/spooler.h"
 
 static int visit(void *arg, const struct spool_op *op)
 {

@@ -3,9 +3,9 @@
  * "@AT=BYTE" for a byte of the file itself. Reading it ends, with a sentence or with items that
  * sinks can be handed. Statements that do more than change this file are refused. */
 #include "mutate.h"
-#include "record/record_reader.h"
-#include "sink/sink.h"
+#include "record/reader.h"
 #include "scratch_file.h"
+#include "sink/sink.h"
 
 #include <sqlite3.h>
 

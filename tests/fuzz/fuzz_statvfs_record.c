@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/statvfs_record.h"
+#include "source/machine/space.h"
 
 #include "fuzz.h"
 

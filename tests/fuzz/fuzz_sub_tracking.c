@@ -2,7 +2,7 @@
  * The files of gpu-tracker's code blocks, as CSV: the input is a sub-tracking file, a line "---",
  * and a tracking file; or, when it begins with a brace, an analysis in JSON. All that is made of
  * them ends in a text or in a sentence. */
-#include "base/json_in.h"
+#include "base/text/json.h"
 #include "mutate.h"
 #include "scratch_file.h"
 #include "toll.h"

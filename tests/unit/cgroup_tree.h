@@ -2,9 +2,9 @@
  * Recorded machines with cgroups: a container with version 2, and version 1 beside an empty 2. */
 #pragma once
 
-#include "base/sysroot.h"
-#include "collect/cgroup.h"
+#include "base/io/file.h"
 #include "proc_tree.h"
+#include "source/cgroup/cgroup.h"
 
 struct cgroup_tree {
     struct tree tree;

@@ -2,7 +2,7 @@
  * A recorded machine for the checks of toll doctor. */
 #pragma once
 
-#include "engine/doctor.h"
+#include "doctor/doctor.h"
 #include "tree.h"
 
 struct patient {

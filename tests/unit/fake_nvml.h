@@ -2,7 +2,7 @@
  * The fake of NVIDIA's library (tests/fakes/nvml.c) and what it is told. */
 #pragma once
 
-#include "collect/gpu_vendors.h"
+#include "source/gpu/vendor.h"
 #include "tree.h"
 
 #include <dlfcn.h>

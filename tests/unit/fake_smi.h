@@ -3,9 +3,9 @@
 #pragma once
 
 #include "base/util.h"
-#include "collect/gpu_helpers.h"
-#include "collect/gpu_vendors.h"
 #include "figures.h"
+#include "source/gpu/helper.h"
+#include "source/gpu/vendor.h"
 #include "tree.h"
 
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
  * Filesystems that answer, do not answer, or end whoever asks, by their path. */
 #pragma once
 
-#include "collect/space_helper.h"
+#include "source/machine/space.h"
 #include "unit.h"
 
 #include <poll.h>

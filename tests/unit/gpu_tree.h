@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/util.h"
-#include "collect/gpu_vendors.h"
 #include "figures.h"
+#include "source/gpu/vendor.h"
 #include "tree.h"
 
 struct gpu_tree {

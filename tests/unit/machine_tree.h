@@ -2,8 +2,8 @@
  * A machine, recorded in a directory or the one we run on, and a collector that reads it. */
 #pragma once
 
-#include "collect/collectors.h"
 #include "figures.h"
+#include "source/collector.h"
 #include "tree.h"
 
 struct machine {

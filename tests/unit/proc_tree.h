@@ -2,9 +2,9 @@
  * The files of processes in a tree that stands for /proc. */
 #pragma once
 
-#include "base/sysroot.h"
-#include "collect/process_files.h"
+#include "base/io/file.h"
 #include "figures.h"
+#include "source/proc/reader.h"
 #include "tree.h"
 
 /* What is set of a process; the rest of its files is plausible. */

@@ -3,7 +3,7 @@
  * of C. */
 #pragma once
 
-#include "record/record_reader.h"
+#include "record/reader.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * A SQLite file of a test's own, and questions to it. */
 #pragma once
 
-#include "base/sqlite.h"
+#include "base/io/sqlite.h"
 #include "tree.h"
 
 static inline struct sqlite *sqlite_place_open(const char *path, enum sqlite_mode mode)

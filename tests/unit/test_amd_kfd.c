@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/amd_kfd.h"
+#include "source/gpu/amd.h"
 
 #include "gpu_tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/arena.h"
+#include "base/memory.h"
 
 #include "unit.h"
 

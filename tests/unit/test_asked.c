@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/asked.h"
+#include "engine/settings.h"
 
 #include "proc_tree.h"
 
-#include "engine/targets.h"
+#include "engine/target/targets.h"
 
 static struct toll_tracker *make(void)
 {

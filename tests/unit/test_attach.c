@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Attaching, on recorded machines. */
-#include "engine/attach.h"
+#include "engine/begin.h"
 
 #include "proc_tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/being_written.h"
+#include "record/reader.h"
 
 #include "tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "subtrack/block_calls.h"
+#include "layout/gpu_tracker/blocks.h"
 
 #include "scratch.h"
 

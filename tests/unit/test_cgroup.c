@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/cgroup.h"
+#include "source/cgroup/cgroup.h"
 
 #include "cgroup_tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/cgroup_disks.h"
+#include "source/cgroup/disks.h"
 
 #include "cgroup_tree.h"
 

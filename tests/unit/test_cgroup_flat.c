@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/cgroup_flat.h"
+#include "source/kernel_file.h"
 
 #include "base/util.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/cgroup_io.h"
+#include "source/cgroup/disks.h"
 
 #include "base/util.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/cgroup_oom.h"
+#include "source/cgroup/limits.h"
 
 #include "cgroup_tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/cgroup_value.h"
+#include "source/cgroup/cgroup.h"
 
 #include "base/util.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/cgroup_walk.h"
+#include "source/cgroup/place.h"
 
 #include "cgroup_tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "metric/column.h"
+#include "metric/metric.h"
 
 #include "unit.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Also of block_log and block_rows, which it is made of. */
-#include "subtrack/combine.h"
+#include "layout/gpu_tracker/row_file.h"
 
-#include "base/sqlite.h"
-#include "subtrack/block_log.h"
-#include "subtrack/block_rows.h"
+#include "base/io/sqlite.h"
+#include "layout/gpu_tracker/blocks.h"
 
 #include "scratch.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/comma_list.h"
+#include "source/kernel_file.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/courier.h"
+#include "sink/sender.h"
 
 #include "base/clock.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/cpu_frequency.h"
+#include "source/machine/cpu.h"
 
 #include "tree.h"
 

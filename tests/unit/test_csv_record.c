@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/csv_record.h"
+#include "base/text/scan.h"
 
 #include "unit.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * A world of processes that fork, work, change their group, lose their parent, end and are reaped,
  * watched by the real rules of membership and departure, against the truth. */
-#include "engine/departure.h"
+#include "engine/target/walk.h"
 
 #include "proc_tree.h"
 
-#include "engine/membership.h"
-#include "engine/targets.h"
+#include "engine/target/membership.h"
+#include "engine/target/targets.h"
 #include "engine/tick.h"
 
 enum { SLOTS = 48, GROUPS = 3, FIRST_PID = 1 << 23 }; /* above any pid of this machine */

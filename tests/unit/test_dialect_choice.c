@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/util.h"
-#include "dialect/dialect_choice.h"
+#include "layout/layout.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/dialect_sink.h"
+#include "sink/layout.h"
 
 #include "sample.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Every table of every dialect can be read: figures, options, labels, words. */
-#include "dialect/dialect_choice.h"
-#include "dialect/terms.h"
+#include "layout/layout.h"
+#include "layout/translation.h"
 #include "unit.h"
 
 static bool has_word(const char *words, const char *word)

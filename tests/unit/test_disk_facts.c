@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/disk_facts.h"
+#include "source/machine/disks.h"
 
 #include "base/util.h"
 #include "tree.h"

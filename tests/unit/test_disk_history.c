@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/disk_history.h"
+#include "source/machine/disks.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/diskstats.h"
+#include "source/machine/disks.h"
 
 #include "base/util.h"
 #include "unit.h"

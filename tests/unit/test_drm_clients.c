@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/drm_clients.h"
+#include "source/gpu/drm.h"
 
 #include "gpu_tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/drm_fdinfo.h"
+#include "source/gpu/drm.h"
 
 #include "base/util.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/dynlib.h"
+#include "base/process.h"
 
 #include "unit.h"
 

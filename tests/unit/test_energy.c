@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "summary/energy.h"
+#include "summary/summary.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/environment.h"
+#include "engine/tracker.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/fd_cache.h"
+#include "source/kernel_file.h"
 
 #include "tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/file.h"
+#include "base/io/file.h"
 
 #include "base/util.h"
 #include "tree.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/frame_queue.h"
+#include "engine/background.h"
 
 #include "unit.h"
 

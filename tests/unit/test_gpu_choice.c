@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/gpu_choice.h"
+#include "engine/target/gpu_choice.h"
 
 #include "unit.h"
 

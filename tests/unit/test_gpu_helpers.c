@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/gpu_helpers.h"
+#include "source/gpu/helper.h"
 
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What members and targets have of GPUs, from frames that are written here. */
-#include "engine/gpus.h"
+#include "engine/target/gpus.h"
 
 #include "unit.h"
 

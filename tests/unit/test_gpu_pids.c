@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/gpu_pids.h"
+#include "source/gpu/pids.h"
 
-#include "collect/gpu_vendor.h"
+#include "source/gpu/vendor.h"
 #include "tree.h"
 
 struct place {

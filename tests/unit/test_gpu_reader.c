@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/gpu_reader.h"
+#include "source/gpu/reader.h"
 
 #include "base/clock.h"
-#include "base/wait.h"
+#include "base/thread.h"
 #include "unit.h"
 
 #include <errno.h>

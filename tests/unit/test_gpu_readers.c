@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Three vendors, the second of which somebody stands for; each does what it is told. */
-#include "collect/gpu_readers.h"
+#include "source/gpu/readers.h"
 
 #include "base/clock.h"
 #include "unit.h"

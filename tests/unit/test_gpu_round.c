@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/gpu_round.h"
+#include "source/gpu/reader.h"
 
 #include "base/clock.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/gpu_sentences.h"
+#include "source/gpu/vendor.h"
 
 #include "unit.h"
 

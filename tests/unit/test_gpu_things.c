@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/gpu_things.h"
+#include "engine/target/gpu_instances.h"
 
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * GPUs of a tracker from its settings to its end, with the fake of NVIDIA's library. */
-#include "engine/gpus.h"
-#include "engine/own_threads.h"
+#include "engine/target/gpus.h"
+#include "engine/target/reap.h"
 
 #include "fake_nvml.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "summary/histogram.h"
+#include "summary/series.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/http.h"
+#include "base/io/http.h"
 
 #include "base/clock.h"
 #include "base/util.h"
@@ -133,8 +133,8 @@ static void test_large_answers_are_cut(void **state)
     server_stop(&s);
 }
 
-/* Sends a head to whoever connects, then the same bytes again and again until they are not taken any
- * more, or there were more than a gigabyte. */
+/* Sends a head to whoever connects, then the same bytes again and again until they are not taken
+ * any more, or there were more than a gigabyte. */
 struct endless_server {
     int fd;
     const char *head, *again;

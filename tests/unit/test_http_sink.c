@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/http_sink.h"
+#include "sink/http.h"
 
 #include "http_server.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/http.h"
+#include "base/io/http.h"
 
 #include "unit.h"
 

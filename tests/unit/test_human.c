@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/human.h"
+#include "sink/words.h"
 
 #include "unit.h"
 

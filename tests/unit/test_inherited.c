@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "metric/inherited.h"
+#include "metric/frame.h"
 
 #include "unit.h"
 

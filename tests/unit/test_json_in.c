@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json_in.h"
+#include "base/text/json.h"
 
-#include "base/json_out.h"
-#include "base/utf8.h"
+#include "base/text/buf.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json_number.h"
+#include "base/text/json.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "unit.h"
 
 #include <float.h>

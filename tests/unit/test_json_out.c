@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json_out.h"
+#include "base/text/json.h"
 
 #include "unit.h"
 

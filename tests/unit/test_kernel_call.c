@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/kernel_call.h"
+#include "base/syscalls.h"
 
 #include "unit.h"
 

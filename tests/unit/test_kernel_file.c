@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/kernel_file.h"
+#include "source/kernel_file.h"
 
 #include "base/util.h"
 #include "tree.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/kernel_log.h"
+#include "source/cgroup/limits.h"
 
 #include "base/clock.h"
 #include "tree.h"

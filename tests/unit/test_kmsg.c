@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/kmsg.h"
+#include "source/cgroup/limits.h"
 
 #include "base/util.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/labels.h"
+#include "sink/points.h"
 
 #include "unit.h"
 

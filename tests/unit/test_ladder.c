@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "account/ladder.h"
+#include "account/quality.h"
 
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/ledger.h"
 
-#include "account/losses.h"
+#include "account/members.h"
 
 #include "proc_tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/limits_read.h"
+#include "source/cgroup/limits.h"
 
 #include "cgroup_tree.h"
 

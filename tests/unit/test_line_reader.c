@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/line_reader.h"
+#include "base/io/file.h"
 
 #include "tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/lines_gpus.h"
+#include "sink/lines.h"
 
 #include "unit.h"
 

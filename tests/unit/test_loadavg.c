@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/loadavg.h"
+#include "source/machine/load.h"
 
 #include "base/util.h"
 #include "unit.h"

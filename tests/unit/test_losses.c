@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A small family: main (1) started by the tracker, its child (2), whose children are 3 and 4. What
  * a real world makes of it is tested with the ledger. */
-#include "account/losses.h"
+#include "account/members.h"
 
 #include "proc_tree.h"
 

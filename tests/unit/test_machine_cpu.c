@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "machine_tree.h"
 
 #include <sys/sysinfo.h>

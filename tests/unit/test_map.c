@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/map.h"
+#include "base/memory.h"
 
 #include "unit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/mark_client.h"
+#include "engine/marks/client.h"
 
-#include "engine/mark_socket.h"
-#include "parse/mark_text.h"
+#include "engine/tracker.h"
+#include "metric/mark.h"
 #include "tree.h"
 
 static int send_event(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/mark_intake.h"
+#include "engine/marks/marks.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/mark_socket.h"
+#include "engine/tracker.h"
 
 #include "base/util.h"
 #include "tree.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/mark_text.h"
+#include "metric/mark.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "summary/mark_totals.h"
+#include "summary/phases.h"
 
 #include "unit.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/mark_socket.h"
 #include "engine/tracker.h"
-#include "parse/mark_text.h"
+#include "metric/mark.h"
 #include "unit.h"
 
 #include <math.h>

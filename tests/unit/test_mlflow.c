@@ -3,10 +3,9 @@
  * says the same to everything. What a real conversation looks like is in tests/live/test_mlflow.py.
  */
 #include "mlflow_place.h"
-#include "sink/mlflow_client.h"
-#include "sink/mlflow_early.h"
-#include "sink/mlflow_sink.h"
-#include "sink/spool_send.h"
+#include "sink/mlflow/client.h"
+#include "sink/mlflow/mlflow.h"
+#include "sink/spooler.h"
 
 static void test_a_run(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow_answer.h"
+#include "sink/mlflow/client.h"
 
 #include "unit.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow_desk.h"
+#include "sink/mlflow/mlflow.h"
 
 #include "mlflow_place.h"
-#include "sink/mlflow_sink.h"
 
 #include <sys/stat.h>
 

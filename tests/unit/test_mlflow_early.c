@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow_early.h"
+#include "sink/mlflow/mlflow.h"
 
 #include "mlflow_place.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow_facts.h"
+#include "sink/mlflow/facts.h"
 
 #include "sample.h"
-#include "sink/spool_ops.h"
+#include "sink/spool.h"
 
 static char program[] = "/usr/bin/train", argument[] = "--key=hunter2", name[] = "train";
 static char *command[] = {program, argument, NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow_frames.h"
+#include "sink/mlflow/frames.h"
 
 #include "sample.h"
-#include "sink/sinks.h"
+#include "sink/open.h"
 
 static void test_frames_and_gauges(void **state)
 {

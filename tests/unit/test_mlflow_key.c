@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow_key.h"
+#include "sink/mlflow/frames.h"
 
 #include "unit.h"
 

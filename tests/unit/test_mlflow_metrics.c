@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow_metrics.h"
+#include "sink/mlflow/frames.h"
 
-#include "sink/spool_ops.h"
+#include "sink/spool.h"
 #include "unit.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow_setup.h"
+#include "sink/mlflow/setup.h"
 
 #include "mlflow_place.h"
-#include "sink/mlflow_sink.h"
+#include "sink/mlflow/mlflow.h"
 
 static void expect_told(const char *known, const char *place, const char *uri)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/mount_table.h"
+#include "source/machine/mounts.h"
 
 #include "machine_tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/mount_types.h"
+#include "source/machine/mounts.h"
 
 #include "base/util.h"
 #include "unit.h"

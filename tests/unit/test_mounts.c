@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/mounts.h"
+#include "source/machine/mounts.h"
 
 #include "fake_statvfs.h"
 #include "machine_tree.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/netif_class.h"
+#include "source/net/interfaces.h"
 
 #include "tree.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/collectors.h"
+#include "source/collector.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "machine_tree.h"
 
 #define HEADINGS                                                                                   \

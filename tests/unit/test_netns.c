@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/netns.h"
+#include "source/net/interfaces.h"
 
 #include "tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/no_summary.h"
+#include "record/reader.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/number_file.h"
+#include "source/kernel_file.h"
 
 #include "machine_tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/nvidia_smi_processes.h"
+#include "source/gpu/smi.h"
 
 #include "fake_smi.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/gpu_vendors.h"
+#include "source/gpu/vendor.h"
 
 #include "fake_nvml.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/nvml_api.h"
+#include "source/gpu/nvml.h"
 
 #include "fake_nvml.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/om_address.h"
+#include "sink/openmetrics/server.h"
 
 #include "base/util.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/om_file.h"
+#include "sink/openmetrics/openmetrics.h"
 
 #include "sample.h"
 

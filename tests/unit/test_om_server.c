@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/om_server.h"
+#include "sink/openmetrics/server.h"
 
 #include "base/util.h"
-#include "sink/om_address.h"
 #include "unit.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/open_files.h"
+#include "base/io/file.h"
 
 #include "unit.h"
 

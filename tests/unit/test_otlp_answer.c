@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/otlp_answer.h"
+#include "sink/otlp/otlp.h"
 
 #include "unit.h"
 
-static bool read(const char *text, size_t length, uint64_t rejected, const char *message)
+static bool read_answer(const char *text, size_t length, uint64_t rejected, const char *message)
 {
     struct otlp_answer a;
     bool is_whole = otlp_answer_read(text, length, &a);
@@ -13,7 +13,7 @@ static bool read(const char *text, size_t length, uint64_t rejected, const char 
         assert_memory_equal(a.message.at, message, strlen(message));
     return is_whole;
 }
-#define READ(text, rejected, message) read(text, sizeof text - 1, rejected, message)
+#define READ(text, rejected, message) read_answer(text, sizeof text - 1, rejected, message)
 
 static void test_all_was_taken(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/otlp_names.h"
+#include "sink/otlp/names.h"
 
-#include "metric/entity.h"
+#include "metric/metric.h"
 #include "unit.h"
 
 /* The series of an entity with that name and attribute. */

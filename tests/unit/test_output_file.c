@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/output_file.h"
+#include "base/io/output_file.h"
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "scratch.h"
 
 static struct toll_error e;

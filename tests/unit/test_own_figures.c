@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/own_figures.h"
+#include "source/proc/own.h"
 
 #include "base/clock.h"
 #include "tree.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/own_files.h"
+#include "base/thread.h"
 #include "base/util.h"
 
 #include "tree.h"

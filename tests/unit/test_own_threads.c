@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/own_threads.h"
+#include "engine/target/reap.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "summary/phase_figures.h"
+#include "summary/phases.h"
 
 #include "unit.h"
 

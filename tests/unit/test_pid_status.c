@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/pid_status.h"
+#include "source/pid_files.h"
 
 #include "unit.h"
 

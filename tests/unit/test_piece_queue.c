@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/piece_queue.h"
+#include "sink/sender.h"
 
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/point_batch.h"
+#include "sink/points.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "unit.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "subtrack/point_store.h"
+#include "layout/gpu_tracker/row_file.h"
 
-#include "base/sqlite.h"
+#include "base/io/sqlite.h"
 
 #include "scratch.h"
 

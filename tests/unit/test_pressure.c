@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/pressure.h"
+#include "source/kernel_file.h"
 
 #include "base/util.h"
 #include "unit.h"

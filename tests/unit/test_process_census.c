@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/process_census.h"
+#include "source/machine/load.h"
 
-#include "base/file.h"
-#include "base/scan.h"
+#include "base/io/file.h"
+#include "base/text/scan.h"
 #include "tree.h"
 
 static void open_tree(struct tree *t, struct sysroot *root)

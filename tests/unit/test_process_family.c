@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/process_visit.h"
 #include "proc_tree.h"
+#include "source/proc/visit.h"
 
 enum { MOST = 20000 };
 

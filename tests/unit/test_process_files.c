@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/process_files.h"
+#include "source/proc/reader.h"
 
 #include "unit.h"
 

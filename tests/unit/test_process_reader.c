@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/process_reader.h"
+#include "source/proc/reader.h"
 
 #include "proc_tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/process_visit.h"
+#include "source/proc/visit.h"
 
 #include "base/clock.h"
 #include "proc_tree.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/protobuf.h"
+#include "base/text/encoding.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "dialect/python_number.h"
+#include "layout/cells.h"
 #include "unit.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "metric/quality.h"
+#include "metric/metric.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/reading.h"
+#include "record/read_figures.h"
 #include "record_lines.h"
 
 static struct scan word(const char *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/reading.h"
+#include "record/read_figures.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/record_json.h"
+#include "record/write.h"
 #include "unit.h"
 
 static void expect(const struct summary *s, const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "record/write.h"
 #include "sample.h"
-#include "sink/record_json.h"
 
 static void look(struct phase_figures *f, uint64_t at_ns, uint64_t cpu_ns, uint64_t rss)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/replay.h"
+#include "engine/compat/replay.h"
 
 #include "proc_tree.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/rules.h"
+#include "engine/target/membership.h"
 
 #include "proc_tree.h"
 
-#include "engine/membership.h"
-#include "engine/targets.h"
+#include "engine/target/targets.h"
 
 struct case_of {
     struct tree tree;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/run_end.h"
+#include "sink/sink.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "summary/run_facts.h"
+#include "summary/summary.h"
 
 #include "unit.h"
 

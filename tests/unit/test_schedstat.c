@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/schedstat.h"
+#include "source/pid_files.h"
 
 #include "base/util.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/schedule.h"
+#include "engine/tracker.h"
 
 #include "base/util.h"
 #include "unit.h"

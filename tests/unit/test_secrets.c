@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/secrets.h"
+#include "base/text/secrets.h"
 
 #include "unit.h"
 
@@ -115,7 +115,8 @@ static void test_headers(void **state)
                    WORDS("curl", "-su", "me:***", "-HAuthorization: ***", "https://h"));
     expect_command(WORDS("sh", "-c", "curl '-HAuthorization: Basic abc' https://h"),
                    WORDS("sh", "-c", "curl '-HAuthorization: ***' https://h"));
-    expect_command(WORDS("curl", "-su", "me", "-so", "a:b"), WORDS("curl", "-su", "me", "-so", "a:b"));
+    expect_command(WORDS("curl", "-su", "me", "-so", "a:b"),
+                   WORDS("curl", "-su", "me", "-so", "a:b"));
     expect_command(WORDS("python", "-c", "password = \"hunter2\"; x = 'token' : 'a b'"),
                    WORDS("python", "-c", "password = ***; x = 'token' : ***"));
     expect_command(WORDS("app", "{\"token\" : \"abc\", \"name\" : \"me\"}"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "metric/selection.h"
+#include "metric/metric.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/collectors.h"
+#include "source/collector.h"
 
 #include "machine_tree.h"
 

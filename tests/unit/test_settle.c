@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "account/settle.h"
+#include "account/rates.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/shell_words.h"
+#include "base/text/scan.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/signal_name.h"
+#include "base/process.h"
 
 #include "unit.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/smi_command.h"
+#include "source/gpu/smi_command.h"
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "collect/gpu_helpers.h"
+#include "source/gpu/helper.h"
 #include "tree.h"
 
 #include <signal.h>

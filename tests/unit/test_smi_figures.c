@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/smi_figures.h"
+#include "source/gpu/smi.h"
 
 #include "base/util.h"
 #include "figures.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/smi_pace.h"
+#include "source/gpu/smi_command.h"
 
 #include "base/util.h"
 #include "figures.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/smi_table.h"
+#include "source/gpu/smi_command.h"
 
 #include "base/util.h"
 #include "unit.h"

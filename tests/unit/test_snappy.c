@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/snappy.h"
+#include "base/text/encoding.h"
 
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * On a live connection over loopback. */
-#include "collect/sock_diag.h"
+#include "source/net/sockets.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/socket_table.h"
+#include "source/net/sockets.h"
 
 #include "unit.h"
 

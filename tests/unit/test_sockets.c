@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * On live sockets over loopback. The truth is what the test itself has written. */
-#include "collect/sockets.h"
+#include "source/net/sockets.h"
 
 #include "tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/space_helper.h"
+#include "source/machine/space.h"
 
 #include "fake_statvfs.h"
 #include "tree.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/spool_ops.h"
+#include "sink/spool.h"
 
 #include "unit.h"
 

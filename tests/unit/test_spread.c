@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "subtrack/spread.h"
+#include "layout/gpu_tracker/analysis.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/sqlite.h"
+#include "base/io/sqlite.h"
 
 #include "unit.h"
 

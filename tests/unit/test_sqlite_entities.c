@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/sqlite_entities.h"
+#include "record/sqlite/rows.h"
 
-#include "sink/sqlite_schema.h"
-#include "sink/sqlite_tape.h"
+#include "record/sqlite/schema.h"
 #include "unit.h"
 
 /* How many were described since it was last asked. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/sqlite_file.h"
+#include "sink/sqlite.h"
 
-#include "sink/sqlite_schema.h"
-#include "sink/sqlite_tape.h"
+#include "record/sqlite/rows.h"
+#include "record/sqlite/schema.h"
 #include "sqlite_place.h"
 
 static struct tree tree;

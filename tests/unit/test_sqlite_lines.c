@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/sqlite_lines.h"
+#include "record/sqlite/lines.h"
 
 #include "sqlite_record.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * What a whole file has against a record is compared by tests/golden/test_sqlite.py. */
-#include "sink/sqlite_rows.h"
+#include "record/sqlite/rows.h"
 
+#include "record/sqlite/schema.h"
 #include "sample.h"
-#include "sink/sqlite_schema.h"
-#include "sink/sqlite_tape.h"
 
 /* How many rows of a statement are on the tape, and how many values the last one has. */
 static unsigned count(const struct buf *b, unsigned statement, unsigned *ret_values)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/sqlite_samples.h"
+#include "record/sqlite/lines.h"
 
 #include "sqlite_record.h"
 

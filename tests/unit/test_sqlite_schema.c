@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/sqlite_schema.h"
+#include "record/sqlite/schema.h"
 
 #include "sqlite_place.h"
 

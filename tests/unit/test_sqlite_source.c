@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/sqlite_source.h"
+#include "record/sqlite/source.h"
 
 #include "sqlite_record.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/sqlite_tables.h"
+#include "record/sqlite/schema.h"
 
-#include "sink/sqlite_schema.h"
 #include "unit.h"
 
 /* Each has a name and keys that are among its columns, and none is wider than there is room. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/sqlite_tape.h"
+#include "record/sqlite/rows.h"
 
 #include "unit.h"
 

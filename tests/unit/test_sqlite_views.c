@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/sqlite_views.h"
+#include "record/sqlite/schema.h"
 
-#include "sink/sqlite_schema.h"
 #include "sqlite_place.h"
 
 /* Base units and names, from whole numbers and numbers. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/stream.h"
+#include "base/io/output_file.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "account/subtree.h"
+#include "account/members.h"
 
 #include "unit.h"
 

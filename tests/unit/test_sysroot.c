@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/sysroot.h"
+#include "base/io/file.h"
 
-#include "base/file.h"
 #include "base/util.h"
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/taken.h"
+#include "engine/frame_copy.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/targets.h"
+#include "engine/target/targets.h"
 
 #include "proc_tree.h"
 

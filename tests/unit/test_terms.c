@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "dialect/terms.h"
+#include "layout/translation.h"
 #include "unit.h"
 
 static void test_figures(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/text_gpus.h"
+#include "sink/text/sections.h"
 
 #include "sample.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sample.h"
-#include "sink/text_table.h"
+#include "sink/text/table.h"
 
 static void expect(struct sample *s, unsigned flags, enum entity_kind kind, const char *text)
 {

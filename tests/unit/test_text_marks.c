@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sample.h"
-#include "sink/text_table.h"
+#include "sink/text/table.h"
 
 #include <stdio.h>
 

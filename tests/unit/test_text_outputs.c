@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/text_outputs.h"
+#include "sink/text/text.h"
 
 #include "sample.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/text_table.h"
+#include "sink/text/table.h"
 
 #include "sample.h"
 

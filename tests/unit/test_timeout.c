@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/timeout.h"
+#include "engine/step.h"
 
-#include "engine/replay.h"
-#include "parse/pid_stat.h"
+#include "engine/compat/replay.h"
+#include "source/pid_files.h"
 #include "unit.h"
 
 #include <poll.h>

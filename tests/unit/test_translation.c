@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Rows of tables that are made up here, from figures that are. */
-#include "dialect/translation.h"
+#include "layout/translation.h"
 #include "unit.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "dialect/dialects.h"
-#include "engine/taken.h"
+#include "engine/frame_copy.h"
+#include "layout/layout.h"
 #include "sample.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/uevent.h"
+#include "source/gpu/drm.h"
 
 #include "base/util.h"
 #include "unit.h"

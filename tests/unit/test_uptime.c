@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/uptime.h"
+#include "source/machine/load.h"
 
 #include "base/util.h"
 #include "unit.h"

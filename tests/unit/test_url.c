@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/url.h"
+#include "base/io/url.h"
 
 #include "unit.h"
 

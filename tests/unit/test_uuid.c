@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/uuid.h"
+#include "base/clock.h"
 
 #include "base/util.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "parse/vmstat.h"
+#include "source/machine/memory.h"
 
 #include "base/util.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/wait.h"
+#include "base/thread.h"
 
 #include "base/clock.h"
 #include "unit.h"

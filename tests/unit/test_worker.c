@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/worker.h"
+#include "base/thread.h"
 
 #include "base/util.h"
-#include "base/wait.h"
 #include "unit.h"
 
 #include <signal.h>

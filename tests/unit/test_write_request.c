@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/write_request.h"
+#include "sink/prometheus/remote_write.h"
 
 #include "unit.h"
 

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/io/file.h"
+
+#include "base/err.h"
+#include "base/text/scan.h"
+#include "base/util.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/* ==== Sysroot ================================================================================= */
+
+static int open_directory(int at, const char *path)
+{
+    int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Whether the numbers in it are those that this process knows: a pid namespace may have been made
+ * without mounting its own proc. */
+static bool is_own_proc(int proc)
+{
+    char name[32];
+    ssize_t n = readlinkat(proc, "self", name, sizeof name);
+    struct scan s = scan_text(name, n > 0 ? (size_t)n : 0);
+    uint64_t pid;
+    return scan_u64(&s, &pid) && scan_done(&s) && pid == (uint64_t)getpid();
+}
+
+static void set_pids(struct sysroot *s)
+{
+    s->pids = !s->live || is_own_proc(s->proc) ? s->proc : -1;
+}
+
+const char *sysroot_why_no_pids(const struct sysroot *s)
+{
+    if (s->pids >= 0)
+        return NULL;
+    return s->proc < 0 || faccessat(s->proc, "stat", F_OK, 0) < 0
+               ? "/proc is not mounted"
+               : "/proc belongs to another pid namespace";
+}
+
+int sysroot_open_at(struct sysroot *ret, int at, const char *path, bool live)
+{
+    struct sysroot s = {.live = live, .proc = -1, .pids = -1, .sys = -1};
+    s.root = open_directory(at, path);
+    if (s.root < 0)
+        return s.root;
+    s.proc = open_directory(s.root, "proc");
+    set_pids(&s);
+    s.sys = open_directory(s.root, "sys");
+    int r = s.proc < 0 ? s.proc : 0;
+    if (r < 0)
+        sysroot_close(&s);
+    else
+        *ret = s;
+    return r;
+}
+
+int sysroot_open(struct sysroot *ret, const char *path, struct toll_error *e)
+{
+    bool live = !path || strcmp(path, "/") == 0;
+    int r = sysroot_open_at(ret, AT_FDCWD, live ? "/" : path, live);
+    return r < 0 ? err_set(e, r, "cannot open %s/proc: %s", live ? "" : path, strerror(-r)) : 0;
+}
+
+int sysroot_open_proc(struct sysroot *ret, struct toll_error *e)
+{
+    struct sysroot s = {.live = true, .sys = -1, .root = -1};
+    s.proc = open_directory(AT_FDCWD, "/proc");
+    bool is_absent = s.proc == -ENOENT || s.proc == -ENOTDIR || s.proc == -EACCES;
+    if (s.proc < 0 && !is_absent)
+        return err_set(e, s.proc, "cannot open /proc: %s", strerror(-s.proc));
+    set_pids(&s);
+    *ret = s;
+    return 0;
+}
+
+void sysroot_open_rest(struct sysroot *s)
+{
+    if (s->root < 0)
+        s->root = s->proc < 0 ? open_directory(AT_FDCWD, "/") : open_directory(s->proc, "..");
+    if (s->sys < 0 && s->root >= 0)
+        s->sys = open_directory(s->root, "sys");
+}
+
+static int copy_one(int fd)
+{
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+void sysroot_copy(struct sysroot *ret, const struct sysroot *s)
+{
+    *ret = (struct sysroot){
+        .live = s->live,
+        .proc = copy_one(s->proc),
+        .pids = -1,
+        .sys = copy_one(s->sys),
+        .root = copy_one(s->root),
+    };
+    if (s->pids >= 0)
+        ret->pids = ret->proc;
+}
+
+static void close_one(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+void sysroot_close(struct sysroot *s)
+{
+    close_one(&s->proc);
+    s->pids = -1;
+    close_one(&s->sys);
+    close_one(&s->root);
+}
+
+/* ==== File ==================================================================================== */
+
+ssize_t file_reread(int fd, char *buf, size_t capacity)
+{
+    ssize_t n;
+    do
+        n = pread(fd, buf, capacity, 0);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+ssize_t file_read_at(int dir, const char *path, char *buf, size_t capacity)
+{
+    CLEANUP_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : file_reread(fd, buf, capacity);
+}
+
+enum { PIECE_BYTES = 4096, MOST_BYTES = 16 << 20 };
+
+int file_reread_whole(int fd, size_t longest_line, struct buf *ret)
+{
+    buf_clear(ret);
+    while (ret->length <= MOST_BYTES) {
+        size_t room = 0;
+        char *at = buf_room(ret, PIECE_BYTES, &room);
+        if (!at)
+            return -ENOMEM;
+        ssize_t n = pread(fd, at, room, (off_t)ret->length);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n < 0)
+            continue;
+        ret->length += (size_t)n;
+        if (n == 0 || ((size_t)n < room && (size_t)n + longest_line <= PIECE_BYTES))
+            return 0;
+    }
+    return -EFBIG;
+}
+
+int file_read_whole_at(int dir, const char *path, size_t longest_line, struct buf *ret)
+{
+    CLEANUP_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : file_reread_whole(fd, longest_line, ret);
+}
+
+int file_write_all(int fd, const char *data, size_t length, size_t *ret_written)
+{
+    size_t written = 0;
+    int r = 0;
+    while (written < length && r == 0) {
+        ssize_t n = write(fd, data + written, length - written);
+        if (n >= 0)
+            written += (size_t)n;
+        else if (errno != EINTR)
+            r = -errno;
+    }
+    if (ret_written)
+        *ret_written = written;
+    return r;
+}
+
+void file_signals_hold(struct held_signals *h)
+{
+    sigset_t deadly;
+    sigemptyset(&deadly);
+    sigaddset(&deadly, SIGPIPE);
+    sigaddset(&deadly, SIGXFSZ);
+    sigpending(&h->pending);
+    pthread_sigmask(SIG_BLOCK, &deadly, &h->before);
+}
+
+void file_signals_release(const struct held_signals *h)
+{
+    static const int deadly[] = {SIGPIPE, SIGXFSZ};
+    static const struct timespec now;
+    sigset_t pending, one;
+    sigpending(&pending);
+    for (size_t i = 0; i < ARRAY_LEN(deadly); i++) {
+        sigemptyset(&one);
+        sigaddset(&one, deadly[i]);
+        if (!sigismember(&h->before, deadly[i]) && !sigismember(&h->pending, deadly[i]) &&
+            sigismember(&pending, deadly[i]))
+            sigtimedwait(&one, NULL, &now);
+    }
+    pthread_sigmask(SIG_SETMASK, &h->before, NULL);
+}
+
+int file_write_quietly(int fd, const char *data, size_t length, size_t *ret_written)
+{
+    sigset_t deadly, before;
+    sigemptyset(&deadly);
+    sigaddset(&deadly, SIGPIPE);
+    sigaddset(&deadly, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &deadly, &before);
+    int r = file_write_all(fd, data, length, ret_written);
+    int sent = r == -EPIPE ? SIGPIPE : r == -EFBIG ? SIGXFSZ : 0;
+    if (sent && !sigismember(&before, sent)) {
+        static const struct timespec now;
+        sigset_t ours;
+        sigemptyset(&ours);
+        sigaddset(&ours, sent);
+        sigtimedwait(&ours, NULL, &now); /* it was for us */
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r;
+}
+
+bool file_limit_is_below(unsigned enough)
+{
+    struct rlimit files;
+    return getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur < enough;
+}
+
+void file_raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* What SYS_getdents64 gives; C libraries name it in different ways, or not at all. */
+struct kernel_dirent {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t record_length;
+    uint8_t type;
+    char name[];
+};
+
+int file_each_entry(int dir, void (*visit)(void *arg, const char *name), void *arg)
+{
+    alignas(struct kernel_dirent) char entries[4096];
+    if (lseek(dir, 0, SEEK_SET) < 0)
+        return -errno;
+    long n;
+    while ((n = syscall(SYS_getdents64, dir, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < n;) {
+            const struct kernel_dirent *d = (const struct kernel_dirent *)(entries + at);
+            if (d->name[0] != '.')
+                visit(arg, d->name);
+            at += d->record_length;
+        }
+    }
+    return n < 0 ? -errno : 0;
+}
+
+struct names {
+    char **list; /* owned */
+    size_t count;
+    bool failed;
+};
+
+static void collect_name(void *arg, const char *name)
+{
+    struct names *n = arg;
+    char **longer = realloc(n->list, (n->count + 1) * sizeof *longer);
+    char *copy = strdup(name);
+    if (longer)
+        n->list = longer;
+    if (longer && copy)
+        n->list[n->count++] = copy;
+    else
+        free(copy);
+    n->failed |= !longer || !copy;
+}
+
+/* Numbers by their size: a shorter one is smaller. */
+static int compare_names(const void *a, const void *b)
+{
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    size_t x_length = strlen(x), y_length = strlen(y);
+    return x_length != y_length ? (x_length < y_length ? -1 : 1) : strcmp(x, y);
+}
+
+int file_each_entry_sorted(int dir, void (*visit)(void *arg, const char *name), void *arg)
+{
+    struct names names = {0};
+    int r = file_each_entry(dir, collect_name, &names);
+    if (names.count)
+        qsort(names.list, names.count, sizeof *names.list, compare_names);
+    for (size_t i = 0; i < names.count; i++) {
+        if (r == 0 && !names.failed)
+            visit(arg, names.list[i]);
+        free(names.list[i]);
+    }
+    free(names.list);
+    return names.failed ? -ENOMEM : r;
+}
+
+bool file_is_directory(const char *path)
+{
+    struct stat st;
+    return ends_with(path, "/") || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* ==== Open files ============================================================================== */
+
+static int open_files_compare(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static bool open_files_number_of(const char *name, int *ret)
+{
+    struct scan s = scan_string(name);
+    uint64_t number;
+    if (!scan_u64(&s, &number) || !scan_done(&s) || number > INT32_MAX)
+        return false;
+    *ret = (int)number;
+    return true;
+}
+
+struct listing {
+    struct open_files files;
+    int dir; /* what lists them is none of them */
+    bool failed;
+};
+
+static void open_files_add(void *arg, const char *name)
+{
+    struct listing *l = arg;
+    int fd;
+    if (l->failed || !open_files_number_of(name, &fd) || fd == l->dir)
+        return;
+    int *more = reallocarray(l->files.fds, l->files.count + 1, sizeof *more);
+    l->failed = !more;
+    if (!more)
+        return;
+    l->files.fds = more;
+    more[l->files.count++] = fd;
+}
+
+static int open_list(void)
+{
+    return open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+void open_files_note(struct open_files *f)
+{
+    open_files_done(f);
+    CLEANUP_CLOSE int dir = open_list();
+    struct listing l = {.dir = dir};
+    if (dir < 0 || file_each_entry(dir, open_files_add, &l) < 0 || l.failed)
+        open_files_done(&l.files);
+    if (l.files.count)
+        qsort(l.files.fds, l.files.count, sizeof *l.files.fds, open_files_compare);
+    *f = l.files;
+}
+
+size_t open_files_count(void)
+{
+    struct open_files now = {0};
+    open_files_note(&now);
+    size_t count = now.count;
+    open_files_done(&now);
+    return count;
+}
+
+static void open_files_hide(void *arg, const char *name)
+{
+    const struct open_files *before = *(const struct open_files **)arg;
+    int fd;
+    if (!open_files_number_of(name, &fd) ||
+        bsearch(&fd, before->fds, before->count, sizeof *before->fds, open_files_compare))
+        return;
+    int flags = fcntl(fd, F_GETFD);
+    if (flags >= 0 && !(flags & FD_CLOEXEC))
+        fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+}
+
+void open_files_hide_new(const struct open_files *f)
+{
+    CLEANUP_CLOSE int dir = f->count ? open_list() : -1;
+    if (dir >= 0)
+        file_each_entry(dir, open_files_hide, &f);
+}
+
+void open_files_done(struct open_files *f)
+{
+    free(f->fds);
+    *f = (struct open_files){0};
+}
+
+/* ==== Line reader ============================================================================= */
+
+enum { BLOCK = 256 * 1024 };
+
+void line_reader_init(struct line_reader *l, int fd, size_t longest)
+{
+    *l = (struct line_reader){.fd = fd, .longest = longest};
+}
+
+void line_reader_done(struct line_reader *l)
+{
+    buf_done(&l->block);
+}
+
+/* Moves what is left to the front and reads behind it. 1, 0 at the end of the file, or -errno. */
+static int read_more(struct line_reader *l)
+{
+    struct buf *b = &l->block;
+    size_t left = b->length - l->at, room;
+    if (l->at) {
+        memmove(b->data, b->data + l->at, left);
+        b->length = left;
+        l->at = 0;
+    }
+    char *to = buf_room(b, BLOCK, &room);
+    if (!to)
+        return -ENOMEM;
+    ssize_t n;
+    do
+        n = read(l->fd, to, room);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    b->length += (size_t)n;
+    return n > 0;
+}
+
+int line_reader_next(struct line_reader *l, const char **ret, size_t *ret_length,
+                     bool *ret_is_whole)
+{
+    size_t seen = 0; /* bytes of the line in which there is no newline */
+    const char *newline = NULL;
+    for (;;) {
+        size_t left = l->block.length - l->at;
+        if (left > seen)
+            newline = memchr(l->block.data + l->at + seen, '\n', left - seen);
+        seen = newline ? (size_t)(newline - l->block.data) - l->at : left;
+        if (seen > l->longest)
+            return -EMSGSIZE;
+        if (newline || l->at_end)
+            break;
+        int r = read_more(l);
+        if (r < 0)
+            return r;
+        l->at_end = r == 0;
+    }
+    if (!newline && !seen)
+        return 0;
+    *ret = l->block.data + l->at;
+    *ret_length = seen;
+    *ret_is_whole = newline != NULL;
+    l->at += seen + (newline != NULL);
+    l->number++;
+    return 1;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text/encoding.h"
+
+#include "base/err.h"
+
+#include <string.h>
+
+/* ==== Protobuf ================================================================================ */
+
+enum { TYPE_VARINT = 0, TYPE_FIXED64 = 1, TYPE_BYTES = 2, VARINT_BYTES = 10 };
+
+static size_t protobuf_encode(char ret[VARINT_BYTES], uint64_t value)
+{
+    size_t n = 0;
+    for (; value >= 0x80; value >>= 7)
+        ret[n++] = (char)(value | 0x80);
+    ret[n++] = (char)value;
+    return n;
+}
+
+void protobuf_add_varint(struct buf *b, uint64_t value)
+{
+    char bytes[VARINT_BYTES];
+    buf_add(b, bytes, protobuf_encode(bytes, value));
+}
+
+static void protobuf_add_key(struct buf *b, unsigned field, unsigned type)
+{
+    protobuf_add_varint(b, field << 3 | type);
+}
+
+void protobuf_varint(struct buf *b, unsigned field, uint64_t value)
+{
+    protobuf_add_key(b, field, TYPE_VARINT);
+    protobuf_add_varint(b, value);
+}
+
+void protobuf_fixed64(struct buf *b, unsigned field, uint64_t value)
+{
+    char bytes[8];
+    for (unsigned i = 0; i < 8; i++)
+        bytes[i] = (char)(value >> 8 * i);
+    protobuf_add_key(b, field, TYPE_FIXED64);
+    buf_add(b, bytes, sizeof bytes);
+}
+
+void protobuf_double(struct buf *b, unsigned field, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    protobuf_fixed64(b, field, bits);
+}
+
+void protobuf_bytes(struct buf *b, unsigned field, const char *data, size_t length)
+{
+    protobuf_add_key(b, field, TYPE_BYTES);
+    protobuf_add_varint(b, length);
+    buf_add(b, data, length);
+}
+
+void protobuf_string(struct buf *b, unsigned field, const char *text)
+{
+    protobuf_bytes(b, field, text, strlen(text));
+}
+
+size_t protobuf_begin(struct buf *b, unsigned field)
+{
+    protobuf_add_key(b, field, TYPE_BYTES);
+    return b->length;
+}
+
+/* The length stands before the message, and is as long as it is large. */
+void protobuf_end(struct buf *b, size_t began)
+{
+    char bytes[VARINT_BYTES];
+    if (buf_failed(b))
+        return;
+    size_t length = b->length - began, n = protobuf_encode(bytes, length), room;
+    if (!buf_room(b, n, &room))
+        return;
+    memmove(b->data + began + n, b->data + began, length);
+    memcpy(b->data + began, bytes, n);
+    b->length += n;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static bool take_varint(struct scan *s, uint64_t *ret)
+{
+    *ret = 0;
+    for (unsigned shift = 0; s->at < s->end && shift < 64; shift += 7) {
+        unsigned char byte = (unsigned char)*s->at++;
+        *ret |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80)
+            return true;
+    }
+    return false;
+}
+
+static bool take_bytes(struct scan *s, uint64_t length, struct scan *ret)
+{
+    if (length > (uint64_t)(s->end - s->at))
+        return false;
+    *ret = (struct scan){s->at, s->at + length};
+    s->at += length;
+    return true;
+}
+
+static bool protobuf_take_value(struct scan *s, struct protobuf_field *ret)
+{
+    uint64_t length;
+    switch (ret->wire) {
+    case PROTOBUF_VARINT: return take_varint(s, &ret->value);
+    case PROTOBUF_FIXED64: return take_bytes(s, 8, &ret->bytes);
+    case PROTOBUF_BYTES: return take_varint(s, &length) && take_bytes(s, length, &ret->bytes);
+    case PROTOBUF_FIXED32: return take_bytes(s, 4, &ret->bytes);
+    }
+    return false;
+}
+
+bool protobuf_next(struct scan *message, struct protobuf_field *ret)
+{
+    uint64_t key;
+    const char *began = message->at;
+    if (!take_varint(message, &key))
+        return false;
+    ret->number = key >> 3;
+    ret->wire = (enum protobuf_wire)(key & 7);
+    if (!protobuf_take_value(message, ret))
+        return false;
+    ret->whole = (struct scan){began, message->at};
+    return true;
+}
+
+/* ==== Snappy ================================================================================== */
+
+/* The format (google/snappy, format_description.txt): the length of the whole as a varint, then
+ * elements. The low two bits of an element's first byte tell what it is:
+ *
+ *   00  a literal: (length - 1) << 2 up to 60 bytes; 60 << 2 or 61 << 2 and the length - 1 in one
+ * or two bytes; then the bytes themselves 10  a copy of 1 to 64 bytes from before: (length - 1) <<
+ * 2 | 2, then how far back in two bytes
+ *
+ * Data is taken in fragments of 64 KiB, so that two bytes are enough for any distance within one.
+ */
+
+enum {
+    FRAGMENT_BYTES = 65536,
+    HASH_BITS = 12,
+    SHORTEST_COPY = 4,
+    LONGEST_COPY = 64,
+    LITERAL_OF_ONE_BYTE = 60 << 2,
+    LITERAL_OF_TWO_BYTES = 61 << 2,
+};
+
+static uint32_t load_four(const char *at)
+{
+    uint32_t four;
+    memcpy(&four, at, sizeof four);
+    return four;
+}
+
+static void add_literal(struct buf *b, const char *data, size_t length)
+{
+    if (!length)
+        return;
+    size_t less = length - 1;
+    char head[] = {(char)LITERAL_OF_TWO_BYTES, (char)less, (char)(less >> 8)};
+    if (less < 60) {
+        buf_putc(b, (char)(less << 2));
+    } else if (less < 256) {
+        head[0] = (char)LITERAL_OF_ONE_BYTE;
+        buf_add(b, head, 2);
+    } else {
+        buf_add(b, head, 3);
+    }
+    buf_add(b, data, length);
+}
+
+static void add_copy(struct buf *b, size_t distance, size_t length)
+{
+    while (length) {
+        size_t part = min_u64(length, LONGEST_COPY);
+        char element[] = {(char)((part - 1) << 2 | 2), (char)distance, (char)(distance >> 8)};
+        buf_add(b, element, sizeof element);
+        length -= part;
+    }
+}
+
+/* The last place of each four bytes is looked up by their hash. What is not found again and again
+ * is stepped over faster and faster, so that data without repetitions costs little. */
+static void compress_fragment(struct buf *b, const char *data, size_t length)
+{
+    uint16_t places[1 << HASH_BITS] = {0};
+    size_t at = 1, literal = 0, misses = 0;
+    while (at + SHORTEST_COPY <= length) {
+        uint32_t four = load_four(data + at);
+        uint16_t *place = &places[four * UINT32_C(0x1E35A7BD) >> (32 - HASH_BITS)];
+        size_t before = *place;
+        *place = (uint16_t)at;
+        if (before >= at || load_four(data + before) != four) {
+            at += 1 + (misses++ >> 5);
+            continue;
+        }
+        size_t same = SHORTEST_COPY;
+        while (at + same < length && data[before + same] == data[at + same])
+            same++;
+        add_literal(b, data + literal, at - literal);
+        add_copy(b, at - before, same);
+        at += same;
+        literal = at;
+        misses = 0;
+    }
+    add_literal(b, data + literal, length - literal);
+}
+
+void snappy_compress(struct buf *b, const char *data, size_t length)
+{
+    protobuf_add_varint(b, length);
+    while (length) {
+        size_t part = min_u64(length, FRAGMENT_BYTES);
+        compress_fragment(b, data, part);
+        data += part;
+        length -= part;
+    }
+}
+
+/* ==== Gzip ==================================================================================== */
+
+#ifdef HAS_ZLIB
+
+#include "base/process.h"
+
+#include <limits.h>
+#include <zlib.h>
+
+struct gzip {
+    int (*init)(z_streamp s, int level, int method, int window, int memory, int strategy,
+                const char *version, int size);
+    int (*deflate)(z_streamp s, int flush);
+    int (*end)(z_streamp s);
+    uLong (*bound)(z_streamp s, uLong length);
+};
+
+int gzip_open(struct gzip **ret, struct toll_error *e)
+{
+    static const struct dynlib_symbol functions[] = {
+        {offsetof(struct gzip, init), {"deflateInit2_"}},
+        {offsetof(struct gzip, deflate), {"deflate"}},
+        {offsetof(struct gzip, end), {"deflateEnd"}},
+        {offsetof(struct gzip, bound), {"deflateBound"}},
+    };
+    char why[200] = "";
+    struct gzip g;
+    void *library = dynlib_open("libz.so.1", why, sizeof why);
+    if (!library)
+        return err_set(e, -EOPNOTSUPP, "gzip needs zlib, which cannot be loaded: %s", why);
+    if (dynlib_find(library, functions, ARRAY_LEN(functions), &g) != ARRAY_LEN(functions))
+        return err_set(e, -EOPNOTSUPP, "gzip needs another version of zlib");
+    struct gzip *own = malloc(sizeof *own);
+    if (!own)
+        return err_set(e, -ENOMEM, "no memory for gzip");
+    *own = g;
+    *ret = own;
+    return 0;
+}
+
+void gzip_close(struct gzip *g)
+{
+    free(g);
+}
+
+int gzip_pack(struct gzip *g, const char *data, size_t length, struct buf *ret)
+{
+    enum { WITH_GZIP_HEADER = 15 + 16, MEMORY = 8 };
+    z_stream s = {0};
+    size_t room;
+    buf_clear(ret);
+    if (length > UINT_MAX / 2 ||
+        g->init(&s, Z_DEFAULT_COMPRESSION, Z_DEFLATED, WITH_GZIP_HEADER, MEMORY, Z_DEFAULT_STRATEGY,
+                ZLIB_VERSION, sizeof s) != Z_OK)
+        return -ENOMEM;
+    char *to = buf_room(ret, g->bound(&s, length), &room);
+    s.next_in = (Bytef *)(uintptr_t)data;
+    s.avail_in = (uInt)length;
+    s.next_out = (Bytef *)to;
+    s.avail_out = (uInt)min_u64(room, UINT_MAX);
+    int r = to && g->deflate(&s, Z_FINISH) == Z_STREAM_END ? 0 : -ENOMEM;
+    if (r == 0)
+        ret->length = s.total_out;
+    g->end(&s);
+    return r;
+}
+
+#else
+
+int gzip_open(struct gzip **ret, struct toll_error *e)
+{
+    return err_set(e, -EOPNOTSUPP, "this toll was built without zlib, it has no gzip");
+}
+
+void gzip_close(struct gzip *g)
+{
+}
+
+int gzip_pack(struct gzip *g, const char *data, size_t length, struct buf *ret)
+{
+    return -EOPNOTSUPP;
+}
+
+#endif

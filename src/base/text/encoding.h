@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ * Writes protocol buffers into a buf: fields by their numbers, messages within messages; and reads
+ * the fields of one. */
+#pragma once
+
+#include "base/text/buf.h"
+#include "base/text/scan.h"
+#include "toll.h"
+
+/* ==== Protobuf ================================================================================ */
+
+void protobuf_varint(struct buf *b, unsigned field, uint64_t value);
+void protobuf_double(struct buf *b, unsigned field, double value);
+void protobuf_fixed64(struct buf *b, unsigned field, uint64_t value);
+void protobuf_bytes(struct buf *b, unsigned field, const char *data, size_t length);
+void protobuf_string(struct buf *b, unsigned field, const char *text);
+
+/* A message in a field: what is added until its end belongs to it. */
+size_t protobuf_begin(struct buf *b, unsigned field);
+void protobuf_end(struct buf *b, size_t began);
+
+/* A number as such, without a field. */
+void protobuf_add_varint(struct buf *b, uint64_t value);
+
+enum protobuf_wire {
+    PROTOBUF_VARINT = 0,
+    PROTOBUF_FIXED64 = 1,
+    PROTOBUF_BYTES = 2,
+    PROTOBUF_FIXED32 = 5,
+};
+
+struct protobuf_field {
+    uint64_t number;
+    enum protobuf_wire wire;
+    uint64_t value;    /* of a varint */
+    struct scan bytes; /* of the others */
+    struct scan whole; /* its number and length included */
+};
+
+/* The next field of a message; false where it is cut short or makes no sense. */
+bool protobuf_next(struct scan *message, struct protobuf_field *ret);
+
+/* ==== Gzip ==================================================================================== */
+
+/* Compression as gzip by zlib, which is loaded when it is asked for: neither the build nor a
+ * machine has to have it. One struct gzip is used by one thread at a time. */
+
+struct gzip;
+
+/* -EOPNOTSUPP and a sentence when zlib is not there, -ENOMEM. */
+int gzip_open(struct gzip **ret, struct toll_error *e);
+void gzip_close(struct gzip *g); /* accepts NULL */
+
+/* In place of what is in *ret. 0 or -ENOMEM. */
+int gzip_pack(struct gzip *g, const char *data, size_t length, struct buf *ret);
+
+/* ==== Snappy ================================================================================== */
+
+/* Compresses a block as snappy does, which is how remote write wants its protocol buffers. */
+
+void snappy_compress(struct buf *b, const char *data, size_t length);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text/pickle.h"
+
+#include "base/text/buf.h"
+#include "base/text/json.h"
+
+#include <endian.h>
+#include <string.h>
+
+/* Of the protocol 3, which every Python 3 reads. A container is made empty, then filled with what
+ * stands between the mark and the word that fills it. */
+enum {
+    PROTO = 0x80,
+    PROTOCOL = 3,
+    MARK = '(',
+    STOP = '.',
+    NONE = 'N',
+    TRUE_ = 0x88,
+    FALSE_ = 0x89,
+    INTEGER = 0x8a, /* so many bytes, the least first */
+    FLOAT = 'G',    /* eight bytes, the greatest first */
+    TEXT = 'X',     /* four bytes that tell its length, the least first */
+    DICT = '}',
+    DICT_FILL = 'u',
+    LIST = ']',
+    LIST_FILL = 'e',
+    GLOBAL = 'c', /* a class: two lines, its module and its name */
+    TUPLE = ')',
+    NEW_OBJECT = 0x81,
+    BUILD = 'b',
+};
+
+/* Python takes UTF-8 only: a byte that is none is taken for Latin-1, as in JSON. */
+static void put_utf8(struct buf *b, struct scan text)
+{
+    for (size_t taken; text.at < text.end; text.at += taken) {
+        const unsigned char *c = (const unsigned char *)text.at;
+        taken = *c < 0x80 ? 1 : utf8_length(c, (size_t)(text.end - text.at));
+        if (taken) {
+            buf_add(b, text.at, taken);
+            continue;
+        }
+        buf_putc(b, (char)(0xC0 | *c >> 6));
+        buf_putc(b, (char)(0x80 | (*c & 0x3F)));
+        taken = 1;
+    }
+}
+
+static void pickle_put_text(struct buf *b, struct scan text)
+{
+    buf_putc(b, TEXT);
+    size_t at = b->length;
+    uint32_t length = 0;
+    buf_add(b, (const char *)&length, sizeof length);
+    put_utf8(b, text);
+    if (buf_failed(b))
+        return;
+    length = htole32((uint32_t)(b->length - at - sizeof length));
+    memcpy(b->data + at, &length, sizeof length);
+}
+
+static void put_integer(struct buf *b, int64_t value)
+{
+    uint64_t bytes = htole64((uint64_t)value);
+    buf_putc(b, (char)INTEGER);
+    buf_putc(b, sizeof bytes);
+    buf_add(b, (const char *)&bytes, sizeof bytes);
+}
+
+static void pickle_put_float(struct buf *b, double value)
+{
+    uint64_t bytes;
+    memcpy(&bytes, &value, sizeof bytes);
+    bytes = htobe64(bytes);
+    buf_putc(b, FLOAT);
+    buf_add(b, (const char *)&bytes, sizeof bytes);
+}
+
+/* A number with a point or an exponent is a float, as in Python. */
+static void put_number(struct buf *b, struct json_in *j)
+{
+    struct scan text = {j->text.at, NULL};
+    struct scan whole;
+    double value;
+    int64_t integer;
+    json_in_skip(j);
+    text.end = j->text.at;
+    whole = text;
+    if (scan_i64(&whole, &integer) && scan_done(&whole))
+        put_integer(b, integer);
+    else if (scan_number(&text, &value))
+        pickle_put_float(b, value);
+    else
+        json_in_fail(j);
+}
+
+/* Of a text that is read no further than now. */
+static void pickle_copy_text(char *ret, size_t size, struct scan text)
+{
+    size_t length = min_u64((uint64_t)(text.end - text.at), size - 1);
+    memcpy(ret, text.at, length);
+    ret[length] = '\0';
+}
+
+static void pickle_put_value(struct buf *b, struct json_in *j, const char *key,
+                             const struct pickle_classes *classes);
+
+static void put_object(struct buf *b, struct json_in *j, const char *key,
+                       const struct pickle_classes *classes)
+{
+    struct scan text;
+    char name[64];
+    const char *class = NULL;
+    bool is_first = true;
+    for (json_in_object(j); json_in_key(j, &text); is_first = false) {
+        pickle_copy_text(name, sizeof name, text);
+        if (is_first && classes && (class = classes->class_of(key, name)))
+            buf_printf(b, "%c%s\n%s\n%c%c", GLOBAL, classes->module, class, TUPLE, NEW_OBJECT);
+        if (is_first)
+            buf_printf(b, "%c%c", DICT, MARK);
+        pickle_put_text(b, text);
+        pickle_put_value(b, j, name, classes);
+    }
+    if (is_first)
+        buf_printf(b, "%c%c", DICT, MARK);
+    buf_putc(b, DICT_FILL);
+    if (class)
+        buf_putc(b, BUILD);
+}
+
+static void pickle_put_value(struct buf *b, struct json_in *j, const char *key,
+                             const struct pickle_classes *classes)
+{
+    struct scan text;
+    bool is_true;
+    switch (json_in_next(j)) {
+    case JSON_OBJECT: put_object(b, j, key, classes); break;
+    case JSON_ARRAY:
+        buf_putc(b, LIST);
+        buf_putc(b, MARK);
+        for (json_in_array(j); json_in_item(j);)
+            pickle_put_value(b, j, "", NULL);
+        buf_putc(b, LIST_FILL);
+        break;
+    case JSON_STRING:
+        if (json_in_string(j, &text))
+            pickle_put_text(b, text);
+        break;
+    case JSON_NUMBER: put_number(b, j); break;
+    case JSON_BOOL:
+        buf_putc(b, (char)(json_in_bool(j, &is_true) && is_true ? TRUE_ : FALSE_));
+        break;
+    case JSON_NULL:
+        json_in_null(j);
+        buf_putc(b, NONE);
+        break;
+    default: json_in_fail(j); break;
+    }
+}
+
+int pickle_from_json(struct buf *ret, const char *json, size_t length)
+{
+    return pickle_from_json_as(ret, json, length, NULL);
+}
+
+int pickle_from_json_as(struct buf *ret, const char *json, size_t length,
+                        const struct pickle_classes *classes)
+{
+    struct json_in j = {0};
+    json_in_begin(&j, json, length);
+    buf_putc(ret, (char)PROTO);
+    buf_putc(ret, PROTOCOL);
+    pickle_put_value(ret, &j, "", classes);
+    buf_putc(ret, STOP);
+    bool good = json_in_end(&j);
+    json_in_done(&j);
+    return !good ? -EBADMSG : buf_failed(ret) ? -ENOMEM : 0;
+}

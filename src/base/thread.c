@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/thread.h"
+
+#include "base/clock.h"
+#include "base/io/file.h"
+#include "base/text/scan.h"
+#include "base/util.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ==== Own files =============================================================================== */
+
+enum { CLOSE_AND_UNSHARE = 1 << 1 }; /* CLOSE_RANGE_UNSHARE */
+
+static int close_range_of(unsigned first, unsigned last, unsigned flags)
+{
+#ifdef SYS_close_range
+    return syscall(SYS_close_range, first, last, flags) < 0 ? -errno : 0;
+#else
+    (void)first, (void)last, (void)flags;
+    return -ENOSYS;
+#endif
+}
+
+/* Whether another thread of this program has the same table: 1 or 0, or -errno when the kernel does
+ * not compare. */
+static int shares_table_with(pid_t thread)
+{
+#ifdef SYS_kcmp
+    enum { COMPARE_FILES = 2 }; /* KCMP_FILES */
+    long r = syscall(SYS_kcmp, (pid_t)syscall(SYS_gettid), thread, COMPARE_FILES, 0, 0);
+    return r < 0 ? -errno : r == 0;
+#else
+    (void)thread;
+    return -ENOSYS;
+#endif
+}
+
+/* The same, by a descriptor that is opened here and looked for there. Where the table is shared
+ * after all, other threads may close it meanwhile: then it is not found here either. */
+static int sees_new_file(pid_t thread)
+{
+    int ends[2];
+    struct known_file probe;
+    struct stat there;
+    char path[64];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    known_file_set(&probe, ends[0]);
+    snprintf(path, sizeof path, "/proc/self/task/%d/fd", (int)thread);
+    int r = stat(path, &there) < 0 ? -errno : 0;
+    if (r == 0) {
+        snprintf(path, sizeof path, "/proc/self/task/%d/fd/%d", (int)thread, ends[0]);
+        if (stat(path, &there) == 0)
+            r = known_file_is(&probe, &there);
+        else
+            r = errno == ENOENT ? 0 : -errno;
+    }
+    if (r == 0 && !known_file_is_there(&probe))
+        r = 1;
+    known_file_close(&probe);
+    known_file_set(&probe, ends[1]);
+    known_file_close(&probe);
+    return r;
+}
+
+/* What runs programs instead of the kernel (valgrind, sandboxes) may answer that it has unshared
+ * the table without doing so: then whatever is closed here would be closed for the program. */
+static bool is_separate_from(pid_t thread)
+{
+    int shared = shares_table_with(thread);
+    if (shared < 0)
+        shared = sees_new_file(thread);
+    return shared == 0;
+}
+
+/* Containers often forbid unshare, but not close_range. */
+static int unshare_files(pid_t from)
+{
+    if (close_range_of(~0U, ~0U, CLOSE_AND_UNSHARE) == 0 && is_separate_from(from))
+        return 0;
+    if (unshare(CLONE_FILES) < 0)
+        return -errno;
+    return is_separate_from(from) ? 0 : -EOPNOTSUPP;
+}
+
+struct range {
+    int dir; /* being read: it stays open meanwhile */
+    uint64_t first, last;
+};
+
+static void close_in_range(void *arg, const char *name)
+{
+    const struct range *range = arg;
+    struct scan s = scan_string(name);
+    uint64_t fd;
+    if (scan_u64(&s, &fd) && fd >= range->first && fd <= range->last && (int)fd != range->dir)
+        close((int)fd);
+}
+
+/* Where the kernel is older than Linux 5.9. */
+static void close_one_by_one(unsigned first, unsigned last)
+{
+    CLEANUP_CLOSE int dir = open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct range range = {dir, first, last};
+    if (dir >= 0)
+        file_each_entry(dir, close_in_range, &range);
+}
+
+static void close_all_from_to(unsigned first, unsigned last)
+{
+    if (first <= last && close_range_of(first, last, 0) < 0)
+        close_one_by_one(first, last);
+}
+
+void own_files_close_rest(const int *keep, size_t count)
+{
+    unsigned next = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (keep[i] > 0)
+            close_all_from_to(next, (unsigned)keep[i] - 1);
+        next = (unsigned)keep[i] + 1;
+    }
+    close_all_from_to(next, ~0U);
+    /* What is printed to the numbers that everybody knows must not end in one of our files. */
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd < 3)
+        fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (fd >= 3)
+        close(fd);
+}
+
+int own_files_only(const int *keep, size_t count, pid_t from)
+{
+    int r = unshare_files(from);
+    if (r == 0)
+        own_files_close_rest(keep, count);
+    return r;
+}
+
+void known_file_set(struct known_file *f, int fd)
+{
+    struct stat st = {0};
+    *f = (struct known_file){.fd = fd >= 0 && fstat(fd, &st) == 0 ? fd : -1};
+    f->device = st.st_dev;
+    f->inode = st.st_ino;
+}
+
+bool known_file_is(const struct known_file *f, const struct stat *st)
+{
+    return st->st_dev == f->device && st->st_ino == f->inode;
+}
+
+bool known_file_is_there(const struct known_file *f)
+{
+    struct stat st;
+    return f->fd >= 0 && fstat(f->fd, &st) == 0 && known_file_is(f, &st);
+}
+
+void known_file_close(struct known_file *f)
+{
+    if (known_file_is_there(f))
+        close(f->fd);
+    f->fd = -1;
+}
+
+/* ==== Wait ==================================================================================== */
+
+void wait_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+uint64_t wait_until(int timeout_ms)
+{
+    return timeout_ms < 0 ? UINT64_MAX : clock_mono(NULL) + (uint64_t)timeout_ms * NS_PER_MS;
+}
+
+bool wait_for(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until_ns)
+{
+    if (until_ns == UINT64_MAX)
+        return pthread_cond_wait(condition, lock) == 0;
+    struct timespec until = {(time_t)(until_ns / NS_PER_SECOND), (long)(until_ns % NS_PER_SECOND)};
+    return pthread_cond_timedwait(condition, lock, &until) == 0;
+}
+
+/* ==== Worker ================================================================================== */
+
+static int thread_create_blocked(pthread_t *ret, const sigset_t *blocked, size_t stack_bytes,
+                                 void *(*run)(void *), void *arg)
+{
+    sigset_t before;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (stack_bytes)
+        pthread_attr_setstacksize(&attributes, stack_bytes);
+    pthread_sigmask(SIG_SETMASK, blocked, &before);
+    int r = -pthread_create(ret, &attributes, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return r;
+}
+
+int thread_start(pthread_t *ret, size_t stack_bytes, void *(*run)(void *), void *arg)
+{
+    sigset_t all;
+    sigfillset(&all);
+    return thread_create_blocked(ret, &all, stack_bytes, run, arg);
+}
+
+void worker_init(struct worker *w, const struct worker_plan *plan, void *owner)
+{
+    *w = (struct worker){.plan = *plan, .owner = owner};
+    pthread_mutex_init(&w->lock, NULL);
+    wait_init(&w->changed);
+}
+
+/* Whether the other side has left already; then it is ours to dispose of. With the lock held. */
+static bool let_go(struct worker *w)
+{
+    bool is_last = !w->is_shared;
+    w->is_shared = false;
+    worker_unlock(w);
+    return is_last;
+}
+
+static void *worker_run(void *arg)
+{
+    struct worker *w = arg;
+    if (w->plan.name)
+        prctl(PR_SET_NAME, w->plan.name);
+    worker_lock(w);
+    w->id = (pid_t)syscall(SYS_gettid);
+    worker_tell(w);
+    worker_unlock(w);
+    w->plan.work(w->owner);
+    worker_lock(w);
+    w->has_ended = true;
+    worker_tell(w);
+    if (let_go(w))
+        w->plan.dispose(w->owner);
+    return NULL;
+}
+
+int worker_start(struct worker *w)
+{
+    sigset_t blocked;
+    sigfillset(&blocked);
+    worker_lock(w);
+    int r = thread_create_blocked(&w->thread, &blocked, THREAD_STACK_BYTES, worker_run, w);
+    w->is_shared = r == 0;
+    while (r == 0 && !w->id)
+        worker_wait_for_change(w, UINT64_MAX);
+    worker_unlock(w);
+    return r;
+}
+
+/* With the lock held. */
+static bool wait_for_end(struct worker *w, uint64_t until_ns)
+{
+    while (w->id && !w->has_ended && worker_wait_for_change(w, until_ns))
+        ;
+    return !w->id || w->has_ended;
+}
+
+bool worker_wait(struct worker *w, uint64_t until_ns)
+{
+    worker_lock(w);
+    bool has_ended = wait_for_end(w, until_ns);
+    worker_unlock(w);
+    return has_ended;
+}
+
+bool worker_leave(struct worker *w, uint64_t until_ns)
+{
+    void (*dispose)(void *) = w->plan.dispose;
+    void *owner = w->owner;
+    pthread_t thread = w->thread;
+    bool was_started = w->id;
+    worker_lock(w);
+    bool has_ended = wait_for_end(w, until_ns);
+    bool is_last = let_go(w);
+    if (was_started && has_ended)
+        pthread_join(thread, NULL); /* it is about to return */
+    else if (was_started)
+        pthread_detach(thread);
+    if (is_last)
+        dispose(owner);
+    return has_ended;
+}
+
+void worker_done(struct worker *w)
+{
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->changed);
+}

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: MIT
+ * What programs are told of dialects. */
+#include "base/err.h"
+#include "base/io/file.h"
+#include "base/text/pickle.h"
+#include "base/util.h"
+#include "engine/frame_copy.h"
+#include "engine/marks/marks.h"
+#include "layout/gpu_tracker/comparison.h"
+#include "layout/gpu_tracker/row_file.h"
+#include "layout/layout.h"
+#include "layout/translation.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+/* ==== Phase files ============================================================================= */
+
+/* The public calls for the files of code blocks: analysis, comparison, combination, and what
+ * Python has pickled of them. */
+
+enum phase_format { FORMAT_TEXT, FORMAT_JSON };
+
+static int choose_format(const char *name, enum phase_format *ret, struct toll_error *e)
+{
+    if (!name || strcmp(name, "text") == 0)
+        *ret = FORMAT_TEXT;
+    else if (strcmp(name, "json") == 0)
+        *ret = FORMAT_JSON;
+    else
+        return err_set(e, -EINVAL,
+                       "\"%s\" is not a valid format. Valid values are \"json\" or \"text\".",
+                       name);
+    return 0;
+}
+
+/* The text of it, for the caller to free. */
+static int hand_out(struct buf *b, char **ret, struct toll_error *e)
+{
+    if (buf_failed(b) || !b->data) {
+        buf_done(b);
+        return err_set(e, -ENOMEM, "no memory for the results");
+    }
+    *ret = b->data;
+    return 0;
+}
+
+static bool has_points_suffix(const char *path)
+{
+    return ends_with(path, ".csv") || ends_with(path, ".sqlite") || ends_with(path, ".jsonl");
+}
+
+/* Whether it begins as results of an analysis do, as JSON or as a pickle; their names end with
+ * anything. */
+static bool holds_results(const char *path)
+{
+    char begin[64];
+    CLEANUP_CLOSE int fd = has_points_suffix(path) ? -1
+                                                   : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t got = fd < 0 ? 0 : pread(fd, begin, sizeof begin - 1, 0);
+    begin[got > 0 ? got : 0] = '\0';
+    return got > 0 && (pickle_is_one(begin, (size_t)got) || begin[strspn(begin, " \t\r\n")] == '{');
+}
+
+/* A record has both in it; other blocks may be meant. Results of an earlier analysis are read as
+ * they are. */
+static int phase_files_analyze(struct analysis *ret, const char *points, const char *blocks,
+                               struct toll_error *e)
+{
+    struct phase_record record;
+    if (!blocks && holds_results(points))
+        return analysis_read_json(ret, points, e);
+    int r = phase_record_open(&record, points, e);
+    if (r <= 0)
+        return r < 0 ? r : analysis_make(ret, points, blocks, e);
+    r = analysis_make(ret, record.points.data, blocks ? blocks : record.blocks.data, e);
+    phase_record_close(&record);
+    return r;
+}
+
+int toll_phases_analyze(const char *points, const char *blocks, const char *format, char **ret,
+                        struct toll_error *e)
+{
+    struct analysis a;
+    struct buf b = {0};
+    enum phase_format as;
+    if (!ret)
+        return err_set_no_place(e);
+    int r = points ? choose_format(format, &as, e)
+                   : err_set(e, -EINVAL, "no tracking file is named");
+    if (r == 0)
+        r = phase_files_analyze(&a, points, blocks, e);
+    if (r < 0)
+        return r;
+    (as == FORMAT_JSON ? analysis_write_json : analysis_write_text)(&b, &a);
+    analysis_done(&a);
+    return hand_out(&b, ret, e);
+}
+
+int toll_pickle_to_json(const char *path, char **ret, struct toll_error *e)
+{
+    struct buf pickle = {0}, json = {0};
+    if (!ret)
+        return err_set_no_place(e);
+    if (!path)
+        return err_set(e, -EINVAL, "no file is named");
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : file_reread_whole(fd, FILE_ANY_LINE, &pickle);
+    if (r < 0)
+        r = err_set(e, r, "%s: %s", path, strerror(-r));
+    else if ((r = pickle_to_json(&json, pickle.data, pickle.length, e)) < 0)
+        err_wrap(e, r, "%s", path);
+    buf_done(&pickle);
+    if (r < 0) {
+        buf_done(&json);
+        return r;
+    }
+    return hand_out(&json, ret, e);
+}
+
+int toll_phases_combine(const char *destination, const char *const *files, struct toll_error *e)
+{
+    if (!destination || !files || !files[0])
+        return err_set(e, -EINVAL, "no sub-tracking files are named");
+    return combine_blocks(destination, files, e);
+}
+
+int toll_phases_store(const char *points, const char *destination, struct toll_error *e)
+{
+    if (!points || !destination)
+        return err_set(e, -EINVAL, "no tracking file is named");
+    return points_to_sqlite(points, destination, e);
+}
+
+/* ---- Comparison ------------------------------------------------------------------------------ */
+
+struct sessions {
+    char **names;          /* owned */
+    struct analysis *list; /* owned */
+    size_t count;
+};
+
+static void sessions_done(struct sessions *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        free(s->names[i]);
+        analysis_done(&s->list[i]);
+    }
+    free(s->names);
+    free(s->list);
+}
+
+/* "NAME=FILE" */
+static int read_session(struct sessions *s, const char *text, struct toll_error *e)
+{
+    const char *sign = strchr(text, '=');
+    if (!sign || sign == text || !sign[1])
+        return err_set(e, -EINVAL, "'%s' is not of the form NAME=FILE", text);
+    char *name = strndup(text, (size_t)(sign - text));
+    if (!name)
+        return err_set(e, -ENOMEM, "no memory for the results");
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->names[i], name) == 0) {
+            free(name);
+            return err_set(e, -EINVAL, "two tracking sessions are named \"%s\"", s->names[i]);
+        }
+    const char *path = sign + 1;
+    int r = has_points_suffix(path) ? phase_files_analyze(&s->list[s->count], path, NULL, e)
+                                    : analysis_read_json(&s->list[s->count], path, e);
+    if (r < 0) {
+        free(name);
+        return r;
+    }
+    s->names[s->count++] = name;
+    return 0;
+}
+
+static int phase_files_read_sessions(struct sessions *s, const char *const *texts,
+                                     struct toll_error *e)
+{
+    size_t count = 0;
+    while (texts && texts[count])
+        count++;
+    if (!count)
+        return err_set(e, -EINVAL, "no tracking sessions are named; each is NAME=FILE");
+    s->names = calloc(count, sizeof *s->names);
+    s->list = calloc(count, sizeof *s->list);
+    int r = s->names && s->list ? 0 : err_set(e, -ENOMEM, "no memory for the results");
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = read_session(s, texts[i], e);
+    return r;
+}
+
+int toll_phases_compare(const struct toll_comparison *comparison, char **ret, struct toll_error *e)
+{
+    struct toll_comparison asked;
+    struct sessions s = {0};
+    struct buf b = {0};
+    enum phase_format as;
+    if (!ret)
+        return err_set_no_place(e);
+    int r = sized_take(&asked, sizeof asked, comparison, "comparison", e);
+    if (r == 0)
+        r = choose_format(asked.format, &as, e);
+    if (r < 0)
+        return r;
+    const char *word = asked.statistic ? asked.statistic : "mean";
+    int statistic = statistic_by_name(word);
+    if (statistic < 0)
+        return err_set(e, -EINVAL,
+                       "Invalid summary statistic '%s'. Valid values are min max mean std.", word);
+    r = phase_files_read_sessions(&s, asked.sessions, e);
+    struct comparison c = {
+        .names = (const char *const *)s.names,
+        .sessions = s.list,
+        .count = s.count,
+        .statistic = (enum statistic)statistic,
+    };
+    if (r == 0)
+        r = comparison_match(&c, asked.note, asked.note_arg, e);
+    if (r == 0) {
+        (as == FORMAT_JSON ? comparison_write_json : comparison_write_text)(&b, &c);
+        r = hand_out(&b, ret, e);
+    }
+    sessions_done(&s);
+    return r;
+}
+
+/* ==== Translator ============================================================================== */
+
+/* Frames of a program in a dialect. */
+
+struct toll_translator {
+    struct dialect_choice choice;
+    struct translation translation;
+    bool is_open;                /* the table is known */
+    double facts[DIALECT_FACTS]; /* that were told; NAN: not */
+    struct buf *names;           /* owned, of the columns */
+    struct buf text;             /* the last that was asked for … */
+    const struct taken *frame;   /* borrowed while it is read */
+};
+
+int toll_translator_new(struct toll_translator **ret, const char *dialect, struct toll_error *e)
+{
+    struct toll_translator *tr = ret ? calloc(1, sizeof *tr) : NULL;
+    if (!ret)
+        return err_set_no_place(e);
+    if (!tr)
+        return err_set(e, -ENOMEM, "no memory for a dialect");
+    int r = dialect ? dialect_choice_parse(&tr->choice, dialect, e)
+                    : err_set(e, -EINVAL, "no dialect is named");
+    for (unsigned f = 0; f < DIALECT_FACTS; f++)
+        tr->facts[f] = (double)NAN;
+    tr->facts[FACT_OWN_PID] = (double)getpid();
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    if (online > 0)
+        tr->facts[FACT_CPUS] = (double)online;
+    if (r < 0)
+        toll_translator_free(tr);
+    else
+        *ret = tr;
+    return r;
+}
+
+void toll_translator_free(struct toll_translator *tr)
+{
+    if (!tr)
+        return;
+    for (size_t i = 0; tr->names && i < tr->translation.table->count; i++)
+        buf_done(&tr->names[i]);
+    free(tr->names);
+    if (tr->is_open)
+        translation_done(&tr->translation);
+    dialect_choice_done(&tr->choice);
+    buf_done(&tr->text);
+    free(tr);
+}
+
+int toll_translator_tell(struct toll_translator *tr, const char *fact, double value)
+{
+    for (unsigned f = 0; tr && fact && f < DIALECT_FACTS; f++)
+        if (strcmp(dialect_fact_names[f], fact) == 0) {
+            tr->facts[f] = value;
+            return 0;
+        }
+    return -EINVAL;
+}
+
+/* ---- The frame as a source ------------------------------------------------------------------- */
+
+/* Rows of several targets have names, and come in their order; a row of each part. */
+static const struct taken_row *translator_find_row(const struct taken *f,
+                                                   const struct dialect_place *p)
+{
+    size_t target = 0, thing = 0;
+    for (size_t i = 0; i < f->head.row_count; i++) {
+        const struct taken_row *r = &f->rows[i];
+        if (r->kind != p->kind)
+            continue;
+        if (r->kind != ENTITY_TARGET && thing++ == p->thing)
+            return r;
+        if (r->kind != ENTITY_TARGET)
+            continue;
+        target += r->target && r->part == PART_COMBINED;
+        if (r->part == p->part && (r->target ? target : 0) == p->target)
+            return r;
+    }
+    return NULL;
+}
+
+static double taken_figure(const void *of, const struct dialect_place *place,
+                           enum dialect_take take)
+{
+    (void)take;
+    const struct taken_row *r = translator_find_row(((const struct toll_translator *)of)->frame,
+                                                    place);
+    return r ? taken_number(r, place->id - metric_first(place->kind)) : (double)NAN;
+}
+
+static bool taken_is_partial(const void *of, const struct dialect_place *place)
+{
+    const struct taken_row *r = translator_find_row(((const struct toll_translator *)of)->frame,
+                                                    place);
+    return r && r->at_least >> (place->id - metric_first(place->kind)) & 1;
+}
+
+static size_t taken_count(const void *of, enum entity_kind kind)
+{
+    const struct taken *f = ((const struct toll_translator *)of)->frame;
+    size_t count = 0;
+    for (size_t i = 0; i < f->head.row_count; i++) {
+        const struct taken_row *r = &f->rows[i];
+        bool is_one = kind != ENTITY_TARGET || (r->target && r->part == PART_COMBINED);
+        count += r->kind == kind && is_one;
+    }
+    return count;
+}
+
+static double taken_fact(const void *of, enum dialect_fact fact, size_t target)
+{
+    (void)target;
+    const struct toll_translator *tr = of;
+    if (!isnan(tr->facts[fact]))
+        return tr->facts[fact];
+    switch (fact) {
+    case FACT_TIME: return dialect_seconds(tr->frame->head.real_ns);
+    case FACT_ELAPSED: return (double)tr->frame->head.elapsed_ns / 1e9;
+    case FACT_INTERVAL: return (double)tr->frame->head.interval_ns / 1e9;
+    default: return (double)NAN;
+    }
+}
+
+static const char *taken_name(const void *of, enum entity_kind kind, size_t number)
+{
+    const struct taken *f = ((const struct toll_translator *)of)->frame;
+    struct dialect_place place = {.kind = kind};
+    if (kind == ENTITY_TARGET)
+        place.target = number;
+    else
+        place.thing = number;
+    const struct taken_row *r = translator_find_row(f, &place);
+    return r ? r->facts.name : "";
+}
+
+static double taken_own(const void *of, const char *name)
+{
+    (void)of;
+    (void)name;
+    return (double)NAN; /* a frame has none */
+}
+
+static enum space_kind taken_space(const void *of, size_t thing)
+{
+    struct dialect_place place = {.kind = ENTITY_MOUNT, .thing = thing};
+    const struct taken_row *r = translator_find_row(((const struct toll_translator *)of)->frame,
+                                                    &place);
+    return r ? r->space : SPACE_NONE;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static const struct dialect_table *find_table(const struct toll_translator *tr)
+{
+    static const char *const series[] = {"csv", "jsonl"};
+    struct dialect_place whole = {.kind = ENTITY_TARGET};
+    enum dialect_subject subject = translator_find_row(tr->frame, &whole) ? SUBJECT_TARGET
+                                                                          : SUBJECT_MACHINE;
+    const struct dialect_table *table = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(series) && !table; i++)
+        table = dialect_choice_table(&tr->choice, series[i], subject);
+    return table;
+}
+
+static int open_table(struct toll_translator *tr)
+{
+    const struct dialect_table *table = find_table(tr);
+    if (!table)
+        return -EINVAL;
+    tr->is_open = true;
+    int r = translation_open(&tr->translation, &tr->choice, table);
+    tr->names = r == 0 ? calloc(table->count, sizeof *tr->names) : NULL;
+    for (size_t i = 0; tr->names && i < table->count; i++)
+        translation_name(&tr->names[i], &tr->translation, i);
+    return tr->names ? 0 : -ENOMEM;
+}
+
+int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *frame)
+{
+    if (!tr || !frame)
+        return -EINVAL;
+    tr->frame = (const struct taken *)frame;
+    int r = tr->is_open ? 0 : open_table(tr);
+    struct dialect_source source = {tr,         taken_figure, taken_count,     taken_fact,
+                                    taken_name, taken_own,    taken_space,     false,
+                                    false,      false,        taken_is_partial};
+    if (r == 0)
+        r = translation_put(&tr->translation, &source, frame->last);
+    tr->frame = NULL;
+    return r;
+}
+
+const char *toll_translator_column(const struct toll_translator *tr, size_t i)
+{
+    return tr && tr->names && i < tr->translation.table->count ? tr->names[i].data : NULL;
+}
+
+static const struct dialect_cell *find_cell(const struct toll_translator *tr, size_t row,
+                                            size_t column)
+{
+    if (!tr)
+        return NULL;
+    const struct translation *t = &tr->translation;
+    return tr->is_open && row < t->ready && column < t->table->count
+               ? translation_cell(t, row, column)
+               : NULL;
+}
+
+double toll_translator_value(const struct toll_translator *tr, size_t row, size_t column)
+{
+    const struct dialect_cell *cell = find_cell(tr, row, column);
+    return cell ? cell->number : (double)NAN;
+}
+
+const char *toll_translator_text(struct toll_translator *tr, size_t row, size_t column)
+{
+    const struct dialect_cell *cell = find_cell(tr, row, column);
+    if (!cell || (!cell->text && isnan(cell->number)))
+        return NULL;
+    buf_clear(&tr->text);
+    cell_write(&tr->text, &tr->translation.table->columns[column], cell);
+    return buf_failed(&tr->text) ? NULL : tr->text.data;
+}
+
+/* ==== Dialect api ============================================================================= */
+
+const struct toll_dialect *toll_dialect_at(size_t i)
+{
+    for (size_t k = 0; dialects[k]; k++)
+        if (k == i)
+            return &dialects[k]->facts;
+    return NULL;
+}
+
+static const struct dialect *dialect_api_find(const char *name)
+{
+    for (size_t i = 0; name && dialects[i]; i++)
+        if (strcmp(dialects[i]->facts.name, name) == 0)
+            return dialects[i];
+    return NULL;
+}
+
+/* ---- As the world outside has them ----------------------------------------------------------- */
+
+/* Made of the tables once, and kept: they are handed out as pointers that live as long as the
+ * program. */
+enum { DIALECTS_AT_MOST = 16, OPTIONS_AT_MOST = 64, COLUMNS_AT_MOST = 512, WORDS_BYTES = 2048 };
+
+static struct {
+    struct toll_dialect_option options[OPTIONS_AT_MOST];
+    struct toll_dialect_column columns[COLUMNS_AT_MOST];
+    struct {
+        size_t option, column;
+    } first[DIALECTS_AT_MOST + 1];
+    char words[WORDS_BYTES];
+} shown;
+
+static pthread_once_t shown_once = PTHREAD_ONCE_INIT;
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+/* The words of an option with blanks between. */
+static const char *dialect_api_accepted(const struct dialect_option *o, size_t *at)
+{
+    if (!o->words)
+        return o->is_number ? "NUMBER" : "TEXT";
+    char *start = &shown.words[*at];
+    for (const struct dialect_word *w = o->words; w->word; w++) {
+        size_t length = strlen(w->word);
+        if (*at + length + 2 > WORDS_BYTES)
+            break;
+        if (w != o->words)
+            shown.words[(*at)++] = ' ';
+        memcpy(&shown.words[*at], w->word, length);
+        *at += length;
+    }
+    shown.words[(*at)++] = '\0';
+    return start;
+}
+
+static struct toll_dialect_column show_column(const struct dialect_table *t,
+                                              const struct dialect_column *c)
+{
+    static const char *const takes[] = {"value", "delta", "rate", "total", "max", "mean", "share"};
+    static const char *const types[] = {"integer", "float", "text"};
+    static const char *const subjects[] = {"", "target", "machine"};
+    return (struct toll_dialect_column){
+        .format = t->format,
+        .columns = or_empty(t->variant),
+        .subject = subjects[t->subject],
+        .file = or_empty(t->file),
+        .name = c->name,
+        .label = or_empty(c->label),
+        .terms = c->terms,
+        .take = takes[c->take],
+        .type = types[c->type],
+        .factor = c->factor != 0 ? c->factor : 1,
+        .decimals = c->decimals ? c->decimals : t->decimals,
+        .optional = c->flags & OMIT_ZERO,
+        .scale = or_empty(c->scale),
+        .per = or_empty(c->per),
+    };
+}
+
+static void show_all(void)
+{
+    size_t option = 0, column = 0, words = 0, d = 0;
+    for (; dialects[d] && d < DIALECTS_AT_MOST; d++) {
+        const struct dialect *from = dialects[d];
+        shown.first[d].option = option;
+        shown.first[d].column = column;
+        for (size_t i = 0; i < from->option_count && option < OPTIONS_AT_MOST; i++)
+            shown.options[option++] = (struct toll_dialect_option){
+                .name = from->options[i].name,
+                .value = or_empty(from->options[i].value),
+                .accepted = dialect_api_accepted(&from->options[i], &words),
+                .help = from->options[i].help,
+            };
+        for (size_t i = 0; i < from->table_count; i++)
+            for (size_t k = 0; k < from->tables[i].count && column < COLUMNS_AT_MOST; k++)
+                shown.columns[column++] = show_column(&from->tables[i],
+                                                      &from->tables[i].columns[k]);
+    }
+    shown.first[d].option = option;
+    shown.first[d].column = column;
+}
+
+/* The number of a dialect in the list, or -1. */
+static int dialect_api_number_of(const char *name)
+{
+    const struct dialect *d = dialect_api_find(name);
+    for (int i = 0; d && i < DIALECTS_AT_MOST; i++)
+        if (dialects[i] == d) {
+            pthread_once(&shown_once, show_all);
+            return i;
+        }
+    return -1;
+}
+
+const struct toll_dialect_option *toll_dialect_option_at(const char *dialect, size_t i)
+{
+    int d = dialect_api_number_of(dialect);
+    return d >= 0 && i < shown.first[d + 1].option - shown.first[d].option
+               ? &shown.options[shown.first[d].option + i]
+               : NULL;
+}
+
+const struct toll_dialect_column *toll_dialect_column_at(const char *dialect, size_t i)
+{
+    int d = dialect_api_number_of(dialect);
+    return d >= 0 && i < shown.first[d + 1].column - shown.first[d].column
+               ? &shown.columns[shown.first[d].column + i]
+               : NULL;
+}

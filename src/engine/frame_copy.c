@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/frame_copy.h"
+
+#include "metric/metric.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Copying --------------------------------------------------------------------------------- */
+
+/* One row of a frame, before it is copied. */
+struct source {
+    const struct entity *entity;
+    const struct row *row;
+    uint64_t selected;
+    const char *target; /* name of one of several, or NULL */
+};
+
+/* What is copied where: measured in a first pass, filled in a second. */
+struct copy {
+    size_t rows, values, text_bytes;
+    struct taken_row *row; /* NULL in the first pass */
+    union value *value;
+    char *text;
+};
+
+static const char *taken_name_of(const struct source *s)
+{
+    if (s->entity->kind == ENTITY_TARGET)
+        return s->target ? s->target : "";
+    return entity_name(s->entity);
+}
+
+static const char *taken_copy_text(struct copy *c, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *at = c->text;
+    memcpy(at, text, bytes);
+    c->text += bytes;
+    return at;
+}
+
+static const union value *copy_values(struct copy *c, const struct source *s, unsigned count)
+{
+    union value *at = c->value;
+    memcpy(at, s->row->values, count * sizeof *at);
+    c->value += count;
+    return at;
+}
+
+static void taken_add_row(struct copy *c, const struct source *s)
+{
+    const struct entity *e = s->entity;
+    const char *name = taken_name_of(s);
+    if (!s->selected)
+        return;
+    unsigned count = metric_count(e->kind);
+    c->rows++;
+    c->values += count;
+    c->text_bytes += strlen(name) + 1;
+    if (!c->row)
+        return;
+    bool is_target = e->kind == ENTITY_TARGET;
+    const char *copied = taken_copy_text(c, name);
+    *c->row++ = (struct taken_row){
+        .facts = {.entity = is_target ? "target" : entity_kind_name(e->kind),
+                  .part = is_target ? part_name(e->part) : "",
+                  .name = copied,
+                  .pid = e->kind == ENTITY_PROCESS ? e->pid : 0,
+                  .parent = e->kind == ENTITY_PROCESS ? e->parent : 0},
+        .kind = e->kind,
+        .part = e->part,
+        .space = entity_space(e),
+        .target = s->target ? copied : NULL,
+        .metrics = metric_of(metric_first(e->kind)),
+        .count = count,
+        .known = s->row->present & s->selected,
+        .at_least = s->row->at_least & s->selected,
+        .values = copy_values(c, s, count),
+    };
+}
+
+static void taken_add_parts(struct copy *c, const struct frame_row parts[PARTS], const char *target,
+                            const struct selection *selection)
+{
+    for (unsigned part = 0; part < PARTS; part++)
+        if (parts[part].row)
+            taken_add_row(c, &(struct source){parts[part].entity, parts[part].row,
+                                              selection->parts[part], target});
+}
+
+static void add_all(struct copy *c, const struct frame *f, const struct selection *selection)
+{
+    taken_add_parts(c, f->target, NULL, selection);
+    for (size_t i = 0; i < f->target_count; i++)
+        taken_add_parts(c, f->targets[i].parts, f->targets[i].name, selection);
+    for (size_t i = 0; i < f->machine_count; i++) {
+        const struct measured *m = f->machine[i];
+        taken_add_row(c,
+                      &(struct source){&m->entity, &m->row, selection->of[m->entity.kind], NULL});
+    }
+    for (size_t i = 0; i < f->process_count; i++)
+        taken_add_row(c, &(struct source){f->processes[i].entity, f->processes[i].row,
+                                          selection->of[ENTITY_PROCESS], NULL});
+    if (f->self.row)
+        taken_add_row(
+            c, &(struct source){f->self.entity, f->self.row, selection->of[ENTITY_SELF], NULL});
+}
+
+/* With room for that much, and nothing in it yet. */
+static struct taken *taken_make_room(const struct frame *f, const struct copy *size,
+                                     struct copy *ret)
+{
+    struct taken *t = malloc(sizeof *t + size->rows * sizeof *t->rows +
+                             size->values * sizeof *ret->value + size->text_bytes);
+    if (!t)
+        return NULL;
+    struct taken_row *rows = (struct taken_row *)(t + 1);
+    union value *values = (union value *)(rows + size->rows);
+    *t = (struct taken){
+        .head = {.number = f->tick,
+                 .real_ns = f->real_ns,
+                 .elapsed_ns = f->elapsed_ns,
+                 .interval_ns = f->interval_ns,
+                 .last = f->last,
+                 .row_count = size->rows},
+        .holders = 1,
+        .rows = rows,
+    };
+    *ret = (struct copy){.row = rows, .value = values, .text = (char *)(values + size->values)};
+    return t;
+}
+
+struct taken *taken_copy(const struct frame *f, const struct selection *selection)
+{
+    struct copy size = {0}, c;
+    add_all(&size, f, selection);
+    struct taken *t = taken_make_room(f, &size, &c);
+    if (t)
+        add_all(&c, f, selection);
+    return t;
+}
+
+struct taken *taken_copy_whole(const struct frame *f, const struct selection *selection)
+{
+    const struct frame_row *whole = &f->target[PART_COMBINED];
+    struct copy size = {.values = metric_count(ENTITY_TARGET), .text_bytes = 1}, c;
+    size.rows = selection->parts[PART_COMBINED] ? 1 : 0;
+    struct taken *t = taken_make_room(f, &size, &c);
+    if (t)
+        taken_add_row(
+            &c, &(struct source){whole->entity, whole->row, selection->parts[PART_COMBINED], NULL});
+    return t;
+}
+
+struct taken *taken_hold(struct taken *frame)
+{
+    atomic_fetch_add_explicit(&frame->holders, 1, memory_order_relaxed);
+    return frame;
+}
+
+/* Nobody else can begin to hold what has one holder: without a second one there is nothing to
+ * count. */
+void taken_release(struct taken *frame)
+{
+    if (frame && (atomic_load_explicit(&frame->holders, memory_order_acquire) == 1 ||
+                  atomic_fetch_sub_explicit(&frame->holders, 1, memory_order_acq_rel) == 1))
+        free(frame);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* The head of a frame is its beginning, as the facts are that of a row. */
+static const struct taken *taken_of(const struct toll_frame *frame)
+{
+    return (const struct taken *)frame;
+}
+
+static const struct taken_row *row_of(const struct toll_row *row)
+{
+    return (const struct taken_row *)row;
+}
+
+double taken_number(const struct taken_row *r, size_t i)
+{
+    return r->known >> i & 1 ? metric_number(&r->metrics[i], r->values[i]) : (double)NAN;
+}
+
+const struct toll_row *toll_frame_row(const struct toll_frame *frame, size_t i)
+{
+    return frame && i < frame->row_count ? &taken_of(frame)->rows[i].facts : NULL;
+}
+
+const struct toll_metric *toll_row_at(const struct toll_row *row, size_t i, double *ret_value)
+{
+    const struct taken_row *r = row_of(row);
+    if (!r || i >= r->count)
+        return NULL;
+    if (ret_value)
+        *ret_value = taken_number(r, i);
+    return &r->metrics[i].facts;
+}
+
+double toll_row_get(const struct toll_row *row, const char *name)
+{
+    const struct toll_metric *m;
+    double value;
+    for (size_t i = 0; name && (m = toll_row_at(row, i, &value)); i++)
+        if (strcmp(m->name, name) == 0)
+            return value;
+    return (double)NAN;
+}
+
+/* Of one of several targets or of a thing; NULL where there is but one of the kind. */
+static const char *name_in_columns(const struct taken_row *r)
+{
+    return r->kind == ENTITY_TARGET ? r->target : r->facts.name;
+}
+
+size_t toll_row_column(const struct toll_row *row, const char *metric, char *buf, size_t size)
+{
+    const struct taken_row *r = row_of(row);
+    struct buf text = {0};
+    if (r && metric && r->kind != ENTITY_PROCESS) {
+        column_lead(&text, r->kind, r->part, name_in_columns(r));
+        buf_puts(&text, metric);
+    }
+    size_t length = text.length;
+    if (buf && size) {
+        size_t kept = length < size ? length : size - 1;
+        if (kept)
+            memcpy(buf, text.data, kept);
+        buf[kept] = '\0';
+    }
+    buf_done(&text);
+    return length;
+}
+
+double toll_frame_get(const struct toll_frame *frame, const char *name)
+{
+    for (size_t i = 0; frame && name && i < frame->row_count; i++) {
+        const struct taken_row *r = &taken_of(frame)->rows[i];
+        if (r->kind == ENTITY_PROCESS)
+            continue; /* there are many of them */
+        int id = column_metric(r->kind, r->part, name_in_columns(r), name);
+        if (id >= 0)
+            return taken_number(r, (enum metric_id)id - metric_first(r->kind));
+    }
+    return (double)NAN;
+}
+
+void toll_frame_free(struct toll_frame *frame)
+{
+    taken_release((struct taken *)frame);
+}

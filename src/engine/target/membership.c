@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/target/membership.h"
+
+#include "engine/outputs.h"
+#include "engine/target/gpus.h"
+#include "source/cgroup/cgroup.h"
+
+#include <string.h>
+
+/* ==== Rules =================================================================================== */
+
+uint64_t rules_that_cost(const struct toll_tracker *t)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < t->target_count; i++)
+        if (t->targets[i].kind == TOLL_TARGET_USER)
+            bits |= t->targets[i].bit;
+    return bits;
+}
+
+static bool rules_belongs(const struct target *g, const struct process *p, uid_t user)
+{
+    uint32_t known;
+    switch (g->kind) {
+    case TOLL_TARGET_GROUP: return p->group == g->id;
+    case TOLL_TARGET_SESSION: return p->session == g->id;
+    case TOLL_TARGET_USER: return user == g->user;
+    case TOLL_TARGET_CGROUP: return map_get(&g->in_cgroup, (uint32_t)p->entity.pid, &known);
+    case TOLL_TARGET_PROCESS:
+    case TOLL_TARGET_MATCH: break;
+    }
+    return false;
+}
+
+uint64_t rules_of(struct toll_tracker *t, const struct process *p, uint64_t present, bool dear)
+{
+    uint64_t costly = rules_that_cost(t);
+    uint64_t asked = t->discovery.rule_bits & ~(dear ? 0 : costly);
+    uid_t user = (uid_t)-1;
+    uint64_t bits = 0;
+    if ((asked & costly) && process_user(&t->reader, p->entity.pid, &user) < 0)
+        bits = present & asked & costly; /* not to be asked is not to have left */
+    for (size_t i = 0; i < t->target_count; i++)
+        if ((t->targets[i].bit & asked) && rules_belongs(&t->targets[i], p, user))
+            bits |= t->targets[i].bit;
+    return bits;
+}
+
+/* A shell, sudo or timeout that started toll has the expression on its own command line. The first
+ * process of all is above everybody, and meant when it matches. */
+static bool has_started_us(struct toll_tracker *t, pid_t pid)
+{
+    return pid != 1 && !t->discovery.with_tracker &&
+           process_is_above(&t->reader, pid, t->discovery.tracker_pid);
+}
+
+uint64_t rules_matching(struct toll_tracker *t, pid_t pid)
+{
+    uint64_t bits = 0;
+    char *line = NULL;
+    for (size_t i = 0; i < t->target_count; i++) {
+        struct target *g = &t->targets[i];
+        if (!g->has_regex)
+            continue;
+        if (!line && process_command_line(&t->reader, pid, &line) < 0)
+            return 0;
+        if (regexec(&g->regex, line, 0, NULL, 0) == 0)
+            bits |= g->bit;
+    }
+    return bits && has_started_us(t, pid) ? 0 : bits;
+}
+
+struct cgroup_question {
+    struct toll_tracker *t;
+    struct target *g;
+    void (*meet)(void *tracker, pid_t pid);
+};
+
+static void meet_in_cgroup(void *arg, pid_t pid)
+{
+    const struct cgroup_question *q = arg;
+    map_put(&q->g->in_cgroup, (uint32_t)pid, 1);
+    q->meet(q->t, pid);
+}
+
+void rules_ask_cgroups(struct toll_tracker *t, void (*meet)(void *tracker, pid_t pid))
+{
+    for (size_t i = 0; i < t->target_count; i++) {
+        struct target *g = &t->targets[i];
+        if (!g->cgroup)
+            continue;
+        map_clear(&g->in_cgroup);
+        struct cgroup_question q = {.t = t, .g = g, .meet = meet};
+        cgroup_each_pid(g->cgroup, meet_in_cgroup, &q);
+    }
+}
+
+/* ==== Membership ============================================================================== */
+
+void membership_init(struct toll_tracker *t, pid_t tracker_pid)
+{
+    members_init(&t->members, sizeof(struct process_source));
+    t->discovery = (struct discovery){.tracker_pid = tracker_pid, .loadavg = -1};
+    process_source_init(&t->discovery.tracker);
+}
+
+void membership_done(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->members.count; i++)
+        process_source_done(source_of(t->members.order[i]), &t->reader);
+    process_source_done(&t->discovery.tracker, &t->reader);
+    if (t->discovery.loadavg >= 0)
+        close(t->discovery.loadavg);
+    map_done(&t->discovery.outsiders);
+    map_done(&t->discovery.strangers);
+    members_done(&t->members);
+}
+
+void membership_plan(struct toll_tracker *t)
+{
+    struct discovery *d = &t->discovery;
+    d->tree_bits = d->rule_bits = 0;
+    for (size_t i = 0; i < t->target_count; i++) {
+        const struct target *g = &t->targets[i];
+        if (!target_is_tree(g))
+            d->rule_bits |= g->bit;
+        else if (!t->run.no_children)
+            d->tree_bits |= g->bit;
+        d->by_match |= g->has_regex;
+        d->by_scan |= !g->is_launched && g->kind != TOLL_TARGET_PROCESS &&
+                      g->kind != TOLL_TARGET_CGROUP;
+    }
+}
+
+/* ---- Strangers ------------------------------------------------------------------------------- */
+
+void membership_add_stranger(void *tracker, pid_t pid)
+{
+    struct toll_tracker *t = tracker;
+    map_put(&t->discovery.strangers, (uint32_t)pid, 1);
+}
+
+void membership_note_strangers(struct toll_tracker *t)
+{
+    process_children(&t->reader, &t->discovery.tracker, t->discovery.tracker_pid,
+                     membership_add_stranger, t);
+}
+
+bool membership_is_stranger(const struct toll_tracker *t, pid_t pid)
+{
+    uint32_t known;
+    return map_get(&t->discovery.strangers, (uint32_t)pid, &known) || gpus_own_child(t, pid);
+}
+
+struct child_search {
+    const struct toll_tracker *t;
+    bool found;
+};
+
+static void look_for_child(void *arg, pid_t pid)
+{
+    struct child_search *search = arg;
+    search->found |= !membership_is_stranger(search->t, pid);
+}
+
+bool membership_has_children(struct toll_tracker *t)
+{
+    struct child_search search = {.t = t};
+    process_children(&t->reader, &t->discovery.tracker, t->discovery.tracker_pid, look_for_child,
+                     &search);
+    return search.found;
+}
+
+/* ---- Coming ---------------------------------------------------------------------------------- */
+
+/* With the bit of the union, when it belongs to anything. */
+static uint64_t with_union(struct toll_tracker *t, uint64_t bits)
+{
+    uint64_t targets = t->target_count > 1 ? bits & ~t->whole->bit : 0;
+    t->discovery.overlap |= (targets & (targets - 1)) != 0;
+    return bits && t->target_count > 1 ? bits | t->whole->bit : bits;
+}
+
+static struct member *membership_add_member(struct toll_tracker *t, pid_t pid, uint64_t bits)
+{
+    struct member *m = members_add(&t->members, pid);
+    if (!m) {
+        outputs_note(t, "no memory for another process: what it uses is seen when it is reaped");
+        return NULL;
+    }
+    process_source_init(source_of(m));
+    m->targets = with_union(t, bits);
+    return m;
+}
+
+struct member *membership_add_root(struct toll_tracker *t, pid_t pid, uint64_t bits)
+{
+    struct member *m = members_find(&t->members, pid);
+    if (!m)
+        m = membership_add_member(t, pid, 0);
+    if (!m)
+        return NULL;
+    m->targets = with_union(t, m->targets | bits);
+    m->root_of |= bits;
+    m->process.splits_io = true;
+    return m;
+}
+
+static bool membership_is_own(const struct toll_tracker *t, pid_t pid)
+{
+    return (pid == t->discovery.tracker_pid && !t->discovery.with_tracker) ||
+           membership_is_stranger(t, pid);
+}
+
+/* The targets that a child has from its parent. */
+static uint64_t handed_down(const struct toll_tracker *t, const struct member *parent)
+{
+    if (parent)
+        return parent->targets & t->discovery.tree_bits;
+    return is_launched(t) ? t->whole->bit & t->discovery.tree_bits : 0;
+}
+
+/* The kernel cuts these times to whole ticks: it may have used almost a tick more of each. */
+static struct tick_times rounded_up(const struct toll_tracker *t, const struct process *p)
+{
+    uint64_t tick = t->root.live ? t->reader.ns_per_tick : 0; /* recordings have whole ticks */
+    bool has_reaped = inherited_u64(&p->inherited, process_faults_minor_count);
+    uint64_t of_children = has_reaped ? tick : 0;
+    return (struct tick_times){
+        .user = row_u64(&p->own, process_cpu_user_seconds) + tick,
+        .system = row_u64(&p->own, process_cpu_system_seconds) + tick,
+        .children_user = inherited_u64(&p->inherited, process_cpu_user_seconds) + of_children,
+        .children_system = inherited_u64(&p->inherited, process_cpu_system_seconds) + of_children,
+    };
+}
+
+void membership_round_up(const struct toll_tracker *t, struct process *p)
+{
+    if (!t->root.live || p->is_hidden)
+        return; /* recordings have whole ticks; of a hidden process only the sum is known */
+    struct tick_times most = rounded_up(t, p);
+    if (!t->reader.has_clock)
+        row_put_u64(&p->own, process_cpu_seconds, most.user + most.system);
+    inherited_put(&p->inherited, process_cpu_seconds, most.children_user + most.children_system);
+}
+
+void membership_set_baseline(const struct toll_tracker *t, struct process *p)
+{
+    p->baseline = rounded_up(t, p);
+    membership_round_up(t, p);
+}
+
+/* It belongs to more targets than it did. */
+static void membership_gain(struct toll_tracker *t, struct member *m, uint64_t bits)
+{
+    uint64_t more = with_union(t, m->targets | bits) & ~m->targets;
+    bool from_birth = t->options.since_start && !m->been; /* what it used counts once */
+    m->targets |= more;
+    t->members_changed |= more != 0;
+    struct member joining = *m; /* its figures in other books stay as they are */
+    if (more && !from_birth)
+        membership_round_up(t, &joining.process);
+    if (m->was_seen)
+        for (size_t i = 0; i < book_count(t); i++)
+            if (t->targets[i].bit & more)
+                ledger_join(&t->targets[i].ledger, &joining, from_birth);
+    if (more)
+        m->joined_ticks = from_birth ? 0 : t->discovery.walked_ticks;
+    m->been |= m->was_seen ? m->targets : 0;
+}
+
+void membership_meet(void *tracker, pid_t pid)
+{
+    struct toll_tracker *t = tracker;
+    if (membership_is_own(t, pid))
+        return;
+    const struct member *parent = t->discovery.parent;
+    struct member *m = members_find(&t->members, pid);
+    uint64_t bits = handed_down(t, parent);
+    bool watched = parent && (parent->targets & t->discovery.rule_bits);
+    if (m && bits & ~m->targets)
+        membership_gain(t, m, bits);
+    else if (!m && (bits || watched)) {
+        m = membership_add_member(t, pid, bits);
+        if (m) /* its own files say so, too, where they are shown */
+            m->process.entity.parent = parent ? parent->process.entity.pid
+                                              : t->discovery.tracker_pid;
+    }
+}
+
+/* The targets it belongs to by descent, as far as its parent is one of us. A parent that was not
+ * looked at yet may be anybody of the machine. */
+static uint64_t by_descent(const struct toll_tracker *t, const struct member *m)
+{
+    if (m->process.entity.parent == t->discovery.tracker_pid && is_launched(t))
+        return handed_down(t, NULL);
+    const struct member *parent = members_find(&t->members, m->process.entity.parent);
+    return parent && parent->was_seen ? handed_down(t, parent) : 0;
+}
+
+static bool has_to_be_watched(const struct toll_tracker *t, const struct member *m)
+{
+    const struct member *parent = members_find(&t->members, m->process.entity.parent);
+    return parent && (parent->targets & t->discovery.rule_bits);
+}
+
+bool membership_confirm(struct toll_tracker *t, struct member *m)
+{
+    uint64_t bits = m->root_of | by_descent(t, m);
+    if (t->discovery.rule_bits)
+        bits |= rules_of(t, &m->process, m->targets, true);
+    if (t->discovery.by_match) {
+        m->root_of |= rules_matching(t, m->process.entity.pid);
+        bits |= m->root_of;
+    }
+    m->targets = with_union(t, bits);
+    return bits || has_to_be_watched(t, m);
+}
+
+/* … and was born as one: its parent may have come from elsewhere with it. */
+static bool is_child_of_member(const struct toll_tracker *t, const struct member *m)
+{
+    const struct member *parent = members_find(&t->members, m->process.entity.parent);
+    return parent && parent->was_seen && (parent->targets & m->targets) &&
+           m->process.entity.start_ticks >= parent->joined_ticks;
+}
+
+/* What was there before tracking began does not count from birth, nor what was elsewhere before it
+ * joined: that is anybody who could have been found in the last walk and is no child of a member.
+ * One that matches by its command line is what it was, whenever that was read. */
+static bool counts_from_birth(const struct toll_tracker *t, const struct member *m)
+{
+    const struct discovery *d = &t->discovery;
+    uint64_t born = m->process.entity.start_ticks;
+    if (is_launched(t) || t->options.since_start)
+        return true;
+    return !d->attaching && born >= d->start_ticks &&
+           (m->root_of || is_child_of_member(t, m) || born >= d->walked_ticks);
+}
+
+void membership_welcome(struct toll_tracker *t, struct member *m, uint64_t now_ns)
+{
+    struct process *p = &m->process;
+    bool from_birth = counts_from_birth(t, m);
+    struct member *parent = members_find(&t->members, p->entity.parent);
+    if (parent)
+        parent->had_children = true;
+    m->was_seen = true;
+    p->first_seen_ns = now_ns;
+    if (!from_birth) {
+        membership_set_baseline(t, p);
+        m->old_peak_bytes = row_u64(&p->own, process_memory_peak_bytes);
+    }
+    m->inherited_base_ns = inherited_u64(&p->inherited, process_cpu_seconds);
+    for (size_t i = 0; i < book_count(t); i++) {
+        struct target *g = &t->targets[i];
+        if (!(m->targets & g->bit))
+            continue;
+        if (target_has_main(g) && (m->root_of & g->bit))
+            m->main_of |= g->bit;
+        if (g->is_launched && (m->main_of & g->bit))
+            t->discovery.start_ticks = p->entity.start_ticks;
+        ledger_join(&g->ledger, m, from_birth);
+    }
+    m->been |= m->targets;
+    m->joined_ticks = from_birth ? 0 : t->discovery.walked_ticks;
+}
+
+/* ---- Staying --------------------------------------------------------------------------------- */
+
+/* What it executes now may match; once it has, it stays. */
+static void review_match(struct toll_tracker *t, struct member *m)
+{
+    uint64_t more = rules_matching(t, m->process.entity.pid) & ~m->targets;
+    m->root_of |= more;
+    if (more)
+        membership_gain(t, m, more);
+}
+
+bool membership_review(struct toll_tracker *t, struct member *m, bool thoroughly)
+{
+    uint64_t rules = t->discovery.rule_bits;
+    if (thoroughly && t->discovery.by_match)
+        review_match(t, m);
+    if (!rules)
+        return true;
+    uint64_t now = rules_of(t, &m->process, m->targets, thoroughly);
+    uint64_t asked = thoroughly ? rules : rules & ~rules_that_cost(t);
+    uint64_t lost = m->targets & asked & ~now;
+    uint64_t left = m->targets & ~lost;
+    if (t->target_count > 1 && !((left | (now & asked)) & ~t->whole->bit))
+        lost |= m->targets & t->whole->bit; /* the union of nothing */
+    for (size_t i = 0; lost && i < book_count(t); i++)
+        if (t->targets[i].bit & lost)
+            ledger_part(&t->targets[i].ledger, m);
+    m->targets &= ~lost;
+    m->parted = lost;
+    t->members_changed |= lost != 0;
+    if (now & asked & ~m->targets)
+        membership_gain(t, m, now & asked);
+    /* One that has parted may come back: what it used until then is in the books. */
+    return m->targets || m->been || has_to_be_watched(t, m);
+}
+
+/* ---- Looking at everybody -------------------------------------------------------------------- */
+
+struct scan_request {
+    struct toll_tracker *t;
+    bool by_parent; /* the kernel lists no children */
+};
+
+/* As little as possible is asked: most processes of a machine have nothing to do with the job. */
+static void meet_unknown(void *arg, pid_t pid)
+{
+    const struct scan_request *request = arg;
+    struct toll_tracker *t = request->t;
+    uint32_t known;
+    if (membership_is_own(t, pid) || members_find(&t->members, pid) ||
+        map_get(&t->discovery.outsiders, (uint32_t)pid, &known))
+        return;
+    struct process p = {.entity = {.pid = pid}};
+    if (process_identify(&t->reader, &p) < 0)
+        return;
+    const struct member *parent = members_find(&t->members, p.entity.parent);
+    uint64_t rules = rules_of(t, &p, 0, true);
+    uint64_t roots = rules_matching(t, pid);
+    uint64_t bits = rules;
+    if (request->by_parent &&
+        (parent || (is_launched(t) && p.entity.parent == t->discovery.tracker_pid)))
+        bits |= handed_down(t, parent);
+    if (roots)
+        membership_add_root(t, pid, roots | bits);
+    else if (bits || (parent && (parent->targets & t->discovery.rule_bits)))
+        membership_add_member(t, pid, bits);
+    else
+        map_put(&t->discovery.outsiders, (uint32_t)pid, 1);
+}
+
+static void meet_of_cgroup(void *arg, pid_t pid)
+{
+    struct toll_tracker *t = arg;
+    if (!membership_is_own(t, pid) && !members_find(&t->members, pid))
+        membership_add_member(t, pid, 0); /* its rule is asked when it is read */
+}
+
+void membership_scan(struct toll_tracker *t, bool by_parent, bool again)
+{
+    rules_ask_cgroups(t, meet_of_cgroup);
+    if (!by_parent && !t->discovery.by_scan)
+        return;
+    if (again)
+        map_clear(&t->discovery.outsiders);
+    struct scan_request request = {.t = t, .by_parent = by_parent};
+    process_scan(&t->reader, meet_unknown, &request);
+}
+
+void membership_put_wall(const struct toll_tracker *t, struct member *m, uint64_t elapsed_ns)
+{
+    uint64_t began = t->discovery.start_ticks, born = m->process.entity.start_ticks;
+    uint64_t tick = t->reader.ns_per_tick;
+    if (began && born) /* the start of a hidden process is not known */
+        row_put_u64(
+            &m->process.own, process_wall_seconds,
+            left_u64(elapsed_ns + left_u64(began, born) * tick, left_u64(born, began) * tick));
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/target/network.h"
+
+#include "engine/outputs.h"
+#include "source/net/interfaces.h"
+#include "source/net/sockets.h"
+
+/* A list of all sockets takes a third of a millisecond and more. A connection that comes and goes
+ * between two of them is missed: a young target is looked at more often. */
+#define SPACING_NS       (95 * NS_PER_MS)
+#define SPACING_YOUNG_NS (5 * NS_PER_MS)
+
+/* Who is in a target's namespace: a link to read for each member, or for each process there is. */
+#define MEMBERS_NS (950 * NS_PER_MS)
+#define OTHERS_NS  (9500 * NS_PER_MS)
+
+void network_open(struct toll_tracker *t)
+{
+    if (!t->run.network || !t->whole)
+        return;
+    int r = sockets_open(&t->network.sockets, &t->root, is_launched(t) || t->options.since_start);
+    if (r < 0)
+        outputs_note(t, "this kernel does not list sockets (sock_diag): network bytes are known "
+                        "only of a target with a network namespace of its own");
+}
+
+static void read_sockets(struct toll_tracker *t)
+{
+    struct sockets *s = t->network.sockets;
+    sockets_read(s);
+    for (size_t i = 0; i < t->members.count; i++) {
+        const struct member *m = t->members.order[i];
+        if (m->was_seen && !m->gone && !m->process.has_ended)
+            sockets_owner(s, m->process.entity.pid, member_targets(t, m));
+    }
+    if (t->frame.last)
+        sockets_finish(s);
+}
+
+/* ---- A namespace of its own ------------------------------------------------------------------ */
+
+struct search {
+    struct toll_tracker *t;
+    const struct target *g;
+    bool others;
+};
+
+static bool descends_from(struct toll_tracker *t, const struct target *g, pid_t pid)
+{
+    for (unsigned hops = 0; pid > 1 && hops < 1000; hops++) {
+        const struct member *m = members_find(&t->members, pid);
+        if (m && (m->targets & g->bit))
+            return true;
+        pid = process_parent(&t->reader, pid);
+        if (g->is_launched && pid == t->discovery.tracker_pid)
+            return true;
+    }
+    return false;
+}
+
+static void look_for_others(void *arg, pid_t pid)
+{
+    struct search *s = arg;
+    uint64_t number;
+    if (!s->others && netns_number(&s->t->root, pid, &number) == 0 &&
+        number == s->g->namespace.number)
+        s->others = !descends_from(s->t, s->g, pid);
+}
+
+static void leave_namespace(struct namespace_bytes *n)
+{
+    if (n->net_dev >= 0)
+        close(n->net_dev);
+    n->net_dev = -1;
+}
+
+/* Bytes of others cannot be told from the target's, nor those that were counted before. */
+static bool has_others(struct toll_tracker *t, struct target *g)
+{
+    struct namespace_bytes *n = &g->namespace;
+    struct search s = {.t = t, .g = g};
+    process_scan(&t->reader, look_for_others, &s);
+    n->others_at_ns = t->frame.mono_ns + OTHERS_NS;
+    if (!s.others)
+        return false;
+    n->is_shared = true;
+    n->known = false;
+    leave_namespace(n);
+    outputs_note(t, "the target shares a network namespace with others: its network bytes are not "
+                    "known");
+    return true;
+}
+
+/* What a member does in another namespace is missing. */
+static void look_at_members(struct toll_tracker *t, struct target *g)
+{
+    struct namespace_bytes *n = &g->namespace;
+    for (size_t i = 0; i < t->members.count && !n->is_partial; i++) {
+        const struct member *m = t->members.order[i];
+        uint64_t number;
+        if (!(member_targets(t, m) & g->bit) || m->gone || m->process.has_ended)
+            continue;
+        int r = netns_number(&t->root, m->process.entity.pid, &number);
+        n->is_partial = r == -EACCES || (r == 0 && number != n->number);
+    }
+    n->members_at_ns = t->frame.mono_ns + MEMBERS_NS;
+}
+
+static void check_namespace(struct toll_tracker *t, struct target *g)
+{
+    struct namespace_bytes *n = &g->namespace;
+    if (n->net_dev < 0)
+        return;
+    if (t->frame.mono_ns >= n->members_at_ns || t->frame.last)
+        look_at_members(t, g);
+    if (t->frame.mono_ns >= n->others_at_ns || t->frame.last || g->ended)
+        has_others(t, g);
+}
+
+/* Whatever goes over the interfaces of a namespace that only the target is in is the target's. One
+ * that was left before may go on being used. */
+static void enter_namespace(struct toll_tracker *t, struct target *g, uint64_t number)
+{
+    struct namespace_bytes *n = &g->namespace;
+    uint64_t ours;
+    leave_namespace(n);
+    n->is_partial |= n->known;
+    n->number = number;
+    if (n->is_shared && (n->received || n->sent))
+        return; /* what was counted cannot be taken back */
+    n->is_shared = false;
+    if (netns_number(&t->root, 0, &ours) < 0 || number == ours || has_others(t, g))
+        return;
+    n->net_dev = netns_open(&t->root, g->ledger.main);
+    uint64_t received, sent;
+    if (n->net_dev < 0 || netns_read(n->net_dev, &received, &sent) < 0)
+        return;
+    n->known = true;
+    n->read_received = t->options.since_start ? 0 : received;
+    n->read_sent = t->options.since_start ? 0 : sent;
+    n->is_partial |= is_launched(t) && (received || sent);
+}
+
+static void read_namespace(struct toll_tracker *t, struct target *g)
+{
+    struct namespace_bytes *n = &g->namespace;
+    uint64_t number, received, sent;
+    if (g->ledger.main && !g->ended && netns_number(&t->root, g->ledger.main, &number) == 0 &&
+        number != n->number)
+        enter_namespace(t, g, number);
+    check_namespace(t, g);
+    if (n->net_dev < 0 || netns_read(n->net_dev, &received, &sent) < 0)
+        return;
+    n->received += left_u64(received, n->read_received);
+    n->sent += left_u64(sent, n->read_sent);
+    n->read_received = received;
+    n->read_sent = sent;
+    if (g->ended || t->frame.last)
+        leave_namespace(n);
+}
+
+/* ---- Both ------------------------------------------------------------------------------------ */
+
+void network_close(struct toll_tracker *t)
+{
+    sockets_close(t->network.sockets);
+    t->network.sockets = NULL;
+    for (size_t i = 0; i < t->target_count; i++)
+        leave_namespace(&t->targets[i].namespace);
+}
+
+void network_tick(struct toll_tracker *t)
+{
+    if (!t->run.network)
+        return;
+    uint64_t now_ns = t->frame.mono_ns;
+    if (now_ns < t->network.next_ns && !t->frame.last)
+        return;
+    uint64_t young_ns = max_u64(t->frame.elapsed_ns / 4, SPACING_YOUNG_NS);
+    t->network.next_ns = now_ns + min_u64(SPACING_NS, young_ns);
+    if (t->network.sockets)
+        read_sockets(t);
+    for (size_t i = 0; i < t->target_count; i++)
+        read_namespace(t, &t->targets[i]);
+}
+
+static bool is_counted_before(const struct toll_tracker *t, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (t->targets[k].namespace.known &&
+            t->targets[k].namespace.number == t->targets[i].namespace.number)
+            return true;
+    return false;
+}
+
+/* Bytes were counted for a target before others were found in its namespace. */
+static bool has_spoiled(const struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->target_count; i++)
+        if (t->targets[i].namespace.is_shared &&
+            t->targets[i].namespace.received + t->targets[i].namespace.sent)
+            return true;
+    return false;
+}
+
+/* All targets together have what went over their namespaces, which no socket of ours shows. */
+static bool add_namespaces(const struct toll_tracker *t, uint64_t *received, uint64_t *sent)
+{
+    bool any = false;
+    for (size_t i = 0; i < t->target_count; i++) {
+        const struct namespace_bytes *n = &t->targets[i].namespace;
+        if (!n->known || is_counted_before(t, i))
+            continue;
+        any = true;
+        *received += n->received;
+        *sent += n->sent;
+    }
+    return any;
+}
+
+void network_put(struct toll_tracker *t, struct target *g)
+{
+    if (!t->run.network)
+        return;
+    struct row *row = &g->parts[PART_COMBINED];
+    uint64_t received = g->namespace.received, sent = g->namespace.sent;
+    bool known = g->namespace.known;
+    if (!known && !g->namespace.is_shared && t->network.sockets)
+        known = sockets_total(t->network.sockets, (unsigned)(g - t->targets), &received, &sent);
+    if (g->is_union && has_spoiled(t))
+        known = false;
+    else if (g->is_union)
+        known |= add_namespaces(t, &received, &sent);
+    if (!known)
+        return;
+    row_put_u64(row, process_network_received_bytes, received);
+    row_put_u64(row, process_network_sent_bytes, sent);
+}
+
+struct verdict network_verdict(const struct toll_tracker *t, const struct target *g)
+{
+    if (!t->run.network)
+        return (struct verdict){.rung = ""};
+    if (g->namespace.is_shared || (g->is_union && has_spoiled(t)))
+        return (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
+    if (g->namespace.known)
+        return (struct verdict){g->namespace.is_partial ? QUALITY_LOWER_BOUND : QUALITY_EXACT,
+                                "network namespace"};
+    /* A connection that came and went between two looks was seen by nobody. */
+    return (struct verdict){QUALITY_LOWER_BOUND, "TCP sockets, sampled"};
+}

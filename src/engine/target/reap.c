@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/target/reap.h"
+
+#include "base/io/file.h"
+#include "engine/outputs.h"
+#include "engine/target/cgroups.h"
+#include "engine/target/gpus.h"
+#include "engine/target/membership.h"
+#include "engine/target/walk.h"
+#include "source/pid_files.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+/* ==== Own threads ============================================================================= */
+
+size_t own_threads_list(const struct toll_tracker *t, pid_t ret[OWN_THREADS_AT_MOST])
+{
+    size_t count = gpus_threads(t, ret);
+    for (size_t i = 0; i < t->sink_count; i++) {
+        pid_t courier = sink_thread(t->sinks[i]);
+        if (courier && count < OWN_THREADS_AT_MOST)
+            ret[count] = courier;
+        count += courier != 0;
+    }
+    return count;
+}
+
+uint64_t own_threads_cpu_ns(const struct toll_tracker *t)
+{
+    pid_t threads[OWN_THREADS_AT_MOST];
+    size_t count = min_u64(own_threads_list(t, threads), OWN_THREADS_AT_MOST);
+    uint64_t ns = 0;
+    for (size_t i = 0; i < count; i++)
+        ns += clock_cpu_of_thread(threads[i]);
+    return ns;
+}
+
+void own_threads_leave_out(struct toll_tracker *t)
+{
+    pid_t threads[OWN_THREADS_AT_MOST];
+    size_t count = own_threads_list(t, threads);
+    for (size_t i = 0; t->reader.own.pid && i < count && i < OWN_THREADS_AT_MOST; i++)
+        own_thread_add(&t->reader.own, threads[i]);
+}
+
+/* ==== Reap ==================================================================================== */
+
+/* Bytes read, or 0 when there is nothing to be had. */
+static uint64_t reap_read_io(struct toll_tracker *t, const char *path, struct pid_io *ret)
+{
+    char text[512];
+    ssize_t n = file_read_at(t->root.proc, path, text, sizeof text);
+    return n > 0 && parse_pid_io(scan_text(text, (size_t)n), ret) == 0 ? (uint64_t)n : 0;
+}
+
+static struct pid_io io_difference(const struct pid_io *a, const struct pid_io *b)
+{
+    return (struct pid_io){
+        .read_bytes = left_u64(a->read_bytes, b->read_bytes),
+        .written_bytes = left_u64(a->written_bytes, b->written_bytes),
+        .read_calls = left_u64(a->read_calls, b->read_calls),
+        .write_calls = left_u64(a->write_calls, b->write_calls),
+        .storage_read_bytes = left_u64(a->storage_read_bytes, b->storage_read_bytes),
+        .storage_written_bytes = left_u64(a->storage_written_bytes, b->storage_written_bytes),
+        .storage_cancelled_bytes = left_u64(a->storage_cancelled_bytes, b->storage_cancelled_bytes),
+    };
+}
+
+static void io_add(struct pid_io *sum, const struct pid_io *more)
+{
+    sum->read_bytes += more->read_bytes;
+    sum->written_bytes += more->written_bytes;
+    sum->read_calls += more->read_calls;
+    sum->write_calls += more->write_calls;
+    sum->storage_read_bytes += more->storage_read_bytes;
+    sum->storage_written_bytes += more->storage_written_bytes;
+    sum->storage_cancelled_bytes += more->storage_cancelled_bytes;
+}
+
+enum { QUIET_TRIES = 10 };
+
+/* What our further threads have read and written together. How many bytes were read to learn it;
+ * 0 when it cannot be. */
+static uint64_t read_others_io(struct toll_tracker *t, const pid_t *threads, size_t count,
+                               struct pid_io *ret)
+{
+    uint64_t reading = 0;
+    *ret = (struct pid_io){0};
+    for (size_t i = 0; i < count; i++) {
+        char path[64];
+        struct pid_io one;
+        snprintf(path, sizeof path, "self/task/%d/io", (int)threads[i]);
+        uint64_t n = reap_read_io(t, path, &one);
+        if (!n)
+            return 0;
+        reading += n;
+        io_add(ret, &one);
+    }
+    return reading;
+}
+
+/* The file of the process and those of our further threads, of the same moment: nothing may have
+ * moved in between, or else what is left over is less than it was. How many bytes were read of
+ * them, from the first on; 0 when there is nothing to be had. */
+static uint64_t read_whole_io(struct toll_tracker *t, const pid_t *threads, size_t count,
+                              struct pid_io *ret, struct pid_io *ret_others)
+{
+    *ret_others = (struct pid_io){0};
+    if (!count)
+        return reap_read_io(t, "self/io", ret);
+    for (unsigned i = 0; i < QUIET_TRIES; i++) {
+        struct pid_io before;
+        if (!read_others_io(t, threads, count, &before))
+            return 0;
+        uint64_t first = reap_read_io(t, "self/io", ret);
+        uint64_t second = read_others_io(t, threads, count, ret_others);
+        if (!first || !second)
+            return 0;
+        if (i + 1 == QUIET_TRIES || memcmp(&before, ret_others, sizeof before) == 0)
+            return first + second;
+    }
+    return 0;
+}
+
+/* The process's file has the thread's own I/O and that of reaped children; the thread's file has
+ * its own alone: the difference was reaped. Reading the first file is itself a read of the thread,
+ * which the second one shows. */
+static bool reaped_io(struct toll_tracker *t, struct pid_io *ret)
+{
+    /* Other threads of a host program would be taken for children: then it is not known. */
+    struct stat tasks;
+    pid_t threads[OWN_THREADS_AT_MOST];
+    size_t others = own_threads_list(t, threads), own = 1 + others;
+    if (others > OWN_THREADS_AT_MOST)
+        return false;
+    if (fstatat(t->root.proc, "self/task", &tasks, 0) < 0 || tasks.st_nlink != 2 + own)
+        return false;
+    struct pid_io process, thread, beside;
+    uint64_t reading = read_whole_io(t, threads, others, &process, &beside);
+    if (!reading || !reap_read_io(t, "thread-self/io", &thread))
+        return false;
+    thread.read_bytes -= reading;
+    thread.read_calls -= own;
+    io_add(&thread, &beside);
+    *ret = io_difference(&process, &thread);
+    return true;
+}
+
+/* The same mark, where /proc cannot be read: in whole KiB, and of this process at any time. */
+static uint64_t own_peak_by_call(void)
+{
+    struct rusage own;
+    return getrusage(RUSAGE_SELF, &own) == 0 ? (uint64_t)own.ru_maxrss * 1024 : UINT64_MAX / 2;
+}
+
+/* A child has no more memory before its exec than its parent, but for a few pages of its stack. */
+static uint64_t own_memory(struct toll_tracker *t)
+{
+    enum { OF_ITS_OWN = 65536 };
+    struct pid_status st = {0};
+    ssize_t n = file_read_at(t->root.proc, "self/status", t->reader.text, PROCESS_TEXT_BYTES);
+    if (n < 0 || parse_pid_status(scan_text(t->reader.text, (size_t)n), &st) < 0)
+        return own_peak_by_call() + OF_ITS_OWN;
+    return st.high_water_bytes + OF_ITS_OWN;
+}
+
+void reap_begin(struct toll_tracker *t)
+{
+    struct reaper *r = &t->reaper;
+    *r = (struct reaper){.peak_is_exact = true, .floor_rss_bytes = own_memory(t)};
+    getrusage(RUSAGE_CHILDREN, &r->usage_base);
+    r->has_io = reaped_io(t, &r->io_base);
+}
+
+static uint64_t io_bits(void)
+{
+    struct row row;
+    row_init(&row, ENTITY_PROCESS);
+    process_put_io(&row, &(struct pid_io){0});
+    return row.present;
+}
+
+void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct pid_io *io)
+{
+    struct row *books = &t->whole->ledger.reaped;
+    const struct rusage *base = &t->reaper.usage_base;
+    uint64_t user = left_u64(clock_of_timeval(usage->ru_utime), clock_of_timeval(base->ru_utime));
+    uint64_t system = left_u64(clock_of_timeval(usage->ru_stime), clock_of_timeval(base->ru_stime));
+    row_put_u64(books, process_cpu_user_seconds, user);
+    row_put_u64(books, process_cpu_system_seconds, system);
+    row_put_u64(books, process_cpu_seconds, user + system);
+    row_put_u64(books, process_faults_minor_count, (uint64_t)(usage->ru_minflt - base->ru_minflt));
+    row_put_u64(books, process_faults_major_count, (uint64_t)(usage->ru_majflt - base->ru_majflt));
+    row_put_u64(books, process_switches_voluntary_count,
+                (uint64_t)(usage->ru_nvcsw - base->ru_nvcsw));
+    row_put_u64(books, process_switches_involuntary_count,
+                (uint64_t)(usage->ru_nivcsw - base->ru_nivcsw));
+    if (!io) {
+        books->present &= ~io_bits(); /* not known, or not any more */
+        return;
+    }
+    struct pid_io grown = io_difference(io, &t->reaper.io_base);
+    process_put_io(books, &grown);
+}
+
+/* The kernel's high-water mark begins with the memory the child had before exec. Below that it says
+ * nothing of the job: then only what was seen counts. */
+static void book_peak(struct toll_tracker *t, uint64_t peak_bytes)
+{
+    if (peak_bytes <= t->reaper.floor_rss_bytes) {
+        if (!row_has(&t->whole->ledger.reaped, process_memory_peak_bytes))
+            t->reaper.peak_is_exact = false;
+        return;
+    }
+    t->reaper.peak_is_exact = true;
+    row_put_u64(&t->whole->ledger.reaped, process_memory_peak_bytes,
+                max_u64(peak_bytes, row_u64(&t->whole->ledger.reaped, process_memory_peak_bytes)));
+}
+
+/* Of a process that reaped a child, user and system time are known in whole ticks only, and so is
+ * what it inherited of either; known exactly are its CPU time and, in rusage, the user and system
+ * time of both together. So each has a range, and what lies in both is what it may have been. */
+static void divide_cpu(struct process *p, const struct rusage *usage, uint64_t tick)
+{
+    uint64_t cpu = row_u64(&p->own, process_cpu_seconds);
+    uint64_t user = row_u64(&p->own, process_cpu_user_seconds);
+    uint64_t system = row_u64(&p->own, process_cpu_system_seconds);
+    uint64_t most_user = left_u64(clock_of_timeval(usage->ru_utime),
+                                  inherited_u64(&p->inherited, process_cpu_user_seconds));
+    uint64_t most_system = left_u64(clock_of_timeval(usage->ru_stime),
+                                    inherited_u64(&p->inherited, process_cpu_system_seconds));
+    uint64_t least_user = max_u64(user, left_u64(most_user, tick));
+    uint64_t least_system = max_u64(system, left_u64(most_system, tick));
+    least_user = max_u64(least_user, left_u64(cpu, min_u64(most_system, system + tick)));
+    least_system = max_u64(least_system, left_u64(cpu, min_u64(most_user, user + tick)));
+    uint64_t share = ledger_user_share(cpu, most_user, most_system, least_user, least_system);
+    row_put_u64(&p->own, process_cpu_user_seconds, share);
+    row_put_u64(&p->own, process_cpu_system_seconds, cpu - share);
+    p->fresh &= ~(BIT(process_cpu_user_seconds) | BIT(process_cpu_system_seconds));
+}
+
+/* A process that reaped nobody has all of rusage for itself, to the microsecond. */
+static void reap_sharpen(struct process *p, const struct rusage *usage, uint64_t tick,
+                         uint64_t floor_rss_bytes)
+{
+    if (inherited_u64(&p->inherited, process_cpu_seconds) ||
+        inherited_u64(&p->inherited, process_faults_minor_count)) {
+        divide_cpu(p, usage, tick);
+        return;
+    }
+    row_put_u64(&p->own, process_cpu_user_seconds, clock_of_timeval(usage->ru_utime));
+    row_put_u64(&p->own, process_cpu_system_seconds, clock_of_timeval(usage->ru_stime));
+    row_put_u64(&p->own, process_cpu_seconds,
+                clock_of_timeval(usage->ru_utime) + clock_of_timeval(usage->ru_stime));
+    row_put_u64(&p->own, process_switches_voluntary_count, (uint64_t)usage->ru_nvcsw);
+    row_put_u64(&p->own, process_switches_involuntary_count, (uint64_t)usage->ru_nivcsw);
+    p->fresh |= BIT(process_switches_voluntary_count) | BIT(process_switches_involuntary_count);
+    uint64_t peak = (uint64_t)usage->ru_maxrss * 1024;
+    if (peak <= floor_rss_bytes)
+        return;
+    row_put_u64(&p->own, process_memory_peak_bytes, peak);
+    p->fresh |= BIT(process_memory_peak_bytes);
+}
+
+static struct toll_end end_of(int status)
+{
+    bool signaled = WIFSIGNALED(status);
+    return (struct toll_end){
+        .ended = true,
+        .signaled = signaled,
+        .core_dumped = signaled && WCOREDUMP(status),
+        .status = signaled ? WTERMSIG(status) : WEXITSTATUS(status),
+    };
+}
+
+static void add_to_base(struct rusage *base, const struct rusage *usage)
+{
+    timeradd(&base->ru_utime, &usage->ru_utime, &base->ru_utime);
+    timeradd(&base->ru_stime, &usage->ru_stime, &base->ru_stime);
+    base->ru_minflt += usage->ru_minflt;
+    base->ru_majflt += usage->ru_majflt;
+    base->ru_nvcsw += usage->ru_nvcsw;
+    base->ru_nivcsw += usage->ru_nivcsw;
+}
+
+/* What it brings into the accounts of this process is taken into what was there before. */
+static bool reap_stranger(struct toll_tracker *t, pid_t pid)
+{
+    struct rusage usage;
+    struct pid_io before = {0}, after = {0};
+    t->reaper.has_io = t->reaper.has_io && reaped_io(t, &before);
+    if (wait4(pid, NULL, WNOHANG, &usage) != pid)
+        return false;
+    t->reaper.has_io = t->reaper.has_io && reaped_io(t, &after);
+    struct pid_io brought = io_difference(&after, &before);
+    io_add(&t->reaper.io_base, &brought);
+    add_to_base(&t->reaper.usage_base, &usage);
+    map_remove(&t->discovery.strangers, (uint32_t)pid);
+    return true;
+}
+
+/* Helpers of the tracker end without a signal and are not met among the others. What they used is
+ * taken into what was there before; they read and write no files. */
+static void reap_unnoticed(struct toll_tracker *t)
+{
+    struct map *strangers = &t->discovery.strangers;
+    for (uint32_t i = 0; strangers->count && i < strangers->capacity; i++) {
+        struct rusage usage;
+        uint32_t pid = strangers->slots[i].key;
+        if (pid && gpus_own_child(t, (pid_t)pid))
+            continue; /* a driver in it may use files: it is reaped after the accounts are closed */
+        if (!pid || wait4((pid_t)pid, NULL, WNOHANG | __WCLONE, &usage) != (pid_t)pid)
+            continue;
+        add_to_base(&t->reaper.usage_base, &usage);
+        map_remove(strangers, pid);
+    }
+}
+
+/* A process that has ended shows what it has inherited until it is reaped: now its children that
+ * left unseen can still be judged. */
+static void judge_children(struct toll_tracker *t, pid_t pid, uint64_t now_ns)
+{
+    const struct member *m = members_find(&t->members, pid);
+    if (!m || !m->had_children)
+        return;
+    uint64_t spacing_ns = schedule_look_spacing(&t->schedule);
+    if (pid != t->launched.pid && now_ns < t->discovery.walked_ns + spacing_ns)
+        return; /* many of them at once: not more than the budget allows */
+    walk_between(t, now_ns);
+}
+
+/* What the end of a child of the job brings. m: the child as it was last looked at, or NULL. usage
+ * NULL: it was not told. */
+static void book_end(struct toll_tracker *t, pid_t pid, struct member *m, int status,
+                     const struct rusage *usage, uint64_t now_ns)
+{
+    struct toll_end end = end_of(status);
+    if (pid == t->launched.pid) {
+        t->reaper.main_reaped = true;
+        t->reaper.end = end;
+        t->reaper.main_end_ns = now_ns;
+    }
+    t->reaper.last_end_ns = now_ns;
+    if (usage)
+        book_peak(t, (uint64_t)usage->ru_maxrss * 1024);
+    else
+        t->reaper.peak_is_exact = false;
+    if (m && usage)
+        reap_sharpen(&m->process, usage, t->reader.ns_per_tick, t->reaper.floor_rss_bytes);
+    if (m)
+        departure_reaped(t, m, &end, now_ns);
+}
+
+/* It is not known how the command ended: another thread has waited for it, or nothing can. */
+static void miss_end(struct toll_tracker *t, const char *why)
+{
+    t->reaper.main_reaped = true;
+    t->reaper.main_end_ns = t->reaper.last_end_ns = clock_mono(NULL);
+    t->reaper.end = (struct toll_end){.ended = true, .unknown = true};
+    t->whole->ledger.losing = true;
+    outputs_note(t, "%s: how it ended is not known, and what it used only as far as it was seen",
+                 why);
+}
+
+/* Where wait4 is refused: how it ended, without what it used. */
+static bool wait_by_waitid(pid_t pid, int *ret_status)
+{
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid != pid)
+        return false;
+    *ret_status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
+    if (info.si_code == CLD_DUMPED)
+        *ret_status |= WCOREFLAG;
+    return true;
+}
+
+static bool reap_one(struct toll_tracker *t, pid_t pid)
+{
+    if (membership_is_stranger(t, pid))
+        return reap_stranger(t, pid);
+    uint64_t now_ns = clock_mono(NULL);
+    judge_children(t, pid, now_ns);
+    struct member *m = walk_last_look(t, pid, now_ns);
+    if (pid == t->launched.pid)
+        surroundings_last_look(t);
+    struct rusage usage;
+    int status;
+    pid_t found = wait4(pid, &status, WNOHANG, &usage);
+    if (found == pid) {
+        book_end(t, pid, m, status, &usage, now_ns);
+        return true;
+    }
+    if (found == 0 || errno == ECHILD || errno == EINTR)
+        return false;
+    bool has_status = wait_by_waitid(pid, &status);
+    if (has_status)
+        book_end(t, pid, m, status, NULL, now_ns);
+    else if (pid == t->launched.pid)
+        miss_end(t, "the command cannot be waited for");
+    return has_status;
+}
+
+static bool command_has_ended(const struct toll_tracker *t)
+{
+    struct pollfd end = {.fd = t->launched.pidfd, .events = POLLIN};
+    return !t->reaper.main_reaped && end.fd >= 0 && poll(&end, 1, 0) > 0 && end.revents;
+}
+
+/* Where the kernel does not say which child has ended before it is reaped (a sandbox may refuse
+ * that), a child is booked as it was last looked at. Of the command a pidfd tells. 1: one was
+ * reaped, 0: none, or -errno. */
+static int reap_unlooked(struct toll_tracker *t)
+{
+    struct rusage usage;
+    int status;
+    if (command_has_ended(t)) {
+        reap_one(t, t->launched.pid);
+        return t->reaper.main_reaped;
+    }
+    pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+    if (pid <= 0)
+        return pid < 0 ? -errno : 0;
+    if (membership_is_stranger(t, pid)) {
+        add_to_base(&t->reaper.usage_base, &usage);
+        t->reaper.has_io = false; /* its part is mixed with the job's */
+        map_remove(&t->discovery.strangers, (uint32_t)pid);
+    } else {
+        book_end(t, pid, members_find(&t->members, pid), status, &usage, clock_mono(NULL));
+    }
+    return 1;
+}
+
+/* Reaps the next child that has ended: 1; 0 when no child has ended, or -errno. */
+static int reap_next(struct toll_tracker *t)
+{
+    siginfo_t info = {0};
+    int r = t->reaper.no_waitid                                        ? -ENOSYS
+            : waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ? -errno
+                                                                       : 0;
+    if (r == -ECHILD || r == -EINTR)
+        return r;
+    if (r < 0) {
+        t->reaper.no_waitid = true;
+        return reap_unlooked(t);
+    }
+    return info.si_pid && reap_one(t, info.si_pid);
+}
+
+/* True when it is no more, or somebody else has waited for it. */
+static bool forget_helper(pid_t pid)
+{
+    pid_t found = waitpid(pid, NULL, WNOHANG | __WALL);
+    return found == pid || (found < 0 && errno == ECHILD);
+}
+
+void reap_helpers(struct toll_tracker *t)
+{
+    struct map *strangers = &t->discovery.strangers;
+    for (uint32_t i = 0; strangers->count && i < strangers->capacity; i++) {
+        uint32_t pid = strangers->slots[i].key;
+        if (pid && forget_helper((pid_t)pid))
+            map_remove(strangers, pid);
+    }
+}
+
+void reap(struct toll_tracker *t)
+{
+    bool reaped = false;
+    reap_unnoticed(t);
+    int r;
+    while ((r = reap_next(t)) > 0)
+        reaped = true;
+    if (r == 0 && t->discovery.strangers.count)
+        t->reaper.no_children_left = !membership_has_children(t);
+    else if (r < 0)
+        t->reaper.no_children_left = r == -ECHILD;
+    if (r == -ECHILD && !t->reaper.main_reaped)
+        miss_end(t, "another part of the program waited for the command");
+    if (!reaped)
+        return;
+    members_sweep(&t->members);
+    struct rusage usage;
+    struct pid_io io;
+    getrusage(RUSAGE_CHILDREN, &usage);
+    t->reaper.has_io = t->reaper.has_io && reaped_io(t, &io);
+    reap_book(t, &usage, t->reaper.has_io ? &io : NULL);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/target/targets.h"
+
+#include "base/err.h"
+#include "engine/outputs.h"
+#include "engine/settings.h"
+#include "engine/step.h"
+#include "engine/target/membership.h"
+#include "engine/target/walk.h"
+#include "source/cgroup/cgroup.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+static struct target *targets_append(struct toll_tracker *t)
+{
+    /* Room for the union, which stands behind them. */
+    struct target *longer = realloc(t->targets, (t->target_count + 2) * sizeof *longer);
+    if (!longer)
+        return NULL;
+    t->targets = longer;
+    struct target *g = &longer[t->target_count];
+    memset(g, 0, 2 * sizeof *g);
+    g[0].pidfd = g[1].pidfd = g[0].main_pidfd = g[1].main_pidfd = -1;
+    g[0].namespace.net_dev = g[1].namespace.net_dev = -1;
+    g->bit = BIT(t->target_count);
+    t->target_count++;
+    return g;
+}
+
+/* What one that was asked for has. */
+static void targets_drop(struct target *g)
+{
+    if (g->has_regex)
+        regfree(&g->regex);
+    close_p(&g->pidfd);
+    close_p(&g->main_pidfd);
+    cgroup_close(g->cgroup);
+    map_done(&g->in_cgroup);
+    free(g->name);
+    free(g->text);
+}
+
+int targets_set_launched(struct toll_tracker *t)
+{
+    struct target *g = targets_append(t);
+    if (!g)
+        return -ENOMEM;
+    g->is_launched = true;
+    return targets_open_books(t);
+}
+
+int targets_add(struct toll_tracker *t, const struct toll_target *asked, struct toll_error *e)
+{
+    if (t->target_count >= TARGETS_AT_MOST)
+        return err_set(e, -EINVAL,
+                       "there are more than %d targets; --match or --cgroup take many processes as "
+                       "one",
+                       TARGETS_AT_MOST);
+    struct target *g = targets_append(t);
+    if (!g)
+        return err_set(e, -ENOMEM, "no memory for a target");
+    int r = asked_take(t, g, asked, e);
+    for (size_t i = 0; r == 0 && i + 1 < t->target_count; i++)
+        if (strcmp(t->targets[i].name, g->name) == 0)
+            r = err_set(e, -EINVAL, "the target '%s' is named twice; each needs a name of its own",
+                        g->name);
+    if (r < 0) {
+        targets_drop(g);
+        t->target_count--; /* the caller may go on without it */
+    }
+    return r;
+}
+
+static void open_books(struct toll_tracker *t, struct target *g)
+{
+    ledger_init(&g->ledger, g->bit, t->run.no_children && target_is_tree(g));
+    for (unsigned part = 0; part < PARTS; part++) {
+        g->entities[part] = (struct entity){
+            .kind = ENTITY_TARGET, .part = part, .target = (unsigned)(g - t->targets)};
+        row_init(&g->parts[part], ENTITY_PROCESS);
+        if (!t->options.since_start)
+            rates_begin(g->rates[part], t->start_ns);
+    }
+    target_summary_of(t, g)->has_parts = target_has_parts(t, g);
+}
+
+int targets_open_books(struct toll_tracker *t)
+{
+    if (!t->target_count)
+        return 0;
+    if (t->target_count > 1) {
+        struct target *all = &t->targets[t->target_count];
+        all->bit = BIT(t->target_count);
+        all->is_union = true;
+        all->kind = t->targets[0].kind;
+        t->frame_targets = calloc(t->target_count, sizeof *t->frame_targets);
+        if (!t->frame_targets || summary_add_targets(&t->summary, t->target_count) < 0)
+            return -ENOMEM;
+        for (size_t i = 0; i < t->target_count; i++)
+            t->frame_targets[i].name = t->targets[i].name;
+    }
+    t->whole = &t->targets[t->target_count > 1 ? t->target_count : 0];
+    t->summary.has_target = true;
+    for (size_t i = 0; i < book_count(t); i++)
+        open_books(t, &t->targets[i]);
+    membership_plan(t);
+    return 0;
+}
+
+void targets_done(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->target_count; i++)
+        targets_drop(&t->targets[i]);
+    free(t->frame_targets);
+    free(t->targets);
+    t->frame_targets = NULL;
+    t->targets = t->whole = NULL;
+    t->target_count = 0;
+}
+
+/* ---- Beginning ------------------------------------------------------------------------------- */
+
+void targets_add_roots(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->target_count; i++)
+        if (target_has_main(&t->targets[i]))
+            membership_add_root(t, t->targets[i].is_launched ? t->launched.pid : t->targets[i].id,
+                                t->targets[i].bit);
+}
+
+struct member *targets_any_member(const struct toll_tracker *t, const struct target *g)
+{
+    for (size_t i = 0; i < t->members.count; i++) {
+        struct member *m = t->members.order[i];
+        if ((m->targets & g->bit) && m->was_seen && !m->gone && !m->process.has_ended)
+            return m;
+    }
+    return NULL;
+}
+
+/* The kernel shows a thread under its own number, too, as if it were a process. */
+static bool is_thread(const struct toll_tracker *t, struct target *g)
+{
+    if (t->replay)
+        return false;
+    g->main_pidfd = launch_open_pidfd(g->id);
+    return g->main_pidfd < 0 && (errno == EINVAL || errno == ENOENT);
+}
+
+int targets_check(struct toll_tracker *t, struct toll_error *e)
+{
+    for (size_t i = 0; i < t->target_count; i++) {
+        struct target *g = &t->targets[i];
+        if (g->kind == TOLL_TARGET_PROCESS && is_thread(t, g))
+            return err_set(e, -ESRCH, "%d is a thread; name its process (Tgid in /proc/%d/status)",
+                           (int)g->id, (int)g->id);
+        const struct member *named = target_has_main(g) ? members_find(&t->members, g->id) : NULL;
+        if (g->kind != TOLL_TARGET_CGROUP &&
+            (!targets_any_member(t, g) || (named && named->process.is_hidden)))
+            return asked_nobody(t, g, e);
+    }
+    return 0;
+}
+
+/* ---- Ending ---------------------------------------------------------------------------------- */
+
+/* The main process, or any of those that are left. */
+static const struct member *whom_to_watch(const struct toll_tracker *t, const struct target *g)
+{
+    bool main_only = target_has_main(g) && t->options.wait == TOLL_WAIT_MAIN;
+    if (!main_only)
+        return targets_any_member(t, g);
+    /* Its number may have gone to somebody else by now. */
+    const struct member *main = members_find(&t->members, g->id);
+    return main && (main->root_of & g->bit) ? main : NULL;
+}
+
+static void targets_unwatch(struct target *g)
+{
+    close_p(&g->pidfd);
+    g->watched = 0;
+}
+
+/* False when it is gone by now. */
+static bool target_watch_pid(struct toll_tracker *t, struct target *g, pid_t pid)
+{
+    if (g->watched == pid)
+        return true;
+    targets_unwatch(g);
+    g->pidfd = launch_open_pidfd(pid);
+    if (g->pidfd < 0 && errno == ESRCH)
+        return false;
+    g->watched = pid;
+    if (g->pidfd >= 0)
+        wakeup_watch(t, g->pidfd);
+    return true;
+}
+
+/* A descriptor of one that has ended stays readable: with nobody left there is none. False then. */
+static bool watch_somebody(struct toll_tracker *t, struct target *g, uint64_t now_ns)
+{
+    const struct member *m;
+    while ((m = whom_to_watch(t, g)) && !m->process.has_ended) {
+        pid_t pid = m->process.entity.pid;
+        if (target_watch_pid(t, g, pid))
+            return true;
+        walk_end(t, pid, now_ns);
+    }
+    targets_unwatch(g);
+    return false;
+}
+
+void targets_watch(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < t->target_count; i++)
+        watch_somebody(t, &t->targets[i], clock_mono(NULL));
+}
+
+static void target_mark_ended(struct toll_tracker *t, struct target *g, uint64_t now_ns)
+{
+    g->ended = true;
+    g->end_ns = now_ns;
+    g->end = (struct toll_end){.ended = true, .unknown = true};
+    if (target_has_main(g))
+        asked_how_it_ended(g);
+    targets_unwatch(g);
+    if (t->frame_targets) {
+        t->frame_targets[g - t->targets].has_ended = true;
+        uint64_t tenths = left_u64(now_ns, t->start_ns) / (NS_PER_SECOND / 10);
+        outputs_note(t, "the target %s ended after %llu.%llu s", g->name,
+                     (unsigned long long)tenths / 10, (unsigned long long)tenths % 10);
+    }
+}
+
+/* Those that are watched and have ended are looked at now, not when the next sample is due. */
+static void notice_ends(struct toll_tracker *t, uint64_t now_ns)
+{
+    struct pollfd watched[TARGETS_AT_MOST];
+    for (size_t i = 0; i < t->target_count; i++)
+        watched[i] = (struct pollfd){.fd = t->targets[i].ended ? -1 : t->targets[i].pidfd,
+                                     .events = POLLIN};
+    if (!t->target_count || poll(watched, t->target_count, 0) <= 0)
+        return;
+    for (size_t i = 0; i < t->target_count; i++)
+        if (watched[i].revents) {
+            walk_end(t, t->targets[i].watched, now_ns);
+            targets_unwatch(&t->targets[i]);
+        }
+}
+
+static bool targets_has_ended(struct toll_tracker *t, const struct target *g)
+{
+    if (g->kind == TOLL_TARGET_CGROUP)
+        return cgroup_is_gone(g->cgroup);
+    const struct member *m = whom_to_watch(t, g);
+    return !m || m->process.has_ended;
+}
+
+/* The last that was known has ended; it may have left somebody behind since the last look. */
+static bool leaves_nobody(struct toll_tracker *t, const struct target *g, uint64_t now_ns)
+{
+    if (!targets_has_ended(t, g))
+        return false;
+    if (target_has_main(g) && t->options.wait == TOLL_WAIT_MAIN)
+        return true;
+    t->discovery.all_after_ns = 0;
+    walk(t, now_ns);
+    return targets_has_ended(t, g);
+}
+
+/* Somebody who is left may have ended, too, by the time he is to be watched: then once more. */
+static bool goes_on(struct toll_tracker *t, struct target *g, uint64_t now_ns)
+{
+    while (!leaves_nobody(t, g, now_ns))
+        if (t->replay || watch_somebody(t, g, now_ns) || g->kind == TOLL_TARGET_CGROUP)
+            return true;
+    return false;
+}
+
+bool targets_have_ended(struct toll_tracker *t)
+{
+    bool all = t->target_count > 0;
+    uint64_t now_ns = clock_mono(t->scripted);
+    if (!t->replay)
+        notice_ends(t, now_ns);
+    for (size_t i = 0; i < t->target_count; i++) {
+        struct target *g = &t->targets[i];
+        if (!g->ended && !goes_on(t, g, now_ns))
+            target_mark_ended(t, g, now_ns);
+        all &= g->ended;
+    }
+    return all;
+}
+
+uint64_t targets_end(const struct toll_tracker *t, uint64_t now_ns)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < t->target_count; i++) {
+        if (!t->targets[i].ended)
+            return now_ns;
+        last = max_u64(last, t->targets[i].end_ns);
+    }
+    return last ? last : now_ns;
+}
+
+/* ---- What it looks like ---------------------------------------------------------------------- */
+
+bool target_has_parts(const struct toll_tracker *t, const struct target *g)
+{
+    return target_has_main(g) && !t->run.no_children;
+}
+
+struct target_summary *target_summary_of(struct toll_tracker *t, const struct target *g)
+{
+    return g == t->whole ? &t->summary.whole : &t->summary.targets[g - t->targets];
+}

@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/target/walk.h"
+
+#include "account/members.h"
+#include "base/io/file.h"
+#include "engine/outputs.h"
+#include "engine/target/membership.h"
+#include "source/machine/load.h"
+
+#include <fcntl.h>
+
+/* ==== Departure =============================================================================== */
+
+void departure_forget(struct toll_tracker *t, struct member *m)
+{
+    m->gone = true;
+    t->members_changed = true;
+    process_source_done(source_of(m), &t->reader);
+}
+
+static void departure_tell(struct toll_tracker *t, struct member *m, enum departure how,
+                           const struct toll_end *end, uint64_t now_ns)
+{
+    if (t->options.processes == TOLL_PROCESSES_NONE || !m->targets)
+        return;
+    m->process.entity.targets = m->targets;
+    membership_put_wall(t, m, left_u64(now_ns, t->start_ns));
+    struct process_end e = {
+        .process = &m->process,
+        .how = how,
+        .has_status = end != NULL,
+        .end = end ? *end : (struct toll_end){0},
+        .elapsed_ns = left_u64(now_ns, t->start_ns),
+    };
+    outputs_process_end(t, &e);
+}
+
+/* ---- Where its figures go -------------------------------------------------------------------- */
+
+/* Whether a member of the target takes over what it used. A parent that left in the same walk
+ * handed it on to its own parent, if it had it: its figures are of its last look, when this child
+ * was still there. */
+static bool is_inherited(const struct toll_tracker *t, const struct member *m, uint64_t bit)
+{
+    for (unsigned hops = 0; hops < 1000; hops++) {
+        const struct member *parent = members_find_any(&t->members, m->process.entity.parent);
+        /* One that was a member until now may have taken it over before it parted. */
+        if (!parent || parent == m || !((parent->targets | parent->parted) & bit))
+            return false;
+        if (!parent->gone || parent->process.has_ended)
+            return true;
+        m = parent;
+    }
+    return false;
+}
+
+/* A process that is not of a target, and whose parent is: the parent inherits what is not the
+ * target's. */
+static void book_foreign(struct toll_tracker *t, const struct member *m)
+{
+    const struct member *parent = members_find(&t->members, m->process.entity.parent);
+    if (!parent)
+        return;
+    uint64_t rules = t->discovery.rule_bits;
+    if (rules && t->target_count > 1)
+        rules |= t->whole->bit;
+    uint64_t bits = parent->targets & rules & ~m->targets;
+    struct member child = *m;
+    membership_round_up(t, &child.process);
+    for (size_t i = 0; bits && i < book_count(t); i++)
+        if (t->targets[i].bit & bits)
+            ledger_foreign(&t->targets[i].ledger, &child);
+}
+
+static void departure_leave(struct toll_tracker *t, struct member *m, enum departure how,
+                            const struct toll_end *end, uint64_t now_ns)
+{
+    departure_forget(t, m);
+    m->in_books = true;
+    if (!m->was_seen)
+        return;
+    for (size_t i = 0; i < book_count(t); i++) {
+        struct target *g = &t->targets[i];
+        if (!(m->targets & g->bit))
+            continue;
+        bool lost = how == LEFT_LOST || (!g->is_launched && !is_inherited(t, m, g->bit));
+        ledger_leave(&g->ledger, m, lost);
+    }
+    if (how == LEFT_INSIDE)
+        book_foreign(t, m);
+    departure_tell(t, m, how, end, now_ns);
+}
+
+/* ---- Losses ---------------------------------------------------------------------------------- */
+
+/* What an ancestor has inherited by now. Its figures in the books stay those of its own turn in the
+ * walk: newer ones could count a child twice that was read before and reaped since. */
+static bool read_inherited(void *context, struct member *m, struct handed_on *ret,
+                           bool *ret_has_ended)
+{
+    struct toll_tracker *t = context;
+    struct process now = m->process;
+    struct process_source *s = source_of(m);
+    if (process_read_stat(&t->reader, s, &now, DEPTH_STILL) < 0)
+        return false;
+    *ret_has_ended = now.has_ended;
+    *ret = (struct handed_on){
+        .faults = inherited_u64(&now.inherited, process_faults_minor_count),
+        .cpu_ns = inherited_u64(&now.inherited, process_cpu_seconds),
+    };
+    if (process_read_status(&t->reader, s, &now, DEPTH_REFRESH) == 0)
+        m->process.ignores_sigchld = now.ignores_sigchld;
+    return true;
+}
+
+static void note_loss(struct toll_tracker *t, const struct member *m, struct member *ancestor)
+{
+    const struct member *parent = members_find_any(&t->members, m->process.entity.parent);
+    if (ancestor->loss_told)
+        return;
+    ancestor->loss_told = true;
+    if (parent && parent->process.is_namespace_init &&
+        (parent != ancestor || ancestor->ended_meanwhile))
+        outputs_note(t,
+                     "process %d (%s), the init of a pid namespace, ended before its children; "
+                     "their usage is a lower bound",
+                     (int)parent->process.entity.pid, parent->process.entity.name);
+    else if (parent == ancestor)
+        outputs_note(t,
+                     "process %d (%s) does not wait for its children; their usage is a lower bound",
+                     (int)ancestor->process.entity.pid, ancestor->process.entity.name);
+    else
+        outputs_note(t,
+                     "descendants of process %d (%s) ended without being waited for; their usage "
+                     "is a lower bound",
+                     (int)ancestor->process.entity.pid, ancestor->process.entity.name);
+}
+
+static enum loss departure_judge(struct toll_tracker *t, struct member *m)
+{
+    struct losses l = {
+        .members = &t->members,
+        .has_all_orphans = is_launched(t),
+        .is_recorded = t->replay,
+        .ns_per_tick = t->reader.ns_per_tick,
+        .round = t->discovery.bookings,
+        .read = read_inherited,
+        .context = t,
+    };
+    struct member *ancestor, *parent = members_find(&t->members, m->process.entity.parent);
+    if (parent)
+        parent->vanished_ns += row_u64(&m->process.own, process_cpu_seconds) +
+                               inherited_u64(&m->process.inherited, process_cpu_seconds);
+    enum loss loss = losses_judge(&l, m, &ancestor);
+    if (loss != LOSS_NOT_SEEN)
+        note_loss(t, m, ancestor);
+    return loss;
+}
+
+/* Ancestors are still there, marked as gone, while their descendants are booked. */
+void departure_book(struct toll_tracker *t, uint64_t now_ns)
+{
+    t->discovery.bookings++;
+    for (size_t i = 0; i < t->members.count; i++) {
+        struct member *m = t->members.order[i];
+        if (!m->gone || m->in_books)
+            continue;
+        /* Whether the ancestor has one that is being reaped yet, or had it when its baseline was
+         * read again, is not known: that proves nothing. */
+        bool can_judge = m->was_seen && !m->process.is_being_reaped &&
+                         t->discovery.bookings != t->discovery.first_booking;
+        enum loss loss = can_judge ? departure_judge(t, m) : LOSS_NOT_SEEN;
+        for (size_t k = 0; loss == LOSS_OF_SOME && k < book_count(t); k++)
+            if (m->targets & t->targets[k].bit)
+                t->targets[k].ledger.losing = true;
+        departure_leave(t, m, loss == LOSS_OF_THIS ? LEFT_LOST : LEFT_INSIDE, NULL, now_ns);
+    }
+    members_sweep(&t->members);
+}
+
+void departure_reaped(struct toll_tracker *t, struct member *m, const struct toll_end *end,
+                      uint64_t now_ns)
+{
+    departure_leave(t, m, LEFT_REAPED, end, now_ns);
+}
+
+/* ==== Walk ==================================================================================== */
+
+/* A process that runs is read in full about once a second; one that sleeps cannot change its files,
+ * but the kernel can take its memory away. */
+#define REFRESH_NS       NS_PER_SECOND
+#define REFRESH_STILL_NS (10 * NS_PER_SECOND)
+#define REFRESH_YOUNG_NS (20 * NS_PER_MS)
+
+/* ---- Looking --------------------------------------------------------------------------------- */
+
+/* How long a look holds: half the age of a young process, so that a short job is not known by its
+ * first millisecond alone; then about a second, not the same for all, so that a large tree is not
+ * looked at all at once. */
+static uint64_t look_holds_ns(const struct process *p, uint64_t now_ns)
+{
+    uint64_t spread = (uint64_t)(unsigned)p->entity.pid * 2654435761U % 64 * (REFRESH_NS / 128);
+    uint64_t grown = REFRESH_NS - REFRESH_NS / 4 + spread;
+    return min_u64(grown, max_u64((now_ns - p->first_seen_ns) / 2, REFRESH_YOUNG_NS));
+}
+
+/* What to read of a process, or -1 for nothing. */
+static int depth_for(const struct process *p, const struct process_source *s, bool moved,
+                     uint64_t now_ns)
+{
+    if (!p->state)
+        return DEPTH_REFRESH;
+    bool due = now_ns - p->looked_at_ns >= look_holds_ns(p, now_ns);
+    if ((due && s->has_run) || now_ns - p->refreshed_ns >= REFRESH_STILL_NS)
+        return DEPTH_REFRESH;
+    /* The clock of one that has ended stands still when it is reaped, too: its stat shows it. */
+    return moved ? DEPTH_CHANGE : due || p->has_ended ? DEPTH_STILL : -1;
+}
+
+static void remember_look(struct process *p, int depth, uint64_t now_ns)
+{
+    if (depth == DEPTH_CHANGE)
+        return;
+    p->looked_at_ns = now_ns;
+    if (depth == DEPTH_REFRESH)
+        p->refreshed_ns = now_ns;
+}
+
+/* Children of every thread; with many threads that is dear, so it is spaced out by its cost. */
+static void ask_for_children(struct toll_tracker *t, struct member *m, uint64_t now_ns)
+{
+    struct process_source *s = source_of(m);
+    if (t->reader.no_children || m->process.has_ended || !s->may_have_children)
+        return;
+    if (now_ns < s->children_after_ns) {
+        t->discovery.somebody_waits = true;
+        return;
+    }
+    s->may_have_children = false;
+    bool is_apart = s->threads > 1;
+    uint64_t began = is_apart ? clock_mono(t->scripted) : 0;
+    uint64_t before_ns = is_apart ? clock_thread_cpu() : 0;
+    t->discovery.parent = m;
+    process_children(&t->reader, s, m->process.entity.pid, membership_meet, t);
+    if (!is_apart)
+        return;
+    s->children_after_ns = now_ns + 100 * left_u64(clock_mono(t->scripted), began);
+    t->discovery.apart_ns += left_u64(clock_thread_cpu(), before_ns);
+}
+
+/* The kernel keeps a high-water mark for life: one from before says nothing of this run. */
+static void date_peak(struct member *m)
+{
+    struct row *own = &m->process.own;
+    m->seen_peak_bytes = max_u64(m->seen_peak_bytes, row_u64(own, process_memory_rss_bytes));
+    if (m->old_peak_bytes && row_u64(own, process_memory_peak_bytes) <= m->old_peak_bytes)
+        row_put_u64(own, process_memory_peak_bytes, m->seen_peak_bytes);
+}
+
+static void turn_away(struct toll_tracker *t, struct member *m)
+{
+    departure_forget(t, m);
+    m->in_books = true;
+    if (t->discovery.by_scan || t->reader.no_children)
+        map_put(&t->discovery.outsiders, (uint32_t)m->process.entity.pid, 1);
+}
+
+/* The pid of a member that has ended may be in use again, by a child of the same parent. */
+static void meet_again(struct toll_tracker *t, const struct member *m)
+{
+    t->discovery.parent = members_find(&t->members, m->process.entity.parent);
+    if (t->discovery.parent || is_launched(t))
+        membership_meet(t, m->process.entity.pid);
+}
+
+/* Whether those that sleep may be read, too. In a large tree that would be most of the work, and
+ * samples would have to wait for it: they get as much as samples may use. */
+static bool may_read_still(const struct toll_tracker *t, uint64_t now_ns)
+{
+    double allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->schedule.budget;
+    return t->replay || t->is_probe || t->frame.last || (double)t->discovery.still_ns < allowed_ns;
+}
+
+/* One that sleeps is read on a budget of its own: that makes samples no less frequent. */
+static int walk_visit(struct toll_tracker *t, struct member *m, int depth, bool moved)
+{
+    bool is_apart = m->was_seen && !moved;
+    uint64_t before_ns = is_apart ? clock_thread_cpu() : 0;
+    int r = process_visit(&t->reader, source_of(m), &m->process, depth);
+    if (is_apart) {
+        uint64_t cost_ns = left_u64(clock_thread_cpu(), before_ns);
+        t->discovery.apart_ns += cost_ns;
+        t->discovery.still_ns += cost_ns;
+    }
+    return r;
+}
+
+static void note_hidden(struct toll_tracker *t, const struct process *p)
+{
+    if (t->discovery.hidden_noted)
+        return;
+    t->discovery.hidden_noted = true;
+    outputs_note(t,
+                 "process %d is hidden from this user (hidepid option of /proc); memory, threads "
+                 "and the like are lower bounds",
+                 (int)p->entity.pid);
+}
+
+static void walk_look_at(struct toll_tracker *t, struct member *m, bool find_children,
+                         uint64_t now_ns)
+{
+    struct process *p = &m->process;
+    losses_before_look(m);
+    if (p->has_ended && !m->stays_ended)
+        m->stays_ended = t->members_changed = true;
+    int moved = process_probe(&t->reader, source_of(m), p);
+    int depth = t->is_probe && moved > 0 ? DEPTH_REFRESH
+                                         : depth_for(p, source_of(m), moved > 0, now_ns);
+    source_of(m)->may_have_children |= moved > 0;
+    if (moved == 0 && (depth < 0 || !may_read_still(t, now_ns))) {
+        if (find_children && m->was_seen)
+            ask_for_children(t, m, now_ns); /* it may have made some after the last walk's look */
+        return;
+    }
+    t->slow.outdated |= moved != 0;
+    t->members_changed = true;
+    int r = moved < 0 ? moved : walk_visit(t, m, depth, moved > 0);
+    if (r < 0 && moved >= 0 && process_hide(&t->reader, source_of(m), p)) {
+        note_hidden(t, p);
+        r = 0;
+    }
+    if (r == -ESRCH) {
+        departure_forget(t, m);
+        if (moved >= 0 && m->was_seen)
+            meet_again(t, m);
+        return;
+    }
+    if (r < 0 && m->was_seen)
+        return; /* it keeps its last figures */
+    if (r < 0) {
+        t->discovery.unread = r;
+        departure_forget(t, m); /* it will be met again */
+        return;
+    }
+    if (!m->was_seen) {
+        if (!membership_confirm(t, m)) {
+            turn_away(t, m);
+            return;
+        }
+        membership_welcome(t, m, now_ns);
+    } else if (!membership_review(t, m, depth == DEPTH_REFRESH)) {
+        turn_away(t, m);
+        return;
+    }
+    date_peak(m);
+    remember_look(p, depth, now_ns);
+    if (find_children)
+        ask_for_children(t, m, now_ns);
+}
+
+/* The first look at a process is made once: its cost says nothing of samples to come. */
+static void look_at_member(struct toll_tracker *t, struct member *m, bool find_children,
+                           uint64_t now_ns)
+{
+    bool is_first = !m->was_seen;
+    uint64_t before_ns = is_first ? clock_thread_cpu() : 0, apart_ns = t->discovery.apart_ns;
+    walk_look_at(t, m, find_children, now_ns);
+    if (is_first)
+        t->discovery.apart_ns = apart_ns + left_u64(clock_thread_cpu(), before_ns);
+}
+
+/* ---- Finding new ones ------------------------------------------------------------------------ */
+
+/* No process was made on this machine since the last walk: then there is nobody to find. */
+static bool pids_moved(struct toll_tracker *t)
+{
+    char text[128];
+    uint64_t last_pid;
+    if (t->discovery.loadavg < 0 && t->reader.cache.limit)
+        t->discovery.loadavg = openat(t->root.proc, "loadavg", O_RDONLY | O_CLOEXEC);
+    if (t->discovery.loadavg < 0)
+        return true;
+    ssize_t n = file_reread(t->discovery.loadavg, text, sizeof text);
+    if (n <= 0 || parse_loadavg_last_pid(scan_text(text, (size_t)n), &last_pid) < 0)
+        return true;
+    bool moved = last_pid != t->discovery.last_pid;
+    t->discovery.last_pid = last_pid;
+    return moved;
+}
+
+/* For what no list of children shows. A child may stand before its parent, so everybody is asked
+ * again as long as somebody new was found. */
+static void walk_search(struct toll_tracker *t, bool by_parent, bool again, uint64_t now_ns)
+{
+    size_t before;
+    do {
+        before = t->members.count;
+        membership_scan(t, by_parent, again);
+        for (size_t i = before; i < t->members.count; i++)
+            if (!t->members.order[i]->gone)
+                look_at_member(t, t->members.order[i], !by_parent, now_ns);
+        departure_book(t, now_ns);
+        again = true;
+    } while (by_parent && t->members.count > before);
+    if (!is_launched(t))
+        members_sort(&t->members);
+}
+
+/* In the unit of a process's start. That counts the sleep of the machine, which now_ns does not. */
+static uint64_t ticks_at(const struct toll_tracker *t, uint64_t now_ns)
+{
+    uint64_t live_ns = t->root.live ? clock_since_boot() : 0;
+    if (live_ns)
+        return live_ns / t->reader.ns_per_tick;
+    return t->discovery.start_ticks + left_u64(now_ns, t->start_ns) / t->reader.ns_per_tick;
+}
+
+/* ---- Memory that several have together ------------------------------------------------------- */
+
+/* A child made by vfork, by posix_spawn, or by clone with CLONE_VM has the memory of its parent
+ * until it calls exec: the files of both show it, and it counts once. */
+
+enum { SIBLINGS_AT_MOST = 64, SIBLINGS_COMPARED = 16 };
+
+static bool can_share(const struct member *m)
+{
+    return !m->gone && m->was_seen && !m->process.has_ended;
+}
+
+/* Where the kernel does not compare. A plain fork has other page counts: pages of files are not
+ * copied. */
+static bool has_equal_figures(const struct process *a, const struct process *b)
+{
+    static const uint64_t compared = BIT(process_memory_virtual_bytes) |
+                                     BIT(process_memory_rss_bytes);
+    return a->start_stack == b->start_stack &&
+           (a->own.present & b->own.present & compared) == compared &&
+           row_u64(&a->own, process_memory_virtual_bytes) ==
+               row_u64(&b->own, process_memory_virtual_bytes) &&
+           row_u64(&a->own, process_memory_rss_bytes) == row_u64(&b->own, process_memory_rss_bytes);
+}
+
+/* Its parent may be another one by now, or never have been seen: those found next to it. */
+static struct member *find_sibling_with_memory(struct toll_tracker *t, const struct member *m,
+                                               size_t at)
+{
+    unsigned compared = 0;
+    for (size_t i = at > SIBLINGS_AT_MOST ? at - SIBLINGS_AT_MOST : 0; i < at; i++) {
+        struct member *other = t->members.order[i];
+        if (!can_share(other) || !other->process.before_exec || !m->process.start_stack ||
+            other->process.start_stack != m->process.start_stack)
+            continue;
+        if (process_compare_memory(&t->reader, m->process.entity.pid, other->process.entity.pid) ==
+            1)
+            return other;
+        if (++compared == SIBLINGS_COMPARED)
+            break;
+    }
+    return NULL;
+}
+
+/* Reads its memory again, and keeps what else was read in its turn of the walk: a parent read after
+ * its children would have inherited one that was reaped since, and count it twice. */
+static int read_memory_again(struct toll_tracker *t, struct member *m)
+{
+    struct process *p = &m->process;
+    const struct process before = *p;
+    int r = process_visit(&t->reader, source_of(m), p, DEPTH_STILL);
+    p->fresh |= before.fresh;
+    p->inherited = before.inherited;
+    FOR_EACH_BIT(id, t->whole->ledger.folds[FOLD_CONSERVED] & before.own.present)
+    row_put_u64(&p->own, id, row_u64(&before.own, id));
+    return r;
+}
+
+/* The kernel does not compare: it never does here, or not at this moment, because the process is
+ * calling exec. So it is asked again at every look. Figures that differ may be of two moments:
+ * those of the child from before its exec, those of the parent from before it grew. */
+static void ask_without_kernel(struct toll_tracker *t, struct member *m, struct member *parent)
+{
+    bool is_same = has_equal_figures(&m->process, &parent->process);
+    if (!is_same && read_memory_again(t, parent) == 0)
+        is_same = read_memory_again(t, m) < 0 || /* it has no memory now */
+                  (m->process.before_exec && has_equal_figures(&m->process, &parent->process));
+    if (is_same)
+        members_share_memory(&t->members, parent, m);
+    else
+        m->memory_id = m->memory_elsewhere = 0;
+}
+
+static void ask_whose_memory(struct toll_tracker *t, struct member *m, size_t at)
+{
+    struct process *p = &m->process;
+    struct member *parent = members_find(&t->members, p->entity.parent);
+    if (parent && !can_share(parent))
+        parent = NULL;
+    int same = parent
+                   ? process_compare_memory(&t->reader, p->entity.pid, parent->process.entity.pid)
+                   : 0;
+    if (same == -ENOSYS || same == -EPERM) {
+        ask_without_kernel(t, m, parent);
+        return;
+    }
+    struct member *other = same == 1 ? parent : find_sibling_with_memory(t, m, at);
+    if (other) {
+        members_share_memory(&t->members, other, m);
+        m->memory_is_asked = true;
+        return;
+    }
+    /* Its files were read before: it may have called exec since, or have ended. */
+    int r = read_memory_again(t, m);
+    if (r < 0 && parent)
+        members_share_memory(&t->members, parent, m); /* it has none now */
+    m->memory_is_asked = r == 0 && p->before_exec && same == 0;
+}
+
+static void find_shared_memory(struct toll_tracker *t)
+{
+    bool found = false;
+    for (size_t i = 0; i < t->members.count; i++) {
+        struct member *m = t->members.order[i];
+        if (m->memory_execs != m->process.execs) {
+            m->memory_execs = m->process.execs;
+            m->memory_id = 0;
+            m->memory_elsewhere = 0;
+            m->memory_is_asked = false;
+        }
+        if (m->process.before_exec && !m->memory_is_asked && can_share(m)) {
+            uint64_t before_ns = clock_thread_cpu();
+            ask_whose_memory(t, m, i);
+            t->discovery.apart_ns += left_u64(clock_thread_cpu(), before_ns);
+        }
+        found |= m->memory_id != 0;
+    }
+    if (!found)
+        return;
+    t->members_changed = true;
+    members_count_memory_once(&t->members);
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+void walk(struct toll_tracker *t, uint64_t now_ns)
+{
+    struct discovery *d = &t->discovery;
+    d->walked_ns = now_ns;
+    uint64_t began_ticks = is_launched(t) ? 0 : ticks_at(t, now_ns);
+    bool all = now_ns >= d->all_after_ns || t->frame.last;
+    if (all)
+        d->all_after_ns = now_ns + REFRESH_NS;
+    bool moved = pids_moved(t) || d->somebody_waits;
+    bool find = (d->tree_bits || d->rule_bits || d->by_scan) && (moved || all);
+    d->somebody_waits = false;
+    bool by_lists = find && !t->reader.no_children;
+    if (by_lists && is_launched(t)) {
+        d->parent = NULL;
+        process_children(&t->reader, &d->tracker, d->tracker_pid, membership_meet, t);
+    }
+    for (size_t i = 0; i < t->members.count; i++)
+        if (!t->members.order[i]->gone)
+            look_at_member(t, t->members.order[i], by_lists, now_ns);
+    departure_book(t, now_ns);
+    if (find)
+        walk_search(t, !by_lists, all, now_ns);
+    find_shared_memory(t);
+    if (!is_launched(t))
+        d->walked_ticks = began_ticks;
+}
+
+void walk_between(struct toll_tracker *t, uint64_t now_ns)
+{
+    uint64_t before_ns = clock_thread_cpu();
+    walk(t, now_ns);
+    uint64_t cost_ns = left_u64(clock_thread_cpu(), before_ns);
+    t->cpu_ns += cost_ns; /* else it would count as the next sample's */
+    uint64_t apart_ns = t->discovery.apart_ns + t->reader.threads_cpu_ns;
+    t->discovery.apart_ns = t->reader.threads_cpu_ns = 0;
+    schedule_looked(&t->schedule, clock_mono(NULL), max_u64(left_u64(cost_ns, apart_ns), 1));
+}
+
+/* ---- Those the tracker reaps ----------------------------------------------------------------- */
+
+struct member *walk_last_look(struct toll_tracker *t, pid_t pid, uint64_t now_ns)
+{
+    struct member *m = members_find(&t->members, pid);
+    if (!m && t->discovery.tree_bits) {
+        t->discovery.parent = NULL;
+        membership_meet(t, pid);
+        m = members_find(&t->members, pid);
+    }
+    if (!m)
+        return NULL;
+    process_probe(&t->reader, source_of(m), &m->process);
+    bool is_there = process_visit(&t->reader, source_of(m), &m->process, DEPTH_REFRESH) == 0 ||
+                    process_hide(&t->reader, source_of(m), &m->process);
+    if (is_there && !m->was_seen)
+        membership_welcome(t, m, now_ns);
+    /* Of the other counters the end shows only what the main thread did. */
+    m->process.fresh &= t->whole->ledger.folds[FOLD_CONSERVED];
+    return m;
+}
+
+/* ---- Those that somebody else reaps ---------------------------------------------------------- */
+
+void walk_end(struct toll_tracker *t, pid_t pid, uint64_t now_ns)
+{
+    struct member *m = members_find(&t->members, pid);
+    if (!m)
+        return;
+    t->members_changed = true;
+    if (process_visit(&t->reader, source_of(m), &m->process, DEPTH_REFRESH) == 0 &&
+        m->process.has_ended)
+        return;
+    departure_forget(t, m);
+    departure_book(t, now_ns);
+}

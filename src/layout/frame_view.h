@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * A frame, or a summary, as a source of figures for a dialect. */
+#pragma once
+
+#include "layout/translation.h"
+#include "metric/frame.h"
+#include "summary/summary.h"
+
+/* Borrowed for as long as the source is used. */
+struct frame_view {
+    const struct frame *frame;
+    const struct run *run;
+};
+
+struct dialect_source frame_view_source(const struct frame_view *view);
+struct dialect_source summary_view_source(const struct summary *summary);
+
+/* A figure with as many decimals as a record has of it, so that what is exported from a record
+ * later is the same as what was written live. */
+double frame_view_recorded(const struct metric *m, double value);

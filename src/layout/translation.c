@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+#include "layout/translation.h"
+
+#include <math.h>
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+int translation_open(struct translation *t, const struct dialect_choice *choice,
+                     const struct dialect_table *table)
+{
+    *t = (struct translation){.choice = choice, .table = table};
+    t->terms = calloc(table->count, sizeof *t->terms);
+    t->divisors = calloc(table->count, sizeof *t->divisors);
+    t->otherwise = calloc(table->count, sizeof *t->otherwise);
+    if (!t->terms || !t->divisors || !t->otherwise)
+        return -ENOMEM;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct dialect_column *c = &table->columns[i];
+        const char *divisor = cell_divisor(choice, c);
+        terms_parse(&t->terms[i], c->terms);
+        if (divisor)
+            terms_parse(&t->divisors[i], divisor);
+        if (c->otherwise)
+            terms_parse(&t->otherwise[i], c->otherwise);
+    }
+    return 0;
+}
+
+void translation_done(struct translation *t)
+{
+    for (size_t i = 0; i < t->row_count; i++)
+        free(t->rows[i].before); /* the others are of the same block */
+    free(t->rows);
+    free(t->terms);
+    free(t->divisors);
+    free(t->otherwise);
+    free(t->cells);
+    free(t->texts);
+    *t = (struct translation){0};
+}
+
+static int translation_make_room(struct translation *t, size_t rows)
+{
+    size_t columns = t->table->count;
+    if (rows <= t->row_count)
+        return 0;
+    struct translation_row *more = realloc(t->rows, rows * sizeof *more);
+    if (more)
+        t->rows = more;
+    struct dialect_cell *cells = realloc(t->cells, rows * columns * sizeof *cells);
+    if (cells)
+        t->cells = cells;
+    void *texts = realloc(t->texts, rows * columns * sizeof *t->texts);
+    if (texts)
+        t->texts = texts;
+    if (!more || !cells || !texts)
+        return -ENOMEM;
+    for (; t->row_count < rows; t->row_count++)
+        if (translation_row_init(&t->rows[t->row_count], columns) < 0)
+            return -ENOMEM;
+    return 0;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* The next row that is ready: of the thing with this number. */
+static void translation_make_row(struct translation *t, const struct row_of *r, size_t number)
+{
+    struct translation_row *state = &t->rows[number];
+    size_t at = t->ready++ * t->table->count;
+    for (size_t i = 0; i < t->table->count; i++) {
+        bool is_text = t->table->columns[i].type == DIALECT_TEXT;
+        t->cells[at + i] = (struct dialect_cell){
+            .number = is_text ? (double)NAN : cell_figure(t, r, i, state),
+            .text = is_text ? cell_text(t, r, i, t->texts[at + i]) : NULL,
+        };
+        state->means[i] = state->weights[i] = 0;
+    }
+}
+
+/* What can be read of processes that live may be denied; it is missing only when they have ended
+ * before anything of them was known. */
+static bool lacks_anything(const struct translation *t, const struct row_of *r, bool has_begun)
+{
+    bool is_too_late = r->has_ended && !has_begun && r->source->is_paced;
+    for (size_t i = 0; i < t->table->count; i++)
+        if ((t->table->columns[i].flags & NEEDED) &&
+            isnan(translation_cell(t, t->ready - 1, i)->number) &&
+            (is_too_late || !terms_have(&t->terms[i], ENTITY_TARGET)))
+            return true;
+    return false;
+}
+
+static bool has_grown(const struct translation *t)
+{
+    for (size_t i = 0; i < t->table->count; i++) {
+        enum dialect_take take = t->table->columns[i].take;
+        if ((take == TAKE_DELTA || take == TAKE_RATE) &&
+            translation_cell(t, t->ready - 1, i)->number > 0 &&
+            terms_have(&t->terms[i], ENTITY_TARGET))
+            return true;
+    }
+    return false;
+}
+
+/* Processes that have ended have one row more, that of their end, and further ones only for what
+ * becomes known later. Those that live on have none for an end that comes just behind a row. */
+static bool says_nothing(const struct translation *t, const struct row_of *r,
+                         const struct translation_row *state)
+{
+    bool was_told = r->has_ended ? state->end_is_told : t->is_cut;
+    return t->table->subject == SUBJECT_TARGET && r->source->is_paced && was_told && !has_grown(t);
+}
+
+/* The energy of a GPU may be read ahead of all else: in a table without it there is nothing to tell
+ * then. */
+static bool knows_nothing_of_gpu(const struct translation *t, const struct row_of *r)
+{
+    bool has_figures = false;
+    for (size_t i = 0; i < t->table->count; i++) {
+        bool is_figure = terms_have(&t->terms[i], ENTITY_GPU);
+        has_figures |= is_figure;
+        if (is_figure && !isnan(translation_cell(t, t->ready - 1, i)->number))
+            return false;
+    }
+    return r->each == EACH_GPU && has_figures;
+}
+
+static void tell_row(struct translation *t, const struct row_of *r, size_t number)
+{
+    struct translation_row *state = &t->rows[number];
+    translation_make_row(t, r, number);
+    if (says_nothing(t, r, state) || lacks_anything(t, r, state->has_begun) ||
+        knows_nothing_of_gpu(t, r))
+        t->ready--;
+    state->has_begun = true;
+    state->end_is_told = r->has_ended;
+}
+
+/* What is read seldom may be in this one. */
+static void see_sample(const struct translation *t, const struct row_of *r, size_t number)
+{
+    for (size_t i = 0; i < t->table->count; i++)
+        if (t->table->columns[i].take == TAKE_VALUE && t->table->columns[i].type != DIALECT_TEXT)
+            cell_look(t, r, i, &t->rows[number]);
+}
+
+static void translation_add_sample(const struct translation *t, const struct row_of *r,
+                                   size_t number)
+{
+    struct translation_row *state = &t->rows[number];
+    double weight = r->source->fact(r->source->of, FACT_INTERVAL, 0);
+    for (size_t i = 0; i < t->table->count; i++) {
+        bool is_averaged = cell_is_averaged(t, &t->table->columns[i]);
+        double value = is_averaged ? cell_look(t, r, i, state) : (double)NAN;
+        /* A mean of the moments at which all could be read is not that of the time. */
+        bool lacks = is_averaged && isnan(value) && terms_are_partial(r, &t->terms[i]);
+        if ((isnan(value) && !lacks) || !(weight > 0))
+            continue;
+        state->weights[i] += weight;
+        state->means[i] += (value - state->means[i]) * (weight / state->weights[i]);
+    }
+}
+
+static size_t samples_wanted(const struct translation *t)
+{
+    int i = t->table->averages ? dialect_option_number(t->choice->dialect, "samples", 7) : -1;
+    return i < 0 ? 1 : (size_t)t->choice->options[i].number;
+}
+
+/* A row that more samples come into begins with the first of them. */
+static void translation_begin_row(const struct translation *t, const struct row_of *r,
+                                  struct translation_row *state, bool makes_row)
+{
+    if (state->is_based || !(r->source->fact(r->source->of, FACT_SINCE, r->target) > 0))
+        return;
+    state->is_based = true;
+    for (size_t i = 0; i < t->table->count; i++)
+        cell_base(t, r, i, state, makes_row);
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static bool is_short(const struct translation *t, const struct dialect_source *s)
+{
+    return s->fact(s->of, FACT_ELAPSED, 0) - t->row_at < SHORT_SECONDS;
+}
+
+/* Whether a sample makes no row of its own: figures of a moment are none, and what was asked for
+ * is one row an interval. What it has comes with the next one. */
+static bool is_no_row(const struct translation *t, const struct dialect_source *s, bool last)
+{
+    if (last)
+        return t->table->skips_end && t->step && is_short(t, s);
+    if (s->between && t->table->keeps_time)
+        return true;
+    bool is_at_once = s->is_paced && is_short(t, s);
+    return !t->was_fed && (t->table->skips_first || (t->table->skips_start && is_at_once));
+}
+
+static size_t count_things(const struct translation *t, const struct dialect_source *s)
+{
+    switch (t->table->each) {
+    case EACH_GPU: return s->count(s->of, ENTITY_GPU);
+    case EACH_TARGET: return s->count(s->of, ENTITY_TARGET);
+    default: return 0;
+    }
+}
+
+/* Those that were seen alive and are no more; at the end of all, also those that were never seen.
+ */
+static bool have_ended(struct translation_row *state, const struct row_of *r, bool last)
+{
+    double living = r->each == EACH_GPU ? (double)NAN : row_living(r, PART_COMBINED);
+    state->has_lived |= living > 0;
+    return !(living > 0) && (state->has_lived || (last && row_has_target(r)));
+}
+
+int translation_put(struct translation *t, const struct dialect_source *s, bool last)
+{
+    size_t things = count_things(t, s);
+    size_t rows = t->table->each == EACH_GPU ? things : things ? things : 1;
+    t->has_gpus |= s->count(s->of, ENTITY_GPU) > 0 || s->fact(s->of, FACT_HAS_GPUS, 0) > 0;
+    t->ready = 0;
+    if (translation_make_room(t, rows) < 0)
+        return -ENOMEM;
+    bool is_none = is_no_row(t, s, last);
+    t->was_fed |= !s->between;
+    t->samples += !is_none;
+    t->is_last = last;
+    t->is_cut = last && t->step && is_short(t, s);
+    bool is_due = t->is_paced_by_caller ? t->is_due : t->samples >= samples_wanted(t);
+    bool is_full = !is_none && (is_due || last);
+    for (size_t i = 0; i < rows; i++) {
+        struct row_of r = {.source = s, .each = t->table->each};
+        if (r.each == EACH_GPU)
+            r.thing = i;
+        else if (things)
+            r.target = i + 1;
+        r.has_ended = have_ended(&t->rows[i], &r, last);
+        translation_begin_row(t, &r, &t->rows[i], is_full);
+        if (is_none)
+            see_sample(t, &r, i);
+        else
+            translation_add_sample(t, &r, i);
+        if (is_full)
+            tell_row(t, &r, i);
+    }
+    if (is_full)
+        t->samples = 0;
+    if (!t->ready)
+        return 0;
+    t->row_at = s->fact(s->of, FACT_ELAPSED, 0);
+    t->step++;
+    return (int)t->ready;
+}
+
+/* ---- Names and needs ------------------------------------------------------------------------- */
+
+void translation_name(struct buf *b, const struct translation *t, size_t column)
+{
+    const struct dialect_column *c = &t->table->columns[column];
+    if (c->flags & WITH_PREFIX)
+        buf_puts(b, dialect_choice_value(t->choice, "prefix"));
+    buf_puts(b, c->name);
+}
+
+static bool is_of_machine(const struct term *t)
+{
+    return t->of < TERM_FACT && t->kind != ENTITY_TARGET && t->kind != ENTITY_SELF &&
+           t->kind != ENTITY_GPU;
+}
+
+static bool any_of_machine(const char *text)
+{
+    struct terms terms = {0};
+    if (text)
+        terms_parse(&terms, text);
+    for (size_t i = 0; i < terms.count; i++)
+        if (is_of_machine(&terms.items[i]))
+            return true;
+    return false;
+}
+
+bool dialect_table_needs_rollup(const struct dialect_table *table)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        struct terms terms = {0};
+        if (table->columns[i].flags & NEEDED)
+            terms_parse(&terms, table->columns[i].terms);
+        for (size_t k = 0; k < terms.count; k++)
+            if (terms.items[k].of == TERM_FIGURE && terms.items[k].kind == ENTITY_TARGET &&
+                (PROCESS_ROLLUP_BITS >> terms.items[k].id & 1))
+                return true;
+    }
+    return false;
+}
+
+bool dialect_table_needs_system(const struct dialect_choice *c, const struct dialect_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (any_of_machine(table->columns[i].terms) ||
+            any_of_machine(cell_divisor(c, &table->columns[i])))
+            return true;
+    return false;
+}

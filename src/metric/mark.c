@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+#include "metric/mark.h"
+
+#include "base/text/buf.h"
+
+#include <limits.h>
+#include <math.h>
+
+/* What the words of a kind are, before the name. */
+static const char *const leads[MARK_KINDS] = {
+    [MARK_PHASE_BEGIN] = "phase begin ",
+    [MARK_PHASE_END] = "phase end ",
+    [MARK_EVENT] = "event ",
+    [MARK_GAUGE] = "gauge ",
+};
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* One byte of a word, %XX taken as what it stands for; -1 when it is not as it should be. */
+static int take_byte(struct scan *word)
+{
+    unsigned char c = (unsigned char)*word->at++;
+    if (c < 0x20 || c == 0x7F)
+        return -1;
+    if (c != '%')
+        return c;
+    struct scan digits = {word->at, word->at + 2};
+    uint64_t value;
+    if (word->end - word->at < 2 || !is_hex(word->at[0]) || !is_hex(word->at[1]) ||
+        !scan_hex(&digits, &value))
+        return -1;
+    word->at += 2;
+    return (int)value;
+}
+
+static bool check_word(struct scan word)
+{
+    while (word.at < word.end)
+        if (take_byte(&word) < 0)
+            return false;
+    return true;
+}
+
+/* Up to the next blank, which is taken too. An empty word is none. */
+static bool mark_text_take_word(struct scan *text, struct scan *ret)
+{
+    const char *blank = text->at < text->end ? memchr(text->at, ' ', (size_t)(text->end - text->at))
+                                             : NULL;
+    *ret = (struct scan){text->at, blank ? blank : text->end};
+    if (ret->at == ret->end || (blank && blank + 1 == text->end))
+        return false;
+    text->at = blank ? blank + 1 : text->end;
+    return true;
+}
+
+static bool mark_text_take_name(struct scan *text, char ret[MARK_NAME_BYTES + 1])
+{
+    struct scan word;
+    size_t length = 0;
+    if (!mark_text_take_word(text, &word))
+        return false;
+    while (word.at < word.end) {
+        int c = take_byte(&word);
+        if (c <= 0 || length == MARK_NAME_BYTES)
+            return false;
+        ret[length++] = (char)c;
+    }
+    ret[length] = '\0';
+    return utf8_is_text(ret, length);
+}
+
+static bool mark_text_take_number(struct scan word, const char *key, uint64_t most, uint64_t *ret)
+{
+    uint64_t number;
+    if (!scan_word(&word, key) || word.at == word.end || *word.at == ' ' ||
+        !scan_u64(&word, &number) || !scan_done(&word) || number > most)
+        return false;
+    *ret = number;
+    return true;
+}
+
+/* A word about the mark itself; one that is not known is none of ours to judge. */
+static bool take_about(struct scan word, struct mark_text *m)
+{
+    uint64_t pid = 0;
+    if (mark_text_take_number(word, "@pid=", INT_MAX, &pid)) {
+        m->pid = (pid_t)pid;
+        return pid > 0;
+    }
+    struct scan key = word;
+    if (mark_text_take_number(word, "@time=", UINT64_MAX, &m->time_ns) ||
+        mark_text_take_number(word, "@lost=", UINT64_MAX / 2, &m->lost))
+        return true;
+    return !scan_word(&key, "@pid=") && !scan_word(&key, "@time=") && !scan_word(&key, "@lost=");
+}
+
+static bool is_attribute(struct scan word)
+{
+    const char *equals = memchr(word.at, '=', (size_t)(word.end - word.at));
+    return equals && equals > word.at;
+}
+
+static bool takes_attributes(enum mark_kind kind)
+{
+    return kind == MARK_PHASE_BEGIN || kind == MARK_EVENT;
+}
+
+/* All that stands behind the name. */
+static bool take_rest(struct scan *text, struct mark_text *m)
+{
+    struct scan word;
+    bool has_value = false;
+    m->attributes = *text;
+    while (text->at < text->end) {
+        if (!mark_text_take_word(text, &word) || !check_word(word))
+            return false;
+        if (*word.at == '@') {
+            if (!take_about(word, m))
+                return false;
+        } else if (m->kind == MARK_GAUGE && !has_value) {
+            has_value = scan_number(&word, &m->value) && scan_done(&word);
+            if (!has_value)
+                return false;
+        } else if (!takes_attributes(m->kind) || !is_attribute(word)) {
+            return false;
+        }
+    }
+    return has_value == (m->kind == MARK_GAUGE);
+}
+
+int parse_mark_text(struct scan text, struct mark_text *ret)
+{
+    struct mark_text m = {.kind = MARK_KINDS};
+    if (text.at < text.end && text.end[-1] == '\n')
+        text.end--;
+    for (unsigned kind = 0; kind < MARK_KINDS && m.kind == MARK_KINDS; kind++)
+        if (scan_word(&text, leads[kind]))
+            m.kind = kind;
+    if (m.kind == MARK_KINDS || !mark_text_take_name(&text, m.name) || !take_rest(&text, &m))
+        return -EBADMSG;
+    *ret = m;
+    return 0;
+}
+
+/* Both are attributes. */
+static bool has_same_key(struct scan a, struct scan b)
+{
+    for (;;) {
+        int x = take_byte(&a), y = take_byte(&b);
+        if (x != y || x < 0)
+            return false;
+        if (x == '=')
+            return true;
+        if (a.at == a.end || b.at == b.end)
+            return false;
+    }
+}
+
+static bool comes_again(struct scan word, struct scan rest)
+{
+    struct scan other;
+    while (mark_text_take_word(&rest, &other))
+        if (*other.at != '@' && is_attribute(other) && has_same_key(word, other))
+            return true;
+    return false;
+}
+
+bool mark_text_attribute(struct scan *attributes, char *ret, size_t capacity,
+                         const char **ret_value)
+{
+    struct scan word;
+    do
+        if (!mark_text_take_word(attributes, &word))
+            return false;
+    while (*word.at == '@' || !is_attribute(word) || comes_again(word, *attributes));
+    size_t length = 0;
+    const char *value = NULL;
+    while (word.at < word.end && length + 1 < capacity) {
+        int c = take_byte(&word);
+        bool is_sign = c == '=' && !value;
+        ret[length++] = is_sign || c <= 0 ? '\0' : (char)c;
+        if (is_sign)
+            value = ret + length;
+    }
+    ret[length] = '\0';
+    *ret_value = value ? value : ret + length;
+    return true;
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+bool mark_text_is_name(const char *name)
+{
+    size_t length = name ? strnlen(name, MARK_NAME_BYTES + 1) : 0;
+    return length > 0 && length <= MARK_NAME_BYTES && utf8_is_text(name, length);
+}
+
+bool mark_text_is_attribute(const char *text)
+{
+    return *text != '@' && is_attribute(scan_string(text));
+}
+
+static void mark_text_add_word(struct buf *b, const char *word)
+{
+    for (; *word; word++) {
+        unsigned char c = (unsigned char)*word;
+        if (c <= 0x20 || c == 0x7F || c == '%')
+            buf_printf(b, "%%%02X", c);
+        else
+            buf_putc(b, *word);
+    }
+}
+
+void mark_text_begin(struct buf *b, enum mark_kind kind, const char *name)
+{
+    buf_puts(b, leads[kind]);
+    mark_text_add_word(b, name);
+}
+
+void mark_text_add(struct buf *b, const char *attribute)
+{
+    buf_putc(b, ' ');
+    mark_text_add_word(b, attribute);
+}
+
+void mark_text_add_value(struct buf *b, double value)
+{
+    buf_putc(b, ' ');
+    buf_number(b, value);
+}
+
+void mark_text_add_number(struct buf *b, const char *key, uint64_t number)
+{
+    buf_printf(b, " @%s=", key);
+    buf_u64(b, number);
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/reader.h"
+
+#include "base/err.h"
+#include "base/io/file.h"
+#include "record/sqlite/source.h"
+#include "record/write.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+
+/* ==== No summary ============================================================================== */
+
+/* The run went on after the last sample: totals and peaks are at least what the samples have. */
+static void judge_target(struct target_summary *t)
+{
+    for (unsigned part = 0; part < PARTS; part++)
+        for (unsigned id = 0; id < PROCESS_METRICS; id++)
+            if (t->series[part][id].observed_ns) {
+                t->verdicts[part][id] = (struct verdict){QUALITY_LOWER_BOUND, "samples"};
+                t->partial[part] |= t->denied[part] & BIT(id);
+                t->has_parts |= part != PART_COMBINED;
+            }
+}
+
+/* What there is or may be used, which the rest of a run seldom changes, is as good as ever. */
+static bool is_capacity(enum metric_id id)
+{
+    static const enum metric_id capacities[] = {
+        cgroup_cpu_limit_cores,   cgroup_memory_limit_bytes, cgroup_tasks_limit_count,
+        system_cpus_online_count, system_memory_total_bytes, system_memory_huge_total_bytes,
+        system_swap_total_bytes,  disk_size_bytes,           mount_size_bytes,
+        gpu_memory_total_bytes,   gpu_power_limit_watts,
+    };
+    for (size_t i = 0; i < ARRAY_LEN(capacities); i++)
+        if (capacities[i] == id)
+            return true;
+    return false;
+}
+
+static void judge_thing(const struct thing_summary *t)
+{
+    enum metric_id first = metric_first(t->thing->entity.kind);
+    for (unsigned i = 0; i < metric_count(t->thing->entity.kind); i++)
+        if (!is_capacity(first + i))
+            t->series[i].coverage = COVERED_SO_FAR;
+}
+
+static const char *why_no_end(enum writer writer, bool is_sqlite)
+{
+    switch (writer) {
+    case WRITER_THERE: return "the run still goes on: the figures are those of the samples so far";
+    case WRITER_UNKNOWN:
+        return "the file has no end of the run: it goes on, or was cut short; the figures are "
+               "those of its samples so far";
+    case WRITER_GONE: break;
+    }
+    return is_sqlite ? "the file has no end of the run, and whoever measured it is gone: the "
+                       "figures are those of its samples"
+                     : "the record ends before the run did: the figures are those of its "
+                       "samples, up to the last whole line";
+}
+
+const char *no_summary_make(struct reading *r, enum writer writer, bool is_sqlite)
+{
+    struct summary *s = &r->summary;
+    struct toll_end end = {.unknown = writer != WRITER_THERE};
+    const char *sentence = why_no_end(writer, is_sqlite);
+    summary_end(s, r->has_frame ? r->frame.elapsed_ns : 0);
+    judge_target(&s->whole);
+    s->has_target = s->whole.series[PART_COMBINED][process_wall_seconds].observed_ns ||
+                    r->run.command || r->run.target_count;
+    for (size_t i = 0; i < s->target_count; i++) {
+        judge_target(&s->targets[i]);
+        s->targets[i].end = end;
+    }
+    for (size_t i = 0; i < s->thing_count; i++)
+        judge_thing(&s->things[i]);
+    s->whole.end = end;
+    summary_note(s, sentence);
+    return sentence;
+}
+
+/* ==== Being written =========================================================================== */
+
+enum writer being_written_lines(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return WRITER_GONE;
+    if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
+        flock(fd, LOCK_UN);
+        return WRITER_GONE;
+    }
+    return errno == EWOULDBLOCK ? WRITER_THERE : WRITER_GONE;
+}
+
+struct search {
+    int dir; /* whose entries are looked at */
+    struct stat wanted;
+    bool found, denied;
+};
+
+static void being_written_compare(void *arg, const char *name)
+{
+    struct search *s = arg;
+    struct stat st;
+    if (fstatat(s->dir, name, &st, 0) == 0)
+        s->found |= st.st_dev == s->wanted.st_dev && st.st_ino == s->wanted.st_ino;
+    else
+        s->denied |= errno == EACCES || errno == EPERM;
+}
+
+/* A thread may have descriptors of its own: the library's has. */
+static void look_at_thread(void *arg, const char *name)
+{
+    struct search *threads = arg, files = *threads;
+    char path[64];
+    if (threads->found)
+        return;
+    snprintf(path, sizeof path, "%s/fd", name);
+    CLEANUP_CLOSE int dir = openat(threads->dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    files.dir = dir;
+    threads->denied |= dir < 0 && errno != ENOENT && errno != ESRCH;
+    if (dir >= 0)
+        file_each_entry(dir, being_written_compare, &files);
+    threads->found |= files.found;
+    threads->denied |= files.denied;
+}
+
+static bool being_written_is_this_machine(const struct run *run)
+{
+    struct utsname u;
+    return uname(&u) == 0 && strcmp(u.nodename, run->host) == 0;
+}
+
+/* What others have open is for them and root to see; that SQLite holds a lock on the file as long
+ * as it is open, for everybody. */
+static bool holds_a_lock(pid_t pid, const struct stat *st)
+{
+    struct buf locks = {0}, wanted = {0};
+    buf_printf(&wanted, " %d %02x:%02x:%llu ", (int)pid, major(st->st_dev), minor(st->st_dev),
+               (unsigned long long)st->st_ino);
+    bool found = file_read_whole_at(AT_FDCWD, "/proc/locks", FILE_ANY_LINE, &locks) == 0 &&
+                 !buf_failed(&wanted) && !buf_failed(&locks) && locks.length &&
+                 memmem(locks.data, locks.length, wanted.data, wanted.length);
+    buf_done(&locks);
+    buf_done(&wanted);
+    return found;
+}
+
+enum writer being_written_tables(const char *path, const struct run *run)
+{
+    char threads[64];
+    struct search s = {0};
+    if (!run->own_pid || !being_written_is_this_machine(run) || stat(path, &s.wanted) < 0)
+        return WRITER_UNKNOWN;
+    snprintf(threads, sizeof threads, "/proc/%d/task", (int)run->own_pid);
+    CLEANUP_CLOSE int dir = open(threads, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return errno == ENOENT ? WRITER_GONE : WRITER_UNKNOWN;
+    s.dir = dir;
+    bool is_known = file_each_entry(dir, look_at_thread, &s) == 0 && !s.denied;
+    if (s.found || (!is_known && holds_a_lock(run->own_pid, &s.wanted)))
+        return WRITER_THERE;
+    return is_known ? WRITER_GONE : WRITER_UNKNOWN;
+}
+
+/* ==== Record reader =========================================================================== */
+
+enum { LONGEST_LINE = 256 << 20, SQLITE_HEADER = 100 };
+
+struct record_reader {
+    char *name;    /* owned */
+    int own_fd;    /* -1: the caller's, or none */
+    char *metrics; /* owned: only these are wanted; NULL: all */
+    struct line_reader lines;
+    struct sqlite_source *tables; /* owned: lines come from there; NULL: from a file of lines */
+    const char *line;             /* the last one */
+    size_t length;
+    bool is_waiting; /* it was not used yet */
+    uint64_t runs;
+    uint64_t run; /* the number of the one that is read */
+    bool in_run;
+    struct reading reading;
+};
+
+/* ---- The run that is read -------------------------------------------------------------------- */
+
+static void forget_run(struct reading *r)
+{
+    summary_done(&r->summary);
+    run_done(&r->run);
+    free(r->things.items);
+    arena_done(&r->kept);
+    measured_list_done(&r->machine);
+}
+
+static void reading_done(struct reading *r)
+{
+    forget_run(r);
+    frame_done(&r->frame);
+    free(r->processes);
+    free(r->process_rows);
+    buf_done(&r->name);
+    buf_done(&r->attributes);
+    buf_done(&r->text);
+    json_in_done(&r->json);
+}
+
+static void record_reader_begin_run(struct reading *r)
+{
+    bool shows_secrets = r->shows_secrets, no_args = r->no_args;
+    reading_done(r);
+    *r = (struct reading){
+        .self_entity = {.kind = ENTITY_SELF}, .shows_secrets = shows_secrets, .no_args = no_args};
+    for (unsigned part = 0; part < PARTS; part++)
+        r->entities[part] = (struct entity){.kind = ENTITY_TARGET, .part = part};
+}
+
+int record_reader_new(struct record_reader **ret, int fd, const char *name, struct toll_error *e)
+{
+    struct record_reader *r = calloc(1, sizeof *r);
+    if (!r || !(r->name = strdup(name))) {
+        free(r);
+        return err_set(e, -ENOMEM, "no memory to read a record");
+    }
+    line_reader_init(&r->lines, fd, LONGEST_LINE);
+    r->own_fd = -1;
+    *ret = r;
+    return 0;
+}
+
+/* 1: it is, and open. SQLite is asked, and not the file read here: closing a descriptor of a
+ * database would end all locks that this process has on it, also those of others in it. */
+static int record_reader_open_tables(struct record_reader *r, const char *path,
+                                     struct toll_error *e)
+{
+    struct stat st;
+    struct toll_error why = {0};
+    if (ends_with(path, ".jsonl") || stat(path, &st) < 0 || !S_ISREG(st.st_mode) ||
+        (uint64_t)st.st_size < SQLITE_HEADER)
+        return 0;
+    int n = sqlite_source_open(&r->tables, path, &why);
+    if (n == -EOPNOTSUPP && !ends_with(path, ".sqlite"))
+        return 0; /* without SQLite it can be nothing else */
+    return n < 0 ? err_set(e, n, "%s", why.message) : n;
+}
+
+void record_reader_show(struct record_reader *r, bool secrets, bool arguments)
+{
+    r->reading.shows_secrets = secrets;
+    r->reading.no_args = !arguments;
+}
+
+int record_reader_open(struct record_reader **ret, const char *path, struct toll_error *e)
+{
+    struct record_reader *r;
+    int n = record_reader_new(&r, -1, path, e);
+    if (n < 0)
+        return n;
+    n = record_reader_open_tables(r, path, e);
+    if (n == 0) {
+        r->own_fd = r->lines.fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (r->own_fd < 0)
+            n = err_set(e, -errno, "cannot read '%s': %s", path, strerror(errno));
+    }
+    if (n < 0) {
+        record_reader_free(r);
+        return n;
+    }
+    *ret = r;
+    return 0;
+}
+
+void record_reader_free(struct record_reader *r)
+{
+    if (!r)
+        return;
+    reading_done(&r->reading);
+    line_reader_done(&r->lines);
+    sqlite_source_close(r->tables);
+    close_p(&r->own_fd);
+    free(r->name);
+    free(r->metrics);
+    free(r);
+}
+
+int record_reader_narrow(struct record_reader *r, const char *metrics)
+{
+    free(r->metrics);
+    r->metrics = strdup(metrics);
+    return r->metrics ? 0 : -ENOMEM;
+}
+
+const struct selection *record_reader_selection(const struct record_reader *r)
+{
+    return &r->reading.selection;
+}
+
+const char *record_reader_unknown(const struct record_reader *r)
+{
+    return r->reading.unknown;
+}
+
+/* ---- A run without a summary ----------------------------------------------------------------- */
+
+static enum writer find_writer(const struct record_reader *rr, bool at_end)
+{
+    if (rr->tables)
+        return being_written_tables(rr->name, &rr->reading.run);
+    return at_end ? being_written_lines(rr->lines.fd) : WRITER_GONE;
+}
+
+/* What the samples came to stands for it. */
+static void record_reader_summarize(struct record_reader *rr, bool at_end, struct record_item *ret)
+{
+    ret->kind = RECORD_SUMMARY;
+    ret->summary = &rr->reading.summary;
+    ret->cut_short = no_summary_make(&rr->reading, find_writer(rr, at_end), rr->tables != NULL);
+    rr->in_run = false;
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+enum line_type { LINE_RUN, LINE_SAMPLE, LINE_PROCESS, LINE_MARK, LINE_SUMMARY, LINE_OTHER };
+
+static enum line_type record_reader_type_of(const struct scan *word, enum mark_kind *ret_kind)
+{
+    static const char *const types[] = {
+        [LINE_RUN] = "run",
+        [LINE_SAMPLE] = "sample",
+        [LINE_PROCESS] = "process",
+        [LINE_SUMMARY] = "summary",
+    };
+    for (unsigned i = 0; i < ARRAY_LEN(types); i++)
+        if (types[i] && json_in_is(word, types[i]))
+            return i;
+    for (unsigned kind = 0; kind < MARK_KINDS; kind++)
+        if (record_words_mark[kind] && json_in_is(word, record_words_mark[kind])) {
+            *ret_kind = kind;
+            return LINE_MARK;
+        }
+    return LINE_OTHER;
+}
+
+static void begin_line(struct record_reader *r)
+{
+    json_in_begin(&r->reading.json, r->line, r->length);
+}
+
+/* The value of "type", which is the first key when toll has written it. */
+static bool find_type(struct record_reader *r, enum line_type *ret, enum mark_kind *ret_kind)
+{
+    struct json_in *j = &r->reading.json;
+    struct scan key, word;
+    begin_line(r);
+    if (json_in_next(j) != JSON_OBJECT || !json_in_object(j))
+        return false;
+    while (json_in_key(j, &key)) {
+        if (!json_in_is(&key, "type")) {
+            json_in_skip(j);
+            continue;
+        }
+        if (!json_in_string(j, &word))
+            return false;
+        *ret = record_reader_type_of(&word, ret_kind);
+        if (*ret == LINE_OTHER && !r->reading.unknown[0])
+            snprintf(r->reading.unknown, sizeof r->reading.unknown, "%.*s",
+                     (int)min_u64((uint64_t)(word.end - word.at), sizeof r->reading.unknown - 1),
+                     word.at);
+        return true;
+    }
+    return false;
+}
+
+static bool is_json(struct record_reader *r)
+{
+    begin_line(r);
+    json_in_skip(&r->reading.json);
+    return json_in_end(&r->reading.json);
+}
+
+static bool record_reader_is_blank(const struct record_reader *r)
+{
+    for (size_t i = 0; i < r->length; i++)
+        if (!strchr(" \t\r", r->line[i]) || !r->line[i])
+            return false;
+    return true;
+}
+
+/* 1 and a line, 0 at the end, where half a line is left out. */
+static int next_line(struct record_reader *r, struct toll_error *e)
+{
+    bool is_whole;
+    int n;
+    if (r->is_waiting) {
+        r->is_waiting = false;
+        return 1;
+    }
+    if (r->tables)
+        return sqlite_source_next(r->tables, &r->reading.run, &r->line, &r->length, e);
+    do {
+        n = line_reader_next(&r->lines, &r->line, &r->length, &is_whole);
+        if (n == -EMSGSIZE)
+            return err_set(e, n,
+                           "line %llu of '%s' is longer than %d MiB: no record has such a line",
+                           (unsigned long long)r->lines.number + 1, r->name, LONGEST_LINE >> 20);
+        if (n < 0)
+            return err_set(e, n, "cannot read '%s': %s", r->name, strerror(-n));
+    } while (n > 0 && record_reader_is_blank(r));
+    return n > 0 && (is_whole || is_json(r));
+}
+
+static int record_reader_bad_line(struct record_reader *r, const char *word, struct toll_error *e)
+{
+    const struct reading *d = &r->reading;
+    const char *wrong = d->json.has_name_twice ? "a name twice in one object" : d->wrong;
+    char where[64];
+    if (d->no_memory)
+        return err_set(e, -ENOMEM, "no memory to read '%s'", r->name);
+    if (r->tables)
+        snprintf(where, sizeof where, "run %llu", (unsigned long long)sqlite_source_run(r->tables));
+    else
+        snprintf(where, sizeof where, "line %llu", (unsigned long long)r->lines.number);
+    if (d->schema[0])
+        return err_set(e, -EBADMSG, "%s of '%s' is of schema '%s'; this toll reads %s", where,
+                       r->name, d->schema, RECORD_SCHEMA);
+    if (wrong)
+        return err_set(e, -EBADMSG, "%s of '%s' is not as expected in %s: it has %s", where,
+                       r->name, RECORD_SCHEMA, wrong);
+    if (!r->runs && !r->tables)
+        return err_set(e, -EBADMSG,
+                       "'%s' is not a record of toll: its first line does not begin a run",
+                       r->name);
+    return err_set(e, -EBADMSG,
+                   r->tables || is_json(r) ? "%s of '%s' is not as expected in %s%s"
+                                           : "%s of '%s' is not JSON; expected was %s%s",
+                   where, r->name, RECORD_SCHEMA, word);
+}
+
+/* Where the run itself had a choice, what both leave is listed by name. */
+static bool reading_narrow_metrics(struct reading *r, const char *metrics)
+{
+    struct selection had, wanted;
+    struct buf names = {0};
+    if (selection_parse(&wanted, metrics, NULL) < 0)
+        return false;
+    if (!r->run.metrics || selection_parse(&had, r->run.metrics, NULL) < 0) {
+        buf_puts(&names, metrics);
+    } else {
+        selection_narrow(&wanted, &had);
+        selection_write(&names, &wanted);
+    }
+    free(r->run.metrics);
+    r->run.metrics = names.data;
+    r->no_memory |= buf_failed(&names) || !names.data;
+    return true;
+}
+
+static bool record_reader_take_line(struct record_reader *r, enum line_type type,
+                                    enum mark_kind kind, struct record_item *ret)
+{
+    struct reading *d = &r->reading;
+    begin_line(r);
+    switch (type) {
+    case LINE_RUN:
+        ret->kind = RECORD_RUN;
+        return read_run(d) && (!r->metrics || reading_narrow_metrics(d, r->metrics));
+    case LINE_SAMPLE:
+        ret->kind = RECORD_FRAME;
+        ret->frame = &d->frame;
+        return read_sample(d);
+    case LINE_PROCESS:
+        ret->kind = RECORD_PROCESS_END;
+        ret->process_end = &d->process_end;
+        return read_process(d);
+    case LINE_MARK:
+        if (!read_mark(d, kind))
+            return false;
+        ret->kind = d->is_note ? RECORD_NOTE : RECORD_MARK;
+        ret->mark = &d->mark;
+        ret->sentence = d->text.data;
+        ret->elapsed_ns = d->mark.elapsed_ns;
+        if (d->is_note)
+            summary_note(&d->summary, d->text.data);
+        return true;
+    case LINE_SUMMARY:
+        ret->kind = RECORD_SUMMARY;
+        ret->summary = &d->summary;
+        r->in_run = false;
+        return read_summary(d);
+    case LINE_OTHER: break;
+    }
+    return false;
+}
+
+int record_reader_next(struct record_reader *r, struct record_item *ret, struct toll_error *e)
+{
+    enum line_type type;
+    enum mark_kind kind = MARK_KINDS;
+    int n;
+    *ret = (struct record_item){.run = &r->reading.run, .number = r->run};
+    while ((n = next_line(r, e)) > 0) {
+        if (!find_type(r, &type, &kind))
+            return record_reader_bad_line(r, "", e);
+        if (type == LINE_RUN && r->in_run) { /* the one before was cut short */
+            r->is_waiting = true;
+            record_reader_summarize(r, false, ret);
+            return 1;
+        }
+        if (type == LINE_OTHER)
+            continue; /* of a later version */
+        if (type == LINE_RUN)
+            record_reader_begin_run(&r->reading);
+        else if (!r->in_run)
+            return record_reader_bad_line(r, ": a run begins with a line of type 'run'", e);
+        if (!record_reader_take_line(r, type, kind, ret) || r->reading.no_memory)
+            return record_reader_bad_line(r, "", e);
+        if (type == LINE_RUN) {
+            r->in_run = true;
+            r->runs++;
+            ret->number = r->run = r->tables ? sqlite_source_run(r->tables) : r->runs;
+        }
+        return 1;
+    }
+    if (n < 0)
+        return n;
+    if (r->in_run) {
+        record_reader_summarize(r, true, ret);
+        return 1;
+    }
+    return r->runs ? 0
+                   : err_set(e, -EBADMSG, "'%s' has no record in it: not one %s", r->name,
+                             r->tables ? "run" : "whole line");
+}

@@ -1,0 +1,698 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sqlite/rows.h"
+
+#include "base/text/buf.h"
+#include "record/sqlite/schema.h"
+#include "record/write.h"
+
+#include <math.h>
+
+/* ==== Sqlite tape ============================================================================= */
+
+/* A byte that tells what follows: nothing, a byte, eight bytes, or a length and as many bytes. */
+static void sqlite_tape_put(struct buf *b, enum tape_is is, const void *value, size_t size)
+{
+    char bytes[1 + sizeof(uint64_t)];
+    bytes[0] = (char)is;
+    memcpy(bytes + 1, value, size);
+    buf_add(b, bytes, 1 + size);
+}
+
+void sqlite_tape_row(struct buf *b, unsigned statement)
+{
+    uint8_t number = (uint8_t)statement;
+    sqlite_tape_put(b, TAPE_ROW, &number, sizeof number);
+}
+
+void sqlite_tape_null(struct buf *b)
+{
+    buf_putc(b, TAPE_NULL);
+}
+
+void sqlite_tape_i64(struct buf *b, int64_t value)
+{
+    sqlite_tape_put(b, TAPE_I64, &value, sizeof value);
+}
+
+void sqlite_tape_u64(struct buf *b, uint64_t value)
+{
+    if (value > INT64_MAX)
+        sqlite_tape_null(b);
+    else
+        sqlite_tape_i64(b, (int64_t)value);
+}
+
+void sqlite_tape_double(struct buf *b, double value)
+{
+    if (isnan(value))
+        sqlite_tape_null(b);
+    else
+        sqlite_tape_put(b, TAPE_DOUBLE, &value, sizeof value);
+}
+
+/* Where the length stands is known before the length is. */
+static size_t text_begin(struct buf *b)
+{
+    uint32_t length = 0;
+    sqlite_tape_put(b, TAPE_TEXT, &length, sizeof length);
+    return b->length;
+}
+
+static void text_end(struct buf *b, size_t began)
+{
+    if (buf_failed(b))
+        return;
+    uint32_t length = (uint32_t)(b->length - began);
+    memcpy(b->data + began - sizeof length, &length, sizeof length);
+}
+
+void sqlite_tape_text(struct buf *b, const char *value)
+{
+    if (!value) {
+        sqlite_tape_null(b);
+        return;
+    }
+    size_t began = text_begin(b);
+    const unsigned char *at = (const unsigned char *)value;
+    const unsigned char *end = at + strlen(value);
+    while (at < end) {
+        size_t taken = 0;
+        while (at + taken < end && at[taken] < 0x80)
+            taken++;
+        if (!taken)
+            taken = utf8_length(at, (size_t)(end - at));
+        if (taken)
+            buf_add(b, (const char *)at, taken);
+        else
+            buf_add(b, (const char[]){(char)(0xC0 | *at >> 6), (char)(0x80 | (*at & 0x3F))}, 2);
+        at += taken ? taken : 1;
+    }
+    text_end(b, began);
+}
+
+size_t sqlite_tape_json(struct buf *b, struct json_out *j)
+{
+    size_t began = text_begin(b);
+    json_begin(j, b, 0);
+    return began;
+}
+
+void sqlite_tape_json_end(struct buf *b, size_t began)
+{
+    text_end(b, began);
+}
+
+static bool sqlite_tape_take(struct scan *tape, void *ret, size_t size)
+{
+    if ((size_t)(tape->end - tape->at) < size)
+        return false;
+    memcpy(ret, tape->at, size);
+    tape->at += size;
+    return true;
+}
+
+enum tape_is sqlite_tape_next(struct scan *tape, struct tape_item *ret)
+{
+    uint8_t is, number;
+    uint32_t length;
+    if (!sqlite_tape_take(tape, &is, sizeof is))
+        return TAPE_END;
+    switch (is) {
+    case TAPE_ROW:
+        if (!sqlite_tape_take(tape, &number, sizeof number))
+            return TAPE_END;
+        ret->statement = number;
+        return TAPE_ROW;
+    case TAPE_NULL: return TAPE_NULL;
+    case TAPE_I64: return sqlite_tape_take(tape, &ret->i, sizeof ret->i) ? TAPE_I64 : TAPE_END;
+    case TAPE_DOUBLE:
+        return sqlite_tape_take(tape, &ret->d, sizeof ret->d) ? TAPE_DOUBLE : TAPE_END;
+    case TAPE_TEXT:
+        if (!sqlite_tape_take(tape, &length, sizeof length) ||
+            (size_t)(tape->end - tape->at) < length)
+            return TAPE_END;
+        ret->text = (struct scan){tape->at, tape->at + length};
+        tape->at += length;
+        return TAPE_TEXT;
+    default: return TAPE_END;
+    }
+}
+
+/* ==== Sqlite rows ============================================================================= */
+
+/* ---- The run --------------------------------------------------------------------------------- */
+
+void sqlite_rows_run(struct buf *b, const struct run *run, const struct selection *selection)
+{
+    struct json_out j;
+    sqlite_tape_row(b, STATEMENT_RUN);
+    sqlite_tape_text(b, run->name ? run->name : "");
+    sqlite_tape_text(b, run->host);
+    if (run->pid)
+        sqlite_tape_i64(b, run->pid);
+    else
+        sqlite_tape_null(b);
+    sqlite_tape_u64(b, run->start_real_ns);
+    size_t began = sqlite_tape_json(b, &j);
+    json_object(&j);
+    record_json_run(&j, run);
+    record_json_run_details(&j, run);
+    record_json_left_out(&j, run, selection);
+    json_object_end(&j);
+    sqlite_tape_json_end(b, began);
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static void sqlite_rows_add_value(struct buf *b, const struct metric *m, union value v)
+{
+    if (metric_is_double(m))
+        sqlite_tape_double(b, v.d);
+    else
+        sqlite_tape_u64(b, v.u);
+}
+
+static void sqlite_rows_add_values(struct buf *b, enum entity_kind kind, const struct row *row,
+                                   uint64_t selected)
+{
+    uint64_t known = row->present & selected;
+    FOR_EACH_BIT(i, sqlite_schema_metrics(kind))
+    {
+        if (known >> i & 1)
+            sqlite_rows_add_value(b, metric_of(row->first + i), row->values[i]);
+        else
+            sqlite_tape_null(b);
+    }
+}
+
+/* What of the figures is a lower bound, where there is any: a process could not be read. */
+static void add_bounds(struct buf *b, const struct row *row, uint64_t selected)
+{
+    struct json_out j;
+    if (!(row->at_least & selected)) {
+        sqlite_tape_null(b);
+        return;
+    }
+    size_t began = sqlite_tape_json(b, &j);
+    record_json_bounds(&j, row, selected);
+    sqlite_tape_json_end(b, began);
+}
+
+/* A row of the samples of its kind begins. */
+static void sqlite_rows_begin_row(struct buf *b, uint64_t tick, unsigned entity,
+                                  enum entity_kind kind)
+{
+    sqlite_tape_row(b, STATEMENT_ROW + kind);
+    sqlite_tape_u64(b, tick);
+    sqlite_tape_i64(b, entity);
+}
+
+static void sqlite_rows_add_row(struct buf *b, uint64_t tick, unsigned entity,
+                                enum entity_kind kind, const struct row *row, uint64_t selected)
+{
+    sqlite_rows_begin_row(b, tick, entity, kind);
+    if (kind == ENTITY_PROCESS)
+        add_bounds(b, row, selected & sqlite_schema_metrics(kind));
+    sqlite_rows_add_values(b, kind, row, selected);
+}
+
+/* index: as for sqlite_entities_part. */
+static void sqlite_rows_add_parts(struct buf *b, struct sqlite_entities *x, const struct frame *f,
+                                  const struct run_target *target, size_t index,
+                                  const struct selection *selection)
+{
+    const struct frame_row *parts = target ? f->targets[index].parts : f->target;
+    for (unsigned part = 0; part < PARTS; part++) {
+        if (!parts[part].row)
+            continue;
+        sqlite_rows_begin_row(b, f->tick, sqlite_entities_part(x, target, index, part),
+                              ENTITY_TARGET);
+        if (target && f->targets[index].has_ended)
+            sqlite_tape_i64(b, 1);
+        else
+            sqlite_tape_null(b);
+        add_bounds(b, parts[part].row, selection->parts[part]);
+        sqlite_rows_add_values(b, ENTITY_TARGET, parts[part].row, selection->parts[part]);
+    }
+}
+
+static void sqlite_rows_add_targets(struct buf *b, struct sqlite_entities *x, const struct frame *f,
+                                    const struct run *run, const struct selection *selection)
+{
+    sqlite_rows_add_parts(b, x, f, NULL, 0, selection);
+    for (size_t i = 0; i < f->target_count; i++)
+        sqlite_rows_add_parts(b, x, f, &run->targets[i], i, selection);
+}
+
+void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct frame *f,
+                       const struct run *run, const struct selection *selection)
+{
+    struct sqlite_entities *x = &rows->entities;
+    sqlite_tape_row(b, STATEMENT_SAMPLE);
+    sqlite_tape_u64(b, f->tick);
+    sqlite_tape_u64(b, rows->seq++);
+    sqlite_tape_u64(b, f->real_ns);
+    sqlite_tape_u64(b, f->elapsed_ns);
+    sqlite_tape_u64(b, f->interval_ns);
+    if (f->between)
+        sqlite_tape_i64(b, 1);
+    else
+        sqlite_tape_null(b);
+    if (run->gpu_count)
+        sqlite_tape_i64(b, run->gpu_count);
+    else
+        sqlite_tape_null(b);
+    sqlite_rows_add_targets(b, x, f, run, selection);
+    for (size_t i = 0; i < f->machine_count; i++) {
+        enum entity_kind kind = f->machine[i]->entity.kind;
+        if (selection->of[kind])
+            sqlite_rows_add_row(b, f->tick, sqlite_entities_thing(x, f->machine[i]), kind,
+                                &f->machine[i]->row, selection->of[kind]);
+    }
+    sqlite_rows_add_row(b, f->tick, sqlite_entities_self(x), ENTITY_SELF, f->self.row,
+                        selection->of[ENTITY_SELF]);
+    for (size_t i = 0; i < f->process_count; i++)
+        sqlite_rows_add_row(b, f->tick, sqlite_entities_process(x, run, f->processes[i].entity),
+                            ENTITY_PROCESS, f->processes[i].row, selection->of[ENTITY_PROCESS]);
+}
+
+/* ---- What happens in between ----------------------------------------------------------------- */
+
+void sqlite_rows_end(struct buf *b, const struct toll_end *end)
+{
+    bool has_code = end->ended && !end->unknown;
+    sqlite_tape_text(b, record_json_end_word(end));
+    if (has_code && !end->signaled)
+        sqlite_tape_i64(b, end->status);
+    else
+        sqlite_tape_null(b);
+    if (has_code && end->signaled)
+        sqlite_tape_i64(b, end->status);
+    else
+        sqlite_tape_null(b);
+}
+
+void sqlite_rows_process_end(struct buf *b, struct sqlite_rows *rows, const struct process_end *e,
+                             const struct run *run, const struct selection *selection)
+{
+    const struct entity *who = &e->process->entity;
+    sqlite_tape_row(b, STATEMENT_PROCESS);
+    sqlite_tape_u64(b, rows->seq++);
+    sqlite_tape_u64(b, e->elapsed_ns);
+    sqlite_tape_text(b, record_json_departure(e->how));
+    if (e->has_status) {
+        sqlite_rows_end(b, &e->end);
+        sqlite_tape_i64(b, e->end.core_dumped);
+        sqlite_tape_i64(b, e->end.oom_killed);
+        sqlite_tape_i64(b, e->end.timed_out);
+    } else {
+        for (unsigned i = 0; i < 6; i++)
+            sqlite_tape_null(b);
+    }
+    sqlite_tape_i64(b, who->pid);
+    sqlite_tape_i64(b, who->parent);
+    sqlite_tape_u64(b, who->start_ticks);
+    sqlite_tape_text(b, who->name);
+    sqlite_entities_targets(b, run, who->targets);
+    struct row copy;
+    const struct row *row = process_shown(e->process, &copy);
+    add_bounds(b, row, selection->of[ENTITY_PROCESS] & sqlite_schema_metrics(ENTITY_PROCESS));
+    sqlite_rows_add_values(b, ENTITY_PROCESS, row, selection->of[ENTITY_PROCESS]);
+    sqlite_entities_left(&rows->entities, who);
+}
+
+static void sqlite_rows_add_phase(struct buf *b, const struct told_mark *m)
+{
+    sqlite_tape_u64(b, left_u64(m->phase->begin_ns, m->start_ns));
+    sqlite_tape_u64(b, left_u64(m->phase->end_ns, m->start_ns));
+    sqlite_tape_i64(b, !m->phase->not_ended);
+    sqlite_tape_text(b, phase_is_of_target(m->phase) ? "target" : "process");
+    sqlite_tape_u64(b, phase_figures(m->phase)->looks);
+}
+
+void sqlite_rows_mark(struct buf *b, struct sqlite_rows *rows, const struct told_mark *m,
+                      const struct selection *selection)
+{
+    struct json_out j;
+    sqlite_tape_row(b, m->phase                ? STATEMENT_PHASE
+                       : m->kind == MARK_GAUGE ? STATEMENT_GAUGE
+                                               : STATEMENT_EVENT);
+    sqlite_tape_u64(b, rows->seq++);
+    sqlite_tape_u64(b, m->elapsed_ns);
+    sqlite_tape_text(b, m->name);
+    sqlite_tape_i64(b, m->pid);
+    if (m->kind == MARK_GAUGE) {
+        sqlite_tape_double(b, m->value);
+        return;
+    }
+    if (m->phase)
+        sqlite_rows_add_phase(b, m);
+    size_t began = sqlite_tape_json(b, &j);
+    record_json_attributes(&j, m->attributes);
+    sqlite_tape_json_end(b, began);
+    if (!m->phase)
+        return;
+    began = sqlite_tape_json(b, &j);
+    record_json_phase_figures(&j, m->phase, selection);
+    sqlite_tape_json_end(b, began);
+}
+
+void sqlite_rows_note(struct buf *b, struct sqlite_rows *rows, uint64_t elapsed_ns,
+                      const char *sentence)
+{
+    sqlite_tape_row(b, STATEMENT_NOTE);
+    sqlite_tape_u64(b, rows->seq++);
+    sqlite_tape_u64(b, elapsed_ns);
+    sqlite_tape_text(b, sentence);
+}
+
+/* ==== Sqlite summary ========================================================================== */
+
+/* What a run came to, as rows of a SQLite file: a row for each figure, and the whole as JSON. */
+
+/* In base units: a figure that is whole stays so. */
+static void sqlite_summary_add_number(struct buf *b, const struct metric *m, union value v)
+{
+    if (metric_is_double(m) || m->unit == UNIT_seconds || m->unit == UNIT_joules)
+        sqlite_tape_double(b, metric_number(m, v));
+    else
+        sqlite_tape_u64(b, v.u);
+}
+
+static void sqlite_summary_add_if(struct buf *b, bool is_known, double value)
+{
+    if (is_known)
+        sqlite_tape_double(b, value);
+    else
+        sqlite_tape_null(b);
+}
+
+static void add_quantiles(struct buf *b, const struct series *s, const struct metric *m,
+                          bool is_known)
+{
+    static const double shares[] = {0.5, 0.9, 0.99};
+    for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
+        double value;
+        bool has = is_known && series_quantile(s, m, shares[i], &value);
+        sqlite_summary_add_if(b, has, has ? value : 0);
+    }
+}
+
+/* total, last, mean, min, max and when, quantiles; the words for them are those of the record. */
+static void sqlite_summary_add_series(struct buf *b, const struct series *s, const struct metric *m,
+                                      bool is_known)
+{
+    bool counts = m->kind == METRIC_COUNTER;
+    bool is_observed = is_known && s->observed_ns;
+    if (is_known && counts)
+        sqlite_summary_add_number(b, m, s->last);
+    else
+        sqlite_tape_null(b);
+    if (is_observed && !counts && s->count)
+        sqlite_summary_add_number(b, m, s->last);
+    else
+        sqlite_tape_null(b);
+    sqlite_summary_add_if(b, counts ? is_known : is_observed, is_known ? series_mean(s, m) : 0);
+    sqlite_summary_add_if(b, is_known && s->count && !counts, s->min);
+    sqlite_summary_add_if(b, is_known && s->count, s->max);
+    if (is_known && s->count)
+        sqlite_tape_u64(b, s->max_at_ns);
+    else
+        sqlite_tape_null(b);
+    add_quantiles(b, s, m, is_known && s->count && !counts);
+}
+
+/* verdict NULL: there is none. */
+static void sqlite_summary_add_figure(struct buf *b, unsigned entity, const struct series *s,
+                                      const struct metric *m, const struct verdict *verdict)
+{
+    bool is_known = verdict && !s->is_unlimited ? verdict->quality != QUALITY_UNKNOWN
+                                                : s->observed_ns > 0;
+    sqlite_tape_row(b, STATEMENT_FIGURE);
+    sqlite_tape_i64(b, entity);
+    sqlite_tape_text(b, m->facts.name);
+    sqlite_summary_add_series(b, s, m, is_known);
+    sqlite_tape_text(b, verdict ? quality_word(verdict->quality) : NULL);
+    sqlite_tape_text(b, verdict ? verdict->rung : NULL);
+}
+
+static void sqlite_summary_add_target(struct buf *b, struct sqlite_entities *x,
+                                      const struct target_summary *t,
+                                      const struct run_target *target, size_t index,
+                                      const struct selection *selection)
+{
+    for (unsigned part = 0; part < PARTS; part++) {
+        if (part != PART_COMBINED && !t->has_parts)
+            continue;
+        unsigned entity = sqlite_entities_part(x, target, index, part);
+        FOR_EACH_BIT(id, selection->parts[part])
+        sqlite_summary_add_figure(b, entity, &t->series[part][id], metric_of(id),
+                                  &t->verdicts[part][id]);
+    }
+}
+
+static void sqlite_summary_add_thing(struct buf *b, struct sqlite_entities *x,
+                                     const struct thing_summary *t, uint64_t selected)
+{
+    enum metric_id first = metric_first(t->thing->entity.kind);
+    unsigned entity = selected ? sqlite_entities_thing(x, t->thing) : 0;
+    FOR_EACH_BIT(i, selected)
+    {
+        const struct metric *m = metric_of(first + i);
+        struct verdict v = {summary_thing_quality(&t->series[i], m), "kernel"};
+        if (v.quality == QUALITY_UNKNOWN && t->series[i].is_unlimited)
+            v.quality = QUALITY_SAMPLED; /* it was read that there is no limit */
+        if (v.quality == QUALITY_UNKNOWN)
+            v.rung = "";
+        sqlite_summary_add_figure(b, entity, &t->series[i], m, &v);
+    }
+}
+
+void sqlite_summary(struct buf *b, struct sqlite_rows *rows, const struct summary *s,
+                    const struct selection *selection)
+{
+    struct sqlite_entities *x = &rows->entities;
+    struct json_out j;
+    if (s->has_target)
+        sqlite_summary_add_target(b, x, &s->whole, NULL, 0, selection);
+    for (size_t i = 0; i < s->target_count; i++)
+        sqlite_summary_add_target(b, x, &s->targets[i], &s->run->targets[i], i, selection);
+    for (size_t i = 0; i < s->thing_count; i++)
+        if (s->things[i].thing)
+            sqlite_summary_add_thing(b, x, &s->things[i],
+                                     selection->of[s->things[i].thing->entity.kind]);
+    unsigned self = sqlite_entities_self(x);
+    FOR_EACH_BIT(i, selection->of[ENTITY_SELF])
+    sqlite_summary_add_figure(b, self, &s->self[i], metric_of(metric_first(ENTITY_SELF) + i), NULL);
+    sqlite_tape_row(b, STATEMENT_RUN_END);
+    sqlite_tape_u64(b, s->elapsed_ns);
+    sqlite_rows_end(b, &s->whole.end);
+    size_t began = sqlite_tape_json(b, &j);
+    json_object(&j);
+    record_json_summary(&j, s, selection);
+    json_object_end(&j);
+    sqlite_tape_json_end(b, began);
+}
+
+/* ==== Sqlite entities ========================================================================= */
+
+struct known_process {
+    uint64_t looks; /* a hash of all that is told of it */
+    unsigned entity;
+    pid_t pid;
+};
+
+void sqlite_entities_done(struct sqlite_entities *x)
+{
+    buf_done(&x->met);
+    free(x->things);
+    map_done(&x->pids);
+    free(x->known);
+}
+
+static unsigned new_number(struct sqlite_entities *x)
+{
+    if (!x->next)
+        x->next = SQLITE_ENTITY_OTHERS;
+    return x->next++;
+}
+
+/* A row of the table entities up to the name; what follows is added by the caller. */
+static void sqlite_entities_describe(struct sqlite_entities *x, unsigned number,
+                                     enum entity_kind kind, const char *part, const char *name)
+{
+    sqlite_tape_row(&x->met, STATEMENT_ENTITY);
+    sqlite_tape_i64(&x->met, number);
+    sqlite_tape_text(&x->met, entity_kind_name(kind));
+    sqlite_tape_text(&x->met, part);
+    sqlite_tape_text(&x->met, name);
+}
+
+static void describe_no_process(struct buf *b)
+{
+    for (unsigned i = 0; i < 4; i++) /* pid, parent, start, targets */
+        sqlite_tape_null(b);
+}
+
+/* ---- Targets, toll and the machine ----------------------------------------------------------- */
+
+static unsigned sqlite_entities_fixed(struct sqlite_entities *x, unsigned number,
+                                      enum entity_kind kind, const char *part)
+{
+    if (x->fixed >> number & 1)
+        return number;
+    x->fixed |= BIT(number);
+    sqlite_entities_describe(x, number, kind, part, "");
+    describe_no_process(&x->met);
+    sqlite_tape_null(&x->met);
+    return number;
+}
+
+unsigned sqlite_entities_part(struct sqlite_entities *x, const struct run_target *target,
+                              size_t index, enum part part)
+{
+    if (!target || index >= SQLITE_TARGETS_AT_MOST)
+        return sqlite_entities_fixed(x, SQLITE_ENTITY_COMBINED + part, ENTITY_TARGET,
+                                     part_name(part));
+    unsigned *number = &x->targets[index][part];
+    if (*number)
+        return *number;
+    *number = new_number(x);
+    sqlite_entities_describe(x, *number, ENTITY_TARGET, part_name(part), target->name);
+    describe_no_process(&x->met);
+    sqlite_tape_null(&x->met);
+    return *number;
+}
+
+unsigned sqlite_entities_self(struct sqlite_entities *x)
+{
+    return sqlite_entities_fixed(x, SQLITE_ENTITY_SELF, ENTITY_SELF, "");
+}
+
+static void sqlite_entities_add_labels(struct buf *b, const struct entity *e)
+{
+    struct json_out j;
+    if (!e->labels[0].key) {
+        sqlite_tape_null(b);
+        return;
+    }
+    size_t began = sqlite_tape_json(b, &j);
+    json_object(&j);
+    for (unsigned i = 0; i < ENTITY_LABELS && e->labels[i].key; i++)
+        json_put_string(&j, e->labels[i].key, e->labels[i].value);
+    json_object_end(&j);
+    sqlite_tape_json_end(b, began);
+}
+
+/* NULL without memory. */
+static unsigned *sqlite_entities_place_of(struct sqlite_entities *x, unsigned thing)
+{
+    if (thing >= x->thing_capacity) {
+        size_t capacity = (size_t)thing * 2 + 16;
+        unsigned *longer = realloc(x->things, capacity * sizeof *longer);
+        if (!longer) {
+            x->met.failed = true;
+            return NULL;
+        }
+        memset(longer + x->thing_capacity, 0, (capacity - x->thing_capacity) * sizeof *longer);
+        x->things = longer;
+        x->thing_capacity = capacity;
+    }
+    return &x->things[thing];
+}
+
+unsigned sqlite_entities_thing(struct sqlite_entities *x, const struct measured *m)
+{
+    if (m->entity.kind == ENTITY_SYSTEM)
+        return sqlite_entities_fixed(x, SQLITE_ENTITY_SYSTEM, ENTITY_SYSTEM, "");
+    unsigned *place = sqlite_entities_place_of(x, m->number);
+    if (!place || *place)
+        return place ? *place : 0;
+    *place = new_number(x);
+    sqlite_entities_describe(x, *place, m->entity.kind, "", entity_name(&m->entity));
+    describe_no_process(&x->met);
+    sqlite_entities_add_labels(&x->met, &m->entity);
+    return *place;
+}
+
+/* ---- Processes ------------------------------------------------------------------------------- */
+
+static uint64_t sqlite_entities_mix(uint64_t hash, const void *data, size_t length)
+{
+    for (const unsigned char *at = data, *end = at + length; at < end; at++)
+        hash = (hash ^ *at) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return hash;
+}
+
+static uint64_t looks_of(const struct entity *e)
+{
+    uint64_t hash = sqlite_entities_mix(UINT64_C(0xcbf29ce484222325), e->name, strlen(e->name));
+    hash = sqlite_entities_mix(hash, &e->start_ticks, sizeof e->start_ticks);
+    hash = sqlite_entities_mix(hash, &e->parent, sizeof e->parent);
+    return sqlite_entities_mix(hash, &e->targets, sizeof e->targets);
+}
+
+void sqlite_entities_targets(struct buf *b, const struct run *run, uint64_t targets)
+{
+    struct json_out j;
+    if (!run || run->target_count <= 1) {
+        sqlite_tape_null(b);
+        return;
+    }
+    size_t began = sqlite_tape_json(b, &j);
+    json_array(&j);
+    for (size_t i = 0; i < run->target_count; i++)
+        if (targets >> i & 1)
+            json_string(&j, run->targets[i].name);
+    json_array_end(&j);
+    sqlite_tape_json_end(b, began);
+}
+
+static struct known_process *new_place(struct sqlite_entities *x, pid_t pid)
+{
+    if (x->known_count == x->known_capacity) {
+        size_t capacity = x->known_capacity * 2 + 64;
+        struct known_process *longer = realloc(x->known, capacity * sizeof *longer);
+        if (!longer)
+            return NULL;
+        x->known = longer;
+        x->known_capacity = capacity;
+    }
+    if (map_put(&x->pids, (uint32_t)pid, (uint32_t)x->known_count) < 0)
+        return NULL;
+    return &x->known[x->known_count++];
+}
+
+unsigned sqlite_entities_process(struct sqlite_entities *x, const struct run *run,
+                                 const struct entity *e)
+{
+    uint64_t looks = looks_of(e);
+    uint32_t at;
+    bool was_met = map_get(&x->pids, (uint32_t)e->pid, &at);
+    struct known_process *k = was_met ? &x->known[at] : new_place(x, e->pid);
+    if (was_met && k->looks == looks)
+        return k->entity;
+    unsigned number = new_number(x);
+    if (k)
+        *k = (struct known_process){looks, number, e->pid};
+    sqlite_entities_describe(x, number, ENTITY_PROCESS, "", e->name);
+    sqlite_tape_i64(&x->met, e->pid);
+    sqlite_tape_i64(&x->met, e->parent);
+    sqlite_tape_u64(&x->met, e->start_ticks);
+    sqlite_entities_targets(&x->met, run, e->targets);
+    sqlite_tape_null(&x->met);
+    return number;
+}
+
+void sqlite_entities_left(struct sqlite_entities *x, const struct entity *e)
+{
+    uint32_t at;
+    if (!map_get(&x->pids, (uint32_t)e->pid, &at))
+        return;
+    map_remove(&x->pids, (uint32_t)e->pid);
+    struct known_process *last = &x->known[--x->known_count];
+    if (at == x->known_count)
+        return;
+    x->known[at] = *last;
+    map_put(&x->pids, (uint32_t)last->pid, at); /* replaces what is there: needs no memory */
+}

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/sqlite/schema.h"
+
+#include "summary/phases.h"
+
+/* ==== Sqlite tables =========================================================================== */
+
+#define WHOLE "INTEGER NOT NULL"
+#define TEXT  "TEXT NOT NULL"
+
+/* By the numbers of their statements. */
+static const struct sqlite_table tables[] = {
+    [STATEMENT_ENTITY] = {"entities",
+                          1,
+                          {{"entity", WHOLE},
+                           {"kind", TEXT},
+                           {"part", TEXT},
+                           {"name", TEXT},
+                           {"pid", "INTEGER"},
+                           {"parent", "INTEGER"},
+                           {"start_ticks", "INTEGER"},
+                           {"targets", "TEXT"},
+                           {"labels", "TEXT"}}},
+    [STATEMENT_SAMPLE] = {"samples",
+                          1,
+                          {{"tick", WHOLE},
+                           {"seq", WHOLE},
+                           {"time_ns", WHOLE},
+                           {"elapsed_ns", WHOLE},
+                           {"interval_ns", WHOLE},
+                           {"for_mark", "INTEGER"},
+                           {"gpu_count", "INTEGER"}}},
+    [STATEMENT_PROCESS] = {"processes",
+                           1,
+                           {{"seq", WHOLE},
+                            {"elapsed_ns", WHOLE},
+                            {"how", TEXT},
+                            {"status", "TEXT"},
+                            {"code", "INTEGER"},
+                            {"signal", "INTEGER"},
+                            {"core_dumped", "INTEGER"},
+                            {"oom_killed", "INTEGER"},
+                            {"timed_out", "INTEGER"},
+                            {"pid", WHOLE},
+                            {"parent", WHOLE},
+                            {"start_ticks", WHOLE},
+                            {"name", TEXT},
+                            {"targets", "TEXT"},
+                            {"lower_bound", "TEXT"}}},
+    [STATEMENT_PHASE] = {"phases",
+                         1,
+                         {{"seq", WHOLE},
+                          {"elapsed_ns", WHOLE},
+                          {"name", TEXT},
+                          {"pid", WHOLE},
+                          {"begin_ns", WHOLE},
+                          {"end_ns", WHOLE},
+                          {"ended", WHOLE},
+                          {"whose", TEXT},
+                          {"looks", WHOLE},
+                          {"attributes", TEXT},
+                          {"figures", TEXT}}},
+    [STATEMENT_EVENT] = {"events",
+                         1,
+                         {{"seq", WHOLE},
+                          {"elapsed_ns", WHOLE},
+                          {"name", TEXT},
+                          {"pid", WHOLE},
+                          {"attributes", TEXT}}},
+    [STATEMENT_GAUGE] = {"gauges",
+                         1,
+                         {{"seq", WHOLE},
+                          {"elapsed_ns", WHOLE},
+                          {"name", TEXT},
+                          {"pid", WHOLE},
+                          {"value", "REAL NOT NULL"}}},
+    [STATEMENT_NOTE] = {"notes", 1, {{"seq", WHOLE}, {"elapsed_ns", WHOLE}, {"sentence", TEXT}}},
+    [STATEMENT_FIGURE] = {"summary",
+                          2,
+                          {{"entity", WHOLE},
+                           {"metric", TEXT},
+                           {"total", "ANY"},
+                           {"last", "ANY"},
+                           {"mean", "REAL"},
+                           {"min", "REAL"},
+                           {"max", "REAL"},
+                           {"max_at_ns", "INTEGER"},
+                           {"p50", "REAL"},
+                           {"p90", "REAL"},
+                           {"p99", "REAL"},
+                           {"quality", "TEXT"},
+                           {"means", "TEXT"}}},
+    [STATEMENT_ROW] = {"_samples", 2, {{"tick", WHOLE}, {"entity", WHOLE}}},
+};
+
+/* … of targets, which end one by one, … */
+static const struct sqlite_table target_rows = {
+    "_samples",
+    2,
+    {{"tick", WHOLE}, {"entity", WHOLE}, {"ended", "INTEGER"}, {"lower_bound", "TEXT"}}};
+
+/* … and of processes. */
+static const struct sqlite_table process_rows = {
+    "_samples", 2, {{"tick", WHOLE}, {"entity", WHOLE}, {"lower_bound", "TEXT"}}};
+
+const struct sqlite_table *sqlite_table(unsigned number)
+{
+    if (number == STATEMENT_ROW + ENTITY_TARGET)
+        return &target_rows;
+    if (number == STATEMENT_ROW + ENTITY_PROCESS)
+        return &process_rows;
+    return &tables[number < STATEMENT_ROW ? number : STATEMENT_ROW];
+}
+
+/* ==== Sqlite schema =========================================================================== */
+
+static const char runs[] =
+    "CREATE TABLE IF NOT EXISTS runs (run INTEGER PRIMARY KEY, name TEXT NOT NULL, host TEXT NOT "
+    "NULL, pid INTEGER, start_ns INTEGER NOT NULL, facts TEXT NOT NULL, wall_ns "
+    "INTEGER, status TEXT, code INTEGER, signal INTEGER, summary TEXT) STRICT";
+
+static const char insert_run[] =
+    "INSERT INTO runs (run, name, host, pid, start_ns, facts) VALUES (?1, ?2, ?3, ?4, ?5, ?6) "
+    "RETURNING run";
+
+static const char end_run[] = "UPDATE runs SET wall_ns = ?2, status = ?3, code = ?4, signal = ?5, "
+                              "summary = ?6 WHERE run = ?1";
+
+int sqlite_schema_peek(const char *path, int64_t *ret_application, int64_t *ret_version,
+                       struct toll_error *e)
+{
+    struct sqlite *db;
+    int r = sqlite_open(&db, path, SQLITE_MODE_PEEK, 0, e);
+    if (r < 0)
+        return r;
+    r = sqlite_ask(db, "PRAGMA application_id", ret_application, e);
+    if (r == 0)
+        r = sqlite_ask(db, "PRAGMA user_version", ret_version, e);
+    sqlite_close(db);
+    return r;
+}
+
+int sqlite_schema_is_ours(const char *path, int64_t application, int64_t version,
+                          struct toll_error *e)
+{
+    if (application != SQLITE_SCHEMA_APPLICATION)
+        return err_set(e, -EINVAL,
+                       "'%s' is a SQLite file that toll did not make, and is left as it is", path);
+    if (version > SQLITE_SCHEMA_VERSION)
+        return err_set(e, -EINVAL,
+                       "'%s' was made by a newer toll: it has version %lld of the tables, this one "
+                       "knows them up to %d",
+                       path, (long long)version, SQLITE_SCHEMA_VERSION);
+    return 0;
+}
+
+/* ---- What a table has ------------------------------------------------------------------------ */
+
+uint64_t sqlite_schema_metrics(enum entity_kind kind)
+{
+    uint64_t all = UINT64_MAX >> (METRICS_PER_ENTITY - metric_count(kind));
+    return kind == ENTITY_PROCESS ? all & ~metric_fold_mask(FOLD_WHOLE) : all;
+}
+
+void sqlite_schema_column(struct buf *b, const struct metric *m)
+{
+    size_t unit = m->unit == UNIT_seconds || m->unit == UNIT_joules ? strlen(m->facts.unit) : 0;
+    buf_add(b, m->facts.name, strlen(m->facts.name) - unit);
+    if (unit)
+        buf_puts(b, m->unit == UNIT_seconds ? "ns" : "microjoules");
+}
+
+static void sqlite_schema_add_name(struct buf *b, unsigned number)
+{
+    if (number >= STATEMENT_ROW)
+        buf_puts(b, entity_kind_name(number - STATEMENT_ROW));
+    buf_puts(b, sqlite_table(number)->name);
+}
+
+/* What stands around each column, and whether with its type. */
+struct manner {
+    const char *before, *behind;
+    bool typed;
+};
+
+static void sqlite_schema_add_columns(struct buf *b, unsigned number, const struct manner *how)
+{
+    const struct sqlite_table *t = sqlite_table(number);
+    for (unsigned i = 0; i < SQLITE_TABLE_COLUMNS && t->columns[i].name; i++)
+        buf_printf(b, "%s%s%s%s%s", how->before, t->columns[i].name, how->typed ? " " : "",
+                   how->typed ? t->columns[i].type : "", how->behind);
+    if (number != STATEMENT_PROCESS && number < STATEMENT_ROW)
+        return;
+    enum entity_kind kind = number == STATEMENT_PROCESS ? ENTITY_PROCESS : number - STATEMENT_ROW;
+    FOR_EACH_BIT(i, sqlite_schema_metrics(kind))
+    {
+        const struct metric *m = metric_of(metric_first(kind) + i);
+        buf_puts(b, how->before);
+        sqlite_schema_column(b, m);
+        if (how->typed)
+            buf_puts(b, metric_is_double(m) ? " REAL" : " INTEGER");
+        buf_puts(b, how->behind);
+    }
+}
+
+static unsigned count_columns(unsigned number)
+{
+    struct buf each = {0};
+    sqlite_schema_add_columns(&each, number, &(struct manner){"", "\n", false});
+    unsigned count = 0;
+    for (size_t i = 0; i < each.length; i++)
+        count += each.data[i] == '\n';
+    buf_done(&each);
+    return count;
+}
+
+void sqlite_schema_statement(struct buf *b, unsigned number)
+{
+    if (number == STATEMENT_RUN || number == STATEMENT_RUN_END) {
+        buf_puts(b, number == STATEMENT_RUN ? insert_run : end_run);
+        return;
+    }
+    buf_puts(b, "INSERT INTO ");
+    sqlite_schema_add_name(b, number);
+    buf_puts(b, " (run");
+    sqlite_schema_add_columns(b, number, &(struct manner){", ", "", false});
+    buf_puts(b, ") VALUES (?1");
+    for (unsigned i = 0, count = count_columns(number); i < count; i++)
+        buf_printf(b, ", ?%u", i + 2);
+    buf_putc(b, ')');
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+static int run_text(struct sqlite *db, struct buf *sql, struct toll_error *e)
+{
+    int r = buf_failed(sql) ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
+                            : sqlite_run(db, sql->data, e);
+    buf_done(sql);
+    return r;
+}
+
+static int make_table(struct sqlite *db, unsigned number, struct toll_error *e)
+{
+    const struct sqlite_table *t = sqlite_table(number);
+    struct buf sql = {0};
+    buf_puts(&sql, "CREATE TABLE IF NOT EXISTS ");
+    sqlite_schema_add_name(&sql, number);
+    buf_puts(&sql, " (run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE");
+    sqlite_schema_add_columns(&sql, number, &(struct manner){", ", "", true});
+    buf_puts(&sql, ", PRIMARY KEY (run");
+    for (unsigned i = 0; i < t->keys; i++)
+        buf_printf(&sql, ", %s", t->columns[i].name);
+    buf_puts(&sql, ")) STRICT, WITHOUT ROWID");
+    return run_text(db, &sql, e);
+}
+
+/* One number that the file tells. */
+static int sqlite_schema_ask(struct sqlite *db, struct buf *sql, int64_t *ret, struct toll_error *e)
+{
+    struct sqlite_statement *st;
+    int r = buf_failed(sql) ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
+                            : sqlite_prepare(&st, db, sql->data, e);
+    buf_done(sql);
+    if (r < 0)
+        return r;
+    r = sqlite_step(st, e);
+    *ret = r > 0 ? sqlite_column_i64(st, 0) : 0;
+    sqlite_end(st);
+    return r < 0 ? r : 0;
+}
+
+/* How many of our columns its table has. */
+static int ask_columns(struct sqlite *db, unsigned number, int64_t *ret, struct toll_error *e)
+{
+    struct buf sql = {0};
+    buf_puts(&sql, "SELECT count(*) FROM pragma_table_info('");
+    sqlite_schema_add_name(&sql, number);
+    buf_puts(&sql, "') WHERE name IN (''");
+    sqlite_schema_add_columns(&sql, number, &(struct manner){", '", "'", false});
+    buf_putc(&sql, ')');
+    return sqlite_schema_ask(db, &sql, ret, e);
+}
+
+/* A column that was not there when the file was made. */
+static int sqlite_schema_add_column(struct sqlite *db, unsigned number, const char *name,
+                                    const char *type, struct toll_error *e)
+{
+    struct buf question = {0}, sql = {0};
+    int64_t is_there = 0;
+    buf_puts(&question, "SELECT count(*) FROM pragma_table_info('");
+    sqlite_schema_add_name(&question, number);
+    buf_printf(&question, "') WHERE name = '%s'", name);
+    int r = sqlite_schema_ask(db, &question, &is_there, e);
+    if (r < 0 || is_there)
+        return r;
+    buf_puts(&sql, "ALTER TABLE ");
+    sqlite_schema_add_name(&sql, number);
+    buf_printf(&sql, " ADD COLUMN %s %s", name, type);
+    return run_text(db, &sql, e);
+}
+
+static int add_missing_metrics(struct sqlite *db, unsigned number, enum entity_kind kind,
+                               struct toll_error *e)
+{
+    int r = 0;
+    FOR_EACH_BIT(i, sqlite_schema_metrics(kind))
+    {
+        const struct metric *m = metric_of(metric_first(kind) + i);
+        struct buf column = {0};
+        sqlite_schema_column(&column, m);
+        if (r == 0)
+            r = buf_failed(&column)
+                    ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
+                    : sqlite_schema_add_column(db, number, column.data,
+                                               metric_is_double(m) ? "REAL" : "INTEGER", e);
+        buf_done(&column);
+    }
+    return r;
+}
+
+/* What may be NULL can be added, and nothing else. */
+static int sqlite_schema_add_missing(struct sqlite *db, unsigned number, struct toll_error *e)
+{
+    const struct sqlite_table *t = sqlite_table(number);
+    int64_t there = 0;
+    int r = 0;
+    for (unsigned i = t->keys; i < SQLITE_TABLE_COLUMNS && t->columns[i].name && r == 0; i++)
+        if (!strstr(t->columns[i].type, "NOT NULL"))
+            r = sqlite_schema_add_column(db, number, t->columns[i].name, t->columns[i].type, e);
+    if (r == 0 && (number == STATEMENT_PROCESS || number >= STATEMENT_ROW))
+        r = add_missing_metrics(
+            db, number, number == STATEMENT_PROCESS ? ENTITY_PROCESS : number - STATEMENT_ROW, e);
+    if (r == 0)
+        r = ask_columns(db, number, &there, e);
+    return r < 0 || there == count_columns(number)
+               ? r
+               : err_set(e, -EBADMSG, "its table %s is not as toll makes it", t->name);
+}
+
+static int sqlite_schema_complete(struct sqlite *db, unsigned number, struct toll_error *e)
+{
+    int64_t there = 0;
+    int r = ask_columns(db, number, &there, e);
+    if (r < 0 || there == count_columns(number))
+        return r;
+    r = make_table(db, number, e);
+    return r < 0 || !there ? r : sqlite_schema_add_missing(db, number, e);
+}
+
+int sqlite_schema_check_kinds(struct sqlite *db, struct toll_error *e)
+{
+    int r = sqlite_find_table(db, "runs", e);
+    for (unsigned number = STATEMENT_ENTITY; r >= 0 && number < STATEMENTS; number++) {
+        struct buf name = {0};
+        sqlite_schema_add_name(&name, number);
+        r = buf_failed(&name) ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
+                              : sqlite_find_table(db, name.data, e);
+        buf_done(&name);
+    }
+    return r < 0 ? r : 0;
+}
+
+int sqlite_schema_check(struct sqlite *db, bool *ret_complete, struct toll_error *e)
+{
+    int r = 0;
+    *ret_complete = true;
+    for (unsigned number = STATEMENT_ENTITY; r == 0 && number < STATEMENTS; number++) {
+        int64_t there = 0;
+        r = ask_columns(db, number, &there, e);
+        *ret_complete &= there == count_columns(number);
+    }
+    return r;
+}
+
+int sqlite_schema_make(struct sqlite *db, struct toll_error *e)
+{
+    struct buf sql = {0};
+    int r = sqlite_run(db, runs, e);
+    for (unsigned number = STATEMENT_ENTITY; r == 0 && number < STATEMENTS; number++)
+        r = sqlite_schema_complete(db, number, e);
+    if (r < 0)
+        return r;
+    sqlite_views_add(&sql);
+    buf_printf(&sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+               SQLITE_SCHEMA_APPLICATION, SQLITE_SCHEMA_VERSION);
+    return run_text(db, &sql, e);
+}
+
+/* ==== Sqlite views ============================================================================ */
+
+/* "t.cpu_ns / 1e9 AS target_cpu_seconds" */
+static void sqlite_views_add_metric(struct buf *b, char table, const struct metric *m,
+                                    const char *lead)
+{
+    buf_printf(b, ", %c.", table);
+    sqlite_schema_column(b, m);
+    if (m->unit == UNIT_seconds || m->unit == UNIT_joules)
+        buf_puts(b, m->unit == UNIT_seconds ? " / 1e9" : " / 1e6");
+    buf_printf(b, " AS %s%s%s", lead, *lead ? "_" : "", m->facts.name);
+}
+
+static void sqlite_views_add_metrics(struct buf *b, char table, enum entity_kind kind,
+                                     const char *lead)
+{
+    FOR_EACH_BIT(i, sqlite_schema_metrics(kind))
+    sqlite_views_add_metric(b, table, metric_of(metric_first(kind) + i), lead);
+}
+
+static void sqlite_views_begin(struct buf *b, const char *before, const char *name)
+{
+    buf_printf(b, "DROP VIEW IF EXISTS %s%s; CREATE VIEW %s%s AS SELECT ", before, name, before,
+               name);
+}
+
+/* Cut, not rounded, to milliseconds, as in the other formats. */
+#define TIME_OF_DAY(ns)                                                                            \
+    "strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', " ns " / 1000000 / 1000.0, 'unixepoch')"
+
+/* ---- All that a sample has in one row, as in CSV --------------------------------------------- */
+
+static void add_timeline(struct buf *b)
+{
+    static const struct {
+        char table;
+        enum entity_kind kind;
+        const char *lead;
+        unsigned entity;
+    } joined[] = {
+        {'c', ENTITY_TARGET, "target", SQLITE_ENTITY_COMBINED},
+        {'m', ENTITY_TARGET, "main", SQLITE_ENTITY_MAIN},
+        {'d', ENTITY_TARGET, "descendants", SQLITE_ENTITY_DESCENDANTS},
+        {'y', ENTITY_SYSTEM, "system", SQLITE_ENTITY_SYSTEM},
+        {'x', ENTITY_SELF, "self", SQLITE_ENTITY_SELF},
+    };
+    sqlite_views_begin(b, "", "timeline");
+    buf_printf(b, "s.run, " TIME_OF_DAY(
+                      "s.time_ns") " AS time, s.elapsed_ns / 1e9 AS "
+                                   "elapsed_seconds, s.interval_ns / 1e9 AS interval_seconds");
+    for (size_t i = 0; i < ARRAY_LEN(joined); i++)
+        sqlite_views_add_metrics(b, joined[i].table, joined[i].kind, joined[i].lead);
+    buf_puts(b, " FROM samples s");
+    for (size_t i = 0; i < ARRAY_LEN(joined); i++) {
+        char t = joined[i].table;
+        buf_printf(b,
+                   " LEFT JOIN %s_samples %c ON %c.run = s.run AND %c.tick = s.tick AND %c.entity "
+                   "= %u",
+                   entity_kind_name(joined[i].kind), t, t, t, t, joined[i].entity);
+    }
+    buf_puts(b, "; ");
+}
+
+/* ---- One row for each thing in each sample --------------------------------------------------- */
+
+static void sqlite_views_add_kind(struct buf *b, enum entity_kind kind)
+{
+    sqlite_views_begin(b, entity_kind_name(kind), "_timeline");
+    buf_printf(b, "s.run, " TIME_OF_DAY("s.time_ns") " AS time, s.elapsed_ns / 1e9 AS "
+                                                     "elapsed_seconds");
+    if (kind != ENTITY_SYSTEM && kind != ENTITY_SELF)
+        buf_puts(b, ", e.name");
+    if (kind == ENTITY_TARGET)
+        buf_puts(b, ", e.part");
+    else if (kind == ENTITY_PROCESS)
+        buf_puts(b, ", e.pid, e.parent");
+    else if (kind != ENTITY_SYSTEM && kind != ENTITY_SELF)
+        buf_puts(b, ", e.labels");
+    sqlite_views_add_metrics(b, 't', kind, "");
+    buf_printf(b,
+               " FROM %s_samples t JOIN samples s USING (run, tick) JOIN entities e USING (run, "
+               "entity); ",
+               entity_kind_name(kind));
+}
+
+/* ---- What it came to ------------------------------------------------------------------------- */
+
+static void add_runs(struct buf *b)
+{
+    sqlite_views_begin(b, "", "run_list");
+    buf_printf(b, "run, name, host, " TIME_OF_DAY(
+                      "start_ns") " AS start, wall_ns / 1e9 AS "
+                                  "wall_seconds, status, code, signal, (SELECT count(*) FROM "
+                                  "samples s WHERE s.run = "
+                                  "runs.run) AS samples, facts ->> 'command' AS command, facts ->> "
+                                  "'labels' AS labels, facts ->> 'id' AS id "
+                                  "FROM runs; ");
+}
+
+static void add_processes(struct buf *b)
+{
+    sqlite_views_begin(b, "", "process_list");
+    buf_puts(b, "p.run, p.name, p.pid, p.parent, p.elapsed_ns / 1e9 AS left_seconds, p.how, "
+                "p.status, p.code, p.signal");
+    sqlite_views_add_metrics(b, 'p', ENTITY_PROCESS, "");
+    buf_puts(b, " FROM processes p; ");
+}
+
+static void sqlite_views_add_phases(struct buf *b)
+{
+    sqlite_views_begin(b, "", "phase_list");
+    buf_puts(b, "run, name, pid, begin_ns / 1e9 AS begin_seconds, (end_ns - begin_ns) / 1e9 AS "
+                "seconds, ended, whose");
+    FOR_EACH_BIT(i, sqlite_schema_metrics(ENTITY_TARGET))
+    {
+        const struct metric *m = metric_of(i);
+        const char *name = m->facts.name;
+        if (!phase_figures_has(m))
+            continue;
+        if (m->kind == METRIC_COUNTER)
+            buf_printf(b, ", figures ->> '$.%s.total' AS %s", name, name);
+        else
+            buf_printf(b, ", figures ->> '$.%s.mean' AS mean_%s, figures ->> '$.%s.max' AS max_%s",
+                       name, name, name, name);
+    }
+    buf_puts(b, " FROM phases; ");
+}
+
+static void sqlite_views_add_figures(struct buf *b)
+{
+    sqlite_views_begin(b, "", "figures");
+    buf_puts(b, "f.run, e.kind, e.part, e.name, f.metric, f.total, f.last, f.mean, f.min, f.max, "
+                "f.max_at_ns / 1e9 AS max_at_seconds, f.p50, f.p90, f.p99, f.quality, f.means FROM "
+                "summary f JOIN entities e USING (run, entity); ");
+}
+
+void sqlite_views_add(struct buf *b)
+{
+    add_timeline(b);
+    for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++)
+        sqlite_views_add_kind(b, kind);
+    add_runs(b);
+    add_processes(b);
+    sqlite_views_add_phases(b);
+    sqlite_views_add_figures(b);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/mlflow/client.h"
+
+#include "base/io/url.h"
+#include "base/text/json.h"
+#include "sink/spooler.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ==== Mlflow answer =========================================================================== */
+
+/* In the value that comes next. What is behind it is not looked at: a long answer may be cut. */
+static bool mlflow_answer_find(struct json_in *j, const char *name, struct scan *ret)
+{
+    struct scan key;
+    switch (json_in_next(j)) {
+    case JSON_OBJECT:
+        json_in_object(j);
+        while (json_in_key(j, &key)) {
+            if (json_in_is(&key, name) && json_in_next(j) == JSON_STRING)
+                return json_in_string(j, ret);
+            if (mlflow_answer_find(j, name, ret))
+                return true;
+        }
+        return false;
+    case JSON_ARRAY:
+        json_in_array(j);
+        while (json_in_item(j))
+            if (mlflow_answer_find(j, name, ret))
+                return true;
+        return false;
+    default: json_in_skip(j); return false;
+    }
+}
+
+/* What becomes part of a URL: nothing but ASCII. */
+static bool mlflow_answer_is_plain(struct scan text)
+{
+    for (const char *c = text.at; c < text.end; c++)
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7F)
+            return false;
+    return text.at < text.end;
+}
+
+bool mlflow_answer_text(const char *body, size_t length, const char *name, char *ret,
+                        size_t capacity)
+{
+    struct json_in j = {0};
+    struct scan text;
+    json_in_begin(&j, body, length);
+    bool found = mlflow_answer_find(&j, name, &text) && mlflow_answer_is_plain(text) &&
+                 (size_t)(text.end - text.at) < capacity;
+    if (found) {
+        memcpy(ret, text.at, (size_t)(text.end - text.at));
+        ret[text.end - text.at] = '\0';
+    }
+    json_in_done(&j);
+    return found;
+}
+
+bool mlflow_answer_is(const char *body, size_t length, const char *error_code)
+{
+    char found[64];
+    return mlflow_answer_text(body, length, "error_code", found, sizeof found) &&
+           strcmp(found, error_code) == 0;
+}
+
+/* ==== Mlflow client =========================================================================== */
+
+/* A 500 with a page of HTML is what a bug in the server looks like, and what it says to a body that
+ * it cannot read, but also what a database looks like that is away for a minute. What can be put
+ * aside is tried again, as after any 500; where it cannot, it must not hold up what comes behind
+ * it: after so many in a row every further one is the last of its question. */
+enum { HTML_ERRORS = 3 };
+
+bool mlflow_client_is_id(const char *text)
+{
+    size_t length = strlen(text);
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)text[i]) && !strchr("-_", text[i]))
+            return false;
+    return length && length < MLFLOW_ID_BYTES;
+}
+
+/* ---- One request ----------------------------------------------------------------------------- */
+
+static enum delivery mlflow_client_judge(struct mlflow_client *c, enum delivery d,
+                                         const struct http_response *answer)
+{
+    bool is_html = answer->status == 500 && answer->length && *answer->body == '<';
+    c->html_errors = is_html ? c->html_errors + 1 : 0;
+    if (c->html_errors >= HTML_ERRORS && !c->has_spool)
+        return DELIVERY_REFUSED;
+    if (spooler_is_for_others(answer->status))
+        return DELIVERY_KEPT;
+    return d;
+}
+
+/* Its sentence alone, not the JSON around it. */
+static void mlflow_client_quote(const struct http_response *answer, struct attempt *a)
+{
+    char message[sizeof a->why - 32];
+    if (answer->status >= 300 &&
+        mlflow_answer_text(answer->body, answer->length, "message", message, sizeof message))
+        snprintf(a->why, sizeof a->why, "it answered %d: %s", answer->status, message);
+}
+
+/* To the URL that is in c->url. */
+static enum delivery mlflow_client_send(struct mlflow_client *c, const char *method,
+                                        const char *type, const char *body, size_t length,
+                                        struct http_response *ret, struct attempt *a)
+{
+    const char *headers[] = {type, NULL};
+    *ret = (struct http_response){.body = ""};
+    if (buf_failed(&c->url) || buf_failed(&c->body)) {
+        buf_done(&c->url);
+        buf_done(&c->body);
+        snprintf(a->why, sizeof a->why, "no memory for a request");
+        return DELIVERY_AGAIN;
+    }
+    struct http_request request = {
+        .method = method,
+        .url = c->url.data,
+        .headers = headers,
+        .body = body,
+        .length = length,
+        .timeout_ns = c->timeout_ns,
+    };
+    enum delivery d = http_sink_send(c->sink, c->http, &request, ret, a);
+    mlflow_client_quote(ret, a);
+    return mlflow_client_judge(c, d, ret);
+}
+
+static void begin_url(struct mlflow_client *c, const char *path)
+{
+    buf_clear(&c->url);
+    buf_printf(&c->url, "%s/api/2.0/mlflow/%s", c->base, path);
+}
+
+static enum delivery mlflow_client_post(struct mlflow_client *c, const char *path,
+                                        struct http_response *ret, struct attempt *a)
+{
+    begin_url(c, path);
+    return mlflow_client_send(c, "POST", "Content-Type: application/json", c->body.data,
+                              c->body.length, ret, a);
+}
+
+static enum delivery mlflow_client_get(struct mlflow_client *c, const char *path, const char *name,
+                                       const char *value, struct http_response *ret,
+                                       struct attempt *a)
+{
+    begin_url(c, path);
+    buf_printf(&c->url, "?%s=", name);
+    url_encode(&c->url, value, strlen(value), "");
+    return mlflow_client_send(c, NULL, NULL, NULL, 0, ret, a);
+}
+
+/* Puts the object of the body behind a first member of its own: {"run_id":"…", and the rest. */
+static void begin_body(struct mlflow_client *c, const char *name, const char *value,
+                       struct scan object)
+{
+    bool is_empty = object.end - object.at <= 2;
+    buf_clear(&c->body);
+    buf_printf(&c->body, "{\"%s\":\"%s\"%s", name, value, is_empty ? "}" : ",");
+    if (!is_empty)
+        buf_add(&c->body, object.at + 1, (size_t)(object.end - object.at) - 1);
+}
+
+static bool mlflow_client_take(const struct http_response *answer, const char *name, char *ret,
+                               size_t capacity)
+{
+    return mlflow_answer_text(answer->body, answer->length, name, ret, capacity);
+}
+
+static bool mlflow_client_take_id(const struct http_response *answer, const char *name,
+                                  char ret[MLFLOW_ID_BYTES])
+{
+    char id[MLFLOW_ID_BYTES];
+    if (!mlflow_client_take(answer, name, id, sizeof id) || !mlflow_client_is_id(id))
+        return false;
+    memcpy(ret, id, sizeof id);
+    return true;
+}
+
+/* It answered, but not as MLflow does. */
+static enum delivery mlflow_client_strange(struct mlflow_client *c, struct attempt *a)
+{
+    snprintf(a->why, sizeof a->why, "it does not answer as an MLflow server does");
+    return DELIVERY_REFUSED;
+}
+
+/* ---- The run --------------------------------------------------------------------------------- */
+
+/* By its name. Somebody else may make it between our two questions. */
+static enum delivery find_experiment(struct mlflow_client *c, struct attempt *a)
+{
+    struct http_response answer;
+    enum delivery d = DELIVERY_AGAIN;
+    for (unsigned round = 0; round < 2; round++) {
+        d = mlflow_client_get(c, "experiments/get-by-name", "experiment_name", c->experiment,
+                              &answer, a);
+        if (d == DELIVERY_DONE)
+            return mlflow_client_take_id(&answer, "experiment_id", c->run.experiment_id)
+                       ? d
+                       : mlflow_client_strange(c, a);
+        if (answer.status != 404 ||
+            !mlflow_answer_is(answer.body, answer.length, "RESOURCE_DOES_NOT_EXIST"))
+            return d;
+        struct json_out j;
+        buf_clear(&c->body);
+        json_begin(&j, &c->body, 0);
+        json_object(&j);
+        json_put_string(&j, "name", c->experiment);
+        json_object_end(&j);
+        d = mlflow_client_post(c, "experiments/create", &answer, a);
+        if (d == DELIVERY_DONE)
+            return mlflow_client_take_id(&answer, "experiment_id", c->run.experiment_id)
+                       ? d
+                       : mlflow_client_strange(c, a);
+        if (!mlflow_answer_is(answer.body, answer.length, "RESOURCE_ALREADY_EXISTS"))
+            return d;
+    }
+    return d;
+}
+
+/* A run that is nested is shown below its parent only in the same experiment. */
+static enum delivery find_experiment_of_parent(struct mlflow_client *c, struct attempt *a)
+{
+    static const char before[] = "\"key\":\"" MLFLOW_PARENT_TAG "\",\"value\":\"";
+    struct http_response answer;
+    char parent[MLFLOW_ID_BYTES];
+    const char *at = c->create ? strstr(c->create, before) : NULL;
+    if (!at) {
+        snprintf(c->run.experiment_id, sizeof c->run.experiment_id, "0");
+        return DELIVERY_DONE;
+    }
+    at += sizeof before - 1;
+    snprintf(parent, sizeof parent, "%.*s", (int)strcspn(at, "\""), at);
+    enum delivery d = mlflow_client_get(c, "runs/get", "run_id", parent, &answer, a);
+    if (d != DELIVERY_DONE)
+        return d;
+    return mlflow_client_take_id(&answer, "experiment_id", c->run.experiment_id)
+               ? d
+               : mlflow_client_strange(c, a);
+}
+
+static void take_run(struct mlflow_client *c, const struct http_response *answer)
+{
+    mlflow_client_take(answer, "artifact_uri", c->run.artifacts, sizeof c->run.artifacts);
+}
+
+/* Nobody answered when it was to be made: it may be there all the same. */
+static enum delivery mlflow_client_find_run(struct mlflow_client *c, struct attempt *a)
+{
+    struct http_response answer;
+    /* In a spool of an older toll the tag has another name. */
+    const char *tag = c->create && !strstr(c->create, "toll.output_id") ? "toll.id"
+                                                                        : "toll.output_id";
+    buf_clear(&c->body);
+    buf_printf(&c->body,
+               "{\"experiment_ids\":[\"%s\"],\"filter\":\"tags.`%s` = '%s'\","
+               "\"max_results\":1}",
+               c->run.experiment_id, tag, c->id);
+    enum delivery d = mlflow_client_post(c, "runs/search", &answer, a);
+    if (d == DELIVERY_DONE && mlflow_client_take_id(&answer, "run_id", c->run.run_id))
+        take_run(c, &answer);
+    if (d == DELIVERY_DONE || d == DELIVERY_REFUSED) /* it is not, or it cannot be found out */
+        c->run.may_exist = false;
+    return d == DELIVERY_REFUSED ? DELIVERY_DONE : d;
+}
+
+static enum delivery make_run(struct mlflow_client *c, struct attempt *a)
+{
+    struct http_response answer;
+    begin_body(c, "experiment_id", c->run.experiment_id, scan_string(c->create));
+    c->run.may_exist = true;
+    enum delivery d = mlflow_client_post(c, "runs/create", &answer, a);
+    c->run.may_exist = d == DELIVERY_AGAIN;
+    if (d != DELIVERY_DONE)
+        return d;
+    if (!mlflow_client_take_id(&answer, "run_id", c->run.run_id))
+        return mlflow_client_strange(c, a);
+    take_run(c, &answer);
+    return d;
+}
+
+enum delivery mlflow_client_prepare(struct mlflow_client *c, struct attempt *a)
+{
+    if (*c->run.run_id)
+        return DELIVERY_DONE;
+    if (c->is_refused) {
+        snprintf(a->why, sizeof a->why, "%s", c->refusal);
+        return DELIVERY_KEPT;
+    }
+    enum delivery d = *c->run.experiment_id ? DELIVERY_DONE
+                      : c->experiment       ? find_experiment(c, a)
+                                            : find_experiment_of_parent(c, a);
+    if (d == DELIVERY_DONE && c->run.may_exist)
+        d = mlflow_client_find_run(c, a);
+    if (d == DELIVERY_DONE && !*c->run.run_id)
+        d = make_run(c, a);
+    if (d == DELIVERY_REFUSED || d == DELIVERY_KEPT) {
+        c->is_refused = true;
+        snprintf(c->refusal, sizeof c->refusal, "%s", a->why);
+        return DELIVERY_KEPT;
+    }
+    return d;
+}
+
+/* ---- Operations ------------------------------------------------------------------------------ */
+
+static const char *mlflow_client_type_of(struct scan name)
+{
+    static const struct {
+        const char *suffix, *type;
+    } types[] = {
+        {".json", "Content-Type: application/json"},
+        {".html", "Content-Type: text/html; charset=utf-8"},
+        {".txt", "Content-Type: text/plain; charset=utf-8"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        size_t length = strlen(types[i].suffix);
+        if ((size_t)(name.end - name.at) > length &&
+            memcmp(name.end - length, types[i].suffix, length) == 0)
+            return types[i].type;
+    }
+    return "Content-Type: application/octet-stream";
+}
+
+/* The server takes files only where it keeps them itself: mlflow-artifacts:/EXPERIMENT/RUN/…, also
+ * with a host behind two slashes. */
+static enum delivery put_artifact(struct mlflow_client *c, const struct spool_op *op,
+                                  struct attempt *a)
+{
+    static const char scheme[] = "mlflow-artifacts:";
+    struct http_response answer;
+    if (!*c->run.artifacts) {
+        enum delivery d = mlflow_client_get(c, "runs/get", "run_id", c->run.run_id, &answer, a);
+        if (d != DELIVERY_DONE)
+            return d;
+        take_run(c, &answer);
+    }
+    const char *path = c->run.artifacts;
+    if (strncmp(path, scheme, sizeof scheme - 1) != 0) {
+        snprintf(a->why, sizeof a->why,
+                 "the run keeps its files where the server does not take them (%.*s): the summary "
+                 "is not among them",
+                 (int)strcspn(path, ":"), path);
+        return DELIVERY_REFUSED;
+    }
+    path += sizeof scheme - 1;
+    if (strncmp(path, "//", 2) == 0)
+        path += 2 + strcspn(path + 2, "/");
+    buf_clear(&c->url);
+    buf_printf(&c->url, "%s/api/2.0/mlflow-artifacts/artifacts%s", c->base,
+               *path == '/' ? "" : "/");
+    url_encode(&c->url, path, strlen(path), "/%:@=+,;");
+    buf_printf(&c->url, "/%.*s", (int)(op->name.end - op->name.at), op->name.at);
+    enum delivery d = mlflow_client_send(c, "PUT", mlflow_client_type_of(op->name), op->body.at,
+                                         (size_t)(op->body.end - op->body.at), &answer, a);
+    if (answer.status == 503 && memmem(answer.body, answer.length, "serve-artifacts", 15))
+        return DELIVERY_REFUSED; /* it is not told to take any */
+    return d;
+}
+
+enum delivery mlflow_client_do(struct mlflow_client *c, const struct spool_op *op,
+                               struct attempt *a)
+{
+    struct http_response answer;
+    bool is_request = op->kind == SPOOL_BATCH || op->kind == SPOOL_PARAMS ||
+                      op->kind == SPOOL_UPDATE || op->kind == SPOOL_ARTIFACT;
+    enum delivery d = is_request ? mlflow_client_prepare(c, a) : DELIVERY_DONE;
+    if (d != DELIVERY_DONE || !is_request || (op->kind == SPOOL_UPDATE && c->is_joined))
+        return d;
+    if (op->kind == SPOOL_ARTIFACT)
+        return put_artifact(c, op, a);
+    begin_body(c, "run_id", c->run.run_id, op->body);
+    d = mlflow_client_post(c, op->kind == SPOOL_UPDATE ? "runs/update" : "runs/log-batch", &answer,
+                           a);
+    return answer.status == 404 ? DELIVERY_KEPT : d; /* no such run: it may belong into another */
+}
+
+static bool has_quoted(const struct http_response *answer, const char *text)
+{
+    struct buf quoted = {0};
+    struct json_out j;
+    json_begin(&j, &quoted, 0);
+    json_string(&j, text);
+    bool found = !buf_failed(&quoted) &&
+                 memmem(answer->body, answer->length, quoted.data, quoted.length);
+    buf_done(&quoted);
+    return found;
+}
+
+int mlflow_client_run_has(struct mlflow_client *c, const char *metric, const char *tag)
+{
+    struct http_response answer;
+    struct attempt a = {0};
+    if (!*c->run.run_id ||
+        mlflow_client_get(c, "runs/get", "run_id", c->run.run_id, &answer, &a) != DELIVERY_DONE)
+        return -EAGAIN;
+    return has_quoted(&answer, metric) && !has_quoted(&answer, tag);
+}
+
+void mlflow_client_done(struct mlflow_client *c)
+{
+    http_close(c->http);
+    free(c->base);
+    free(c->experiment);
+    free(c->create);
+    buf_done(&c->url);
+    buf_done(&c->body);
+    *c = (struct mlflow_client){0};
+}

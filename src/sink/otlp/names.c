@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/otlp/names.h"
+
+#include "base/util.h"
+#include "metric/metric.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SERIES_AT_MOST = 8 };
+
+#define ADD(id)      ((int)(id) + 1)
+#define SUBTRACT(id) (-((int)(id) + 1))
+
+/* THE table: metrics with their series, and the figures of ours that each is made of. A figure that
+ * is in none of them has a metric of its own, named by rule (make_own_metric). */
+static const struct mapping {
+    struct otlp_metric metric;
+    const char *key;
+    struct {
+        const char *value;     /* of the attribute */
+        int terms[OTLP_TERMS]; /* all of one entity; 0 behind the last */
+    } series[SERIES_AT_MOST];
+} mappings[] = {
+    /* ---- A process: here the processes of all targets together ---- */
+    {{"process.cpu.time", OTLP_COUNTER, "s", "CPU time of the processes, by mode", false},
+     "cpu.mode",
+     {{"user", {ADD(process_cpu_user_seconds)}}, {"system", {ADD(process_cpu_system_seconds)}}}},
+    {{"process.cpu.utilization", OTLP_GAUGE, "1",
+      "CPU time per second of wall time and per CPU that may be used", false},
+     NULL,
+     {{NULL, {ADD(process_cpu_cores)}}}},
+    {{"toll.process.cpu.cores", OTLP_GAUGE, "{cpu}",
+      "CPU time per second of wall time: 2 is two cores busy", false},
+     NULL,
+     {{NULL, {ADD(process_cpu_cores)}}}},
+    {{"toll.process.cpu.total", OTLP_COUNTER, "s", "CPU time in user and system mode together",
+      false},
+     NULL,
+     {{NULL, {ADD(process_cpu_seconds)}}}},
+    {{"process.memory.usage", OTLP_UPDOWNCOUNTER, "By", "Resident memory of the processes", true},
+     NULL,
+     {{NULL, {ADD(process_memory_rss_bytes)}}}},
+    {{"process.memory.virtual", OTLP_UPDOWNCOUNTER, "By", "Address space of the processes", true},
+     NULL,
+     {{NULL, {ADD(process_memory_virtual_bytes)}}}},
+    {{"process.disk.io", OTLP_COUNTER, "By", "Bytes read from storage and written to it", true},
+     "disk.io.direction",
+     {{"read", {ADD(process_storage_read_bytes)}},
+      {"write", {ADD(process_storage_written_bytes)}}}},
+    {{"process.network.io", OTLP_COUNTER, "By", "Bytes received and sent", true},
+     "network.io.direction",
+     {{"receive", {ADD(process_network_received_bytes)}},
+      {"transmit", {ADD(process_network_sent_bytes)}}}},
+    {{"process.thread.count", OTLP_UPDOWNCOUNTER, "{thread}", "Threads", true},
+     NULL,
+     {{NULL, {ADD(process_threads_count)}}}},
+    {{"process.unix.file_descriptor.count", OTLP_UPDOWNCOUNTER, "{file_descriptor}",
+      "Open file descriptors", true},
+     NULL,
+     {{NULL, {ADD(process_open_files_count)}}}},
+    {{"process.context_switches", OTLP_COUNTER, "{context_switch}", "Context switches", true},
+     "process.context_switch.type",
+     {{"voluntary", {ADD(process_switches_voluntary_count)}},
+      {"involuntary", {ADD(process_switches_involuntary_count)}}}},
+    {{"process.paging.faults", OTLP_COUNTER, "{fault}", "Page faults", true},
+     "system.paging.fault.type",
+     {{"minor", {ADD(process_faults_minor_count)}}, {"major", {ADD(process_faults_major_count)}}}},
+    {{"toll.process.io", OTLP_COUNTER, "By",
+      "Bytes through read and write calls: files, pipes, sockets and terminals, cached or not",
+      true},
+     "toll.io.direction",
+     {{"read", {ADD(process_io_read_bytes)}}, {"write", {ADD(process_io_written_bytes)}}}},
+    {{"toll.process.io_calls", OTLP_COUNTER, "{call}", "System calls that read or write", true},
+     "toll.io.direction",
+     {{"read", {ADD(process_io_read_calls_count)}},
+      {"write", {ADD(process_io_write_calls_count)}}}},
+
+    /* ---- The machine ---- */
+    {{"system.uptime", OTLP_GAUGE, "s", "Time since the machine was started", false},
+     NULL,
+     {{NULL, {ADD(system_uptime_seconds)}}}},
+    {{"system.cpu.time", OTLP_COUNTER, "s", "Time of all CPUs, by what they did", false},
+     "cpu.mode",
+     {{"user", {ADD(system_cpu_user_seconds)}},
+      {"nice", {ADD(system_cpu_nice_seconds)}},
+      {"system", {ADD(system_cpu_system_seconds)}},
+      {"idle", {ADD(system_cpu_idle_seconds)}},
+      {"iowait", {ADD(system_cpu_iowait_seconds)}},
+      {"interrupt", {ADD(system_cpu_irq_seconds), ADD(system_cpu_softirq_seconds)}},
+      {"steal", {ADD(system_cpu_steal_seconds)}},
+      {"guest", {ADD(system_cpu_guest_seconds)}}}},
+    {{"toll.core.cpu.time", OTLP_COUNTER, "s", "Time of one CPU, by what it did", false},
+     "cpu.mode",
+     {{"user", {ADD(core_cpu_user_seconds)}},
+      {"nice", {ADD(core_cpu_nice_seconds)}},
+      {"system", {ADD(core_cpu_system_seconds)}},
+      {"idle", {ADD(core_cpu_idle_seconds)}},
+      {"iowait", {ADD(core_cpu_iowait_seconds)}},
+      {"interrupt", {ADD(core_cpu_irq_seconds), ADD(core_cpu_softirq_seconds)}},
+      {"steal", {ADD(core_cpu_steal_seconds)}},
+      {"guest", {ADD(core_cpu_guest_seconds)}}}},
+    {{"toll.system.cpu.total", OTLP_COUNTER, "s",
+      "Time in which CPUs did something: not idle, waiting or stolen", false},
+     NULL,
+     {{NULL, {ADD(system_cpu_seconds)}}}},
+    {{"toll.core.cpu.total", OTLP_COUNTER, "s",
+      "Time in which the CPU did something: not idle, waiting or stolen", false},
+     NULL,
+     {{NULL, {ADD(core_cpu_seconds)}}}},
+    {{"toll.system.cpu.cores", OTLP_GAUGE, "{cpu}",
+      "CPU time per second of wall time: 2 is two cores busy", false},
+     NULL,
+     {{NULL, {ADD(system_cpu_cores)}}}},
+    {{"system.cpu.logical.count", OTLP_UPDOWNCOUNTER, "{cpu}", "CPUs that are online", true},
+     NULL,
+     {{NULL, {ADD(system_cpus_online_count)}}}},
+    {{"system.cpu.frequency", OTLP_GAUGE, "Hz", "Frequency a CPU runs at", true},
+     NULL,
+     {{NULL, {ADD(core_frequency_hertz)}}}},
+    {{"system.memory.limit", OTLP_UPDOWNCOUNTER, "By", "Memory that the kernel can use", true},
+     NULL,
+     {{NULL, {ADD(system_memory_total_bytes)}}}},
+    /* used contains what of the page cache cannot be dropped (tmpfs): with cached and buffers
+     * beside it the sum would be more than the memory, so that those have names of our own. */
+    {{"system.memory.usage", OTLP_UPDOWNCOUNTER, "By",
+      "Memory that is not available (used), and that is used for nothing (free)", true},
+     "system.memory.state",
+     {{"used", {ADD(system_memory_used_bytes)}}, {"free", {ADD(system_memory_free_bytes)}}}},
+    {{"system.memory.linux.available", OTLP_UPDOWNCOUNTER, "By",
+      "Memory that can be had without swapping, as the kernel estimates", true},
+     NULL,
+     {{NULL, {ADD(system_memory_available_bytes)}}}},
+    {{"system.memory.linux.shared", OTLP_UPDOWNCOUNTER, "By", "Shared memory and tmpfs", true},
+     NULL,
+     {{NULL, {ADD(system_memory_shmem_bytes)}}}},
+    {{"system.memory.linux.slab.usage", OTLP_UPDOWNCOUNTER, "By", "Data structures of the kernel",
+      true},
+     "system.memory.linux.slab.state",
+     {{"reclaimable", {ADD(system_memory_reclaimable_bytes)}},
+      {"unreclaimable",
+       {ADD(system_memory_slab_bytes), SUBTRACT(system_memory_reclaimable_bytes)}}}},
+    {{"system.paging.usage", OTLP_UPDOWNCOUNTER, "By", "Swap space", true},
+     "system.paging.state",
+     {{"used", {ADD(system_swap_used_bytes)}},
+      {"free", {ADD(system_swap_total_bytes), SUBTRACT(system_swap_used_bytes)}}}},
+    {{"system.paging.faults", OTLP_COUNTER, "{fault}", "Page faults", true},
+     "system.paging.fault.type",
+     {{"major", {ADD(system_faults_major_count)}}}},
+    {{"toll.system.paging.io", OTLP_COUNTER, "By", "Bytes read back from swap and written to it",
+      true},
+     "system.paging.direction",
+     {{"in", {ADD(system_swap_in_bytes)}}, {"out", {ADD(system_swap_out_bytes)}}}},
+    {{"system.process.count", OTLP_UPDOWNCOUNTER, "{process}",
+      "Processes of the machine, in any state", true},
+     NULL,
+     {{NULL, {ADD(system_processes_count)}}}},
+    {{"toll.system.disk.io", OTLP_COUNTER, "By",
+      "Bytes of all whole disks; stacked and virtual devices not counted again", true},
+     "disk.io.direction",
+     {{"read", {ADD(system_disk_read_bytes)}}, {"write", {ADD(system_disk_written_bytes)}}}},
+    {{"toll.system.disk.operations", OTLP_COUNTER, "{operation}", "Operations of all whole disks",
+      true},
+     "disk.io.direction",
+     {{"read", {ADD(system_disk_reads_count)}}, {"write", {ADD(system_disk_writes_count)}}}},
+    {{"toll.system.network.io", OTLP_COUNTER, "By",
+      "Bytes of real interfaces; where there is none, of all but loopback", true},
+     "network.io.direction",
+     {{"receive", {ADD(system_network_received_bytes)}},
+      {"transmit", {ADD(system_network_sent_bytes)}}}},
+
+    /* ---- Disks, filesystems, interfaces ---- */
+    {{"system.disk.io", OTLP_COUNTER, "By", "Bytes read and written", true},
+     "disk.io.direction",
+     {{"read", {ADD(disk_read_bytes)}}, {"write", {ADD(disk_written_bytes)}}}},
+    {{"system.disk.operations", OTLP_COUNTER, "{operation}", "Read and write operations", true},
+     "disk.io.direction",
+     {{"read", {ADD(disk_reads_count)}}, {"write", {ADD(disk_writes_count)}}}},
+    {{"system.disk.operation_time", OTLP_COUNTER, "s",
+      "Time spent by operations, added up over those that went on at once", false},
+     "disk.io.direction",
+     {{"read", {ADD(disk_read_time_seconds)}}, {"write", {ADD(disk_write_time_seconds)}}}},
+    {{"system.disk.io_time", OTLP_COUNTER, "s", "Time in which the device had something to do",
+      false},
+     NULL,
+     {{NULL, {ADD(disk_active_seconds)}}}},
+    {{"system.disk.limit", OTLP_UPDOWNCOUNTER, "By", "Size of the device", true},
+     NULL,
+     {{NULL, {ADD(disk_size_bytes)}}}},
+    {{"system.filesystem.limit", OTLP_UPDOWNCOUNTER, "By", "Size of the filesystem", true},
+     NULL,
+     {{NULL, {ADD(mount_size_bytes)}}}},
+    {{"system.filesystem.usage", OTLP_UPDOWNCOUNTER, "By",
+      "Space in use, free, and kept for the superuser", true},
+     "system.filesystem.state",
+     {{"used", {ADD(mount_used_bytes)}},
+      {"free", {ADD(mount_available_bytes)}},
+      {"reserved",
+       {ADD(mount_size_bytes), SUBTRACT(mount_used_bytes), SUBTRACT(mount_available_bytes)}}}},
+    {{"system.network.io", OTLP_COUNTER, "By", "Bytes received and sent", true},
+     "network.io.direction",
+     {{"receive", {ADD(netif_received_bytes)}}, {"transmit", {ADD(netif_sent_bytes)}}}},
+    {{"system.network.packet.count", OTLP_COUNTER, "{packet}", "Packets received and sent", true},
+     "network.io.direction",
+     {{"receive", {ADD(netif_packets_received_count)}},
+      {"transmit", {ADD(netif_packets_sent_count)}}}},
+    {{"system.network.packet.dropped", OTLP_COUNTER, "{packet}", "Packets that were dropped", true},
+     "network.io.direction",
+     {{"receive", {ADD(netif_dropped_received_count)}},
+      {"transmit", {ADD(netif_dropped_sent_count)}}}},
+    {{"system.network.errors", OTLP_COUNTER, "{error}", "Packets with errors", true},
+     "network.io.direction",
+     {{"receive", {ADD(netif_errors_received_count)}},
+      {"transmit", {ADD(netif_errors_sent_count)}}}},
+
+    /* ---- Hardware ---- */
+    {{"hw.temperature", OTLP_GAUGE, "Cel", "Temperature", false},
+     NULL,
+     {{NULL, {ADD(sensor_temperature_celsius)}}, {NULL, {ADD(gpu_temperature_celsius)}}}},
+    {{"hw.energy", OTLP_COUNTER, "J", "Energy", false},
+     NULL,
+     {{NULL, {ADD(rapl_energy_joules)}}, {NULL, {ADD(gpu_energy_joules)}}}},
+    {{"hw.power", OTLP_GAUGE, "W", "Power", false},
+     NULL,
+     {{NULL, {ADD(rapl_power_watts)}}, {NULL, {ADD(gpu_power_watts)}}}},
+    {{"hw.gpu.utilization", OTLP_GAUGE, "1", "Share of time in which the GPU had work", false},
+     "hw.gpu.task",
+     {{"general", {ADD(gpu_utilization_ratio)}},
+      {"encoder", {ADD(gpu_encoder_ratio)}},
+      {"decoder", {ADD(gpu_decoder_ratio)}}}},
+    {{"hw.gpu.memory.usage", OTLP_UPDOWNCOUNTER, "By", "Memory of the GPU in use", true},
+     NULL,
+     {{NULL, {ADD(gpu_memory_used_bytes)}}}},
+    {{"hw.gpu.memory.limit", OTLP_UPDOWNCOUNTER, "By", "Memory that the GPU has", true},
+     NULL,
+     {{NULL, {ADD(gpu_memory_total_bytes)}}}},
+};
+
+/* ---- What is made of the table, once --------------------------------------------------------- */
+
+enum { ALL_SERIES = METRIC_COUNT + ARRAY_LEN(mappings) * SERIES_AT_MOST, NAME_BYTES = 64 };
+
+static struct otlp_series all_series[ALL_SERIES];
+static struct {
+    size_t first, count;
+} series_of[ENTITY_KINDS];
+static struct otlp_metric own_metrics[METRIC_COUNT];
+static char own_names[METRIC_COUNT][NAME_BYTES];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static const char *unit_of(const struct metric *m)
+{
+    switch (m->unit) {
+    case UNIT_seconds: return "s";
+    case UNIT_bytes: return "By";
+    case UNIT_joules: return "J";
+    case UNIT_hertz: return "Hz";
+    case UNIT_cores: return "{cpu}";
+    case UNIT_watts: return "W";
+    case UNIT_celsius: return "Cel";
+    case UNIT_ratio: return "1";
+    case UNIT_count: return "{count}"; /* of "1" some receivers make "_ratio" */
+    case UNIT_number: return "{task}"; /* a load average */
+    }
+    return "";
+}
+
+/* "toll.process.cpu_wait": the name of the table without its unit, which is said beside it. Cores
+ * and shares keep theirs, as most have the same name as something in another unit. */
+static const struct otlp_metric *make_own_metric(enum entity_kind kind, enum metric_id id)
+{
+    const struct metric *m = metric_of(id);
+    size_t length = strlen(m->facts.name), unit = strlen(m->facts.unit);
+    if (unit && m->unit != UNIT_cores && m->unit != UNIT_ratio &&
+        ends_with(m->facts.name, m->facts.unit))
+        length -= unit + 1;
+    snprintf(own_names[id], NAME_BYTES, "toll.%s.%.*s", entity_kind_name(kind), (int)length,
+             m->facts.name);
+    own_metrics[id] = (struct otlp_metric){
+        .name = own_names[id],
+        .instrument = m->kind == METRIC_COUNTER ? OTLP_COUNTER : OTLP_GAUGE,
+        .unit = unit_of(m),
+        .description = m->facts.help,
+        .is_whole_number = m->unit == UNIT_bytes || m->unit == UNIT_count || m->unit == UNIT_hertz,
+    };
+    return &own_metrics[id];
+}
+
+static bool is_in_entity(enum entity_kind kind, int term)
+{
+    unsigned id = (unsigned)(term < 0 ? -term : term) - 1;
+    unsigned first = metric_first(kind);
+    return term && id >= first && id < first + metric_count(kind);
+}
+
+static void otlp_names_add_series(struct otlp_series *ret, const struct mapping *m, size_t i,
+                                  enum entity_kind kind, uint64_t *used)
+{
+    *ret = (struct otlp_series){
+        .metric = &m->metric,
+        .key = m->series[i].value ? m->key : NULL,
+        .value = m->series[i].value,
+    };
+    for (; ret->term_count < OTLP_TERMS && m->series[i].terms[ret->term_count]; ret->term_count++) {
+        int term = m->series[i].terms[ret->term_count];
+        unsigned index = (unsigned)(term < 0 ? -term : term) - 1 - metric_first(kind);
+        ret->terms[ret->term_count].index = index;
+        ret->terms[ret->term_count].is_subtracted = term < 0;
+        *used |= BIT(index);
+    }
+}
+
+static void make_all(void)
+{
+    size_t count = 0;
+    for (enum entity_kind kind = 0; kind < ENTITY_KINDS; kind++) {
+        uint64_t used = 0;
+        series_of[kind].first = count;
+        for (size_t m = 0; m < ARRAY_LEN(mappings); m++)
+            for (size_t i = 0; i < SERIES_AT_MOST; i++)
+                if (is_in_entity(kind, mappings[m].series[i].terms[0]))
+                    otlp_names_add_series(&all_series[count++], &mappings[m], i, kind, &used);
+        for (unsigned i = 0; i < metric_count(kind); i++)
+            if (!(used >> i & 1))
+                all_series[count++] = (struct otlp_series){
+                    .metric = make_own_metric(kind, metric_first(kind) + i),
+                    .term_count = 1,
+                    .terms = {{.index = i}},
+                };
+        series_of[kind].count = count - series_of[kind].first;
+    }
+}
+
+const struct otlp_series *otlp_series_of(enum entity_kind kind, size_t *ret_count)
+{
+    pthread_once(&once, make_all);
+    if (kind == ENTITY_TARGET)
+        kind = ENTITY_PROCESS;
+    *ret_count = series_of[kind].count;
+    return &all_series[series_of[kind].first];
+}
+
+bool otlp_series_value(const struct otlp_series *s, const double *values, uint64_t present,
+                       unsigned cpus, double *ret)
+{
+    bool is_share_of_cpus = strcmp(s->metric->name, "process.cpu.utilization") == 0;
+    double sum = 0;
+    for (unsigned i = 0; i < s->term_count; i++) {
+        if (!(present >> s->terms[i].index & 1))
+            return false;
+        double value = values[s->terms[i].index];
+        sum += s->terms[i].is_subtracted ? -value : value;
+    }
+    /* Figures that were not read at one moment may differ by more than there is. */
+    if ((is_share_of_cpus && !cpus) || (s->term_count > 1 && sum < 0))
+        return false;
+    *ret = is_share_of_cpus ? sum / cpus : sum;
+    return true;
+}
+
+void otlp_name(struct buf *b, const struct otlp_metric *m, const char *prefix)
+{
+    static const char *const replaced[] = {
+        "toll.process.",   "process.",  "toll.disk.", "system.disk.", "toll.netif.",
+        "system.network.", "toll.gpu.", "hw.gpu.",    "toll.rapl.",   "hw.",
+    };
+    const char *name = m->name;
+    for (size_t i = 0; prefix && i < ARRAY_LEN(replaced) && name == m->name; i++)
+        if (strncmp(name, replaced[i], strlen(replaced[i])) == 0)
+            name += strlen(replaced[i]);
+    buf_puts(b, prefix ? prefix : "");
+    buf_puts(b, name);
+}

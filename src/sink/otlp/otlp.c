@@ -1,0 +1,860 @@
+/* SPDX-License-Identifier: MIT
+ * OpenTelemetry over HTTP (OTLP), as protocol buffers: any collector, Prometheus from 2.47 on. The
+ * names, units and attributes are those of the semantic conventions (otlp_names.h); what runs is
+ * described by the resource.
+ *
+ *   message ExportMetricsServiceRequest { repeated ResourceMetrics resource_metrics = 1; }
+ *   message ResourceMetrics { Resource resource = 1; repeated ScopeMetrics scope_metrics = 2;
+ *                             string schema_url = 3; }
+ *   message Resource        { repeated KeyValue attributes = 1; }
+ *   message ScopeMetrics    { InstrumentationScope scope = 1; repeated Metric metrics = 2;
+ *                             string schema_url = 3; }
+ *   message Metric          { name = 1; description = 2; unit = 3; Gauge gauge = 5; Sum sum = 7; }
+ *   message Gauge           { repeated NumberDataPoint data_points = 1; }
+ *   message Sum             { … = 1; aggregation_temporality = 2; bool is_monotonic = 3; }
+ *   message NumberDataPoint { fixed64 start = 2, time = 3; double as_double = 4;
+ *                             sfixed64 as_int = 6; repeated KeyValue attributes = 7;
+ *                             uint32 flags = 8; }
+ *   message KeyValue        { string key = 1; AnyValue value = 2; }
+ *   message AnyValue        { string = 1; int64 = 3; ArrayValue { repeated AnyValue = 1; } = 5; }
+ */
+#include "sink/otlp/otlp.h"
+
+#include "base/err.h"
+#include "base/text/buf.h"
+#include "base/text/encoding.h"
+#include "sink/open.h"
+#include "sink/otlp/names.h"
+#include "sink/otlp/setup.h"
+#include "sink/points.h"
+#include "sink/sink.h"
+#include "sink/spooler.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ==== Otlp answer ============================================================================= */
+
+/* message ExportMetricsServiceResponse { PartialSuccess partial_success = 1; }
+ *   message PartialSuccess { int64 rejected_data_points = 1; string error_message = 2; }
+ *
+ * Fields come in any order, and there may be others. */
+
+static bool read_partial_success(struct scan s, struct otlp_answer *ret)
+{
+    struct protobuf_field f;
+    while (s.at < s.end) {
+        if (!protobuf_next(&s, &f))
+            return false;
+        if (f.number == 1 && f.wire == PROTOBUF_VARINT && f.value <= INT64_MAX)
+            ret->rejected = f.value;
+        else if (f.number == 2 && f.wire == PROTOBUF_BYTES)
+            ret->message = f.bytes;
+    }
+    return true;
+}
+
+bool otlp_answer_read(const char *text, size_t length, struct otlp_answer *ret)
+{
+    struct scan s = {text, text + length};
+    struct protobuf_field f;
+    *ret = (struct otlp_answer){0};
+    while (s.at < s.end)
+        if (!protobuf_next(&s, &f) ||
+            (f.number == 1 && f.wire == PROTOBUF_BYTES && !read_partial_success(f.bytes, ret)))
+            return false;
+    return true;
+}
+
+/* ==== Otlp ==================================================================================== */
+
+enum { BATCH_BYTES = 256 * 1024, CUMULATIVE = 2, NO_RECORDED_VALUE = 1, RESOURCE_KEYS = 192 };
+
+/* Of the messages Metric, Gauge and Sum. */
+enum { METRIC_FIELD = 2, GAUGE_FIELD = 5, SUM_FIELD = 7, POINT_FIELD = 1 };
+
+/* A series is of one figure or more, and hardly any figure is in several. */
+enum { SERIES_PER_ROW = 2 * METRICS_PER_ENTITY };
+
+/* One value of a series, to be sent. */
+struct otlp_point {
+    const struct otlp_series *series;
+    const char *prefix; /* see prefix_of_row */
+    const struct point_row *row;
+    uint64_t row_number;
+    int64_t time_ms;
+    double value;
+    bool is_end;
+};
+
+struct otlp {
+    struct points points;
+    struct otlp_setup setup;
+    struct http *http;
+    struct gzip *gzip; /* NULL: nothing is compressed */
+    uint64_t
+        start_ns;  /* of the run; 0: counters have counted for longer, it is not known how long */
+    unsigned cpus; /* that it may use */
+    struct buf resource;
+    size_t resource_count; /* keys in keys, of the resource */
+    char *keys[RESOURCE_KEYS];
+    pid_t pid;        /* of the main process, 0: it cannot be looked up … */
+    uid_t uid;        /* … whose name is still to be found … */
+    bool has_program; /* … and its program is known, or it is too late: of points.lock */
+    char program[256];
+    struct run_end end; /* told before the piece of end_ms, which ends all series */
+    int64_t end_ms;
+    /* Of the courier's thread: */
+    struct point_batch batch;
+    struct spooler spooler;
+    struct otlp_point *sent; /* owned, used again */
+    size_t sent_capacity;
+    struct http_parts parts;
+    struct buf body, packed;
+    bool is_complete; /* the resource is */
+};
+
+/* ---- The resource ------------------------------------------------------------------------------
+ */
+
+/* Strings are UTF-8 here; a byte that is none is taken for Latin-1. */
+static void otlp_add_text(struct buf *b, unsigned field, const char *text)
+{
+    size_t began = protobuf_begin(b, field);
+    for (size_t left = strlen(text), length; left; text += length, left -= length) {
+        const unsigned char *c = (const unsigned char *)text;
+        length = *c < 0x80 ? 1 : utf8_length(c, left);
+        if (length) {
+            buf_add(b, text, length);
+            continue;
+        }
+        length = 1;
+        buf_putc(b, (char)(0xC0 | *c >> 6));
+        buf_putc(b, (char)(0x80 | (*c & 0x3F)));
+    }
+    protobuf_end(b, began);
+}
+
+static void add_attribute(struct buf *b, unsigned field, const char *key, const char *text)
+{
+    size_t began = protobuf_begin(b, field);
+    otlp_add_text(b, 1, key);
+    size_t value = protobuf_begin(b, 2);
+    otlp_add_text(b, 1, text);
+    protobuf_end(b, value);
+    protobuf_end(b, began);
+}
+
+static void otlp_add_number(struct buf *b, unsigned field, const char *key, uint64_t number)
+{
+    size_t began = protobuf_begin(b, field);
+    protobuf_string(b, 1, key);
+    size_t value = protobuf_begin(b, 2);
+    protobuf_varint(b, 3, number);
+    protobuf_end(b, value);
+    protobuf_end(b, began);
+}
+
+static void add_list(struct buf *b, unsigned field, const char *key, char *const *words)
+{
+    size_t began = protobuf_begin(b, field);
+    protobuf_string(b, 1, key);
+    size_t value = protobuf_begin(b, 2), list = protobuf_begin(b, 5);
+    for (; *words; words++) {
+        size_t word = protobuf_begin(b, 1);
+        otlp_add_text(b, 1, *words);
+        protobuf_end(b, word);
+    }
+    protobuf_end(b, list);
+    protobuf_end(b, value);
+    protobuf_end(b, began);
+}
+
+/* Whether the resource has no such key yet, and gets it now: what is said first holds. */
+static bool claim_key(struct otlp *o, const char *key)
+{
+    for (size_t i = 0; i < o->resource_count; i++)
+        if (strcmp(o->keys[i], key) == 0)
+            return false;
+    if (o->resource_count == RESOURCE_KEYS || !(o->keys[o->resource_count] = strdup(key)))
+        return false;
+    o->resource_count++;
+    return true;
+}
+
+static void add_to_resource(void *otlp, const char *key, const char *value)
+{
+    struct otlp *o = otlp;
+    if (value && *value && claim_key(o, key))
+        add_attribute(&o->resource, 1, key, value);
+}
+
+/* What the user says on the command line comes first, then the variables of OpenTelemetry. */
+static void make_resource(struct sink *s, const struct run *run)
+{
+    struct otlp *o = s->state;
+    for (char **label = run->labels; label && *label; label++) {
+        const char *equals = strchr(*label, '=');
+        char *key = equals ? strndup(*label, (size_t)(equals - *label)) : NULL;
+        if (key)
+            add_to_resource(o, key, equals + 1);
+        free(key);
+    }
+    if (run_is_named(run))
+        add_to_resource(o, "service.name", run->name);
+    add_to_resource(o, "service.name", otlp_setup_service());
+    otlp_setup_attributes(s, add_to_resource, o);
+    add_to_resource(o, "service.name",
+                    run->name && *run->name ? run->name : "unknown_service:toll");
+    add_to_resource(o, "service.instance.id", run->id);
+    add_to_resource(o, "host.name", run->host);
+    add_to_resource(o, "toll.job.id", run->job.id);
+    add_to_resource(o, "toll.job.array_index", run->job.array_index);
+    add_to_resource(o, "toll.rank", run->rank);
+    add_to_resource(o, "os.type", "linux");
+    if (run->pid > 0 && claim_key(o, "process.pid"))
+        otlp_add_number(&o->resource, 1, "process.pid", (uint64_t)run->pid);
+    if (run->command && run->command[0] && sink_options_u64(&s->settings, "command")) {
+        add_to_resource(o, "process.command", run->command[0]);
+        if (claim_key(o, "process.command_args"))
+            add_list(&o->resource, 1, "process.command_args", run->command);
+    }
+    o->pid = run->has_uid ? run->pid : 0;
+    o->uid = run->uid;
+}
+
+/* The program of the main process, without directories. For a moment after its start that is still
+ * the one that started it, so that a process of the same program has none. */
+static void look_at_program(struct otlp *o)
+{
+    char path[32], program[4096], own[4096];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)o->pid);
+    ssize_t n = readlink(path, program, sizeof program);
+    ssize_t m = readlink("/proc/self/exe", own, sizeof own);
+    if (n <= 0 || n == sizeof program || (n == m && memcmp(program, own, (size_t)n) == 0))
+        return;
+    program[n] = '\0';
+    const char *slash = strrchr(program, '/');
+    pthread_mutex_lock(&o->points.lock);
+    if (!o->has_program)
+        snprintf(o->program, sizeof o->program, "%s", slash ? slash + 1 : program);
+    o->has_program = true;
+    pthread_mutex_unlock(&o->points.lock);
+}
+
+/* What takes a moment, in the courier's thread. Names of users by the file alone: other sources may
+ * be across a network. From the first request on the resource stays as it is. */
+static void complete_resource(struct otlp *o)
+{
+    char text[4096];
+    struct passwd entry, *found = NULL;
+    if (o->is_complete)
+        return;
+    o->is_complete = true;
+    pthread_mutex_lock(&o->points.lock);
+    o->has_program = true;
+    pthread_mutex_unlock(&o->points.lock);
+    add_to_resource(o, "process.executable.name", o->program);
+    FILE *f = o->pid && claim_key(o, "process.owner") ? fopen("/etc/passwd", "re") : NULL;
+    if (!f)
+        return;
+    while (fgetpwent_r(f, &entry, text, sizeof text, &found) == 0 && entry.pw_uid != o->uid)
+        found = NULL;
+    if (found)
+        add_attribute(&o->resource, 1, "process.owner", entry.pw_name);
+    fclose(f);
+}
+
+/* ---- While a sample is taken -------------------------------------------------------------------
+ */
+
+static void otlp_begin(struct sink *s, const struct run *run)
+{
+    struct otlp *o = s->state;
+    o->start_ns = run->since_start ? 0 : run->start_real_ns;
+    o->cpus = run->cpus;
+    make_resource(s, run);
+    if (o->setup.is_disabled)
+        snprintf(s->notice, sizeof s->notice, "sends nothing: OTEL_SDK_DISABLED is true");
+}
+
+static void otlp_frame(struct sink *s, const struct frame *f)
+{
+    struct otlp *o = s->state;
+    if (o->setup.is_disabled)
+        return;
+    pthread_mutex_lock(&o->points.lock);
+    bool is_looked_for = o->pid && !o->has_program;
+    pthread_mutex_unlock(&o->points.lock);
+    if (is_looked_for)
+        look_at_program(o);
+    points_add(&o->points, s->run, &s->selection, f, &s->text);
+}
+
+static void otlp_summary(struct sink *s, const struct summary *summary)
+{
+    struct otlp *o = s->state;
+    if (o->setup.is_disabled)
+        return;
+    run_end_take(&o->end, summary);
+    points_add_end(&o->points, &s->text);
+    o->end_ms = o->points.last_ms;
+}
+
+/* Without a courier: of one that is disabled, where there was nothing to be sent. */
+static void otlp_outcome(struct sink *s, struct output_summary *ret)
+{
+    ret->samples = ret->delivered = 0;
+}
+
+/* ---- In the courier's thread: what is sent ------------------------------------------------------
+ */
+
+static bool last_word_is(const char *name, const char *begin)
+{
+    const char *blank = strrchr(name, ' ');
+    return strncmp(blank ? blank + 1 : name, begin, strlen(begin)) == 0;
+}
+
+/* Rows whose figures are contained in those of another row have metrics of their own, so that
+ * series of one name can be added up. NULL: it is not such a row. */
+static const char *prefix_of_row(const struct point_row *r)
+{
+    const char *class = point_row_about(r, "class");
+    switch (r->kind) {
+    case ENTITY_TARGET:
+        return r->part != PART_COMBINED ? r->target ? "toll.target.part." : "toll.part."
+               : r->target              ? "toll.target."
+                                        : NULL;
+    case ENTITY_DISK:
+        return !class || strcmp(class, "disk") == 0 ? NULL
+               : strcmp(class, "stacked") == 0      ? "toll.disk.stacked."
+                                                    : "toll.disk.virtual.";
+    case ENTITY_NETIF: return point_row_about(r, "namespace") ? "toll.netif.target." : NULL;
+    case ENTITY_RAPL:
+        return r->name && (last_word_is(r->name, "package") || last_word_is(r->name, "dram"))
+                   ? NULL
+                   : "toll.rapl.zone.";
+    case ENTITY_GPU: return point_row_about(r, "instance") ? "toll.gpu.instance." : NULL;
+    default: return NULL;
+    }
+}
+
+static int by_row_and_time(const void *a, const void *b)
+{
+    const struct placed_point *x = a, *y = b;
+    uint64_t row_x = x->series / METRICS_PER_ENTITY, row_y = y->series / METRICS_PER_ENTITY;
+    if (row_x != row_y)
+        return row_x < row_y ? -1 : 1;
+    if (x->time_ms != y->time_ms)
+        return x->time_ms < y->time_ms ? -1 : 1;
+    return x->series < y->series ? -1 : x->series > y->series;
+}
+
+/* Series of one metric together, each in the order of time. */
+static int by_metric(const void *a, const void *b)
+{
+    const struct otlp_point *x = a, *y = b;
+    if (x->series->metric != y->series->metric)
+        return x->series->metric < y->series->metric ? -1 : 1;
+    int prefix = strcmp(x->prefix ? x->prefix : "", y->prefix ? y->prefix : "");
+    if (prefix)
+        return prefix;
+    if (x->row_number != y->row_number)
+        return x->row_number < y->row_number ? -1 : 1;
+    if (x->series != y->series)
+        return x->series < y->series ? -1 : 1;
+    return x->time_ms < y->time_ms ? -1 : x->time_ms > y->time_ms;
+}
+
+/* The points of one row at one moment, as series of OpenTelemetry. */
+static size_t convert_row(struct otlp *o, const struct placed_point *p, size_t count,
+                          struct otlp_point *ret)
+{
+    double values[METRICS_PER_ENTITY];
+    uint64_t present = 0, ended = 0;
+    const struct metric *m;
+    const struct point_row *row = points_series(&o->points, p->series, &m);
+    for (size_t i = 0; i < count; i++) {
+        unsigned index = p[i].series % METRICS_PER_ENTITY;
+        bool is_end = point_is_end(p[i].value);
+        values[index] = is_end ? 0 : p[i].value;
+        present |= BIT(index);
+        ended |= is_end ? BIT(index) : 0;
+    }
+    size_t series_count, made = 0;
+    const struct otlp_series *series = otlp_series_of(row->kind, &series_count);
+    for (size_t i = 0; i < series_count; i++) {
+        double value;
+        if (!otlp_series_value(&series[i], values, present, o->cpus, &value))
+            continue;
+        ret[made++] = (struct otlp_point){
+            .series = &series[i],
+            .prefix = prefix_of_row(row),
+            .row = row,
+            .row_number = p->series / METRICS_PER_ENTITY,
+            .time_ms = p->time_ms,
+            .value = value,
+            .is_end = ended >> series[i].terms[0].index & 1,
+        };
+    }
+    return made;
+}
+
+/* All points of the batch; how many, or -ENOMEM. */
+static ssize_t convert_batch(struct otlp *o)
+{
+    struct placed_point *p = o->batch.items;
+    size_t count = o->batch.count, made = 0;
+    if (count)
+        qsort(p, count, sizeof *p, by_row_and_time);
+    for (size_t i = 0, next; i < count; i = next) {
+        for (next = i + 1; next < count && p[next].time_ms == p[i].time_ms &&
+                           p[next].series / METRICS_PER_ENTITY == p[i].series / METRICS_PER_ENTITY;)
+            next++;
+        if (made + SERIES_PER_ROW > o->sent_capacity) {
+            size_t capacity = (made + SERIES_PER_ROW) * 2;
+            struct otlp_point *more = reallocarray(o->sent, capacity, sizeof *more);
+            if (!more)
+                return -ENOMEM;
+            o->sent = more;
+            o->sent_capacity = capacity;
+        }
+        made += convert_row(o, &p[i], next - i, &o->sent[made]);
+    }
+    if (made)
+        qsort(o->sent, made, sizeof *o->sent, by_metric);
+    return (ssize_t)made;
+}
+
+/* ---- … and how ----------------------------------------------------------------------------------
+ */
+
+static void otlp_add_if(struct buf *b, const char *key, const char *value)
+{
+    if (value && *value)
+        add_attribute(b, 7, key, value);
+}
+
+/* What a row is of, by the attributes of the conventions where they have one for it. */
+static void add_row_attributes(struct buf *b, const struct point_row *r, const char *metric)
+{
+    const char *name = r->name, *class = point_row_about(r, "class");
+    bool is_hw = strncmp(metric, "hw.", 3) == 0, is_hw_gpu = strncmp(metric, "hw.gpu.", 7) == 0;
+    struct scan digits;
+    uint64_t number;
+    switch (r->kind) {
+    case ENTITY_TARGET:
+        otlp_add_if(b, "toll.target", r->target);
+        if (r->part != PART_COMBINED)
+            add_attribute(b, 7, "toll.part", part_name(r->part));
+        break;
+    case ENTITY_CORE:
+        digits = scan_string(name ? name : "");
+        if (scan_u64(&digits, &number))
+            otlp_add_number(b, 7, "cpu.logical_number", number);
+        break;
+    case ENTITY_DISK:
+        otlp_add_if(b, "system.device", name);
+        otlp_add_if(b, "toll.disk.class", class);
+        break;
+    case ENTITY_CGROUP_DISK:
+        otlp_add_if(b, "system.device", name);
+        otlp_add_if(b, "toll.cgroup", point_row_about(r, "cgroup"));
+        break;
+    case ENTITY_MOUNT:
+        otlp_add_if(b, "system.filesystem.mountpoint", name);
+        otlp_add_if(b, "system.filesystem.type", point_row_about(r, "type"));
+        otlp_add_if(b, "system.device", point_row_about(r, "source"));
+        otlp_add_if(b, "toll.mount.class", class);
+        break;
+    case ENTITY_NETIF:
+        /* The conventions have another key for this one. */
+        otlp_add_if(b,
+                    strcmp(metric, "system.network.packet.count") == 0 ? "system.device"
+                                                                       : "network.interface.name",
+                    name);
+        otlp_add_if(b, "toll.netif.class", class);
+        otlp_add_if(b, "toll.netif.namespace", point_row_about(r, "namespace"));
+        break;
+    case ENTITY_SENSOR:
+        otlp_add_if(b, "hw.id", name);
+        otlp_add_if(b, "hw.name", name);
+        otlp_add_if(b, "toll.sensor.device", point_row_about(r, "device"));
+        break;
+    case ENTITY_RAPL:
+        otlp_add_if(b, "hw.id", point_row_about(r, "zone") ? point_row_about(r, "zone") : name);
+        otlp_add_if(b, "hw.name", name);
+        if (is_hw)
+            add_attribute(b, 7, "hw.type", last_word_is(name, "dram") ? "memory" : "cpu");
+        break;
+    case ENTITY_GPU: {
+        const char *uuid = point_row_about(r, "uuid"), *pci = point_row_about(r, "pci");
+        otlp_add_if(b, "hw.id", uuid && *uuid ? uuid : pci && *pci ? pci : name);
+        otlp_add_if(b, "hw.name", name);
+        if (is_hw && !is_hw_gpu && strcmp(metric, "hw.temperature") != 0)
+            add_attribute(b, 7, "hw.type", "gpu");
+        if (is_hw_gpu || !is_hw) {
+            otlp_add_if(b, "hw.model", point_row_about(r, "model"));
+            otlp_add_if(b, "hw.vendor", point_row_about(r, "vendor"));
+        }
+        otlp_add_if(b, "toll.gpu.index", point_row_about(r, "index"));
+        otlp_add_if(b, "toll.gpu.instance", point_row_about(r, "instance"));
+        otlp_add_if(b, "toll.gpu.pci", pci);
+        otlp_add_if(b, "toll.gpu.scope", point_row_about(r, "scope"));
+        break;
+    }
+    case ENTITY_CGROUP:
+        otlp_add_if(b, "toll.cgroup", name);
+        for (size_t i = 0; i < ENTITY_LABELS && r->about[i].key; i++) {
+            char key[48];
+            snprintf(key, sizeof key, "toll.cgroup.%.*s", (int)strcspn(r->about[i].key, "_"),
+                     r->about[i].key);
+            otlp_add_if(b, key, r->about[i].value);
+        }
+        break;
+    default: break;
+    }
+}
+
+static void otlp_add_point(struct otlp *o, const struct otlp_point *p, const char *name)
+{
+    const struct otlp_metric *m = p->series->metric;
+    struct buf *b = &o->body;
+    size_t began = protobuf_begin(b, POINT_FIELD);
+    if (m->instrument != OTLP_GAUGE && o->start_ns)
+        protobuf_fixed64(b, 2, o->start_ns);
+    protobuf_fixed64(b, 3, (uint64_t)p->time_ms * NS_PER_MS);
+    if (!p->is_end && m->is_whole_number)
+        protobuf_fixed64(b, 6, (uint64_t)p->value);
+    else if (!p->is_end)
+        protobuf_double(b, 4, p->value);
+    add_row_attributes(b, p->row, name);
+    if (p->series->key)
+        add_attribute(b, 7, p->series->key, p->series->value);
+    if (p->is_end)
+        protobuf_varint(b, 8, NO_RECORDED_VALUE);
+    protobuf_end(b, began);
+}
+
+/* Points from *at on that are of the metric of the first. */
+static void otlp_add_metric(struct otlp *o, const struct otlp_point **at,
+                            const struct otlp_point *end)
+{
+    const struct otlp_point *first = *at;
+    const struct otlp_metric *m = first->series->metric;
+    struct buf name = {0}, *b = &o->body;
+    size_t metric = protobuf_begin(b, METRIC_FIELD);
+    otlp_name(&name, m, first->prefix);
+    const char *text = name.data ? name.data : "";
+    protobuf_string(b, 1, text);
+    protobuf_string(b, 2, m->description);
+    protobuf_string(b, 3, m->unit);
+    size_t data = protobuf_begin(b, m->instrument == OTLP_GAUGE ? GAUGE_FIELD : SUM_FIELD);
+    for (; *at < end && (*at)->series->metric == m && (*at)->prefix == first->prefix; ++*at)
+        otlp_add_point(o, *at, text);
+    if (m->instrument != OTLP_GAUGE) {
+        protobuf_varint(b, 2, CUMULATIVE);
+        protobuf_varint(b, 3, m->instrument == OTLP_COUNTER);
+    }
+    protobuf_end(b, data);
+    protobuf_end(b, metric);
+    b->failed |= buf_failed(&name);
+    buf_done(&name);
+}
+
+/* How it ended, which is of the resource as a whole: points without attributes. */
+static size_t otlp_add_end(struct otlp *o)
+{
+    struct run_fact facts[RUN_FACTS_AT_MOST];
+    size_t count = run_end_facts(&o->end, facts);
+    for (size_t i = 0; i < count; i++) {
+        bool is_time = ends_with(facts[i].name, "_seconds");
+        char name[64];
+        snprintf(name, sizeof name, "toll.run.%.*s",
+                 (int)(strlen(facts[i].name) - (is_time ? strlen("_seconds") : 0)), facts[i].name);
+        size_t metric = protobuf_begin(&o->body, METRIC_FIELD);
+        protobuf_string(&o->body, 1, name);
+        protobuf_string(&o->body, 2, facts[i].help);
+        protobuf_string(&o->body, 3, is_time ? "s" : "{number}");
+        size_t gauge = protobuf_begin(&o->body, GAUGE_FIELD);
+        size_t point = protobuf_begin(&o->body, POINT_FIELD);
+        protobuf_fixed64(&o->body, 3, (uint64_t)o->end_ms * NS_PER_MS);
+        protobuf_double(&o->body, 4, run_fact_value(&facts[i]));
+        protobuf_end(&o->body, point);
+        protobuf_end(&o->body, gauge);
+        protobuf_end(&o->body, metric);
+    }
+    return count;
+}
+
+/* The body of one request is one operation, whose name is the number of its figures. */
+static bool otlp_encode(void *arg, const struct batch *b, struct buf *ops)
+{
+    struct otlp *o = arg;
+    ssize_t points = point_batch_take(&o->batch, b) < 0 ? -ENOMEM : convert_batch(o);
+    if (points < 0)
+        return false;
+    const struct otlp_point *at = o->sent, *end = at + points;
+    complete_resource(o);
+    buf_clear(&o->body);
+    size_t resource_metrics = protobuf_begin(&o->body, 1);
+    protobuf_bytes(&o->body, 1, o->resource.data ? o->resource.data : "", o->resource.length);
+    size_t scope_metrics = protobuf_begin(&o->body, 2);
+    size_t scope = protobuf_begin(&o->body, 1);
+    protobuf_string(&o->body, 1, "toll");
+    protobuf_string(&o->body, 2, TOLL_VERSION);
+    protobuf_end(&o->body, scope);
+    while (at < end)
+        otlp_add_metric(o, &at, end);
+    uint64_t count = (uint64_t)points + (batch_has_end(b) ? otlp_add_end(o) : 0);
+    protobuf_string(&o->body, 3, OTLP_SCHEMA_URL);
+    protobuf_end(&o->body, scope_metrics);
+    protobuf_string(&o->body, 3, OTLP_SCHEMA_URL);
+    protobuf_end(&o->body, resource_metrics);
+    if (buf_failed(&o->body) || buf_failed(&o->resource))
+        return false;
+    char figures[24];
+    snprintf(figures, sizeof figures, "%llu", (unsigned long long)count);
+    if (count)
+        spool_ops_add(ops, SPOOL_REQUEST, figures, o->body.data, o->body.length);
+    return !buf_failed(ops);
+}
+
+/* ---- A part of a request ------------------------------------------------------------------------
+ */
+
+/* Which figures of a request go into its part, and how many it has been through. */
+struct otlp_cut {
+    uint64_t at, first, last; /* up to, but not with, the last */
+};
+
+static void add_whole_field(struct buf *b, const struct protobuf_field *f)
+{
+    buf_add(b, f->whole.at, (size_t)(f->whole.end - f->whole.at));
+}
+
+/* A metric with those of its points that belong to the part, and all else that it says; nothing
+ * when there are none. */
+static void cut_metric(struct buf *b, struct scan metric, struct otlp_cut *c)
+{
+    struct protobuf_field f, inner;
+    size_t before = b->length, began = protobuf_begin(b, METRIC_FIELD);
+    bool has_points = false;
+    while (metric.at < metric.end && protobuf_next(&metric, &f)) {
+        if ((f.number != GAUGE_FIELD && f.number != SUM_FIELD) || f.wire != PROTOBUF_BYTES) {
+            add_whole_field(b, &f);
+            continue;
+        }
+        size_t data = protobuf_begin(b, (unsigned)f.number);
+        while (f.bytes.at < f.bytes.end && protobuf_next(&f.bytes, &inner)) {
+            bool is_point = inner.number == POINT_FIELD;
+            bool is_in = !is_point || (c->at >= c->first && c->at < c->last);
+            has_points |= is_point && is_in;
+            c->at += is_point;
+            if (is_in)
+                add_whole_field(b, &inner);
+        }
+        protobuf_end(b, data);
+    }
+    protobuf_end(b, began);
+    if (!has_points)
+        b->length = before;
+}
+
+/* Resource, scope and schema are in every part. */
+static void otlp_cut(struct buf *b, struct scan request, uint64_t first, uint64_t count)
+{
+    struct otlp_cut c = {.first = first, .last = sum_u64(first, count)};
+    struct protobuf_field resource_metrics, scope_metrics, f;
+    while (request.at < request.end && protobuf_next(&request, &resource_metrics)) {
+        struct scan outer = resource_metrics.bytes;
+        if (resource_metrics.number != 1 || resource_metrics.wire != PROTOBUF_BYTES)
+            continue;
+        size_t began = protobuf_begin(b, 1);
+        while (outer.at < outer.end && protobuf_next(&outer, &scope_metrics)) {
+            if (scope_metrics.number != 2 || scope_metrics.wire != PROTOBUF_BYTES) {
+                add_whole_field(b, &scope_metrics);
+                continue;
+            }
+            struct scan inner = scope_metrics.bytes;
+            size_t scope = protobuf_begin(b, 2);
+            while (inner.at < inner.end && protobuf_next(&inner, &f)) {
+                if (f.number == METRIC_FIELD && f.wire == PROTOBUF_BYTES)
+                    cut_metric(b, f.bytes, &c);
+                else
+                    add_whole_field(b, &f);
+            }
+            protobuf_end(b, scope);
+        }
+        protobuf_end(b, began);
+    }
+}
+
+/* ---- Sending ------------------------------------------------------------------------------------
+ */
+
+/* It may have taken a part: which one it does not say, so that as many samples may lack something
+ * as there are figures missing. */
+static enum delivery read_answer(uint64_t figures, const struct http_response *answer,
+                                 struct attempt *a)
+{
+    struct otlp_answer said;
+    otlp_answer_read(answer->body, answer->length, &said);
+    if (!said.rejected)
+        return DELIVERY_DONE;
+    int length = (int)min_u64((uint64_t)(said.message.end - said.message.at), 160);
+    snprintf(a->why, sizeof a->why, "it rejected %llu of %llu figures%s%.*s",
+             (unsigned long long)said.rejected, (unsigned long long)figures, length ? ": " : "",
+             length, length ? said.message.at : "");
+    text_make_printable(a->why);
+    if (said.rejected >= figures)
+        return DELIVERY_REFUSED;
+    a->lacking += said.rejected;
+    return DELIVERY_DONE;
+}
+
+static enum delivery otlp_send_message(void *arg, struct scan message, uint64_t figures,
+                                       bool *ret_is_too_large, struct attempt *a)
+{
+    static const char *const headers[] = {"Content-Type: application/x-protobuf", NULL};
+    static const char *const packed[] = {"Content-Type: application/x-protobuf",
+                                         "Content-Encoding: gzip", NULL};
+    struct otlp *o = arg;
+    struct http_request request = {
+        .url = o->setup.url,
+        .headers = o->gzip ? packed : headers,
+        .body = message.at,
+        .length = (size_t)(message.end - message.at),
+    };
+    if (o->gzip) {
+        if (gzip_pack(o->gzip, request.body, request.length, &o->packed) < 0)
+            return courier_lacks_memory(a);
+        request.body = o->packed.data;
+        request.length = o->packed.length;
+    }
+    struct http_response answer;
+    enum delivery d = http_sink_send(o->spooler.plan.sink, o->http, &request, &answer, a);
+    *ret_is_too_large = http_parts_is_too_large(&answer);
+    if (d == DELIVERY_REFUSED && spooler_is_for_others(answer.status))
+        return DELIVERY_KEPT;
+    return d == DELIVERY_DONE ? read_answer(figures, &answer, a) : d;
+}
+
+static enum delivery otlp_send(void *arg, const struct spool_op *op, uint64_t *done,
+                               struct attempt *a)
+{
+    struct otlp *o = arg;
+    struct scan name = op->name;
+    uint64_t figures = 0;
+    if (op->kind != SPOOL_REQUEST || !scan_u64(&name, &figures))
+        return DELIVERY_DONE;
+    return http_parts_send(&o->parts, op->body, figures, done, a);
+}
+
+static enum delivery otlp_deliver(struct sink *s, const struct batch *b, struct attempt *a)
+{
+    struct otlp *o = s->state;
+    return spooler_deliver(&o->spooler, b, a);
+}
+
+static enum delivery otlp_leave(struct sink *s, const struct batch *b, struct attempt *a)
+{
+    struct otlp *o = s->state;
+    return spooler_leave(&o->spooler, b, a);
+}
+
+static struct spooler *otlp_spooler(struct sink *s)
+{
+    struct otlp *o = s->state;
+    return &o->spooler;
+}
+
+/* ---- Its life -----------------------------------------------------------------------------------
+ */
+
+static int otlp_open(struct sink *s, struct toll_error *e)
+{
+    struct otlp *o = s->state = calloc(1, sizeof *o);
+    if (!o)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    o->parts = (struct http_parts){.cut = otlp_cut, .send = otlp_send_message, .arg = o};
+    points_init(&o->points);
+    o->points.with_id = true;
+    o->spooler.spool.fd = -1;
+    s->plan.batch_bytes = BATCH_BYTES;
+    struct spooler_plan plan = {
+        .sink = s,
+        .arg = o,
+        .encode = otlp_encode,
+        .send = otlp_send,
+    };
+    int r = otlp_setup_read(s, &o->setup, e);
+    if (r == 0)
+        r = http_sink_open_with(s, &o->setup.http, &o->http, e);
+    if (r == 0)
+        r = spooler_init(&o->spooler, &plan, e);
+    if (r < 0)
+        return r;
+    if (o->setup.is_disabled)
+        s->plan.deliver = NULL;
+    struct toll_error why = {0};
+    r = o->setup.wants_gzip ? gzip_open(&o->gzip, &why) : 0;
+    if (r < 0 && sink_options_has(&s->settings, "compression"))
+        return err_set(e, r, "otlp: %s", why.message);
+    if (r < 0 && !*s->notice)
+        snprintf(s->notice, sizeof s->notice, "sends without compression: %.100s", why.message);
+    return 0;
+}
+
+static void otlp_close(struct sink *s)
+{
+    struct otlp *o = s->state;
+    if (!o)
+        return;
+    points_done(&o->points);
+    point_batch_done(&o->batch);
+    http_close(o->http);
+    spooler_done(&o->spooler);
+    gzip_close(o->gzip);
+    otlp_setup_done(&o->setup);
+    for (size_t i = 0; i < o->resource_count; i++)
+        free(o->keys[i]);
+    free(o->sent);
+    buf_done(&o->resource);
+    buf_done(&o->body);
+    buf_done(&o->packed);
+    buf_done(&o->parts.part);
+    free(o);
+}
+
+static const struct sink_option options[] = {
+    SINK_COURIER_OPTIONS("10s"),
+    SINK_SPOOL_OPTIONS,
+    SINK_HTTP_OPTIONS,
+    {{"compression", "none|gzip", "none",
+      "how requests are compressed; or OTEL_EXPORTER_OTLP_COMPRESSION"},
+     OPTION_WORD,
+     false},
+    {{"protocol", "TEXT", "", "http/protobuf, whatever OTEL_EXPORTER_OTLP_PROTOCOL says"},
+     OPTION_TEXT,
+     false},
+    {{"command", "no|yes", "yes", "process.command_args, with secrets masked"}, OPTION_WORD, false},
+    {.facts = {0}},
+};
+
+const struct sink_kind sink_otlp = {
+    .format = {"otlp", "", "OpenTelemetry over HTTP: samples to a collector, as they come",
+               "[URL]"},
+    .options = options,
+    .open = otlp_open,
+    .begin = otlp_begin,
+    .frame = otlp_frame,
+    .summary = otlp_summary,
+    .outcome = otlp_outcome,
+    .deliver = otlp_deliver,
+    .leave = otlp_leave,
+    .spooler = otlp_spooler,
+    .close = otlp_close,
+};

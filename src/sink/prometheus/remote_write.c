@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: MIT
+ * Prometheus remote write 1.0: samples to Prometheus, VictoriaMetrics, Mimir, Thanos, … as protocol
+ * buffers (write_request.h) in snappy. What the job says of itself is among them: its gauges, and
+ * how many events and phases there were. What cannot be sent waits in a spool (spooler.h). */
+#include "sink/prometheus/remote_write.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/text/encoding.h"
+#include "sink/http.h"
+#include "sink/open.h"
+#include "sink/points.h"
+#include "sink/sink.h"
+#include "sink/spooler.h"
+#include "summary/phases.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ==== Write request =========================================================================== */
+
+enum { FIELD_SERIES = 1, FIELD_METADATA = 3, FIELD_LABELS = 1, FIELD_SAMPLES = 2 };
+enum { TYPE_COUNTER = 1, TYPE_GAUGE = 2 };
+
+static void write_request_add_label(struct buf *b, const char *name, const char *value)
+{
+    size_t began = protobuf_begin(b, FIELD_LABELS);
+    protobuf_string(b, 1, name);
+    protobuf_string(b, 2, value);
+    protobuf_end(b, began);
+}
+
+/* Labels are sorted, and the name has its place among them. */
+size_t write_request_begin_series(struct buf *b, const char *name, const struct labels *labels)
+{
+    static const char own[] = "__name__";
+    bool is_named = false;
+    size_t began = protobuf_begin(b, FIELD_SERIES);
+    for (size_t i = 0; i <= labels->count; i++) {
+        if (!is_named && (i == labels->count || strcmp(labels->items[i].name, own) > 0)) {
+            write_request_add_label(b, own, name);
+            is_named = true;
+        }
+        if (i < labels->count)
+            write_request_add_label(b, labels->items[i].name, labels->items[i].value);
+    }
+    return began;
+}
+
+void write_request_add_sample(struct buf *b, double value, int64_t time_ms)
+{
+    size_t began = protobuf_begin(b, FIELD_SAMPLES);
+    protobuf_double(b, 1, value);
+    protobuf_varint(b, 2, (uint64_t)time_ms);
+    protobuf_end(b, began);
+}
+
+void write_request_end_series(struct buf *b, size_t began)
+{
+    protobuf_end(b, began);
+}
+
+void write_request_add_metadata(struct buf *b, const char *name, bool is_counter, const char *help,
+                                const char *unit)
+{
+    size_t began = protobuf_begin(b, FIELD_METADATA);
+    protobuf_varint(b, 1, is_counter ? TYPE_COUNTER : TYPE_GAUGE);
+    protobuf_string(b, 2, name);
+    protobuf_string(b, 4, help);
+    if (*unit)
+        protobuf_string(b, 5, unit);
+    protobuf_end(b, began);
+}
+
+/* ---- A part of one --------------------------------------------------------------------------- */
+
+static uint64_t count_samples(struct scan series)
+{
+    struct protobuf_field f;
+    uint64_t count = 0;
+    while (series.at < series.end && protobuf_next(&series, &f))
+        count += f.number == FIELD_SAMPLES;
+    return count;
+}
+
+uint64_t write_request_count(struct scan request)
+{
+    struct protobuf_field f;
+    uint64_t count = 0;
+    while (request.at < request.end && protobuf_next(&request, &f))
+        count += f.number == FIELD_SERIES && f.wire == PROTOBUF_BYTES ? count_samples(f.bytes)
+                                                                      : f.number == FIELD_METADATA;
+    return count;
+}
+
+static void add_whole(struct buf *b, const struct protobuf_field *f)
+{
+    buf_add(b, f->whole.at, (size_t)(f->whole.end - f->whole.at));
+}
+
+/* Its labels, and the samples from the first one up to, but not with, the last. */
+static void cut_series(struct buf *b, struct scan series, uint64_t first, uint64_t last)
+{
+    struct protobuf_field f;
+    uint64_t number = 0;
+    size_t began = protobuf_begin(b, FIELD_SERIES);
+    while (series.at < series.end && protobuf_next(&series, &f)) {
+        bool is_sample = f.number == FIELD_SAMPLES;
+        if (!is_sample || (number >= first && number < last))
+            add_whole(b, &f);
+        number += is_sample;
+    }
+    protobuf_end(b, began);
+}
+
+void write_request_cut(struct buf *b, struct scan request, uint64_t first, uint64_t count)
+{
+    struct protobuf_field f;
+    uint64_t at = 0, last = sum_u64(first, count);
+    while (request.at < request.end && protobuf_next(&request, &f) && at < last) {
+        bool is_series = f.number == FIELD_SERIES && f.wire == PROTOBUF_BYTES;
+        uint64_t figures = is_series ? count_samples(f.bytes) : f.number == FIELD_METADATA;
+        if (at + figures > first && at >= first && at + figures <= last)
+            add_whole(b, &f);
+        else if (at + figures > first && is_series)
+            cut_series(b, f.bytes, left_u64(first, at), last - at);
+        at += figures;
+    }
+}
+
+/* ==== Prometheus ============================================================================== */
+
+enum { BATCH_BYTES = 256 * 1024, MARK_SERIES_AT_MOST = 4 * MARK_NAMES_AT_MOST };
+
+/* Servers forget what metrics mean when they start anew, some after ten minutes: it is said again
+ * as often as Prometheus itself does. */
+#define METADATA_NS (60 * NS_PER_SECOND)
+
+/* Of what the job says of itself. */
+static const struct mark_metric {
+    const char *name, *help, *unit;
+    bool is_counter;
+} mark_metrics[] = {
+    {"toll_mark_gauge", "a figure that the job told", "", false},
+    {"toll_mark_events_total", "events that the job told", "", true},
+    {"toll_mark_phases_total", "phases that are over", "", true},
+    {"toll_mark_phase_seconds_total", "time of phases that are over", "seconds", true},
+};
+
+enum mark_metric_id { MARK_IS_GAUGE, MARK_IS_EVENT, MARK_IS_PHASE, MARK_IS_PHASE_TIME };
+
+/* A series of marks, as each of the two threads knows it. */
+struct mark_series {
+    char *name; /* owned */
+    enum mark_metric_id metric;
+    double total; /* of a counter */
+    int64_t last_ms;
+};
+
+struct mark_table {
+    struct mark_series *items; /* owned */
+    size_t count;
+};
+
+/* A piece of a mark has some of them, each with its name behind it: a piece may be dropped, so that
+ * the numbers of series are not the same on both sides. */
+struct mark_point {
+    int64_t time_ms;
+    double value;
+    uint16_t metric;
+    uint16_t name_bytes;
+};
+
+struct prometheus {
+    struct points points;
+    struct http *http;
+    struct labels of_run;
+    struct run_end end; /* told before the piece of end_ms, which ends all series */
+    int64_t end_ms;
+    struct mark_table told;
+    /* Of the courier's thread: */
+    struct mark_table sent;
+    struct point_batch batch;
+    struct spooler spooler;
+    struct buf message, body, name;
+    uint64_t families[ENTITY_TARGET + 1]; /* bits of metrics that were ever sent */
+    uint64_t mark_families;
+    uint64_t described,
+        next_metadata_ns; /* how many families were described last, and when again */
+    bool no_metadata;     /* the server refuses it */
+    struct http_parts parts;
+    bool may_be_there; /* an attempt before may have arrived all the same */
+};
+
+/* ---- While a sample is taken ----------------------------------------------------------------- */
+
+static void prometheus_begin(struct sink *s, const struct run *run)
+{
+    struct prometheus *p = s->state;
+    labels_add_run(&p->of_run, run, p->points.with_id);
+    labels_add_users(&p->of_run, run);
+}
+
+static void prometheus_frame(struct sink *s, const struct frame *f)
+{
+    struct prometheus *p = s->state;
+    points_add(&p->points, s->run, &s->selection, f, &s->text);
+}
+
+/* The series of that metric and name, made when there is none; NULL: there is no room. */
+static struct mark_series *mark_table_find(struct mark_table *t, enum mark_metric_id metric,
+                                           const char *name)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->items[i].metric == metric && strcmp(t->items[i].name, name) == 0)
+            return &t->items[i];
+    if (t->count == MARK_SERIES_AT_MOST)
+        return NULL;
+    struct mark_series *longer = reallocarray(t->items, t->count + 1, sizeof *longer);
+    char *own = longer ? strdup(name) : NULL;
+    t->items = longer ? longer : t->items;
+    if (!own)
+        return NULL;
+    longer[t->count] = (struct mark_series){.name = own, .metric = metric};
+    return &longer[t->count++];
+}
+
+static void mark_table_done(struct mark_table *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        free(t->items[i].name);
+    free(t->items);
+}
+
+/* Times of a series rise: of two marks within a millisecond the later one is a millisecond late. */
+static void put_mark(struct sink *s, enum mark_metric_id metric, const struct told_mark *m,
+                     double value)
+{
+    struct prometheus *p = s->state;
+    struct mark_series *series = mark_table_find(&p->told, metric, m->name);
+    if (!series)
+        return;
+    int64_t time_ms = (int64_t)((s->run->start_real_ns + m->elapsed_ns) / NS_PER_MS);
+    series->last_ms = time_ms > series->last_ms ? time_ms : series->last_ms + 1;
+    series->total += value;
+    struct mark_point point = {
+        .time_ms = series->last_ms,
+        .value = mark_metrics[metric].is_counter ? series->total : value,
+        .metric = (uint16_t)metric,
+        .name_bytes = (uint16_t)strlen(series->name),
+    };
+    buf_add(&s->text, (const char *)&point, sizeof point);
+    buf_add(&s->text, series->name, point.name_bytes);
+}
+
+static void prometheus_mark(struct sink *s, const struct told_mark *m)
+{
+    if (m->kind == MARK_GAUGE) {
+        put_mark(s, MARK_IS_GAUGE, m, m->value);
+    } else if (m->kind == MARK_EVENT) {
+        put_mark(s, MARK_IS_EVENT, m, 1);
+    } else if (m->kind == MARK_PHASE_END && m->phase && !m->phase->not_ended) {
+        put_mark(s, MARK_IS_PHASE, m, 1);
+        put_mark(s, MARK_IS_PHASE_TIME, m,
+                 (double)left_u64(m->phase->end_ns, m->phase->begin_ns) / 1e9);
+    }
+}
+
+static void prometheus_summary(struct sink *s, const struct summary *summary)
+{
+    struct prometheus *p = s->state;
+    run_end_take(&p->end, summary);
+    points_add_end(&p->points, &s->text);
+    p->end_ms = p->points.last_ms;
+}
+
+/* ---- Requests -------------------------------------------------------------------------------- */
+
+static void name_metric(struct buf *b, enum entity_kind kind, const struct metric *m)
+{
+    buf_clear(b);
+    points_name(b, kind, m);
+    if (m->kind == METRIC_COUNTER)
+        buf_puts(b, "_total");
+}
+
+static uint64_t add_points(struct prometheus *p, const struct batch *b)
+{
+    point_batch_sort(&p->batch);
+    const struct placed_point *at = p->batch.items, *end = at + p->batch.count;
+    while (at < end) {
+        const struct metric *m;
+        uint64_t series = at->series;
+        const struct point_row *row = points_series(&p->points, series, &m);
+        name_metric(&p->name, row->kind, m);
+        p->families[row->kind] |= BIT(series % METRICS_PER_ENTITY);
+        size_t began = write_request_begin_series(&p->message, p->name.data ? p->name.data : "",
+                                                  &row->labels);
+        for (; at < end && at->series == series; at++)
+            write_request_add_sample(&p->message, at->value, at->time_ms);
+        write_request_end_series(&p->message, began);
+    }
+    return p->batch.count;
+}
+
+/* All points of one series that are in the pieces; of the end, that as well. */
+static uint64_t add_mark_series(struct prometheus *p, const struct batch *b, size_t number)
+{
+    struct mark_series *series = &p->sent.items[number];
+    struct labels labels = {0};
+    uint64_t count = 0;
+    for (size_t i = 0; i < p->of_run.count; i++)
+        labels_add(&labels, p->of_run.items[i].name, p->of_run.items[i].value);
+    labels_add(&labels, "scope", "mark");
+    labels_add(&labels, "mark", series->name);
+    size_t began = write_request_begin_series(&p->message, mark_metrics[series->metric].name,
+                                              &labels);
+    for (size_t i = 0; i < b->count; i++) {
+        const struct piece *piece = &b->pieces[i];
+        struct mark_point point;
+        for (size_t at = 0; piece->of == PIECE_MARK && at + sizeof point <= piece->length;
+             at += sizeof point + point.name_bytes) {
+            memcpy(&point, piece->data + at, sizeof point);
+            const char *name = piece->data + at + sizeof point;
+            if (point.metric != series->metric || strlen(series->name) != point.name_bytes ||
+                memcmp(name, series->name, point.name_bytes) != 0)
+                continue;
+            write_request_add_sample(&p->message, point.value, point.time_ms);
+            series->last_ms = point.time_ms;
+            count++;
+        }
+    }
+    if (batch_has_end(b)) {
+        double end;
+        uint64_t bits = POINTS_END_BITS;
+        memcpy(&end, &bits, sizeof end);
+        int64_t end_ms = p->end_ms > series->last_ms ? p->end_ms : series->last_ms + 1;
+        write_request_add_sample(&p->message, end, end_ms);
+        count++;
+    }
+    write_request_end_series(&p->message, began);
+    p->message.failed |= labels.failed;
+    p->mark_families |= BIT(series->metric);
+    labels_done(&labels);
+    return count;
+}
+
+static uint64_t add_marks(struct prometheus *p, const struct batch *b)
+{
+    uint64_t count = 0;
+    bool is_here[MARK_SERIES_AT_MOST] = {0};
+    for (size_t i = 0; i < b->count; i++) {
+        const struct piece *piece = &b->pieces[i];
+        struct mark_point point;
+        for (size_t at = 0; piece->of == PIECE_MARK && at + sizeof point <= piece->length;
+             at += sizeof point + point.name_bytes) {
+            memcpy(&point, piece->data + at, sizeof point);
+            char name[MARK_NAME_BYTES + 1];
+            snprintf(name, sizeof name, "%.*s", (int)point.name_bytes,
+                     piece->data + at + sizeof point);
+            const struct mark_series *series = mark_table_find(&p->sent, point.metric, name);
+            if (series)
+                is_here[series - p->sent.items] = true;
+            p->message.failed |= !series;
+        }
+    }
+    for (size_t i = 0; i < p->sent.count; i++)
+        if (is_here[i] || batch_has_end(b))
+            count += add_mark_series(p, b, i);
+    return count;
+}
+
+/* One sample each, which does not end with the others: it is there to be asked for. */
+static uint64_t prometheus_add_end(struct prometheus *p)
+{
+    struct run_fact facts[RUN_FACTS_AT_MOST];
+    size_t count = run_end_facts(&p->end, facts);
+    for (size_t i = 0; i < count; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "toll_run_%s", facts[i].name);
+        size_t began = write_request_begin_series(&p->message, name, &p->of_run);
+        write_request_add_sample(&p->message, run_fact_value(&facts[i]), p->end_ms);
+        write_request_end_series(&p->message, began);
+    }
+    return count;
+}
+
+/* What the metrics that were sent mean: a request of its own, as Prometheus does it. */
+static void add_metadata(struct prometheus *p, bool is_end, struct buf *ops)
+{
+    uint64_t count = (uint64_t)__builtin_popcountll(p->mark_families) + is_end;
+    for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++)
+        count += (uint64_t)__builtin_popcountll(p->families[kind]);
+    uint64_t now_ns = clock_mono(NULL);
+    if (p->no_metadata || (count == p->described && now_ns < p->next_metadata_ns))
+        return;
+    buf_clear(&p->message);
+    for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++) {
+        FOR_EACH_BIT(i, p->families[kind])
+        {
+            const struct metric *m = metric_of(metric_first(kind) + i);
+            name_metric(&p->name, kind, m);
+            write_request_add_metadata(&p->message, p->name.data ? p->name.data : "",
+                                       m->kind == METRIC_COUNTER, m->facts.help, m->facts.unit);
+        }
+    }
+    FOR_EACH_BIT(i, p->mark_families)
+    {
+        write_request_add_metadata(&p->message, mark_metrics[i].name, mark_metrics[i].is_counter,
+                                   mark_metrics[i].help, mark_metrics[i].unit);
+    }
+    struct run_fact facts[RUN_FACTS_AT_MOST];
+    size_t fact_count = is_end ? run_end_facts(&p->end, facts) : 0;
+    for (size_t i = 0; i < fact_count; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "toll_run_%s", facts[i].name);
+        write_request_add_metadata(&p->message, name, false, facts[i].help,
+                                   ends_with(name, "_seconds") ? "seconds" : "");
+    }
+    p->described = count;
+    p->next_metadata_ns = now_ns + METADATA_NS;
+    ops->failed |= buf_failed(&p->message) || buf_failed(&p->name);
+    if (p->message.length)
+        spool_ops_add(ops, SPOOL_REQUEST, "metadata", p->message.data, p->message.length);
+}
+
+static bool prometheus_encode(void *arg, const struct batch *b, struct buf *ops)
+{
+    struct prometheus *p = arg;
+    char figures[24];
+    if (point_batch_take(&p->batch, b) < 0)
+        return false;
+    buf_clear(&p->message);
+    uint64_t count = add_points(p, b) + add_marks(p, b) +
+                     (batch_has_end(b) ? prometheus_add_end(p) : 0);
+    if (buf_failed(&p->message) || buf_failed(&p->name))
+        return false;
+    snprintf(figures, sizeof figures, "%llu", (unsigned long long)count);
+    if (count)
+        spool_ops_add(ops, SPOOL_REQUEST, figures, p->message.data, p->message.length);
+    add_metadata(p, batch_has_end(b), ops);
+    return !buf_failed(ops);
+}
+
+/* ---- Sending --------------------------------------------------------------------------------- */
+
+/* What was sent again because no answer came, or one from a proxy that had lost patience, is
+ * refused by a server that had taken it. */
+static bool has_it_already(const struct http_response *answer)
+{
+    return answer->status == 400 && (memmem(answer->body, answer->length, "out of order", 12) ||
+                                     memmem(answer->body, answer->length, "duplicate sample", 16));
+}
+
+/* What the server said is cut when it leaves no room. */
+static void add_hint(struct attempt *a, const char *hint)
+{
+    size_t size = strlen(hint) + 1, length = strnlen(a->why, sizeof a->why - size);
+    memcpy(a->why + length, hint, size);
+}
+
+static void prometheus_explain(struct attempt *a, const struct http_response *answer)
+{
+    /* Two runs of the same command have the same series, and only one can go on with them. */
+    if (has_it_already(answer))
+        add_hint(a, "; another run with the same labels? id=yes, --name or --label tell them "
+                    "apart");
+    if (answer->status == 404 || answer->status == 405)
+        add_hint(a, "; Prometheus takes it at /api/v1/write, with "
+                    "--web.enable-remote-write-receiver");
+}
+
+static enum delivery prometheus_send_message(void *arg, struct scan message, uint64_t figures,
+                                             bool *ret_is_too_large, struct attempt *a)
+{
+    static const char *const headers[] = {
+        "Content-Type: application/x-protobuf",
+        "Content-Encoding: snappy",
+        "X-Prometheus-Remote-Write-Version: 0.1.0",
+        NULL,
+    };
+    struct prometheus *p = arg;
+    struct sink *s = p->spooler.plan.sink;
+    buf_clear(&p->body);
+    snappy_compress(&p->body, message.at, (size_t)(message.end - message.at));
+    if (buf_failed(&p->body)) {
+        buf_done(&p->body);
+        return courier_lacks_memory(a);
+    }
+    struct http_request request = {
+        .url = s->place,
+        .headers = headers,
+        .body = p->body.data,
+        .length = p->body.length,
+    };
+    struct http_response answer;
+    enum delivery d = http_sink_send(s, p->http, &request, &answer, a);
+    *ret_is_too_large = http_parts_is_too_large(&answer);
+    if (d == DELIVERY_REFUSED && p->may_be_there && has_it_already(&answer))
+        d = DELIVERY_DONE;
+    if (d == DELIVERY_REFUSED)
+        prometheus_explain(a, &answer);
+    if (d == DELIVERY_REFUSED && spooler_is_for_others(answer.status))
+        d = DELIVERY_KEPT;
+    p->may_be_there = d == DELIVERY_AGAIN &&
+                      (p->may_be_there || !answer.status || answer.status >= 500);
+    return d;
+}
+
+static enum delivery prometheus_send(void *arg, const struct spool_op *op, uint64_t *done,
+                                     struct attempt *a)
+{
+    struct prometheus *p = arg;
+    if (op->kind != SPOOL_REQUEST)
+        return DELIVERY_DONE;
+    struct scan name = op->name;
+    uint64_t figures = 0;
+    if (scan_u64(&name, &figures))
+        return http_parts_send(&p->parts, op->body, figures, done, a);
+    /* Samples are whole without what their metrics mean. */
+    struct attempt of_metadata = *a;
+    figures = write_request_count(op->body);
+    enum delivery d = http_parts_send(&p->parts, op->body, figures, done, &of_metadata);
+    p->no_metadata |= d == DELIVERY_REFUSED || of_metadata.lacking > a->lacking;
+    if (d != DELIVERY_AGAIN && d != DELIVERY_KEPT)
+        return DELIVERY_DONE;
+    uint64_t lacking = a->lacking;
+    bool is_partly = a->is_partly;
+    *a = of_metadata;
+    a->lacking = lacking;
+    a->is_partly = is_partly;
+    return d;
+}
+
+static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, struct attempt *a)
+{
+    struct prometheus *p = s->state;
+    return spooler_deliver(&p->spooler, b, a);
+}
+
+static enum delivery prometheus_leave(struct sink *s, const struct batch *b, struct attempt *a)
+{
+    struct prometheus *p = s->state;
+    return spooler_leave(&p->spooler, b, a);
+}
+
+/* ---- Its life -------------------------------------------------------------------------------- */
+
+static int prometheus_open(struct sink *s, struct toll_error *e)
+{
+    struct prometheus *p = s->state = calloc(1, sizeof *p);
+    if (!p)
+        return err_set(e, -ENOMEM, "no memory for an output");
+    struct spooler_plan plan = {
+        .sink = s,
+        .arg = p,
+        .encode = prometheus_encode,
+        .send = prometheus_send,
+    };
+    p->parts = (struct http_parts){
+        .cut = write_request_cut, .send = prometheus_send_message, .arg = p};
+    points_init(&p->points);
+    p->points.with_id = sink_options_u64(&s->settings, "id");
+    p->spooler.spool.fd = -1;
+    s->plan.batch_bytes = BATCH_BYTES;
+    int r = http_sink_open(s, &p->http, e);
+    return r < 0 ? r : spooler_init(&p->spooler, &plan, e);
+}
+
+static void prometheus_close(struct sink *s)
+{
+    struct prometheus *p = s->state;
+    if (!p)
+        return;
+    points_done(&p->points);
+    labels_done(&p->of_run);
+    mark_table_done(&p->told);
+    mark_table_done(&p->sent);
+    http_close(p->http);
+    point_batch_done(&p->batch);
+    spooler_done(&p->spooler);
+    buf_done(&p->message);
+    buf_done(&p->parts.part);
+    buf_done(&p->body);
+    buf_done(&p->name);
+    free(p);
+}
+
+static struct spooler *prometheus_spooler(struct sink *s)
+{
+    struct prometheus *p = s->state;
+    p->may_be_there = true; /* the first of them, by an attempt before it was put aside */
+    return &p->spooler;
+}
+
+static const struct sink_option options[] = {
+    SINK_COURIER_OPTIONS("5s"), SINK_ID_OPTION, SINK_SPOOL_OPTIONS,
+    SINK_HTTP_OPTIONS,          {.facts = {0}},
+};
+
+const struct sink_kind sink_prometheus = {
+    .format = {"prometheus", "", "Prometheus remote write: samples over HTTP, as they come", "URL"},
+    .options = options,
+    .open = prometheus_open,
+    .begin = prometheus_begin,
+    .frame = prometheus_frame,
+    .mark = prometheus_mark,
+    .summary = prometheus_summary,
+    .deliver = prometheus_deliver,
+    .leave = prometheus_leave,
+    .spooler = prometheus_spooler,
+    .close = prometheus_close,
+};

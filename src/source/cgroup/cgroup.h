@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ * A cgroup, version 1 or 2 or both: its figures, its limits, its processes. */
+#pragma once
+
+#include "base/io/file.h"
+#include "base/text/scan.h"
+#include "base/util.h"
+#include "metric/frame.h"
+#include "source/cgroup/place.h"
+
+#include <sys/types.h>
+
+/* ==== Cgroup file ============================================================================= */
+
+/* A file of a cgroup that is read again and again. On the running machine it is opened once, and a
+ * file that is not there is asked for once; in a recorded tree nothing is kept. */
+
+struct cgroup_file {
+    int fd;      /* owned */
+    int refused; /* -ENOENT or -EACCES: it is not asked for again; 0 */
+};
+
+#define CGROUP_FILE_CLOSED ((struct cgroup_file){.fd = -1})
+
+/* Length read, or -errno: -ENODEV when the cgroup is gone. */
+ssize_t cgroup_file_read(struct cgroup_file *f, const struct sysroot *root, const char *directory,
+                         const char *name, char *ret, size_t capacity);
+void cgroup_file_close(struct cgroup_file *f);
+
+/* ==== Cgroup limits =========================================================================== */
+
+/* What a cgroup may use: the tightest limit of it and of its ancestors, as far as they are seen. */
+
+struct cgroup_limit {
+    bool known;       /* some limit is set */
+    bool unlimited;   /* none is: every file that could set one was read */
+    uint64_t value;   /* bytes or tasks */
+    double cores;     /* of the CPU quota instead */
+    const char *path; /* the cgroup that sets it, borrowed; NULL: an ancestor that is not seen */
+};
+
+enum cgroup_limit_kind {
+    CGROUP_LIMIT_MEMORY,
+    CGROUP_LIMIT_SWAP,
+    CGROUP_LIMIT_CORES,
+    CGROUP_LIMIT_TASKS,
+    CGROUP_LIMIT_KINDS,
+};
+
+struct cgroup_limits {
+    struct limit_source *sources; /* owned chain, the cgroup before its ancestors */
+    unsigned hidden;              /* bits of kinds that ancestors which are not seen may limit */
+};
+
+/* 0 or -ENOMEM. */
+int cgroup_limits_init(struct cgroup_limits *l, const struct cgroup_places *places);
+void cgroup_limits_done(struct cgroup_limits *l);
+void cgroup_limits_close_files(struct cgroup_limits *l);
+
+void cgroup_limits_read(const struct cgroup_limits *l, const struct sysroot *root,
+                        struct cgroup_limit ret[CGROUP_LIMIT_KINDS]);
+
+/* ==== Cgroup ================================================================================== */
+
+struct cgroup;
+
+/* The cgroup that a process is in, pid 0 for the caller. The sysroot is borrowed until the close.
+ * 0; -ENOENT when there is none to be had; -ESRCH; -ENOMEM. */
+int cgroup_open_of(struct cgroup **ret, const struct sysroot *root, pid_t pid);
+
+/* The cgroup that a person named: a directory of some hierarchy (/sys/fs/cgroup/memory/job,
+ * /sys/fs/cgroup/job.slice) or a path within them (/job). 0, or -errno and a sentence. */
+int cgroup_open_path(struct cgroup **ret, const struct sysroot *root, const char *path,
+                     struct toll_error *e);
+void cgroup_close(struct cgroup *c);
+
+/* Keeps what was read of it, and no descriptor: they are opened again when they are needed. */
+void cgroup_close_files(struct cgroup *c);
+
+/* The path within its hierarchy, "/job". With version 1 the paths may differ: it is that of memory,
+ * else of cpu, else of version 2. Lives as long as the cgroup. */
+const char *cgroup_name(const struct cgroup *c);
+
+/* Whether it is the root of every hierarchy: it has nothing to tell that the machine does not. */
+bool cgroup_is_root(const struct cgroup *c);
+
+/* Whether both are the same directory in every hierarchy. */
+bool cgroup_same(const struct cgroup *a, const struct cgroup *b);
+
+/* Whether the second is the first, or below it, in the hierarchy both are named after. */
+bool cgroup_contains(const struct cgroup *outer, const struct cgroup *inner);
+
+/* Whether its directory was removed. */
+bool cgroup_is_gone(struct cgroup *c);
+
+/* Every process of it and of those below, once each; those of other pid namespaces are left out.
+ * 0 or -errno. */
+int cgroup_each_pid(struct cgroup *c, void (*meet)(void *arg, pid_t pid), void *arg);
+
+/* Its own row and one for each block device. The root gives none. */
+void cgroup_collect(struct cgroup *c, struct measured_list *out);
+
+/* How many processes of it and below were killed for want of memory, read now; what was read last
+ * when it is gone. Version 1 forgets those of cgroups that were removed. False when the kernel does
+ * not tell. */
+bool cgroup_oom_kills(struct cgroup *c, uint64_t *ret);
+
+/* The same as it was read last, by cgroup_collect too. */
+bool cgroup_oom_kills_seen(const struct cgroup *c, uint64_t *ret);
+
+/* The tightest limits of it and its ancestors; the paths live as long as the cgroup. */
+void cgroup_read_limits(const struct cgroup *c, struct cgroup_limit ret[CGROUP_LIMIT_KINDS]);
+
+/* Text of a file of one controller, for what is asked for once. Length or -errno. */
+ssize_t cgroup_read_file(const struct cgroup *c, enum cgroup_controller controller,
+                         const char *name, char *ret, size_t capacity);
+
+/* ==== Cgroup value ============================================================================ */
+
+/* The files of a cgroup that have one value or limit in them. */
+
+struct cgroup_value {
+    bool unlimited; /* "max", -1, or what version 1 writes when no limit is set */
+    uint64_t value; /* 0 when unlimited */
+};
+
+/* memory.max, memory.limit_in_bytes, pids.current, cpu.cfs_quota_us…: 0 or -EBADMSG. */
+int parse_cgroup_value(struct scan text, struct cgroup_value *ret);
+
+/* A number that stands elsewhere (hierarchical_memory_limit), where the largest means no limit. */
+struct cgroup_value cgroup_value_of(uint64_t number);
+
+struct cgroup_cpu_max {
+    bool unlimited;
+    uint64_t quota_us; /* 0 when unlimited */
+    uint64_t period_us;
+};
+
+/* cpu.max of version 2: 0 or -EBADMSG. */
+int parse_cgroup_cpu_max(struct scan text, struct cgroup_cpu_max *ret);
+
+/* ==== Cgroup figures ========================================================================== */
+
+/* The figures of a cgroup that stand in a file as they are: CPU, memory, tasks, pressure. */
+
+enum { CGROUP_FIGURE_FILES = 20 };
+
+struct cgroup_figures {
+    struct cgroup_file files[CGROUP_FIGURE_FILES];
+    uint64_t ns_per_tick;
+};
+
+void cgroup_figures_init(struct cgroup_figures *f, const struct sysroot *root);
+void cgroup_figures_close_files(struct cgroup_figures *f);
+
+/* Puts what can be read into the row. */
+void cgroup_figures_read(struct cgroup_figures *f, const struct sysroot *root,
+                         const struct cgroup_places *places, struct row *row);

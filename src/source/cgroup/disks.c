@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT
+ * The kernel counts at each device that a request passes: one for a logical volume is counted there
+ * and again at the disk below. Each device is shown as it is; the sum leaves out those that stand
+ * on others. */
+#include "source/cgroup/disks.h"
+
+#include "base/io/file.h"
+#include "base/util.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+
+/* ==== Cgroup io =============================================================================== */
+
+/* Version 2:
+ * 8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0
+ * 8:0
+ * 7:1 7:0 254:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0 cost.usage=11
+ *
+ * Some kernels forget the newline behind a device that has no values: it stands in front of the
+ * next one then, and the values belong to the last.
+ *
+ * Version 1:
+ * 8:0 Read 1459200
+ * 8:0 Write 314773504
+ * 8:0 Sync 0
+ * 8:0 Total 316232704
+ * Total 316232704 */
+
+/* "254:0" at the start of a field of its own. */
+static bool cgroup_io_read_device(struct scan *line, unsigned *ret_major, unsigned *ret_minor)
+{
+    struct scan s = *line;
+    uint64_t major, minor;
+    if (!scan_u64(&s, &major) || !scan_word(&s, ":") || scan_done(&s) || *s.at == ' ' ||
+        !scan_u64(&s, &minor) || major > UINT32_MAX || minor > UINT32_MAX)
+        return false;
+    if (!scan_done(&s) && *s.at != ' ')
+        return false;
+    *line = s;
+    *ret_major = (unsigned)major;
+    *ret_minor = (unsigned)minor;
+    return true;
+}
+
+static bool at_blank(const struct scan *s)
+{
+    return scan_done(s) || *s->at == ' ';
+}
+
+/* The fields behind the device; those that nobody asks for are passed over. */
+static int read_values(struct scan line, struct cgroup_io *io)
+{
+    const struct {
+        const char *key;
+        uint64_t *value;
+    } keys[] = {
+        {"rbytes=", &io->read_bytes},
+        {"wbytes=", &io->written_bytes},
+        {"rios=", &io->reads},
+        {"wios=", &io->writes},
+    };
+    unsigned seen = 0;
+    for (scan_blanks(&line); !scan_done(&line); scan_blanks(&line)) {
+        size_t k = 0;
+        while (k < ARRAY_LEN(keys) && !scan_word(&line, keys[k].key))
+            k++;
+        if (k == ARRAY_LEN(keys)) {
+            if (!scan_skip_fields(&line, 1))
+                return -EBADMSG;
+            continue;
+        }
+        if (at_blank(&line) || !scan_u64(&line, keys[k].value) || !at_blank(&line))
+            return -EBADMSG;
+        seen |= 1U << k;
+    }
+    if (seen && seen != BIT(ARRAY_LEN(keys)) - 1)
+        return -EBADMSG;
+    io->has_values = seen;
+    return 0;
+}
+
+int parse_cgroup_io(struct scan *text, struct cgroup_io *ret)
+{
+    struct scan line;
+    do
+        if (!scan_line(text, &line) || line.end == text->at) /* without its newline it was cut */
+            return 0;
+    while (scan_done(&line));
+    struct cgroup_io io = {0};
+    if (!cgroup_io_read_device(&line, &io.major, &io.minor))
+        return -EBADMSG;
+    while (cgroup_io_read_device(&line, &io.major, &io.minor))
+        ;
+    if (read_values(line, &io) < 0)
+        return -EBADMSG;
+    *ret = io;
+    return 1;
+}
+
+int parse_cgroup_blkio(struct scan *text, struct cgroup_blkio *ret)
+{
+    struct scan line;
+    while (scan_line(text, &line) && line.end != text->at) {
+        struct cgroup_blkio b = {0};
+        if (scan_done(&line) || scan_word(&line, "Total "))
+            continue;
+        if (!cgroup_io_read_device(&line, &b.major, &b.minor))
+            return -EBADMSG;
+        b.is_write = scan_word(&line, " Write ");
+        if (!b.is_write && !scan_word(&line, " Read "))
+            continue;
+        if (at_blank(&line) || !scan_u64(&line, &b.value) || !scan_done(&line))
+            return -EBADMSG;
+        *ret = b;
+        return 1;
+    }
+    return 0;
+}
+
+/* ==== Cgroup disks ============================================================================ */
+
+enum { TEXT_BYTES = 32768, LOOP_MAJOR = 7 };
+
+struct cgroup_disk {
+    struct cgroup_disk *next;
+    unsigned major, minor;
+    bool stands_on_others;
+    bool read_now;
+    struct measured measured;
+};
+
+void cgroup_disks_init(struct cgroup_disks *d, const char *cgroup)
+{
+    *d = (struct cgroup_disks){.cgroup = cgroup};
+    for (size_t i = 0; i < ARRAY_LEN(d->files); i++)
+        d->files[i] = CGROUP_FILE_CLOSED;
+}
+
+void cgroup_disks_close_files(struct cgroup_disks *d)
+{
+    for (size_t i = 0; i < ARRAY_LEN(d->files); i++)
+        cgroup_file_close(&d->files[i]);
+}
+
+void cgroup_disks_done(struct cgroup_disks *d)
+{
+    cgroup_disks_close_files(d);
+    while (d->first) {
+        struct cgroup_disk *next = d->first->next;
+        free(d->first);
+        d->first = next;
+    }
+}
+
+static void note_entry(void *arg, const char *name)
+{
+    *(bool *)arg = true;
+}
+
+/* A loop device has a file below it instead of a device; what happens there is counted too. */
+static bool stands_on_others(const struct sysroot *root, unsigned major, unsigned minor)
+{
+    if (major == LOOP_MAJOR)
+        return true;
+    char path[64];
+    snprintf(path, sizeof path, "dev/block/%u:%u/slaves", major, minor);
+    CLEANUP_CLOSE int dir = openat(root->sys, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool some = false;
+    if (dir >= 0)
+        file_each_entry(dir, note_entry, &some);
+    return some;
+}
+
+/* DEVNAME=vda */
+static bool name_in_uevent(const struct sysroot *root, const char *link, char *ret, size_t capacity)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "%s/uevent", link);
+    ssize_t n = file_read_at(root->sys, path, text, sizeof text);
+    struct scan rest = scan_text(text, n > 0 ? (size_t)n : 0), line;
+    while (scan_line(&rest, &line))
+        if (scan_word(&line, "DEVNAME=") && !scan_done(&line)) {
+            snprintf(ret, capacity, "%.*s", (int)(line.end - line.at), line.at);
+            return true;
+        }
+    return false;
+}
+
+static void name_device(const struct sysroot *root, unsigned major, unsigned minor, char *ret,
+                        size_t capacity)
+{
+    char link[48], target[PATH_MAX];
+    snprintf(link, sizeof link, "dev/block/%u:%u", major, minor);
+    if (name_in_uevent(root, link, ret, capacity))
+        return;
+    ssize_t n = readlinkat(root->sys, link, target, sizeof target - 1);
+    target[n > 0 ? n : 0] = '\0';
+    const char *slash = strrchr(target, '/');
+    if (slash && slash[1])
+        snprintf(ret, capacity, "%s", slash + 1);
+    else
+        snprintf(ret, capacity, "%u:%u", major, minor);
+}
+
+static struct cgroup_disk *disk_new(struct cgroup_disks *d, const struct sysroot *root,
+                                    unsigned major, unsigned minor)
+{
+    struct cgroup_disk *disk = calloc(1, sizeof *disk);
+    if (!disk)
+        return NULL;
+    disk->major = major;
+    disk->minor = minor;
+    disk->stands_on_others = stands_on_others(root, major, minor);
+    measured_init(&disk->measured, ENTITY_CGROUP_DISK);
+    struct entity *e = &disk->measured.entity;
+    name_device(root, major, minor, e->name, sizeof e->name);
+    e->labels[0] = (struct label){"cgroup", d->cgroup};
+    disk->measured.is_new = d->begun;
+    return disk;
+}
+
+/* New ones behind the others, so that they keep their order. NULL without memory. */
+static struct cgroup_disk *cgroup_disks_find_disk(struct cgroup_disks *d,
+                                                  const struct sysroot *root, unsigned major,
+                                                  unsigned minor)
+{
+    struct cgroup_disk **at = &d->first;
+    while (*at && ((*at)->major != major || (*at)->minor != minor))
+        at = &(*at)->next;
+    if (!*at)
+        *at = disk_new(d, root, major, minor);
+    return *at;
+}
+
+/* Whether the file could be read. */
+static bool read_v2(struct cgroup_disks *d, const struct sysroot *root, const char *directory)
+{
+    char text[TEXT_BYTES];
+    ssize_t n = cgroup_file_read(&d->files[0], root, directory, "io.stat", text, sizeof text);
+    if (n < 0)
+        return false;
+    struct scan rest = scan_text(text, (size_t)n);
+    struct cgroup_io io;
+    int more;
+    while ((more = parse_cgroup_io(&rest, &io)) != 0) {
+        if (more < 0)
+            return false;
+        struct cgroup_disk *disk = io.has_values
+                                       ? cgroup_disks_find_disk(d, root, io.major, io.minor)
+                                       : NULL;
+        if (!disk)
+            continue;
+        struct row *row = &disk->measured.read;
+        row_put_u64(row, cgroup_disk_read_bytes, io.read_bytes);
+        row_put_u64(row, cgroup_disk_written_bytes, io.written_bytes);
+        row_put_u64(row, cgroup_disk_reads_count, io.reads);
+        row_put_u64(row, cgroup_disk_writes_count, io.writes);
+        disk->read_now = true;
+    }
+    return true;
+}
+
+struct blkio_file {
+    const char *name, *old_name; /* the old one leaves out what is below the cgroup */
+    enum metric_id reads, writes;
+};
+
+/* Where no throttling is set, version 1 has zeros whatever was done. So they say something only
+ * when not all of them are zero. */
+static bool has_any(struct scan text)
+{
+    struct cgroup_blkio b;
+    while (parse_cgroup_blkio(&text, &b) > 0)
+        if (b.value)
+            return true;
+    return false;
+}
+
+static bool read_blkio(struct cgroup_disks *d, const struct sysroot *root, const char *directory,
+                       const struct blkio_file *what, struct cgroup_file files[2])
+{
+    char text[TEXT_BYTES];
+    ssize_t n = cgroup_file_read(&files[0], root, directory, what->name, text, sizeof text);
+    if (n < 0)
+        n = cgroup_file_read(&files[1], root, directory, what->old_name, text, sizeof text);
+    struct scan rest = scan_text(text, n > 0 ? (size_t)n : 0);
+    if (!has_any(rest))
+        return false;
+    struct cgroup_blkio b;
+    while (parse_cgroup_blkio(&rest, &b) > 0) {
+        struct cgroup_disk *disk = cgroup_disks_find_disk(d, root, b.major, b.minor);
+        if (!disk)
+            continue;
+        row_put_u64(&disk->measured.read, b.is_write ? what->writes : what->reads, b.value);
+        disk->read_now = true;
+    }
+    return true;
+}
+
+static bool read_v1(struct cgroup_disks *d, const struct sysroot *root, const char *directory)
+{
+    static const struct blkio_file bytes = {"blkio.throttle.io_service_bytes_recursive",
+                                            "blkio.throttle.io_service_bytes",
+                                            cgroup_disk_read_bytes, cgroup_disk_written_bytes};
+    static const struct blkio_file operations = {"blkio.throttle.io_serviced_recursive",
+                                                 "blkio.throttle.io_serviced",
+                                                 cgroup_disk_reads_count, cgroup_disk_writes_count};
+    bool any = read_blkio(d, root, directory, &bytes, &d->files[1]);
+    return read_blkio(d, root, directory, &operations, &d->files[3]) || any;
+}
+
+/* A device that is gone counts with what it had. */
+static void cgroup_disks_add_up(const struct cgroup_disks *d, struct row *row)
+{
+    static const enum metric_id ids[][2] = {
+        {cgroup_storage_read_bytes, cgroup_disk_read_bytes},
+        {cgroup_storage_written_bytes, cgroup_disk_written_bytes},
+        {cgroup_storage_reads_count, cgroup_disk_reads_count},
+        {cgroup_storage_writes_count, cgroup_disk_writes_count},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        uint64_t sum = 0;
+        bool complete = true;
+        for (const struct cgroup_disk *disk = d->first; disk; disk = disk->next) {
+            if (disk->stands_on_others)
+                continue;
+            complete &= row_has(&disk->measured.read, ids[i][1]) &&
+                        !__builtin_add_overflow(sum, row_u64(&disk->measured.read, ids[i][1]),
+                                                &sum);
+        }
+        if (complete)
+            row_put_u64(row, ids[i][0], sum);
+    }
+}
+
+void cgroup_disks_collect(struct cgroup_disks *d, const struct sysroot *root,
+                          const struct cgroup_places *places, struct row *row,
+                          struct measured_list *out)
+{
+    const struct cgroup_place *p = cgroup_place_for(places, CGROUP_BLKIO);
+    if (!p)
+        return;
+    for (struct cgroup_disk *disk = d->first; disk; disk = disk->next)
+        disk->read_now = false;
+    bool known = p->v2 ? read_v2(d, root, p->directory) : read_v1(d, root, p->directory);
+    d->begun = true;
+    if (known)
+        cgroup_disks_add_up(d, row);
+    for (struct cgroup_disk *disk = d->first; disk; disk = disk->next)
+        if (disk->read_now)
+            measured_list_add(out, &disk->measured);
+}

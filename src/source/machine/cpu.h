@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ * /proc/stat: what the CPUs did since the machine was started. */
+#pragma once
+
+#include "base/io/file.h"
+#include "base/text/scan.h"
+#include "base/util.h"
+
+/* ==== Proc stat =============================================================================== */
+
+/* In the order of the columns; a kernel tells a first part of them. */
+enum cpu_mode {
+    CPU_USER,
+    CPU_NICE,
+    CPU_SYSTEM,
+    CPU_IDLE,
+    CPU_IOWAIT,
+    CPU_IRQ,
+    CPU_SOFTIRQ,
+    CPU_STEAL,
+    CPU_GUEST,
+    CPU_MODES,
+};
+
+/* Ticks of USER_HZ. No tick is in two modes: the kernel's own `user` contains `guest`. */
+struct cpu_times {
+    unsigned modes; /* how many of them this kernel tells */
+    uint64_t ticks[CPU_MODES];
+    uint64_t busy_ticks; /* all but idle, iowait and steal */
+};
+
+enum proc_stat_count {
+    STAT_INTERRUPTS,
+    STAT_SWITCHES,
+    STAT_FORKS,
+    STAT_RUNNING,
+    STAT_BLOCKED,
+    STAT_COUNTS,
+};
+
+struct proc_stat {
+    struct cpu_times all;
+    unsigned cpu_count; /* CPUs that are online */
+    struct scan cpus;   /* their lines, inside the text that was parsed */
+    unsigned seen;      /* bit n: counts[n] was there */
+    uint64_t counts[STAT_COUNTS];
+};
+
+/* 0, -EBADMSG when the text is not as expected, -ENODATA when there is none. */
+int parse_proc_stat(struct scan text, struct proc_stat *ret);
+
+/* Cuts the next line off proc_stat.cpus. 1, 0 behind the last one, -EBADMSG. */
+int parse_proc_stat_cpu(struct scan *cpus, unsigned *ret_number, struct cpu_times *ret);
+
+/* ==== Cpu frequency =========================================================================== */
+
+/* /sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq: the frequency of one CPU. */
+
+struct cpu_frequency {
+    int fd; /* kept open, or -1 */
+};
+
+#define CPU_FREQUENCY_NONE ((struct cpu_frequency){.fd = -1})
+
+/* keep: through a descriptor that stays open. 0, -ENOENT when this machine does not tell, or
+ * another -errno. */
+int cpu_frequency_read(struct cpu_frequency *f, const struct sysroot *root, unsigned cpu, bool keep,
+                       uint64_t *ret_hertz);
+void cpu_frequency_done(struct cpu_frequency *f);

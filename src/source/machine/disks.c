@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT
+ * /proc/diskstats: whole block devices, and the sum over those that are real. */
+#include "source/machine/disks.h"
+
+#include "base/io/file.h"
+#include "base/util.h"
+#include "source/collector.h"
+#include "source/kernel_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* ==== Disk history ============================================================================ */
+
+/* Times do wrap, and step back a little when CPUs are added up; these two do not. */
+static bool has_restarted(const struct diskstats *last, const struct diskstats *now)
+{
+    return now->major != last->major || now->minor != last->minor ||
+           now->values[DISKSTATS_READS] < last->values[DISKSTATS_READS] ||
+           now->values[DISKSTATS_WRITES] < last->values[DISKSTATS_WRITES];
+}
+
+static bool is_time(enum diskstats_field field)
+{
+    return field == DISKSTATS_READ_MS || field == DISKSTATS_WRITE_MS ||
+           field == DISKSTATS_ACTIVE_MS || field == DISKSTATS_QUEUE_MS ||
+           field == DISKSTATS_DISCARD_MS || field == DISKSTATS_FLUSH_MS;
+}
+
+/* How much a field grew. One that fell without a restart has begun again at 32 bits, when it fell
+ * by most of them. */
+static uint64_t disk_history_growth(enum diskstats_field field, uint64_t last, uint64_t now)
+{
+    if (now >= last)
+        return now - last;
+    bool has_wrapped = is_time(field) && last <= UINT32_MAX && last - now > UINT32_MAX / 2;
+    return has_wrapped ? now + UINT32_MAX + 1 - last : 0;
+}
+
+void disk_history_add(struct disk_history *h, const struct diskstats *now, bool was_removed)
+{
+    bool restarted = h->has_last && (was_removed || has_restarted(&h->last, now));
+    for (unsigned field = 0; field < now->fields; field++) {
+        uint64_t from = h->has_last && !restarted ? h->last.values[field] : 0;
+        h->total[field] += disk_history_growth(field, from, now->values[field]);
+    }
+    h->last = *now;
+    h->has_last = true;
+}
+
+/* ==== Diskstats =============================================================================== */
+
+/* 7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+ *  254       0 vda 241180 43510 19290002 323281 325734 533479 37954896 221104 0 202924 639245
+ *  709421 262 29569984 94792 1213 67
+ *  254       1 vda1 …
+ *
+ * 14 columns before Linux 4.18, 18 before 5.5, then 20. */
+
+enum { FEWEST_FIELDS = DISKSTATS_QUEUE_MS + 1 };
+
+static bool diskstats_read_name(struct scan *line, char ret[DISKSTATS_NAME_BYTES])
+{
+    scan_blanks(line);
+    struct scan name = *line;
+    if (!scan_skip_fields(line, 1))
+        return false;
+    size_t length = (size_t)(line->at - name.at);
+    if (length >= DISKSTATS_NAME_BYTES || *name.at == '.')
+        return false;
+    memcpy(ret, name.at, length);
+    ret[length] = '\0';
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)ret[i] < 0x20 || ret[i] == 0x7F)
+            return false;
+    return true;
+}
+
+int parse_diskstats_line(struct scan *text, struct diskstats *ret)
+{
+    struct scan line;
+    struct diskstats d = {0};
+    if (!scan_line(text, &line))
+        return 0;
+    bool is_cut = line.end == text->at; /* no newline: its last number may be cut, too */
+    if (is_cut || !scan_u64(&line, &d.major) || !scan_u64(&line, &d.minor) ||
+        !diskstats_read_name(&line, d.name))
+        return -EBADMSG;
+    while (d.fields < DISKSTATS_FIELDS && scan_u64(&line, &d.values[d.fields]))
+        d.fields++;
+    bool has_more = d.fields == DISKSTATS_FIELDS && !scan_done(&line) && *line.at == ' ';
+    if (d.fields < FEWEST_FIELDS || !(scan_done(&line) || has_more))
+        return -EBADMSG;
+    *ret = d;
+    return 1;
+}
+
+/* ==== Disk facts ============================================================================== */
+
+enum { PATH_BYTES = DISKSTATS_NAME_BYTES + 32 };
+
+const char *disk_class_name(enum disk_class class)
+{
+    static const char *const names[] = {"", "disk", "stacked", "virtual"};
+    return names[class];
+}
+
+/* A slash in a name (cciss/c0d0) is written as ! in /sys. */
+static void block_path(char ret[PATH_BYTES], const char *name, const char *file)
+{
+    int start = snprintf(ret, PATH_BYTES, "block/");
+    snprintf(ret + start, PATH_BYTES - (size_t)start, "%s%s", name, file);
+    for (size_t i = 0; i < strlen(name); i++)
+        if (name[i] == '/')
+            ret[(size_t)start + i] = '!';
+}
+
+/* The prefix and a number: md127, not mdraid. */
+static bool disk_facts_is_named(const char *name, const char *const *prefixes)
+{
+    for (; *prefixes; prefixes++) {
+        struct scan s = scan_string(name);
+        uint64_t number;
+        if (scan_word(&s, *prefixes) && scan_u64(&s, &number))
+            return true;
+    }
+    return false;
+}
+
+static void disk_facts_count_entry(void *arg, const char *name)
+{
+    (void)name;
+    ++*(unsigned *)arg;
+}
+
+static bool has_entries(int at, const char *path)
+{
+    unsigned count = 0;
+    CLEANUP_CLOSE int dir = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dir >= 0 && file_each_entry(dir, disk_facts_count_entry, &count) == 0 && count > 0;
+}
+
+/* The head of an NVMe device with several paths stands for all of them. */
+static bool disk_facts_is_hidden(int dir)
+{
+    char text[4];
+    return file_read_at(dir, "hidden", text, sizeof text) > 0 && text[0] == '1';
+}
+
+/* A device below the machine's hardware has a link to it, and is not among the virtual ones. In a
+ * recorded tree the entry may be a plain directory, which says nothing of where it stands. */
+static bool has_hardware(const struct sysroot *root, const char *path, int dir)
+{
+    struct stat st;
+    char target[256];
+    if (fstatat(dir, "device", &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return true;
+    ssize_t length = readlinkat(root->sys, path, target, sizeof target - 1);
+    if (length < 0)
+        return false;
+    target[length] = '\0';
+    return !strstr(target, "/virtual/");
+}
+
+struct disk_facts disk_facts_read(const struct sysroot *root, const char *name)
+{
+    static const char *const stacked[] = {"dm-", "md", "md_d", "bcache", NULL};
+    static const char *const no_hardware[] = {"loop", "zram", "ram", "nbd", NULL};
+    char path[PATH_BYTES];
+    block_path(path, name, "");
+    CLEANUP_CLOSE int dir = root->sys < 0
+                                ? -1
+                                : openat(root->sys, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || disk_facts_is_hidden(dir))
+        return (struct disk_facts){.class = DISK_IGNORED};
+    bool has_slaves = has_entries(dir, "slaves");
+    if (has_slaves || disk_facts_is_named(name, stacked))
+        return (struct disk_facts){.class = DISK_STACKED, .has_slaves = has_slaves};
+    if (disk_facts_is_named(name, no_hardware) || !has_hardware(root, path, dir))
+        return (struct disk_facts){.class = DISK_VIRTUAL};
+    return (struct disk_facts){.class = DISK_REAL};
+}
+
+bool disk_facts_exist(const struct sysroot *root, const char *name)
+{
+    char path[PATH_BYTES];
+    struct stat st;
+    block_path(path, name, "");
+    return root->sys >= 0 && fstatat(root->sys, path, &st, 0) == 0;
+}
+
+int disk_facts_read_size(const struct sysroot *root, const char *name, uint64_t *ret_bytes)
+{
+    char path[PATH_BYTES], text[32];
+    uint64_t sectors;
+    block_path(path, name, "/size");
+    ssize_t n = root->sys < 0 ? -ENOENT : file_read_at(root->sys, path, text, sizeof text);
+    if (n < 0)
+        return (int)n;
+    struct scan s = scan_text(text, (size_t)n);
+    if (!scan_u64(&s, &sectors) || !scan_word(&s, "\n") ||
+        sectors > UINT64_MAX / DISKSTATS_SECTOR_BYTES)
+        return -EBADMSG;
+    *ret_bytes = sectors * DISKSTATS_SECTOR_BYTES;
+    return 0;
+}
+
+/* ==== Disks =================================================================================== */
+
+/* A name in /proc/diskstats, also when it is a partition: it is looked for in /sys once. */
+struct disk {
+    char name[DISKSTATS_NAME_BYTES];
+    struct disk_facts facts;
+    struct disk_history history;
+    struct measured *measured; /* owned; NULL as long as it was never put into the list */
+    bool has_facts;
+    bool is_there;    /* at this reading */
+    bool was_removed; /* since the last one that had it */
+};
+
+enum { READINGS_BETWEEN_SIZES = 16 };
+
+struct disks {
+    struct kernel_file file;
+    struct disk *list; /* owned, in order of appearance */
+    unsigned count;
+    unsigned readings;
+    unsigned size_next;  /* whose size is looked at next */
+    bool has_read;       /* what appears from now on is new */
+    bool has_sum;        /* it is decided what is added up: */
+    bool sum_is_stacked; /* stacked devices instead of real ones, of which none is to be seen */
+};
+
+static const struct {
+    enum diskstats_field field;
+    uint64_t unit;
+    enum metric_id id;
+    enum metric_id of_system; /* METRIC_COUNT: no sum */
+} counters[] = {
+    {DISKSTATS_READ_SECTORS, DISKSTATS_SECTOR_BYTES, disk_read_bytes, system_disk_read_bytes},
+    {DISKSTATS_WRITTEN_SECTORS, DISKSTATS_SECTOR_BYTES, disk_written_bytes,
+     system_disk_written_bytes},
+    {DISKSTATS_DISCARDED_SECTORS, DISKSTATS_SECTOR_BYTES, disk_discarded_bytes, METRIC_COUNT},
+    {DISKSTATS_READS, 1, disk_reads_count, system_disk_reads_count},
+    {DISKSTATS_WRITES, 1, disk_writes_count, system_disk_writes_count},
+    {DISKSTATS_READ_MS, NS_PER_MS, disk_read_time_seconds, METRIC_COUNT},
+    {DISKSTATS_WRITE_MS, NS_PER_MS, disk_write_time_seconds, METRIC_COUNT},
+    {DISKSTATS_QUEUE_MS, NS_PER_MS, disk_queue_time_seconds, METRIC_COUNT},
+    {DISKSTATS_ACTIVE_MS, NS_PER_MS, disk_active_seconds, METRIC_COUNT},
+};
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static struct disk *add_disk(struct disks *s, const char *name)
+{
+    struct disk *longer = realloc(s->list, (s->count + 1) * sizeof *longer);
+    if (!longer)
+        return NULL;
+    s->list = longer;
+    struct disk *d = &s->list[s->count++];
+    *d = (struct disk){0};
+    snprintf(d->name, sizeof d->name, "%s", name);
+    return d;
+}
+
+/* Where it was at the last tick, which is at the guess unless devices came or left. */
+static struct disk *disks_find_disk(struct disks *s, const char *name, unsigned guess)
+{
+    for (unsigned i = 0; i < s->count; i++) {
+        struct disk *d = &s->list[(guess + i) % s->count];
+        if (strcmp(d->name, name) == 0)
+            return d;
+    }
+    return add_disk(s, name);
+}
+
+static void put_size(struct disk *d, const struct sysroot *root)
+{
+    uint64_t bytes;
+    if (disk_facts_read_size(root, d->name, &bytes) == 0)
+        row_put_u64(&d->measured->read, disk_size_bytes, bytes);
+    else
+        row_unknown(&d->measured->read, disk_size_bytes);
+}
+
+/* One that was hidden before for want of use is new, too: its counters were zero. */
+static int begin_measuring(struct disk *d, const struct sysroot *root, bool is_new)
+{
+    d->measured = malloc(sizeof *d->measured);
+    if (!d->measured)
+        return -ENOMEM;
+    measured_init(d->measured, ENTITY_DISK);
+    d->measured->is_new = is_new;
+    snprintf(d->measured->entity.name, sizeof d->measured->entity.name, "%s", d->name);
+    put_size(d, root);
+    return 0;
+}
+
+/* Dozens of loop devices and the like are made in case somebody wants them. */
+static bool is_in_use(const struct disk *d)
+{
+    if (d->facts.class != DISK_VIRTUAL)
+        return true;
+    for (unsigned field = 0; field < DISKSTATS_FIELDS; field++)
+        if (d->history.total[field])
+            return true;
+    return false;
+}
+
+static void put_counters(struct row *row, const struct disk *d)
+{
+    const struct diskstats *last = &d->history.last;
+    for (size_t i = 0; i < ARRAY_LEN(counters); i++)
+        if (counters[i].field < last->fields)
+            row_put_held_scaled(row, counters[i].id, d->history.total[counters[i].field],
+                                counters[i].unit);
+    uint64_t in_flight = last->values[DISKSTATS_IN_FLIGHT];
+    if (in_flight <= INT32_MAX) /* some kernels count it below zero */
+        row_put_u64(row, disk_in_flight_count, in_flight);
+    else
+        row_unknown(row, disk_in_flight_count);
+}
+
+static void read_disk(struct disks *s, const struct collect_context *c, const struct diskstats *now,
+                      unsigned guess, struct measured_list *out)
+{
+    struct disk *d = disks_find_disk(s, now->name, guess);
+    if (!d || d->is_there) /* a name that stands there twice is nobody's */
+        return;
+    if (!d->has_facts)
+        d->facts = disk_facts_read(c->root, d->name);
+    d->has_facts = true;
+    d->is_there = true;
+    if (d->facts.class == DISK_IGNORED)
+        return;
+    disk_history_add(&d->history, now, d->was_removed);
+    d->was_removed = false;
+    if (!c->selection->of[ENTITY_DISK] || !is_in_use(d))
+        return;
+    if (!d->measured && begin_measuring(d, c->root, s->has_read) < 0)
+        return;
+    d->measured->entity.labels[0] = (struct label){"class", disk_class_name(d->facts.class)};
+    put_counters(&d->measured->read, d);
+    measured_list_add(out, d->measured);
+}
+
+/* The kernel hands the file out in pieces, and may leave a device out when another one goes in
+ * between: only what is missing in /sys, too, was removed. */
+static void look_for_removed(struct disks *s, const struct sysroot *root)
+{
+    for (unsigned i = 0; i < s->count; i++) {
+        struct disk *d = &s->list[i];
+        if (d->is_there || !d->has_facts || disk_facts_exist(root, d->name))
+            continue;
+        d->has_facts = false;
+        d->was_removed = true;
+    }
+}
+
+/* Sizes seldom change, and are dear: one device in turn, on the running machine now and then. */
+static void look_at_a_size(struct disks *s, const struct sysroot *root)
+{
+    if (root->live && ++s->readings % READINGS_BETWEEN_SIZES)
+        return;
+    for (unsigned i = 0; i < s->count; i++) {
+        struct disk *d = &s->list[s->size_next++ % s->count];
+        if (!d->measured || !d->is_there)
+            continue;
+        put_size(d, root);
+        return;
+    }
+}
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+/* A container may see the device of its files without those it is made of. */
+static bool stands_for_unseen(const struct disk *d)
+{
+    return d->facts.class == DISK_STACKED && !d->facts.has_slaves;
+}
+
+/* Once and for all, because a sum must not fall. */
+static void decide_sum(struct disks *s)
+{
+    bool has_real = false, has_unseen = false;
+    for (unsigned i = 0; i < s->count; i++) {
+        has_real |= s->list[i].facts.class == DISK_REAL;
+        has_unseen |= stands_for_unseen(&s->list[i]);
+    }
+    s->has_sum = has_real || has_unseen;
+    s->sum_is_stacked = !has_real;
+}
+
+static bool is_summed(const struct disks *s, const struct disk *d)
+{
+    return s->sum_is_stacked ? stands_for_unseen(d) : d->facts.class == DISK_REAL;
+}
+
+/* Devices that have gone remain in it. */
+static void put_sums(const struct disks *s, struct row *row)
+{
+    for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
+        if (counters[i].of_system == METRIC_COUNT)
+            continue;
+        uint64_t sum = 0;
+        for (unsigned n = 0; n < s->count; n++)
+            if (is_summed(s, &s->list[n]))
+                sum += s->list[n].history.total[counters[i].field];
+        row_put_held_scaled(row, counters[i].of_system, sum, counters[i].unit);
+    }
+}
+
+/* ---- the collector --------------------------------------------------------------------------- */
+
+static int disks_open(void **ret_state, const struct collect_context *c)
+{
+    (void)c;
+    struct disks *s = calloc(1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->file = KERNEL_FILE_NONE;
+    *ret_state = s;
+    return 0;
+}
+
+static void disks_collect(void *state, const struct collect_context *c, struct measured_list *out)
+{
+    struct disks *s = state;
+    struct scan text;
+    struct diskstats now;
+    row_forget(&c->system->read, collector_disks.gives_of_system);
+    if (kernel_file_read(&s->file, c->root->proc, "diskstats", c->root->live, &text) < 0)
+        return;
+    for (unsigned i = 0; i < s->count; i++)
+        s->list[i].is_there = false;
+    int r;
+    for (unsigned line = 0; (r = parse_diskstats_line(&text, &now)) != 0; line++)
+        if (r > 0)
+            read_disk(s, c, &now, line, out);
+    s->has_read = true;
+    look_for_removed(s, c->root);
+    look_at_a_size(s, c->root);
+    if (!s->has_sum)
+        decide_sum(s);
+    if (s->has_sum)
+        put_sums(s, &c->system->read);
+}
+
+static void disks_close(void *state)
+{
+    struct disks *s = state;
+    if (!s)
+        return;
+    for (unsigned i = 0; i < s->count; i++)
+        free(s->list[i].measured);
+    free(s->list);
+    kernel_file_done(&s->file);
+    free(s);
+}
+
+const struct collector collector_disks = {
+    .name = "disks",
+    .gives = BIT(ENTITY_SYSTEM) | BIT(ENTITY_DISK),
+    .gives_of_system = SYSTEM_BITS(disk_read_bytes, disk_writes_count),
+    .cost = COST_CHEAP,
+    .open = disks_open,
+    .collect = disks_collect,
+    .close = disks_close,
+};

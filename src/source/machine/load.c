@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ * How much there is to do for the machine: load, pressure, processes; and how long it has been up.
+ */
+#include "source/machine/load.h"
+
+#include "base/clock.h"
+#include "base/io/file.h"
+#include "base/util.h"
+#include "source/collector.h"
+#include "source/kernel_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+/* ==== Process census ========================================================================== */
+
+enum { CALLS_BETWEEN_CHECKS = 64, TRIES = 4 };
+
+struct entries {
+    int proc;
+    uint64_t processes;
+    uint64_t directories; /* of other things, when with_directories */
+    bool with_directories;
+    bool first_seen; /* process 1 */
+};
+
+static void process_census_count_entry(void *arg, const char *name)
+{
+    struct entries *e = arg;
+    struct scan s = scan_string(name);
+    uint64_t pid;
+    struct stat st;
+    if (scan_u64(&s, &pid) && scan_done(&s)) {
+        e->processes++;
+        e->first_seen |= pid == 1;
+    } else if (e->with_directories && fstatat(e->proc, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        e->directories += S_ISDIR(st.st_mode);
+}
+
+/* 0 when they cannot be told. */
+static uint64_t count_links(int proc)
+{
+    struct stat st;
+    return fstat(proc, &st) < 0 ? 0 : st.st_nlink;
+}
+
+/* Processes come and go meanwhile, so it is tried a few times whether the links are those of the
+ * entries that were counted and the two that every directory has. */
+static void check_links(struct process_census *p, int proc)
+{
+    p->by_links = false;
+    p->next_check_in = CALLS_BETWEEN_CHECKS;
+    for (unsigned i = 0; i < TRIES && !p->by_links; i++) {
+        struct entries e = {.proc = proc, .with_directories = true};
+        if (file_each_entry(proc, process_census_count_entry, &e) < 0)
+            return;
+        p->other_links = e.directories + 2;
+        p->by_links = count_links(proc) == e.processes + p->other_links;
+    }
+}
+
+int process_census_take(struct process_census *p, const struct sysroot *root, uint64_t *ret)
+{
+    if (!root->live)
+        p->by_links = false;
+    else if (p->next_check_in == 0)
+        check_links(p, root->proc);
+    else
+        p->next_check_in--;
+
+    uint64_t links = p->by_links ? count_links(root->proc) : 0;
+    if (p->by_links && links > p->other_links) {
+        *ret = links - p->other_links;
+        return 0;
+    }
+    struct entries e = {.proc = root->proc};
+    int r = file_each_entry(root->proc, process_census_count_entry, &e);
+    if (r < 0)
+        return r;
+    if (e.processes == 0) /* a tree without them: the one that asks is not there either */
+        return -ENODATA;
+    if (root->live && !e.first_seen) /* it is always there: we are shown only our own (hidepid) */
+        return -ENODATA;
+    *ret = e.processes;
+    return 0;
+}
+
+/* ==== Uptime ================================================================================== */
+
+/* 11898.49 15080.54
+ *  seconds since the start, seconds that CPUs were idle */
+
+int parse_uptime(struct scan text, uint64_t *ret_ns)
+{
+    if (scan_done(&text))
+        return -ENODATA;
+    uint64_t seconds, hundredths, ns;
+    if (!scan_u64(&text, &seconds) || !scan_word(&text, "."))
+        return -EBADMSG;
+    const char *fraction = text.at;
+    /* What follows the number shows that it was not cut short. */
+    if (!scan_u64(&text, &hundredths) || text.at - fraction != 2 || *fraction == ' ' ||
+        *fraction == '\t' || !scan_word(&text, " ") ||
+        __builtin_mul_overflow(seconds, NS_PER_SECOND, &ns) ||
+        __builtin_add_overflow(ns, hundredths * (NS_PER_SECOND / 100), &ns))
+        return -EBADMSG;
+    *ret_ns = ns;
+    return 0;
+}
+
+/* ==== Loadavg ================================================================================= */
+
+/* 0.27 0.06 0.02 1/81 3799
+ *  load over 1, 5 and 15 minutes, running/all threads, last pid */
+
+int parse_loadavg(struct scan text, struct loadavg *ret)
+{
+    if (scan_done(&text))
+        return -ENODATA;
+    struct loadavg l;
+    /* What follows the last number used shows that it was not cut short. */
+    if (!scan_decimal(&text, &l.load[0]) || !scan_word(&text, " ") ||
+        !scan_decimal(&text, &l.load[1]) || !scan_word(&text, " ") ||
+        !scan_decimal(&text, &l.load[2]) || !scan_word(&text, " ") ||
+        !scan_u64(&text, &l.running) || !scan_word(&text, "/") || !scan_u64(&text, &l.threads) ||
+        !scan_word(&text, " "))
+        return -EBADMSG;
+    *ret = l;
+    return 0;
+}
+
+int parse_loadavg_last_pid(struct scan text, uint64_t *ret)
+{
+    if (scan_done(&text))
+        return -ENODATA;
+    uint64_t pid;
+    /* The newline shows that the number was not cut short. */
+    if (!scan_skip_fields(&text, 4) || !scan_u64(&text, &pid) || !scan_word(&text, "\n"))
+        return -EBADMSG;
+    *ret = pid;
+    return 0;
+}
+
+/* ==== Machine load ============================================================================ */
+
+/* METRIC_COUNT: not published. */
+static const struct {
+    const char *path;
+    enum metric_id some, full;
+    uint64_t gives;
+} pressures[] = {
+    {"pressure/cpu", system_cpu_pressure_some_seconds, METRIC_COUNT,
+     SYSTEM_BIT(cpu_pressure_some_seconds)},
+    {"pressure/memory", system_memory_pressure_some_seconds, system_memory_pressure_full_seconds,
+     SYSTEM_BITS(memory_pressure_some_seconds, memory_pressure_full_seconds)},
+    {"pressure/io", system_io_pressure_some_seconds, system_io_pressure_full_seconds,
+     SYSTEM_BITS(io_pressure_some_seconds, io_pressure_full_seconds)},
+};
+
+struct machine_load {
+    struct kernel_file loadavg, uptime, pressures[ARRAY_LEN(pressures)];
+    struct process_census census;
+};
+
+#define OF_LOADAVG  (SYSTEM_BITS(load_1m_number, load_15m_number) | SYSTEM_BIT(threads_count))
+#define OF_PRESSURE SYSTEM_BITS(cpu_pressure_some_seconds, io_pressure_full_seconds)
+
+static int machine_load_open(void **ret_state, const struct collect_context *c)
+{
+    (void)c;
+    struct machine_load *s = calloc(1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->loadavg = s->uptime = KERNEL_FILE_NONE;
+    for (size_t i = 0; i < ARRAY_LEN(pressures); i++)
+        s->pressures[i] = KERNEL_FILE_NONE;
+    *ret_state = s;
+    return 0;
+}
+
+static void put_load(struct machine_load *s, const struct sysroot *root, struct row *row)
+{
+    struct scan text;
+    struct loadavg l;
+    if (kernel_file_read(&s->loadavg, root->proc, "loadavg", root->live, &text) < 0 ||
+        parse_loadavg(text, &l) < 0)
+        return;
+    row_put_double(row, system_load_1m_number, l.load[0]);
+    row_put_double(row, system_load_5m_number, l.load[1]);
+    row_put_double(row, system_load_15m_number, l.load[2]);
+    row_put_u64(row, system_threads_count, l.threads);
+}
+
+static void put_uptime(struct machine_load *s, const struct sysroot *root, struct row *row)
+{
+    struct scan text;
+    uint64_t ns = root->live ? clock_since_boot() : 0;
+    if (ns || (kernel_file_read(&s->uptime, root->proc, "uptime", root->live, &text) == 0 &&
+               parse_uptime(text, &ns) == 0))
+        row_put_u64(row, system_uptime_seconds, ns);
+}
+
+/* Not there before Linux 4.20; there and refused when the machine was started without it. */
+static void put_pressures(struct machine_load *s, const struct sysroot *root, uint64_t wanted,
+                          struct row *row)
+{
+    for (size_t i = 0; i < ARRAY_LEN(pressures); i++) {
+        struct scan text;
+        struct pressure p;
+        if (!(wanted & pressures[i].gives) ||
+            kernel_file_read(&s->pressures[i], root->proc, pressures[i].path, root->live, &text) <
+                0 ||
+            parse_pressure(text, &p) < 0)
+            continue;
+        row_put_held(row, pressures[i].some, p.some_ns);
+        if (p.has_full && pressures[i].full != METRIC_COUNT)
+            row_put_held(row, pressures[i].full, p.full_ns);
+    }
+}
+
+static void machine_load_collect(void *state, const struct collect_context *c,
+                                 struct measured_list *out)
+{
+    (void)out;
+    struct machine_load *s = state;
+    struct row *row = &c->system->read;
+    uint64_t processes;
+    row_forget(row, collector_machine_load.gives_of_system);
+    uint64_t wanted = c->selection->of[ENTITY_SYSTEM];
+    if (wanted & OF_LOADAVG)
+        put_load(s, c->root, row);
+    if (wanted & SYSTEM_BIT(uptime_seconds))
+        put_uptime(s, c->root, row);
+    put_pressures(s, c->root, wanted, row);
+    if (wanted & SYSTEM_BIT(processes_count) &&
+        process_census_take(&s->census, c->root, &processes) == 0)
+        row_put_u64(row, system_processes_count, processes);
+}
+
+static void machine_load_close(void *state)
+{
+    struct machine_load *s = state;
+    if (!s)
+        return;
+    kernel_file_done(&s->loadavg);
+    kernel_file_done(&s->uptime);
+    for (size_t i = 0; i < ARRAY_LEN(pressures); i++)
+        kernel_file_done(&s->pressures[i]);
+    free(s);
+}
+
+const struct collector collector_machine_load = {
+    .name = "machine_load",
+    .gives = BIT(ENTITY_SYSTEM),
+    .gives_of_system = SYSTEM_BIT(uptime_seconds) | OF_LOADAVG | OF_PRESSURE |
+                       SYSTEM_BIT(processes_count),
+    .cost = COST_REFRESH,
+    .open = machine_load_open,
+    .collect = machine_load_collect,
+    .close = machine_load_close,
+};

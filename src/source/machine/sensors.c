@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT
+ * /sys/class/hwmon/hwmon2/name          coretemp
+ * /sys/class/hwmon/hwmon2/temp1_input   46000
+ * /sys/class/hwmon/hwmon2/temp1_label   Package id 0
+ *
+ * /sys/class/thermal/thermal_zone0/type   x86_pkg_temp
+ * /sys/class/thermal/thermal_zone0/temp   46000
+ *
+ * Zones repeat what hwmon has, so they are read only where that has no temperature at all. On old
+ * kernels the files of hwmon stand in hwmon2/device. Numbers are thousandths of a degree. */
+#include "base/io/file.h"
+#include "source/collector.h"
+#include "source/kernel_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+/* ==== Rapl ==================================================================================== */
+
+/* /sys/class/powercap/intel-rapl:0/name                  package-0
+ * /sys/class/powercap/intel-rapl:0/energy_uj             118253491324
+ * /sys/class/powercap/intel-rapl:0/max_energy_range_uj   262143328850
+ * /sys/class/powercap/intel-rapl:0:0/name                core
+ *
+ * The driver has this name with processors of AMD too. intel-rapl-mmio:N is another way to the
+ * package of intel-rapl:N and is left out.
+ *
+ * A counter goes back to 0 at the end of its range, every few minutes under load. A value lower
+ * than the one before is taken for one such turn, and the range is added; several turns between two
+ * readings cannot be seen. The kernel gives the range as the largest value, so that a turn is in
+ * truth one step of the counter (some 15 to 61 millionths of a joule) longer; this is left out. */
+
+enum { ZONE_BYTES = 48 };
+
+struct zone {
+    struct measured measured;
+    struct zone *next;
+    struct number_file energy;
+    char label[ZONE_BYTES]; /* intel-rapl:0:1 */
+    uint64_t range_uj;      /* 0 when unknown */
+    uint64_t last_uj;
+    uint64_t total_uj; /* never falls */
+    bool was_read;
+    bool is_added; /* it is a part of the machine's energy that no other zone contains */
+};
+
+struct rapl {
+    struct zone *first; /* owned */
+    struct zone **end;
+    const struct sysroot *root; /* while zones are looked for */
+};
+
+/* core and uncore are inside the package, and psys contains packages. */
+static bool counts_for_system(const char *name)
+{
+    struct scan s = scan_string(name);
+    return scan_word(&s, "package") || strcmp(name, "dram") == 0;
+}
+
+/* The name of the zone that "intel-rapl:0:1" is a part of. */
+static bool parent_name(const struct rapl *r, const char *zone, char ret[ZONE_BYTES])
+{
+    const char *colon = strrchr(zone, ':');
+    char folder[96];
+    if (strchr(zone, ':') == colon)
+        return false;
+    snprintf(folder, sizeof folder, "class/powercap/%.*s", (int)(colon - zone), zone);
+    return number_file_read_word(r->root, folder, "name", ret, ZONE_BYTES) == 0;
+}
+
+static void rapl_visit_zone(void *arg, const char *zone)
+{
+    struct rapl *r = arg;
+    struct scan rest = scan_string(zone);
+    char folder[96], name[ZONE_BYTES], parent[ZONE_BYTES];
+    snprintf(folder, sizeof folder, "class/powercap/%s", zone);
+    if (!scan_word(&rest, "intel-rapl:") || strlen(zone) >= ZONE_BYTES ||
+        number_file_read_word(r->root, folder, "name", name, sizeof name) < 0)
+        return;
+    struct zone *z = calloc(1, sizeof *z);
+    struct number_file range;
+    int64_t range_uj = 0;
+    if (!z || number_file_init(&z->energy, folder, "energy_uj") < 0 ||
+        number_file_init(&range, folder, "max_energy_range_uj") < 0) {
+        free(z);
+        return;
+    }
+    if (number_file_read(&range, r->root, &range_uj) == 0 && range_uj > 0)
+        z->range_uj = (uint64_t)range_uj;
+    number_file_done(&range);
+    measured_init(&z->measured, ENTITY_RAPL);
+    struct entity *e = &z->measured.entity;
+    bool has_parent = parent_name(r, zone, parent);
+    snprintf(e->name, sizeof e->name, "%s%s%s", has_parent ? parent : "", has_parent ? " " : "",
+             name);
+    memcpy(z->label, zone, strlen(zone) + 1);
+    e->labels[0] = (struct label){"zone", z->label};
+    z->is_added = counts_for_system(name);
+    *r->end = z;
+    r->end = &z->next;
+}
+
+static void rapl_close(void *state)
+{
+    struct rapl *r = state;
+    if (!r)
+        return;
+    for (struct zone *next, *z = r->first; z; z = next) {
+        next = z->next;
+        number_file_done(&z->energy);
+        free(z);
+    }
+    free(r);
+}
+
+static int rapl_open(void **ret_state, const struct collect_context *c)
+{
+    CLEANUP_CLOSE int dir = c->root->sys < 0 ? -1
+                                             : openat(c->root->sys, "class/powercap",
+                                                      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return -ENOENT;
+    struct rapl *r = calloc(1, sizeof *r);
+    if (!r)
+        return -ENOMEM;
+    r->end = &r->first;
+    r->root = c->root;
+    file_each_entry_sorted(dir, rapl_visit_zone, r);
+    r->root = NULL;
+    if (!r->first) {
+        rapl_close(r);
+        return -ENOENT;
+    }
+    *ret_state = r;
+    return 0;
+}
+
+static int read_zone(struct zone *z, const struct sysroot *root)
+{
+    int64_t value;
+    int r = number_file_read(&z->energy, root, &value);
+    if (r < 0)
+        return r;
+    if (value < 0)
+        return -EBADMSG;
+    uint64_t now_uj = (uint64_t)value;
+    if (!z->was_read)
+        z->total_uj = now_uj;
+    else if (now_uj >= z->last_uj)
+        z->total_uj += now_uj - z->last_uj;
+    else /* without a range, what came after the turn is all that is certain */
+        z->total_uj += now_uj + left_u64(z->range_uj, z->last_uj);
+    z->last_uj = now_uj;
+    z->was_read = true;
+    return 0;
+}
+
+static bool is_asked_for(const struct selection *s)
+{
+    uint64_t of_system = BIT(system_energy_joules - system_first) |
+                         BIT(system_power_watts - system_first);
+    return s->of[ENTITY_RAPL] || (s->of[ENTITY_SYSTEM] & of_system);
+}
+
+static void say_denied(const struct collect_context *c)
+{
+    if (c->note && is_asked_for(c->selection))
+        c->note(c->note_arg, "the energy counters can be read by root only: chmod a+r "
+                             "/sys/class/powercap/*/energy_uj, or run toll as root");
+}
+
+/* The machine's energy is a sum, and a sum that leaves somebody out is none. */
+static void rapl_collect(void *state, const struct collect_context *c, struct measured_list *out)
+{
+    struct rapl *r = state;
+    uint64_t sum_uj = 0;
+    bool has_sum = false, is_whole = true, is_denied = false;
+    for (struct zone *z = r->first; z; z = z->next) {
+        int code = read_zone(z, c->root);
+        z->measured.read.present = 0;
+        is_denied |= code == -EACCES || code == -EPERM;
+        if (code < 0) {
+            is_whole &= !z->is_added;
+            continue;
+        }
+        row_put_u64(&z->measured.read, rapl_energy_joules, z->total_uj);
+        measured_list_add(out, &z->measured);
+        if (z->is_added) {
+            sum_uj += z->total_uj;
+            has_sum = true;
+        }
+    }
+    if (has_sum && is_whole)
+        row_put_u64(&c->system->read, system_energy_joules, sum_uj);
+    else
+        row_unknown(&c->system->read, system_energy_joules);
+    if (is_denied)
+        say_denied(c);
+}
+
+const struct collector collector_rapl = {
+    .name = "rapl",
+    .gives = BIT(ENTITY_RAPL) | BIT(ENTITY_SYSTEM),
+    .gives_of_system = SYSTEM_BITS(energy_joules, power_watts),
+    .cost = COST_REFRESH,
+    .open = rapl_open,
+    .collect = rapl_collect,
+    .close = rapl_close,
+};
+
+/* ==== Sensors ================================================================================= */
+
+/* What a chip gives when nothing is connected to it lies outside. */
+enum { COLDEST_MILLI = -100000, HOTTEST_MILLI = 250000 };
+
+struct sensor {
+    struct measured measured;
+    struct sensor *next;
+    struct number_file file;
+    char device[64]; /* hwmon2, as a label */
+};
+
+/* A chip, by its name: the second of the same name is NAME#2. */
+struct chip {
+    struct chip *next;
+    char name[32];
+};
+
+struct sensors {
+    struct sensor *first; /* owned */
+    struct sensor **end;
+    struct chip *chips;         /* owned */
+    const struct sysroot *root; /* while they are looked for */
+    /* Where the search is: */
+    char device[64];
+    char folder[96];
+    char chip[48];
+};
+
+static void add_sensor(struct sensors *s, const char *file, const char *chip, const char *label)
+{
+    struct sensor *sensor = calloc(1, sizeof *sensor);
+    if (!sensor || number_file_init(&sensor->file, s->folder, file) < 0) {
+        free(sensor);
+        return;
+    }
+    measured_init(&sensor->measured, ENTITY_SENSOR);
+    struct entity *e = &sensor->measured.entity;
+    snprintf(e->name, sizeof e->name, "%s%s%s", chip, *label ? " " : "", label);
+    memcpy(sensor->device, s->device, sizeof sensor->device);
+    e->labels[0] = (struct label){"device", sensor->device};
+    *s->end = sensor;
+    s->end = &sensor->next;
+}
+
+static bool is_taken(const struct sensors *s, const char *chip, const char *label)
+{
+    char name[ENTITY_NAME_BYTES];
+    snprintf(name, sizeof name, "%s %s", chip, label);
+    for (const struct sensor *sensor = s->first; sensor; sensor = sensor->next)
+        if (strcmp(sensor->measured.entity.name, name) == 0)
+            return true;
+    return false;
+}
+
+static void visit_hwmon_file(void *arg, const char *name)
+{
+    struct sensors *s = arg;
+    struct scan rest = scan_string(name);
+    uint64_t number;
+    if (!scan_word(&rest, "temp") || !scan_u64(&rest, &number) || !scan_word(&rest, "_input") ||
+        !scan_done(&rest))
+        return;
+    char file[32], label[ENTITY_NAME_BYTES];
+    snprintf(file, sizeof file, "temp%llu_label", (unsigned long long)number);
+    bool has_label = number_file_read_word(s->root, s->folder, file, label, sizeof label) == 0 &&
+                     !is_taken(s, s->chip, label);
+    if (!has_label)
+        snprintf(label, sizeof label, "temp%llu", (unsigned long long)number);
+    add_sensor(s, name, s->chip, label);
+}
+
+static void each_in(const struct sysroot *root, const char *folder,
+                    void (*visit)(void *arg, const char *name), void *arg)
+{
+    CLEANUP_CLOSE int dir = openat(root->sys, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0)
+        file_each_entry_sorted(dir, visit, arg);
+}
+
+static void name_chip(struct sensors *s, const char *name)
+{
+    unsigned same = 0;
+    for (const struct chip *c = s->chips; c; c = c->next)
+        same += strcmp(c->name, name) == 0;
+    if (same)
+        snprintf(s->chip, sizeof s->chip, "%s#%u", name, same + 1);
+    else
+        snprintf(s->chip, sizeof s->chip, "%s", name);
+    struct chip *chip = calloc(1, sizeof *chip);
+    if (!chip)
+        return;
+    snprintf(chip->name, sizeof chip->name, "%s", name);
+    chip->next = s->chips;
+    s->chips = chip;
+}
+
+/* Whether there is a chip in that folder. */
+static bool look_into(struct sensors *s, const char *below)
+{
+    char name[32];
+    snprintf(s->folder, sizeof s->folder, "class/hwmon/%s%s", s->device, below);
+    if (number_file_read_word(s->root, s->folder, "name", name, sizeof name) < 0)
+        return false;
+    name_chip(s, name);
+    each_in(s->root, s->folder, visit_hwmon_file, s);
+    return true;
+}
+
+static void sensors_visit_hwmon(void *arg, const char *name)
+{
+    struct sensors *s = arg;
+    snprintf(s->device, sizeof s->device, "%s", name);
+    if (!look_into(s, ""))
+        look_into(s, "/device");
+}
+
+static void sensors_visit_zone(void *arg, const char *name)
+{
+    struct sensors *s = arg;
+    struct scan rest = scan_string(name);
+    char type[32];
+    if (!scan_word(&rest, "thermal_zone"))
+        return;
+    snprintf(s->device, sizeof s->device, "%s", name);
+    snprintf(s->folder, sizeof s->folder, "class/thermal/%s", name);
+    if (number_file_read_word(s->root, s->folder, "type", type, sizeof type) < 0)
+        return;
+    name_chip(s, type);
+    add_sensor(s, "temp", s->chip, "");
+}
+
+static void free_chips(struct sensors *s)
+{
+    for (struct chip *next; s->chips; s->chips = next) {
+        next = s->chips->next;
+        free(s->chips);
+    }
+}
+
+static void sensors_close(void *state)
+{
+    struct sensors *s = state;
+    if (!s)
+        return;
+    for (struct sensor *next, *sensor = s->first; sensor; sensor = next) {
+        next = sensor->next;
+        number_file_done(&sensor->file);
+        free(sensor);
+    }
+    free(s);
+}
+
+static int sensors_open(void **ret_state, const struct collect_context *c)
+{
+    if (c->root->sys < 0)
+        return -ENOENT;
+    struct sensors *s = calloc(1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->end = &s->first;
+    s->root = c->root;
+    each_in(c->root, "class/hwmon", sensors_visit_hwmon, s);
+    if (!s->first)
+        each_in(c->root, "class/thermal", sensors_visit_zone, s);
+    free_chips(s);
+    s->root = NULL;
+    if (!s->first) {
+        sensors_close(s);
+        return -ENOENT;
+    }
+    *ret_state = s;
+    return 0;
+}
+
+/* A sensor that does not answer now (asleep, busy, nothing connected) is left out of this tick. */
+static void sensors_collect(void *state, const struct collect_context *c, struct measured_list *out)
+{
+    struct sensors *s = state;
+    int64_t hottest = INT64_MIN;
+    for (struct sensor *sensor = s->first; sensor; sensor = sensor->next) {
+        struct measured *m = &sensor->measured;
+        int64_t milli;
+        m->read.present = 0;
+        if (number_file_read(&sensor->file, c->root, &milli) < 0 || milli <= COLDEST_MILLI ||
+            milli >= HOTTEST_MILLI)
+            continue;
+        row_put_double(&m->read, sensor_temperature_celsius, (double)milli / 1000);
+        measured_list_add(out, m);
+        if (milli > hottest)
+            hottest = milli;
+    }
+    if (hottest > INT64_MIN)
+        row_put_double(&c->system->read, system_temperature_celsius, (double)hottest / 1000);
+    else
+        row_unknown(&c->system->read, system_temperature_celsius);
+}
+
+const struct collector collector_sensors = {
+    .name = "sensors",
+    .gives = BIT(ENTITY_SENSOR) | BIT(ENTITY_SYSTEM),
+    .gives_of_system = SYSTEM_BIT(temperature_celsius),
+    .cost = COST_REFRESH,
+    .open = sensors_open,
+    .collect = sensors_collect,
+    .close = sensors_close,
+};

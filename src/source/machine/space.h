@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * Asks filesystems that may never answer how full they are.
+ *
+ * statvfs of a filesystem whose server is gone sleeps in the kernel, possibly for ever, and no
+ * signal wakes it. So a process of our own sleeps there: questions go to it through a socket, all
+ * at once, and answers are taken when they have come. The one it does not answer in time is the one
+ * it is stuck in. Another helper is asked about the rest, up to SPACE_HELPERS in all; a helper that
+ * comes back is used again. Nothing here ever waits. */
+#pragma once
+
+#include "base/text/scan.h"
+#include "base/util.h"
+
+#include <limits.h>
+#include <sys/statvfs.h>
+#include <sys/types.h>
+
+/* ==== Statvfs record ========================================================================== */
+
+/* The file `statvfs` of a recorded machine: how full its filesystems were. */
+
+/* What statvfs says of a filesystem. */
+struct space {
+    uint64_t block_bytes; /* f_frsize */
+    uint64_t blocks;
+    uint64_t blocks_free;
+    uint64_t blocks_available; /* to an ordinary user */
+    uint64_t files;
+    uint64_t files_free;
+};
+
+struct statvfs_record {
+    struct scan point; /* a window on the line, escaped as in mountinfo */
+    struct space space;
+};
+
+/* One line without its newline. 0, or -EBADMSG. */
+int parse_statvfs_record(struct scan line, struct statvfs_record *ret);
+
+/* The first line for that mount point. 0; -ENODATA when there is none. */
+int statvfs_record_find(struct scan text, const char *point, struct space *ret);
+
+/* ==== Space helper ============================================================================ */
+
+/* The process that sleeps in statvfs in our place, and what is said to it. */
+
+/* Like statvfs(3). In the helper it may do only what a signal handler may do. */
+typedef int statvfs_function(const char *path, struct statvfs *ret);
+
+struct space_request {
+    uint64_t serial;
+    char path[PATH_MAX]; /* sent up to its zero */
+};
+
+struct space_answer {
+    uint64_t serial;
+    int64_t error; /* 0 or -errno of statvfs */
+    struct space space;
+};
+
+/* Forks a helper that answers requests at *ret_fd, one after the other, until that is closed. Its
+ * pid, to be waited for with __WALL, or -errno. */
+pid_t space_helper_start(statvfs_function *ask, int *ret_fd);
+
+/* The figures of statvfs in our words. */
+struct space space_of_statvfs(const struct statvfs *st);
+
+/* ==== Space asker ============================================================================= */
+
+enum { SPACE_HELPERS = 4 };
+
+struct space_helper {
+    pid_t pid;
+    int fd; /* -1: not running */
+    uint64_t heard_ns;
+    bool is_stuck;
+};
+
+struct space_question {
+    const char *path; /* borrowed */
+    /* Out: */
+    bool has_answer; /* error and space are those of the last answer, which is no old one */
+    bool is_late;    /* the filesystem does not answer */
+    int error;       /* 0 or -errno of statvfs */
+    struct space space;
+    /* The asker's: */
+    struct space_question *next;
+    struct space_helper *helper; /* who has been asked, or NULL */
+    uint64_t serial;             /* of what was asked last */
+    uint64_t asked_ns;
+    bool is_open; /* it is to be asked at every round */
+};
+
+struct space_asker {
+    statvfs_function *statvfs;
+    uint64_t deadline_ns;
+    struct space_question *first; /* borrowed, those that were ever open */
+    struct space_helper helpers[SPACE_HELPERS];
+    unsigned started;
+    uint64_t serial;
+    void (*own_child)(void *arg, pid_t pid); /* told of a new helper; may be NULL */
+    void *arg;
+};
+
+void space_asker_init(struct space_asker *a, statvfs_function *ask);
+
+/* Ends the helpers, and waits some milliseconds for that at most. */
+void space_asker_done(struct space_asker *a);
+
+/* From now on the question is asked at every round, or no longer. */
+void space_asker_open(struct space_asker *a, struct space_question *q, bool is_open);
+
+/* Takes answers, finds out who is late, asks what has to be asked again. */
+void space_asker_round(struct space_asker *a, uint64_t now_ns);
+
+/* Takes the answers that have come. */
+void space_asker_take(struct space_asker *a, uint64_t now_ns);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ * Bytes that targets receive and send over TCP, without privileges: the kernel lists the sockets of
+ * our network namespace with what each has carried (NETLINK_SOCK_DIAG), and the descriptors of
+ * processes show whose they are.
+ *
+ * It is a lower bound, TCP only and sampled: exact for sockets that were seen alive, because their
+ * last words come after their end, while a connection that came and went between two reads is
+ * nobody's. Payload is counted, not what headers and repeated segments add to it.
+ *
+ * At each sample: sockets_read, then sockets_owner for the members, then sockets_total. */
+#pragma once
+
+#include "base/io/file.h"
+#include "base/memory.h"
+#include "base/text/scan.h"
+#include "base/util.h"
+
+#include <stdalign.h>
+#include <sys/types.h>
+
+/* ==== Sockets ================================================================================= */
+
+struct sockets;
+
+/* The sockets that are there now count from now on, later ones from their birth. since_start: the
+ * targets were started for this measuring, so that what they have counts from its birth, unless
+ * they have inherited it from us. root is borrowed.
+ * 0; -ENOENT in a recorded tree, which has no sockets; -errno when the kernel cannot list them. */
+int sockets_open(struct sockets **ret, const struct sysroot *root, bool since_start);
+void sockets_close(struct sockets *s);
+
+/* Brings the totals up to date with the kernel. */
+void sockets_read(struct sockets *s);
+
+/* The sockets of a process belong to these targets (bits). To be called for members that are new or
+ * have run since the last call; costs next to nothing when no socket came since. */
+void sockets_owner(struct sockets *s, pid_t pid, uint64_t targets);
+
+/* The last read: waits some milliseconds when last words are outstanding. */
+void sockets_finish(struct sockets *s);
+
+/* What a target has received and sent, which never falls. False when that is not known: the kernel
+ * does not count it (before Linux 4.1), or nobody's descriptors could be looked at. */
+bool sockets_total(const struct sockets *s, unsigned target, uint64_t *ret_received,
+                   uint64_t *ret_sent);
+
+/* ==== Inet diag =============================================================================== */
+
+/* What NETLINK_SOCK_DIAG tells of TCP sockets: answers to a dump, and last words of sockets. */
+
+enum inet_diag_kind {
+    INET_DIAG_ANSWER_SOCKET,
+    INET_DIAG_ANSWER_DONE,  /* the dump is complete */
+    INET_DIAG_ANSWER_ERROR, /* … or ended with `error` */
+    INET_DIAG_ANSWER_OTHER, /* to be passed over */
+};
+
+struct inet_diag_answer {
+    enum inet_diag_kind kind;
+    uint32_t sequence; /* of the request that is answered */
+    int error;         /* -errno */
+    /* of a socket */
+    bool has_bytes; /* since Linux 4.1 */
+    uint32_t inode; /* 0 when no descriptor leads to it: not accepted yet, or closed */
+    uint64_t cookie;
+    uint64_t received_bytes; /* in order; the end of the connection counts as one */
+    uint64_t sent_bytes;     /* and acknowledged */
+};
+
+/* Takes the next message off what was received: 1; 0 at the end; -EBADMSG when the lengths in it
+ * lead outside, or a socket of another protocol or none is told of. */
+int parse_inet_diag(struct scan *messages, struct inet_diag_answer *ret);
+
+/* ==== Sock diag =============================================================================== */
+
+/* The kernel's list of TCP sockets of our network namespace (NETLINK_SOCK_DIAG), and the last words
+ * of those that end. Nobody is woken by last words; they wait in a large buffer until they are
+ * heard. */
+
+struct sock_diag {
+    int dumps;
+    int last_words; /* -1: this kernel has none (before Linux 4.3) */
+    uint32_t sequence;
+    alignas(8) char answer[32768]; /* the kernel never puts more into one answer to a dump */
+};
+
+/* 0, or -errno when the kernel cannot list sockets. */
+int sock_diag_open(struct sock_diag *d);
+void sock_diag_close(struct sock_diag *d);
+
+/* Calls visit with every socket of the family (AF_INET, AF_INET6) that carries bytes. 0 or -errno,
+ * when some may be missing. */
+int sock_diag_dump(struct sock_diag *d, int family,
+                   void (*visit)(void *arg, const struct inet_diag_answer *socket), void *arg);
+
+/* Calls visit with every socket that has ended since the last time. False when some were lost:
+ * there were too many. */
+bool sock_diag_hear(struct sock_diag *d,
+                    void (*visit)(void *arg, const struct inet_diag_answer *socket), void *arg);
+
+/* ==== Socket table ============================================================================ */
+
+/* The TCP sockets of the machine, whose they are, and what they add up to for each target.
+ *
+ * A socket is known by its cookie, which no other ever has, and found by its inode, which
+ * descriptors show. What it carried is added to the totals of its targets as it grows, so that a
+ * total never falls and nothing is lost when the socket is forgotten. */
+
+struct tcp_socket {
+    uint64_t cookie;
+    uint64_t targets; /* bits: those that own it */
+    uint64_t received_bytes, sent_bytes;
+    uint64_t received_before, sent_before; /* of that, before it was to be counted */
+    uint32_t inode;                        /* 0: no descriptor leads to it */
+    uint32_t next;                         /* of the same place by cookie, or free; from 1 */
+    uint32_t round;                        /* that saw it last; 0: this place is free */
+};
+
+enum { SOCKET_TARGETS = 64 };
+
+struct socket_table {
+    struct tcp_socket *sockets; /* owned */
+    uint32_t used, capacity;
+    uint32_t free;        /* the first free place below `used`, from 1; 0: none */
+    struct map by_cookie; /* folded cookie -> first place, from 1 */
+    struct map by_inode;  /* -> place, from 1 */
+    uint32_t round;
+    uint32_t appeared; /* counts sockets that came into reach of a descriptor */
+    uint64_t received_bytes[SOCKET_TARGETS], sent_bytes[SOCKET_TARGETS];
+};
+
+void socket_table_done(struct socket_table *t);
+
+/* A round begins, in which every socket that is there is to be told of. */
+void socket_table_begin(struct socket_table *t);
+
+/* A socket is there and has carried that much in its life. */
+void socket_table_see(struct socket_table *t, uint64_t cookie, uint32_t inode,
+                      uint64_t received_bytes, uint64_t sent_bytes);
+
+/* The round is complete. Sockets that were not told of may still have last words; when none are to
+ * be expected, they are forgotten soon. */
+void socket_table_end(struct socket_table *t, bool last_words);
+
+/* The last words of a socket. One that was not seen alive is nobody's. */
+void socket_table_closed(struct socket_table *t, uint64_t cookie, uint64_t received_bytes,
+                         uint64_t sent_bytes);
+
+/* Whoever it belongs to, what it has carried so far is not counted. */
+void socket_table_count_from_now(struct socket_table *t, uint32_t inode);
+void socket_table_count_all_from_now(struct socket_table *t);
+
+/* The socket with this inode, if there is one, belongs to these targets too. */
+void socket_table_own(struct socket_table *t, uint32_t inode, uint64_t targets);
+
+/* Whether there is a socket that does not belong to all of these targets yet, and could. */
+bool socket_table_can_own(const struct socket_table *t, uint64_t targets);
+
+/* Whether a socket of a target was not in the last round and has not said its last words. */
+bool socket_table_waits(const struct socket_table *t);

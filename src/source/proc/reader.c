@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: MIT */
+#include "source/proc/reader.h"
+
+#include "base/clock.h"
+#include "base/io/file.h"
+#include "source/pid_files.h"
+#include "source/proc/visit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+/* ==== Process refresh ========================================================================= */
+
+/* The files of a process that are read about once a second, and the one that is on the budget. */
+
+/* Of a pid namespace below the one that this /proc shows. */
+static bool is_namespace_init(struct scan status)
+{
+    enum { NESTED_AT_MOST = 33 }; /* 32 below the first, the kernel allows no more */
+    pid_t pids[NESTED_AT_MOST];
+    int count = parse_pid_namespaces(status, pids, NESTED_AT_MOST);
+    return count > 1 && pids[count - 1] == 1;
+}
+
+int process_read_status(struct process_reader *r, struct process_source *s, struct process *p,
+                        enum process_depth depth)
+{
+    (void)depth;
+    struct pid_status st;
+    ssize_t n = process_read_kept(r, s, p->entity.pid, KEPT_STATUS, "status", false);
+    if (n < 0)
+        return (int)n;
+    int e = parse_pid_status(scan_text(r->text, (size_t)n), &st);
+    if (e < 0)
+        return e;
+    if (!s->knows_namespace) {
+        s->knows_namespace = true; /* it keeps its pids for life */
+        p->is_namespace_init = is_namespace_init(scan_text(r->text, (size_t)n));
+    }
+    /* Threads of the kernel ignore every signal, and have no children to wait for. The init of a
+     * pid namespace is made to ignore this one by the kernel while it ends. */
+    if (!p->is_namespace_init || st.has_memory)
+        p->ignores_sigchld = !p->of_kernel && (st.ignored_signals >> (SIGCHLD - 1) & 1);
+    row_put_u64(&p->own, process_switches_voluntary_count, st.switches_voluntary);
+    row_put_u64(&p->own, process_switches_involuntary_count, st.switches_involuntary);
+    if (st.has_memory) {
+        row_put_u64(&p->own, process_memory_peak_bytes, st.high_water_bytes);
+        process_put_rss(p, st.rss_bytes);
+    }
+    if (st.has_shared)
+        row_put_u64(&p->own, process_memory_shared_bytes, st.shared_bytes);
+    if (st.has_swap)
+        row_put_u64(&p->own, process_memory_swap_bytes, st.swap_bytes);
+    if (!st.has_memory && s->threads <= 1 && !p->of_kernel) {
+        p->has_ended = true; /* between the two files */
+        process_empty_gauges(p);
+    }
+    return 0;
+}
+
+struct thread_waits {
+    struct process_reader *r;
+    pid_t pid;
+    uint64_t wait_ns;
+    int result; /* 0 when any thread was read: the others have ended meanwhile */
+};
+
+static void add_thread_wait(void *arg, pid_t thread)
+{
+    struct thread_waits *w = arg;
+    if (thread == w->r->own.thread)
+        return;
+    char name[PROCESS_PATH_BYTES];
+    struct schedstat st;
+    snprintf(name, sizeof name, "task/%d/schedstat", (int)thread);
+    ssize_t n = process_read_once(w->r, w->pid, name);
+    int e = n < 0 ? (int)n : parse_schedstat(scan_text(w->r->text, (size_t)n), &st);
+    if (e == 0)
+        w->wait_ns += st.wait_ns;
+    if (w->result < 0)
+        w->result = e;
+}
+
+enum { MANY_THREADS = 64 }; /* more are read as seldom as that takes a hundredth of a CPU */
+
+/* The file of a process has only its main thread's times, so those of all threads are read.
+ * Threads that end take theirs along: the figure is held at the most seen. */
+int process_read_waits(struct process_reader *r, struct process_source *s, struct process *p,
+                       enum process_depth depth)
+{
+    (void)depth;
+    struct thread_waits w = {.r = r, .pid = p->entity.pid, .result = -ESRCH};
+    if (s->threads <= 1) {
+        add_thread_wait(&w, p->entity.pid);
+    } else if (s->threads <= MANY_THREADS || !r->root->live) {
+        process_each_thread(r, p->entity.pid, add_thread_wait, &w);
+    } else {
+        if (clock_mono(NULL) < s->waits_after_ns)
+            return -EAGAIN;
+        uint64_t before_ns = clock_thread_cpu();
+        process_each_thread(r, p->entity.pid, add_thread_wait, &w);
+        uint64_t cost_ns = left_u64(clock_thread_cpu(), before_ns);
+        r->threads_cpu_ns += cost_ns;
+        s->waits_after_ns = clock_mono(NULL) + 100 * cost_ns;
+    }
+    if (w.result < 0)
+        return w.result;
+    uint64_t most = max_u64(w.wait_ns, row_u64(&p->own, process_cpu_wait_seconds));
+    row_put_u64(&p->own, process_cpu_wait_seconds, most);
+    return 0;
+}
+
+static void process_refresh_count_entry(void *arg, const char *name)
+{
+    (void)name;
+    ++*(uint64_t *)arg;
+}
+
+int process_read_open_files(struct process_reader *r, struct process_source *s, struct process *p,
+                            enum process_depth depth)
+{
+    (void)s;
+    (void)depth;
+    uint64_t count = 0;
+    if (r->fd_dir_has_size) {
+        char path[PROCESS_PATH_BYTES];
+        struct stat st;
+        snprintf(path, sizeof path, "%d/fd", (int)p->entity.pid);
+        if (fstatat(r->root->pids, path, &st, 0) < 0)
+            return -errno;
+        count = (uint64_t)st.st_size;
+    } else {
+        CLEANUP_CLOSE int dir = process_open(r, p->entity.pid, "fd", O_DIRECTORY);
+        if (dir < 0)
+            return dir;
+        int e = file_each_entry(dir, process_refresh_count_entry, &count);
+        if (e < 0)
+            return e;
+    }
+    if (r->own_files && p->entity.pid == getpid())
+        count = left_u64(count, r->own_files + r->cache.used);
+    row_put_u64(&p->own, process_open_files_count, count);
+    return 0;
+}
+
+int process_read_rollup(struct process_reader *r, struct process_source *s, struct process *p,
+                        enum process_depth depth)
+{
+    (void)depth;
+    if (r->no_rollup)
+        return -ENOENT;
+    ssize_t n = process_read_once(r, p->entity.pid, "smaps_rollup");
+    if (n == -ENOENT && process_read_once(r, p->entity.pid, "stat") > 0)
+        r->no_rollup = true; /* the process is there, the file is not: an old kernel */
+    if (n == -ENOENT && !r->no_rollup && process_is_hidden(r, p->entity.pid))
+        return -EACCES;
+    struct smaps_rollup rollup = {0};
+    bool has_ended = n == -ESRCH || (n == -ENOENT && !r->no_rollup);
+    /* Since its other files were read: it has no memory any more. When only its main thread has
+     * ended, the others still have it. */
+    if (n < 0 && !(has_ended && s->threads <= 1))
+        return (int)n;
+    int e = n < 0 ? 0 : parse_smaps_rollup(scan_text(r->text, (size_t)n), &rollup);
+    if (e < 0)
+        return e;
+    row_put_u64(&p->own, process_memory_pss_bytes, rollup.pss_bytes);
+    row_put_u64(&p->own, process_memory_uss_bytes, rollup.uss_bytes);
+    row_put_u64(&p->own, process_memory_distinct_shared_bytes,
+                left_u64(rollup.rss_bytes, rollup.uss_bytes));
+    return 0;
+}
+
+/* ==== Process files =========================================================================== */
+
+#define M PROCESS_BIT
+
+const struct process_file process_files[] = {
+    {"stat",
+     M(cpu_seconds) | M(cpu_user_seconds) | M(cpu_system_seconds) | M(memory_rss_bytes) |
+         M(memory_distinct_bytes) | M(memory_virtual_bytes) | M(faults_minor_count) |
+         M(faults_major_count) | M(threads_count),
+     COST_CHEAP, true, process_read_stat},
+    {"io",
+     M(storage_read_bytes) | M(storage_written_bytes) | M(storage_cancelled_bytes) |
+         M(io_read_bytes) | M(io_written_bytes) | M(io_read_calls_count) | M(io_write_calls_count),
+     COST_CHEAP, true, process_read_io},
+    {"status",
+     M(memory_shared_bytes) | M(memory_swap_bytes) | M(memory_peak_bytes) |
+         M(switches_voluntary_count) | M(switches_involuntary_count),
+     COST_REFRESH, true, process_read_status},
+    {"task/TID/schedstat", M(cpu_wait_seconds), COST_REFRESH, true, process_read_waits},
+    {"fd", M(open_files_count), COST_REFRESH, false, process_read_open_files},
+    {"smaps_rollup", PROCESS_ROLLUP_BITS, COST_SLOW, false, process_read_rollup},
+    {0},
+};
+
+/* ==== Process work ============================================================================ */
+
+/* The files that move with every bit of work a process does: stat and io. */
+
+/* ---- stat ------------------------------------------------------------------------------------ */
+
+/* User and system time as they are. CPU time that is made of them counts from a baseline that is
+ * rounded up, each kind by itself, so that nothing from before it counts. */
+static void put_cpu(struct process_reader *r, struct process *p, const struct pid_stat *st)
+{
+    const struct tick_times *base = &p->baseline;
+    uint64_t user = st->user_ticks * r->ns_per_tick;
+    uint64_t system = st->system_ticks * r->ns_per_tick;
+    row_put_u64(&p->own, process_cpu_user_seconds, user);
+    row_put_u64(&p->own, process_cpu_system_seconds, system);
+    if (!r->has_clock)
+        row_put_u64(&p->own, process_cpu_seconds,
+                    max_u64(user, base->user) + max_u64(system, base->system));
+
+    uint64_t children_user = st->children_user_ticks * r->ns_per_tick;
+    uint64_t children_system = st->children_system_ticks * r->ns_per_tick;
+    inherited_put(&p->inherited, process_cpu_user_seconds, children_user);
+    inherited_put(&p->inherited, process_cpu_system_seconds, children_system);
+    inherited_put(&p->inherited, process_cpu_seconds,
+                  max_u64(children_user, base->children_user) +
+                      max_u64(children_system, base->children_system));
+}
+
+static void put_identity(struct process *p, const struct pid_stat *st)
+{
+    /* The name is the process's own choice: nothing in it may move a terminal's cursor. */
+    size_t length = min_u64(st->name_length, ENTITY_NAME_BYTES - 1);
+    for (size_t i = 0; i < length; i++)
+        p->entity.name[i] = (unsigned char)st->name[i] < 0x20 || st->name[i] == 0x7F ? '?'
+                                                                                     : st->name[i];
+    p->entity.name[length] = '\0';
+    p->entity.start_ticks = st->start_ticks;
+    p->entity.parent = st->parent;
+    p->group = st->group;
+    p->session = st->session;
+    p->state = st->state;
+}
+
+/* What has ended uses no memory, threads and files any more; what was never seen to is unknown. Its
+ * counters stay until it is reaped. */
+void process_empty_gauges(struct process *p)
+{
+    FOR_EACH_BIT(id, (metric_fold_mask(FOLD_SUM) | metric_fold_mask(FOLD_ONCE)) & p->own.present)
+    row_put_u64(&p->own, id, 0);
+}
+
+/* A thread of the kernel has no memory of its own: that is known. */
+static void put_no_memory(struct process *p)
+{
+    static const enum metric_id none[] = {
+        process_memory_rss_bytes,
+        process_memory_virtual_bytes,
+        process_memory_pss_bytes,
+        process_memory_uss_bytes,
+        process_memory_shared_bytes,
+        process_memory_swap_bytes,
+        process_memory_peak_bytes,
+        process_memory_distinct_bytes,
+        process_memory_distinct_shared_bytes,
+    };
+    for (size_t i = 0; i < ARRAY_LEN(none); i++)
+        row_put_u64(&p->own, none[i], 0);
+}
+
+void process_put_rss(struct process *p, uint64_t bytes)
+{
+    row_put_u64(&p->own, process_memory_rss_bytes, bytes);
+    row_put_u64(&p->own, process_memory_distinct_bytes, bytes);
+}
+
+/* After exec a process has another memory. What was read of the one before, by files that are read
+ * less often, is not its own any more. */
+static void note_exec(struct process *p, const struct pid_stat *st)
+{
+    bool is_another = (p->before_exec && !st->before_exec) ||
+                      (p->start_stack && st->start_stack && st->start_stack != p->start_stack);
+    if (is_another) {
+        p->execs++;
+        p->own.present &= ~PROCESS_MEMORY_BITS;
+    }
+    p->before_exec = st->before_exec;
+    p->start_stack = st->start_stack;
+}
+
+int process_read_stat(struct process_reader *r, struct process_source *s, struct process *p,
+                      enum process_depth depth)
+{
+    ssize_t n = process_read_kept(r, s, p->entity.pid, KEPT_STAT, "stat", depth == DEPTH_CHANGE);
+    if (n < 0)
+        return n == -ENOENT ? -ESRCH : (int)n;
+    struct pid_stat st;
+    int e = parse_pid_stat(scan_text(r->text, (size_t)n), &st);
+    if (e < 0)
+        return e;
+    if (p->state && st.start_ticks != p->entity.start_ticks)
+        return -ESRCH; /* the pid is somebody else's now */
+
+    /* While a process is reaped, the kernel first adds its figures to those of the parent and then
+     * lets go of it, field by field: its parent reads as 0, its group as -1, its threads as 0. What
+     * it had is its parent's from then on, or will be at once. */
+    if (st.state == 'X' || !st.threads) {
+        p->is_being_reaped = st.threads != 0;
+        return -ESRCH;
+    }
+
+    put_identity(p, &st);
+    put_cpu(r, p, &st);
+    row_put_u64(&p->own, process_faults_minor_count, st.faults_minor);
+    row_put_u64(&p->own, process_faults_major_count, st.faults_major);
+    inherited_put(&p->inherited, process_faults_minor_count, st.children_faults_minor);
+    inherited_put(&p->inherited, process_faults_major_count, st.children_faults_major);
+    s->threads = st.threads;
+    s->had_threads |= st.threads > 1;
+    /* A main thread that left the others behind looks like a zombie too. The memory they use stands
+     * in their files only: it keeps what was last seen. */
+    bool is_dead = st.state == 'Z';
+    bool shows_no_memory = is_dead || !st.virtual_bytes;
+    p->of_kernel = st.of_kernel;
+    p->has_ended = (st.of_kernel ? is_dead : shows_no_memory) && st.threads <= 1;
+    if (p->has_ended) {
+        process_empty_gauges(p);
+        return 0;
+    }
+    row_put_u64(&p->own, process_threads_count, st.threads);
+    if (st.of_kernel)
+        put_no_memory(p);
+    if (shows_no_memory)
+        return 0;
+    note_exec(p, &st);
+    uint64_t rss = st.rss_pages * r->page_bytes;
+    process_put_rss(p, rss);
+    row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_bytes);
+    /* The high-water mark is read less often. */
+    if (rss > row_u64(&p->own, process_memory_peak_bytes) &&
+        row_has(&p->own, process_memory_peak_bytes))
+        row_put_u64(&p->own, process_memory_peak_bytes, rss);
+    return 0;
+}
+
+/* ---- io -------------------------------------------------------------------------------------- */
+
+void process_put_io(struct row *row, const struct pid_io *io)
+{
+    row_put_u64(row, process_storage_read_bytes, io->storage_read_bytes);
+    row_put_u64(row, process_storage_written_bytes, io->storage_written_bytes);
+    row_put_u64(row, process_storage_cancelled_bytes, io->storage_cancelled_bytes);
+    row_put_u64(row, process_io_read_bytes, io->read_bytes);
+    row_put_u64(row, process_io_written_bytes, io->written_bytes);
+    row_put_u64(row, process_io_read_calls_count, io->read_calls);
+    row_put_u64(row, process_io_write_calls_count, io->write_calls);
+}
+
+/* So many are asked at every change, more only now and then. */
+enum { FEW_THREADS = 16 };
+
+struct thread_io {
+    struct process_reader *r;
+    pid_t pid;
+    struct row sum;
+    int result; /* the first failure */
+};
+
+static void add_thread_io(void *arg, pid_t thread)
+{
+    struct thread_io *t = arg;
+    if (thread == t->r->own.thread)
+        return;
+    char name[PROCESS_PATH_BYTES];
+    struct pid_io io;
+    snprintf(name, sizeof name, "task/%d/io", (int)thread);
+    ssize_t n = process_read_once(t->r, t->pid, name);
+    int e = n < 0 ? (int)n : parse_pid_io(scan_text(t->r->text, (size_t)n), &io);
+    if (e < 0) {
+        t->result = t->result ? t->result : e;
+        return;
+    }
+    struct row one;
+    row_init(&one, ENTITY_PROCESS);
+    process_put_io(&one, &io);
+    for (unsigned id = 0; id < PROCESS_METRICS; id++)
+        if (row_has(&one, id))
+            row_put_u64(&t->sum, id, row_u64(&t->sum, id) + row_u64(&one, id));
+}
+
+/* Asked again behind the io file, so that no child can have been reaped in between. No process
+ * lives without a fault. */
+static bool has_reaped_nobody(struct process_reader *r, struct process_source *s,
+                              const struct process *p)
+{
+    struct process now = *p;
+    return !inherited_u64(&p->inherited, process_faults_minor_count) &&
+           process_read_stat(r, s, &now, DEPTH_STILL) == 0 &&
+           !inherited_u64(&now.inherited, process_faults_minor_count);
+}
+
+/* Threads that come and go between two looks are not seen, but the CPU clock of a process keeps
+ * what they used, to the nanosecond: no thread ran beside the main one when that has used all of
+ * it. While the process lives, the two clocks cannot be read at the same time. */
+static bool had_no_threads(struct process_reader *r, const struct process_source *s,
+                           const struct process *p)
+{
+    enum { TRIES = 3 }; /* the last instructions of a process run after it has become a zombie */
+    if (s->had_threads)
+        return false;
+    if (!r->root->live)
+        return true; /* a recording has no such clock: what it shows is believed */
+    for (unsigned i = 0; r->has_clock && i < TRIES; i++) {
+        uint64_t before_ns, after_ns;
+        struct schedstat main;
+        char name[PROCESS_PATH_BYTES];
+        snprintf(name, sizeof name, "task/%d/schedstat", (int)p->entity.pid);
+        if (clock_process_cpu(p->entity.pid, &before_ns) < 0)
+            return false;
+        ssize_t n = process_read_once(r, p->entity.pid, name);
+        if (n < 0 || parse_schedstat(scan_text(r->text, (size_t)n), &main) < 0 ||
+            clock_process_cpu(p->entity.pid, &after_ns) < 0)
+            return false;
+        if (before_ns == after_ns)
+            return main.run_ns == before_ns;
+    }
+    return false;
+}
+
+/* The kernel adds the I/O of reaped children to that of the process; the files of its threads have
+ * only their own. The rest was inherited, or done by threads that have ended: -ENODATA when that
+ * cannot be told apart. */
+static int split_io(struct process_reader *r, struct process_source *s, struct process *p,
+                    const struct row *whole, enum process_depth depth)
+{
+    struct thread_io t = {.r = r, .pid = p->entity.pid};
+    row_init(&t.sum, ENTITY_PROCESS);
+    bool all_own = has_reaped_nobody(r, s, p);
+    if (all_own)
+        t.sum = *whole;
+    else if (s->threads <= 1)
+        add_thread_io(&t, p->entity.pid);
+    else if (depth == DEPTH_REFRESH || s->threads <= FEW_THREADS)
+        process_each_thread(r, p->entity.pid, add_thread_io, &t);
+    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
+        if (!row_has(whole, id))
+            continue;
+        uint64_t own = max_u64(row_u64(&t.sum, id), row_u64(&p->own, id));
+        row_put_u64(&p->own, id, min_u64(own, row_u64(whole, id)));
+        inherited_put(&p->inherited, id, left_u64(row_u64(whole, id), own));
+    }
+    bool is_apart = p->has_ended ? had_no_threads(r, s, p) : !s->had_threads;
+    return all_own || (t.result == 0 && is_apart) ? 0 : -ENODATA;
+}
+
+/* What permissions hide is remembered as such. What was read before stays: an ordinary user may
+ * not read the io file of a zombie. */
+int process_read_io(struct process_reader *r, struct process_source *s, struct process *p,
+                    enum process_depth depth)
+{
+    struct pid_io io;
+    ssize_t n = process_read_kept(r, s, p->entity.pid, KEPT_IO, "io", depth == DEPTH_CHANGE);
+    if (n < 0)
+        return (int)n;
+    int e = parse_pid_io(scan_text(r->text, (size_t)n), &io);
+    if (e < 0)
+        return e;
+    bool is_own = p->entity.pid == r->own.pid;
+    if (!is_own && !p->splits_io) {
+        process_put_io(&p->own, &io);
+        return 0;
+    }
+    struct row whole;
+    row_init(&whole, ENTITY_PROCESS);
+    process_put_io(&whole, &io);
+    if (is_own)
+        own_thread_leave_out_io(&r->own, &whole, (uint64_t)n);
+    if (p->splits_io)
+        return split_io(r, s, p, &whole, depth);
+    FOR_EACH_BIT(id, whole.present)
+    row_put_u64(&p->own, (enum metric_id)id, row_u64(&whole, (enum metric_id)id));
+    return 0;
+}
+
+/* ==== Process reader ========================================================================== */
+
+/* Left for outputs, timers and files that are opened and closed at once. */
+enum { FDS_IN_RESERVE = 32 };
+
+/* Each takes some kilobytes of the kernel. */
+enum { FDS_AT_MOST = 8192 };
+
+static unsigned fds_to_keep(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    return (unsigned)min_u64(left_u64(limit.rlim_cur, FDS_IN_RESERVE), FDS_AT_MOST);
+}
+
+int process_reader_init(struct process_reader *r, const struct sysroot *root, uint64_t wanted)
+{
+    long ticks = root->live ? sysconf(_SC_CLK_TCK) : 100;
+    long page = root->live ? sysconf(_SC_PAGESIZE) : 4096;
+    struct stat fd_dir;
+    uint64_t own_cpu;
+    *r = (struct process_reader){
+        .root = root,
+        .wanted = wanted,
+        .ns_per_tick = NS_PER_SECOND / (uint64_t)(ticks > 0 ? ticks : 100),
+        .page_bytes = (uint64_t)(page > 0 ? page : 4096),
+        .has_clock = root->live && clock_process_cpu(getpid(), &own_cpu) == 0,
+        .fd_dir_has_size = root->live && fstatat(root->proc, "self/fd", &fd_dir, 0) == 0 &&
+                           fd_dir.st_size > 0,
+        .text = malloc(PROCESS_TEXT_BYTES),
+    };
+    fd_cache_init(&r->cache, 0);
+    return r->text ? 0 : -ENOMEM;
+}
+
+void process_reader_keep_files(struct process_reader *r)
+{
+    r->cache.limit = fds_to_keep();
+}
+
+void process_reader_done(struct process_reader *r)
+{
+    own_thread_done(&r->own);
+    free(r->text);
+    r->text = NULL;
+}
+
+void process_source_init(struct process_source *s)
+{
+    *s = (struct process_source){.threads = 1};
+    kept_fds_init(&s->kept);
+}
+
+void process_source_done(struct process_source *s, struct process_reader *r)
+{
+    fd_cache_drop(&r->cache, &s->kept);
+}
+
+int process_open(struct process_reader *r, pid_t pid, const char *name, int flags)
+{
+    char path[PROCESS_PATH_BYTES];
+    snprintf(path, sizeof path, "%d/%s", (int)pid, name);
+    int fd = openat(r->root->pids, path, O_RDONLY | O_CLOEXEC | flags);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && r->cache.used) {
+        fd_cache_shrink(&r->cache);
+        fd = openat(r->root->pids, path, O_RDONLY | O_CLOEXEC | flags);
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+ssize_t process_read_once(struct process_reader *r, pid_t pid, const char *name)
+{
+    CLEANUP_CLOSE int fd = process_open(r, pid, name, 0);
+    return fd < 0 ? fd : file_reread(fd, r->text, PROCESS_TEXT_BYTES);
+}
+
+ssize_t process_read_kept(struct process_reader *r, struct process_source *s, pid_t pid,
+                          enum kept_file file, const char *name, bool changed)
+{
+    if (s->kept.fds[file] >= 0)
+        return file_reread(s->kept.fds[file], r->text, PROCESS_TEXT_BYTES);
+
+    CLEANUP_CLOSE int fd = process_open(r, pid, name, 0);
+    if (fd < 0)
+        return fd;
+    ssize_t n = file_reread(fd, r->text, PROCESS_TEXT_BYTES);
+    if (n > 0 && fd_cache_admits(&r->cache, &s->kept, changed))
+        fd_cache_keep(&r->cache, &s->kept, file, take_fd(&fd));
+    return n;
+}
+
+struct thread_walk {
+    void (*visit)(void *arg, pid_t thread);
+    void *arg;
+};
+
+static void visit_if_number(void *arg, const char *name)
+{
+    const struct thread_walk *w = arg;
+    struct scan s = scan_string(name);
+    uint64_t thread;
+    if (scan_u64(&s, &thread))
+        w->visit(w->arg, (pid_t)thread);
+}
+
+int process_each_thread(struct process_reader *r, pid_t pid, void (*visit)(void *arg, pid_t thread),
+                        void *arg)
+{
+    CLEANUP_CLOSE int dir = process_open(r, pid, "task", O_DIRECTORY);
+    if (dir < 0)
+        return dir;
+    struct thread_walk w = {.visit = visit, .arg = arg};
+    return r->root->live ? file_each_entry(dir, visit_if_number, &w)
+                         : file_each_entry_sorted(dir, visit_if_number, &w);
+}

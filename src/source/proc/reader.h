@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ * The files of processes under /proc, opened once and read again.
+ *
+ * A descriptor of /proc/PID/… is bound to the process as a pidfd is: after its end it answers
+ * ESRCH, also when the pid is in use again. */
+#pragma once
+
+#include "base/io/file.h"
+#include "metric/frame.h"
+#include "source/kernel_file.h"
+#include "source/proc/own.h"
+
+/* ==== Process reader ========================================================================== */
+
+/* The bit of a process metric in a mask. */
+#define PROCESS_BIT(name) BIT(process_##name)
+
+/* Shared by all processes of a tracker. */
+struct process_reader {
+    const struct sysroot *root; /* borrowed */
+    struct fd_cache cache;
+    uint64_t wanted;      /* bits of process metrics somebody asked for */
+    uint64_t ns_per_tick; /* of the CPU times in stat */
+    uint64_t page_bytes;
+    bool has_clock;          /* the pid CPU clock can be used */
+    bool fd_dir_has_size;    /* stat of /proc/PID/fd counts its entries (Linux 6.2) */
+    bool no_rollup;          /* smaps_rollup does not exist here */
+    bool no_children;        /* task/TID/children does not exist here */
+    uint64_t threads_cpu_ns; /* CPU time of reads that are spaced out by their cost */
+    char *text;              /* owned, PROCESS_TEXT_BYTES */
+    struct own_thread own;   /* when the program measures itself */
+    size_t own_files;        /* … with so many descriptors of ours, beside those of the cache */
+    bool own_was_shared;     /* … and with a helper process that had a copy of its memory */
+};
+
+/* What the reader keeps of one process. */
+struct process_source {
+    struct kept_fds kept;
+    uint64_t clock_ns;          /* CPU clock at the last probe */
+    bool has_run;               /* since the last refresh */
+    uint64_t threads;           /* at the last reading */
+    bool had_threads;           /* beside its main one, at some time */
+    bool knows_namespace;       /* whether it is the init of one was read */
+    bool may_have_children;     /* it has run since it was last asked for them */
+    uint64_t waits_after_ns;    /* many threads: their waits are not to be read before */
+    uint64_t children_after_ns; /* many threads: not to be asked for children before */
+};
+
+enum { PROCESS_TEXT_BYTES = 8192, PROCESS_PATH_BYTES = 64 };
+
+/* Keeps no descriptors until told to. */
+int process_reader_init(struct process_reader *r, const struct sysroot *root, uint64_t wanted);
+
+/* Keep as many descriptors as the limit of the process leaves room for. */
+void process_reader_keep_files(struct process_reader *r);
+void process_reader_done(struct process_reader *r);
+
+void process_source_init(struct process_source *s);
+void process_source_done(struct process_source *s, struct process_reader *r);
+
+/* A descriptor of /proc/PID/name for the caller to close, or -errno. */
+int process_open(struct process_reader *r, pid_t pid, const char *name, int flags);
+
+/* Open, read into r->text, close. The length, or -errno. */
+ssize_t process_read_once(struct process_reader *r, pid_t pid, const char *name);
+
+/* Read into r->text through the kept descriptor, or through one that is kept from now on if there
+ * is room; a process that changed makes room. */
+ssize_t process_read_kept(struct process_reader *r, struct process_source *s, pid_t pid,
+                          enum kept_file file, const char *name, bool changed);
+
+/* Calls visit with every thread of the process. 0 or -errno. */
+int process_each_thread(struct process_reader *r, pid_t pid, void (*visit)(void *arg, pid_t thread),
+                        void *arg);
+
+/* ==== Process files =========================================================================== */
+
+/* THE list of a process's files: what each gives, what it costs, how it is read. A new figure of a
+ * process is a row in metrics.def and a line in one of these readers. */
+
+/* How much is read at a visit. */
+enum process_depth {
+    DEPTH_STILL,   /* stat alone: it has not run, but its memory may have been taken away */
+    DEPTH_CHANGE,  /* what moves with every bit of work */
+    DEPTH_REFRESH, /* everything but what is on the budget */
+};
+
+struct process_file {
+    const char *name;
+    uint64_t gives; /* bits of process metrics */
+    enum metric_cost cost;
+    bool of_zombies; /* still there when the process has ended but was not reaped */
+    /* 0, -ESRCH when the process is gone, -EACCES, -ENOENT, -EBADMSG */
+    int (*read)(struct process_reader *r, struct process_source *s, struct process *p,
+                enum process_depth depth);
+};
+
+/* Ends with a row whose name is NULL; stat is the first and is always read. */
+extern const struct process_file process_files[];
+
+/* The figures of an io file in the words of metrics. */
+struct pid_io;
+void process_put_io(struct row *row, const struct pid_io *io);
+
+int process_read_stat(struct process_reader *r, struct process_source *s, struct process *p,
+                      enum process_depth depth);
+int process_read_io(struct process_reader *r, struct process_source *s, struct process *p,
+                    enum process_depth depth);
+int process_read_status(struct process_reader *r, struct process_source *s, struct process *p,
+                        enum process_depth depth);
+int process_read_waits(struct process_reader *r, struct process_source *s, struct process *p,
+                       enum process_depth depth);
+int process_read_open_files(struct process_reader *r, struct process_source *s, struct process *p,
+                            enum process_depth depth);
+
+/* It has ended: it uses no memory, threads and files any more. */
+void process_empty_gauges(struct process *p);
+
+/* Walks page tables: milliseconds per gigabyte, and holds a lock of the process meanwhile. */
+/* RSS, which is also what one process has with each page counted once. */
+void process_put_rss(struct process *p, uint64_t bytes);
+
+int process_read_rollup(struct process_reader *r, struct process_source *s, struct process *p,
+                        enum process_depth depth);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * The kernel's records of every process that a command and its descendants start, and of every one
+ * that ends (perf_event_open), for an ordinary user too. They miss no process, however short it
+ * lived. They have no CPU time.
+ *
+ * The kernel writes into one ring of fixed size for each CPU and never waits for the reader: what
+ * does not fit is dropped and counted. It stops recording a process that executes a program with
+ * another user or group (setuid), and with it all its descendants. That shows as an end directly
+ * after exec, before anything of the program was mapped. */
+#pragma once
+
+#include "base/memory.h"
+
+#include <sys/types.h>
+
+/* A process that ended. */
+struct task_exit {
+    pid_t pid;
+    pid_t parent;
+    uint64_t at_ns;  /* by the monotonic clock */
+    bool has_execed; /* such a process had page faults, a child of vfork need not have any */
+};
+
+struct task_ring;
+
+struct task_records {
+    struct task_ring *rings; /* owned, one for each CPU */
+    size_t ring_count;
+    uint64_t started;        /* processes, without the command itself */
+    bool is_incomplete;      /* records were dropped, or a process is not recorded any more */
+    struct map execs;        /* pid -> how far its last exec came */
+    struct task_exit *exits; /* owned: those that the last reading found */
+    size_t exit_count;
+    size_t exit_capacity;
+};
+
+/* For a process that has not called exec yet: records begin there. 0 or -errno: -EACCES or -EPERM
+ * when the kernel's settings or a sandbox do not allow it, -ENOMEM when too little memory may be
+ * locked, -ENOSYS when there is no such call. */
+int task_records_open(struct task_records *r, pid_t pid);
+
+/* The descriptor of a ring that is readable when it is half full, or -1 after the last. */
+int task_records_fd(const struct task_records *r, size_t ring);
+
+/* Takes in the records; exits holds those of this reading. all: also those of the last moment,
+ * which may come in the wrong order while the job goes on. */
+void task_records_read(struct task_records *r, bool all);
+
+void task_records_close(struct task_records *r);
