@@ -13,9 +13,9 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
-/* Measuring what toll did not start, until it ends or somebody has seen enough. */
-
 /* ==== Observe ================================================================================= */
+
+/* Measuring what toll did not start, until it ends or somebody has seen enough. */
 
 /* Ctrl-C is the usual way to end; the targets never hear of it. From here on it waits until it is
  * looked for. */

@@ -14,11 +14,6 @@
 #include "engine/tracker.h"
 #include "source/collector.h"
 
-/* Reads that are dear: smaps_rollup walks page tables, milliseconds per gigabyte, and holds a lock
- * that the job needs for mapping memory. A round over all members is made when it fits the budget;
- * the next comes no sooner than the budget allows after its real cost. A long round goes on over
- * several ticks. */
-
 /* ==== Machine ================================================================================= */
 
 /* A little less than a second: a sample a second has everything each time. */
@@ -118,6 +113,11 @@ void machine_tick(struct toll_tracker *t)
 }
 
 /* ==== Slow ==================================================================================== */
+
+/* Reads that are dear: smaps_rollup walks page tables, milliseconds per gigabyte, and holds a lock
+ * that the job needs for mapping memory. A round over all members is made when it fits the budget;
+ * the next comes no sooner than the budget allows after its real cost. A long round goes on over
+ * several ticks. */
 
 #define SHORTEST_SPACING_NS (100 * NS_PER_MS)
 #define USUAL_SPACING_NS    NS_PER_SECOND

@@ -21,12 +21,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Sentences of gpu-tracker. Each of those that say that something is wrong returns the exit status.
- */
-
 enum { EXIT_WRONG = 1 };
 
 /* ==== Gpu tracker errors ====================================================================== */
+
+/* Sentences of gpu-tracker. Each of those that say that something is wrong returns the exit status.
+ */
 
 /* What gpu-tracker says on stderr, as its users know it. */
 

@@ -15,8 +15,6 @@
 #include <limits.h>
 #include <string.h>
 
-/* What a line of the script of a recorded run does. */
-
 enum { REPLAY_NAME_BYTES = 128 };
 
 struct replay {
@@ -31,6 +29,8 @@ struct replay {
 };
 
 /* ==== Replay line ============================================================================= */
+
+/* What a line of the script of a recorded run does. */
 
 /* The script is DIRECTORY/script, a word and its values on each line:
  *
