@@ -244,8 +244,8 @@ def test_children_nobody_waits_for(place, how):
     result = place.run([place.helper("nowait"), how, "truth", "10", "100"], ["-i", "10ms"])
     truth = float(place.path("truth").read_text())
     measured = result.total("cpu_seconds")
-    # At most the truth: 1 ms for the start of the program, before its clock and ours agree.
-    assert measured <= truth + 0.005
+    # At most the truth, which lacks the helper's file and the exits. A child counted twice is 100 ms.
+    assert measured <= truth + 0.05
     # Each child of 100 ms is read every 10 ms, so at most about 20 ms of each are not seen when
     # the machine is busy; a third is a failure of sampling altogether.
     assert measured >= truth * 2 / 3
@@ -260,7 +260,8 @@ def test_children_nobody_waits_for_are_not_invented(place, how, options):
     """No sample is taken while they live: they are looked at all the same, and never counted twice."""
     result = place.run([place.helper("nowait"), how, "truth", "3", "50"], ["-i", "10s", *options])
     truth = float(place.path("truth").read_text())
-    assert result.total("cpu_seconds") <= truth + 0.005
+    # What the helper itself cannot know is its file and the exits. A child counted twice is 50 ms.
+    assert result.total("cpu_seconds") <= truth + 0.025
     assert result.quality("cpu_seconds") == "lower bound"
     assert any("does not wait" in note for note in result.notes)
 
