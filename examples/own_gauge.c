@@ -26,13 +26,13 @@ static void *pool_take(struct pool *p, size_t bytes)
 }
 
 /* One piece of work; the gauge says what it needed. */
-static void run_phase(struct toll_tracker *t, struct pool *p, const char *name, size_t pieces)
+static void run_phase(struct toll_tracker *t, struct pool *p, const char *name, size_t chunks)
 {
     toll_mark_phase_begin(t, name);
-    for (size_t i = 0; i < pieces; i++) {
-        char *piece = pool_take(p, 1 << 16);
-        for (size_t k = 0; piece && k < 1 << 16; k++)
-            piece[k] = (char)(i + k);
+    for (size_t i = 0; i < chunks; i++) {
+        char *chunk = pool_take(p, 1 << 16);
+        for (size_t k = 0; chunk && k < 1 << 16; k++)
+            chunk[k] = (char)(i + k);
     }
     toll_mark_gauge(t, "pool_used_bytes", (double)p->used);
     toll_mark_phase_end(t, name);

@@ -204,7 +204,7 @@ struct toll_output {
     int fd;                  /* borrowed, stays open; only without a destination */
     const char *format;      /* as toll_format_at lists them; NULL: from the suffix */
     unsigned flags;
-    const char *dialect; /* with the names and units of another tool, see below; NULL: our own */
+    const char *layout; /* with the names and units of another tool, see below; NULL: our own */
 };
 
 /* One format that can be written. */
@@ -218,8 +218,8 @@ struct toll_format {
 /* The i-th format, or NULL behind the last. */
 const struct toll_format *toll_format_at(size_t i);
 
-/* The format that a destination tells by itself: by the name in front of it, or by its suffix, which
- * need not be the usual one (".db"). NULL: it tells none. */
+/* The format that a destination tells by itself: by the name in front of it, or by its suffix,
+ * which need not be the usual one (".db"). NULL: it tells none. */
 const struct toll_format *toll_format_of(const char *destination);
 
 /* What can be said to one format, behind a comma of the destination. Where a format has options, a
@@ -248,47 +248,47 @@ struct toll_sent {
 
 /* An output that is sent over a network keeps what it cannot send in a file, where its format says
  * so (mlflow, prometheus, otlp). Sends it, and removes the file when all was taken. destination: as
- * for an output, NULL: where it was meant to go; what is secret comes from variables or files, as it
- * did then. Made for a command's patience: it waits some seconds for a server that is away. -EIO:
- * the file stays, with a mark of how far it was sent, and can be sent again; nothing arrives twice.
- * -EREMOTEIO: it was sent, and some of it was refused for good. -EBUSY: the run that writes it goes
- * on. ret may be NULL. */
+ * for an output, NULL: where it was meant to go; what is secret comes from variables or files, as
+ * it did then. Made for a command's patience: it waits some seconds for a server that is away.
+ * -EIO: the file stays, with a mark of how far it was sent, and can be sent again; nothing arrives
+ * twice. -EREMOTEIO: it was sent, and some of it was refused for good. -EBUSY: the run that writes
+ * it goes on. ret may be NULL. */
 int toll_send(const char *spool, const char *destination, struct toll_sent *ret,
               struct toll_error *e);
 
-/* ---- Dialects: the names and units of other tools ------------------------------------------ */
+/* ---- Layouts: the names and units of other tools ------------------------------------------ */
 
-/* A dialect writes our figures with the columns, units and order that another tool's users know. It
+/* A layout writes our figures with the columns, units and order that another tool's users know. It
  * is named with what can be said to it: "resource-tracker", "process-metrics,samples=5". A figure
  * that is not known is empty or null, as that tool has it; what the machine does not have is 0
- * where that tool says 0. docs/dialects.md describes them. */
-struct toll_dialect {
+ * where that tool says 0. docs/layouts.md describes them. */
+struct toll_layout {
     const char *name;
     const char *formats;  /* with blanks between: those that have it */
     const char *help;     /* for people */
     uint64_t interval_ns; /* the time between samples that tool has by default; 0: it has none */
 };
 
-/* The i-th dialect, or NULL behind the last. */
-const struct toll_dialect *toll_dialect_at(size_t i);
+/* The i-th layout, or NULL behind the last. */
+const struct toll_layout *toll_layout_at(size_t i);
 
-/* What can be said to a dialect. No string is NULL. */
-struct toll_dialect_option {
+/* What can be said to a layout. No string is NULL. */
+struct toll_layout_option {
     const char *name;
     const char *value;    /* when nothing is said; "" when that depends on the machine */
     const char *accepted; /* words with blanks between, "NUMBER" or "TEXT" */
     const char *help;
 };
 
-/* The i-th option of a dialect, or NULL behind the last and where there is no such dialect. */
-const struct toll_dialect_option *toll_dialect_option_at(const char *dialect, size_t i);
+/* The i-th option of a layout, or NULL behind the last and where there is no such layout. */
+const struct toll_layout_option *toll_layout_option_at(const char *layout, size_t i);
 
-/* One column or key of a dialect, and what it is in our words. No string is NULL. */
-struct toll_dialect_column {
+/* One column or key of a layout, and what it is in our words. No string is NULL. */
+struct toll_layout_column {
     const char *format;  /* csv, jsonl, … */
     const char *columns; /* the word of the option "columns" that it belongs to, or "" */
     const char *subject; /* target or machine, when there is one set for each; or "" */
-    const char *file;    /* its file, where a dialect writes several into a directory; or "" */
+    const char *file;    /* its file, where a layout writes several into a directory; or "" */
     const char *name;
     const char *label; /* in a text, or "" */
     const char *terms; /* our figures, with signs between; @… is a fact, =… an option */
@@ -301,8 +301,8 @@ struct toll_dialect_column {
     const char *per;   /* an option or figures that it is divided by, of a share: is of; or "" */
 };
 
-/* The i-th column of all formats of a dialect, or NULL behind the last. */
-const struct toll_dialect_column *toll_dialect_column_at(const char *dialect, size_t i);
+/* The i-th column of all formats of a layout, or NULL behind the last. */
+const struct toll_layout_column *toll_layout_column_at(const char *layout, size_t i);
 
 /* ---- Frames: what one look saw ------------------------------------------------------------- */
 
@@ -366,14 +366,14 @@ int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *optio
  * callbacks, which are in the middle of it. */
 void toll_tracker_free(struct toll_tracker *t);
 
-/* Write to one more place; a path that ends with a slash is a directory, for a dialect that has
+/* Write to one more place; a path that ends with a slash is a directory, for a layout that has
  * several files, of which those stay away that nothing comes into. Files are opened at once, so
  * that a bad path, or one that another tracker writes to (-EBUSY), is known before anything runs; a
  * file made for a command that then could not be started is removed. A summary is written at the
  * end. The reader of a pipe, a terminal or a socket is never waited for while it is measured: up to
- * 16 MiB wait for it, then the oldest samples are dropped and counted. toll_tracker_finish waits for
- * what is left: 5 s for samples, and not longer than a second when none is taken; a summary as long
- * as something is taken every minute. Flags of the descriptor stay as they are. */
+ * 16 MiB wait for it, then the oldest samples are dropped and counted. toll_tracker_finish waits
+ * for what is left: 5 s for samples, and not longer than a second when none is taken; a summary as
+ * long as something is taken every minute. Flags of the descriptor stay as they are. */
 int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *output,
                             struct toll_error *e);
 
@@ -385,8 +385,8 @@ int toll_tracker_count_gpus(struct toll_tracker *t, const char *gpus, struct tol
 /* A file with the results so far, for the case that the run does not get to its end. It is there
  * from the start on, follows the samples at most once a second, and is removed by
  * toll_tracker_finish. It is a Python pickle, which makes the data classes of
- * toll.compat.gpu_tracker. dialect: "gpu-tracker" (or NULL) with its options. Before the start. */
-int toll_tracker_keep_backup(struct toll_tracker *t, const char *path, const char *dialect,
+ * toll.compat.gpu_tracker. layout: "gpu-tracker" (or NULL) with its options. Before the start. */
+int toll_tracker_keep_backup(struct toll_tracker *t, const char *path, const char *layout,
                              struct toll_error *e);
 
 /* ---- A command ----------------------------------------------------------------------------- */
@@ -492,8 +492,8 @@ struct toll_end {
 int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end);
 
 /* Ends the wait of toll_tracker_finish for outputs that send, and for slow readers: what has not
- * arrived is spooled or dropped, as when the grace period ends. From any thread, and from a signal's
- * handler. */
+ * arrived is spooled or dropped, as when the grace period ends. From any thread, and from a
+ * signal's handler. */
 void toll_tracker_hurry(struct toll_tracker *t);
 
 /* ---- What it came to, at any time ---------------------------------------------------------- */
@@ -520,7 +520,7 @@ int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_fi
 int toll_tracker_report(struct toll_tracker *t, const char *format, unsigned flags, char **ret,
                         struct toll_error *e);
 
-/* The same with the format, the flags and the dialect of an output, whose destination does not
+/* The same with the format, the flags and the layout of an output, whose destination does not
  * count. From any thread. */
 int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *like, char **ret,
                            struct toll_error *e);
@@ -598,14 +598,14 @@ int toll_probe_read(struct toll_probe *p, struct toll_frame **ret);
 /* Accepts NULL. */
 void toll_probe_free(struct toll_probe *p);
 
-/* ---- Frames in a dialect ------------------------------------------------------------------- */
+/* ---- Frames in a layout ------------------------------------------------------------------- */
 
-/* Turns frames into the rows of a dialect, for a program that has them. */
+/* Turns frames into the rows of a layout, for a program that has them. */
 struct toll_translator;
 
-/* dialect: as in an output. The table is the one of the dialect's first format that has samples,
+/* layout: as in an output. The table is the one of the layout's first format that has samples,
  * for a target or for the machine, as the first frame has. The caller frees it. */
-int toll_translator_new(struct toll_translator **ret, const char *dialect, struct toll_error *e);
+int toll_translator_new(struct toll_translator **ret, const char *layout, struct toll_error *e);
 
 /* What frames do not say: "pid" of the main process, "group" of the target, "cpus"; "since" is 1
  * when counters count from before the first frame. Frames of toll_snapshot are of no run: before
@@ -614,7 +614,7 @@ int toll_translator_tell(struct toll_translator *tr, const char *fact, double va
 
 /* The next frame; what is needed of it for the one after is kept. The number of rows that came of
  * it: one, or one for each target; 0 while a row is made of several samples. -EINVAL when the
- * dialect has no table for what the frame is of. */
+ * layout has no table for what the frame is of. */
 int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *frame);
 
 /* The i-th column, NULL behind the last and before the first frame. With the prefix of the options
@@ -622,7 +622,7 @@ int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *f
 const char *toll_translator_column(const struct toll_translator *tr, size_t i);
 
 /* What stands in a column of a row: as a number, NAN when it is not known or is text; and as the
- * dialect writes it, NULL when it is not known, until the next one is asked for. */
+ * layout writes it, NULL when it is not known, until the next one is asked for. */
 double toll_translator_value(const struct toll_translator *tr, size_t row, size_t column);
 const char *toll_translator_text(struct toll_translator *tr, size_t row, size_t column);
 
@@ -632,8 +632,8 @@ void toll_translator_free(struct toll_translator *tr);
 /* ---- Code blocks: files that others know --------------------------------------------------- */
 
 /* What each code block of a finished run used, told from two files: one with a row for each time
- * point (a tracking file of gpu-tracker, or what its dialect writes), one with the moments at which
- * blocks began and ended (a sub-tracking file). Both are .csv or .sqlite. docs/dialects.md has
+ * point (a tracking file of gpu-tracker, or what its layout writes), one with the moments at which
+ * blocks began and ended (a sub-tracking file). Both are .csv or .sqlite. docs/layouts.md has
  * their columns. What is returned is freed with free(). */
 
 /* format: "text" (or NULL) or "json". blocks NULL: the run alone. points may be a record of toll
@@ -657,7 +657,8 @@ struct toll_comparison {
                                     there are no blocks */
     const char *statistic;       /* "min", "max", "mean" (or NULL) or "std" */
     const char *format;          /* as above */
-    void (*note)(void *arg, const char *sentence); /* of blocks that differ by their line; or NULL */
+    void (*note)(void *arg,
+                 const char *sentence); /* of blocks that differ by their line; or NULL */
     void *note_arg;
 };
 

@@ -116,14 +116,15 @@ struct asked {
     const char *labels[65];
 };
 /* (interval_ns, metrics, name, labels, memory, processes, children, system, network, since_start,
- * history, without_self, show_secrets, gpus); false: raised. To be ended by asked_done in both cases. */
+ * history, without_self, show_secrets, gpus); false: raised. To be ended by asked_done in both
+ * cases. */
 bool asked_read(struct asked *asked, PyObject *tuple);
 void asked_done(struct asked *asked);
 /* A list of str as an array of C strings with NULL behind the last; they live in *ret_bytes. */
 bool strings_read(PyObject *list, const char **ret, size_t capacity, PyObject **ret_bytes);
 
-/* Dialects. */
-PyObject *dialect_tables(PyObject *module, PyObject *unused);
+/* Layouts. */
+PyObject *layout_tables(PyObject *module, PyObject *unused);
 PyTypeObject *translator_type_new(void);
 PyObject *translator_object(PyObject *module, PyObject *args);
 

@@ -47,7 +47,7 @@ static PyMethodDef functions[] = {
     {"look_once", look_once, METH_VARARGS, "A Frame of a target, or of the machine."},
     {"make_snapshot", make_snapshot, METH_VARARGS, "What toll.snapshot is."},
     {"mark", mark, METH_VARARGS, "A mark for the toll run around this process."},
-    {"dialects", dialect_tables, METH_NOARGS, "The tables of dialects, as tuples."},
+    {"dialects", layout_tables, METH_NOARGS, "The tables of dialects, as tuples."},
     {"translator", translator_object, METH_VARARGS, "A Translator into a dialect."},
     {"phases_analyze", phases_analyze, METH_VARARGS, "What code blocks used, as text or JSON."},
     {"phases_combine", phases_combine, METH_VARARGS, "Several sub-tracking files into one."},

@@ -115,7 +115,7 @@ static PyObject *add_output(PyObject *object, PyObject *args)
     struct toll_error e = {0};
     PyObject *path = NULL;
     if (!PyArg_ParseTuple(args, "O&zz", PyUnicode_FSConverter, &path, &output.format,
-                          &output.dialect))
+                          &output.layout))
         return NULL;
     if (!begin_work(self)) {
         Py_DECREF(path);
@@ -149,15 +149,15 @@ static PyObject *keep_backup(PyObject *object, PyObject *args)
 {
     struct tracker *self = (struct tracker *)object;
     struct toll_error e = {0};
-    const char *dialect;
+    const char *layout;
     PyObject *path = NULL;
-    if (!PyArg_ParseTuple(args, "O&s", PyUnicode_FSConverter, &path, &dialect))
+    if (!PyArg_ParseTuple(args, "O&s", PyUnicode_FSConverter, &path, &layout))
         return NULL;
     if (!begin_work(self)) {
         Py_DECREF(path);
         return NULL;
     }
-    int r = toll_tracker_keep_backup(self->t, PyBytes_AsString(path), dialect, &e);
+    int r = toll_tracker_keep_backup(self->t, PyBytes_AsString(path), layout, &e);
     end_work(self);
     Py_DECREF(path);
     if (r < 0)

@@ -27,7 +27,7 @@ PyObject *tracker_report(PyObject *object, PyObject *args)
     char *report = NULL;
     struct toll_error e = {0};
     int r;
-    if (!PyArg_ParseTuple(args, "s|z", &like.format, &like.dialect) || !tracker_enter(self))
+    if (!PyArg_ParseTuple(args, "s|z", &like.format, &like.layout) || !tracker_enter(self))
         return NULL;
     Py_BEGIN_ALLOW_THREADS r = toll_tracker_report_as(self->t, &like, &report, &e);
     Py_END_ALLOW_THREADS tracker_leave(self);

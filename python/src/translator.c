@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Translator: frames as the rows of a dialect. Its calls take microseconds; the GIL is its lock. */
+ * Translator: frames as the rows of a layout. Its calls take microseconds; the GIL is its lock. */
 #include "binding.h"
 
 #include <errno.h>
@@ -13,12 +13,12 @@ struct translator {
 
 PyObject *translator_object(PyObject *module, PyObject *args)
 {
-    const char *dialect;
+    const char *layout;
     struct toll_translator *tr = NULL;
     struct toll_error e = {0};
-    if (!PyArg_ParseTuple(args, "s", &dialect))
+    if (!PyArg_ParseTuple(args, "s", &layout))
         return NULL;
-    int r = toll_translator_new(&tr, dialect, &e);
+    int r = toll_translator_new(&tr, layout, &e);
     if (r < 0)
         return raise_error(r, &e, "cannot translate into this dialect");
     struct translator *self = (struct translator *)PyType_GenericAlloc(
@@ -67,7 +67,7 @@ static PyObject *columns(PyObject *object, PyObject *unused)
     return all;
 }
 
-/* A number is whole or not as the dialect writes it: a 0 for what is not there is a bare one. */
+/* A number is whole or not as the layout writes it: a 0 for what is not there is a bare one. */
 static PyObject *cell(struct translator *self, size_t row, size_t column)
 {
     const char *text = toll_translator_text(self->tr, row, column);

@@ -5,7 +5,7 @@
 
 /* ==== Settle ================================================================================== */
 
-void settle_base(struct measured *m)
+void settle_base(struct instance *m)
 {
     FOR_EACH_BIT(i, m->read.present)
     {
@@ -15,7 +15,7 @@ void settle_base(struct measured *m)
     }
 }
 
-void settle(struct measured *m, bool since_start, uint64_t now_ns)
+void settle(struct instance *m, bool since_start, uint64_t now_ns)
 {
     m->row = m->read;
     settle_base(m);

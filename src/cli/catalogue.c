@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * toll dialects: whose names and units toll can speak, for people and for programs. */
+ * toll layouts: whose names and units toll can speak, for people and for programs. */
 #include "base/text/json.h"
 #include "cli/cli.h"
 #include "cli/help.h"
@@ -205,14 +205,14 @@ int metrics_main(int argc, char **argv)
     return print(&b);
 }
 
-/* ==== List dialects =========================================================================== */
+/* ==== List layouts =========================================================================== */
 
-enum { FORMATS = 18, HELP = 35, LIST_DIALECTS_COLUMN = 28, INDENT = 6 };
+enum { FORMATS = 18, HELP = 35, LIST_LAYOUTS_COLUMN = 28, INDENT = 6 };
 
-static void list_dialects_add_names(struct buf *b)
+static void list_layouts_add_names(struct buf *b)
 {
-    const struct toll_dialect *d;
-    for (size_t i = 0; (d = toll_dialect_at(i)); i++) {
+    const struct toll_layout *d;
+    for (size_t i = 0; (d = toll_layout_at(i)); i++) {
         size_t start = b->length;
         buf_puts(b, d->name);
         buf_pad(b, start, FORMATS);
@@ -224,10 +224,10 @@ static void list_dialects_add_names(struct buf *b)
                 "'toll run --dialect NAME -o FILE' writes in it.\n");
 }
 
-static void list_dialects_add_options(struct buf *b, const char *name)
+static void list_layouts_add_options(struct buf *b, const char *name)
 {
-    const struct toll_dialect_option *o;
-    for (size_t i = 0; (o = toll_dialect_option_at(name, i)); i++) {
+    const struct toll_layout_option *o;
+    for (size_t i = 0; (o = toll_layout_option_at(name, i)); i++) {
         buf_printf(b, "%s  %s=", i ? "" : "\noptions\n", o->name);
         for (const char *c = o->accepted; *c; c++)
             buf_putc(b, *c == ' ' ? '|' : *c);
@@ -241,7 +241,7 @@ static void list_dialects_add_options(struct buf *b, const char *name)
 }
 
 /* Above the columns of one table. */
-static void list_dialects_add_heading(struct buf *b, const struct toll_dialect_column *c)
+static void list_layouts_add_heading(struct buf *b, const struct toll_layout_column *c)
 {
     buf_printf(b, "\n%s", c->format);
     if (*c->file)
@@ -253,14 +253,14 @@ static void list_dialects_add_heading(struct buf *b, const struct toll_dialect_c
     buf_putc(b, '\n');
 }
 
-static bool is_same_table(const struct toll_dialect_column *a, const struct toll_dialect_column *b)
+static bool is_same_table(const struct toll_layout_column *a, const struct toll_layout_column *b)
 {
     return strcmp(a->format, b->format) == 0 && strcmp(a->columns, b->columns) == 0 &&
            strcmp(a->subject, b->subject) == 0 && strcmp(a->file, b->file) == 0;
 }
 
 /* A sum that is scaled stands in parentheses. */
-static void add_terms(struct buf *b, const struct toll_dialect_column *c)
+static void add_terms(struct buf *b, const struct toll_layout_column *c)
 {
     bool is_sum = (c->factor != 1 || *c->per) && strpbrk(c->terms, "+-");
     buf_printf(b, is_sum ? "(%s)" : "%s", c->terms);
@@ -276,7 +276,7 @@ static void add_terms(struct buf *b, const struct toll_dialect_column *c)
         buf_printf(b, ", %u decimal%s", c->decimals, c->decimals == 1 ? "" : "s");
 }
 
-static void list_dialects_add_column(struct buf *b, const struct toll_dialect_column *c)
+static void list_layouts_add_column(struct buf *b, const struct toll_layout_column *c)
 {
     struct buf left = {0}, text = {0};
     buf_printf(&left, "  %s", c->name);
@@ -287,40 +287,40 @@ static void list_dialects_add_column(struct buf *b, const struct toll_dialect_co
     if (!buf_failed(&left) && !buf_failed(&text)) {
         size_t start = b->length;
         buf_puts(b, left.data);
-        if (left.length >= LIST_DIALECTS_COLUMN) {
+        if (left.length >= LIST_LAYOUTS_COLUMN) {
             buf_putc(b, '\n');
             start = b->length;
         }
-        buf_pad(b, start, LIST_DIALECTS_COLUMN);
+        buf_pad(b, start, LIST_LAYOUTS_COLUMN);
         buf_add(b, text.data, taken);
-        help_wrap(b, text.data + taken, LIST_DIALECTS_COLUMN + taken);
+        help_wrap(b, text.data + taken, LIST_LAYOUTS_COLUMN + taken);
     }
     buf_done(&left);
     buf_done(&text);
 }
 
-static void list_dialects_add_columns(struct buf *b, const char *name)
+static void list_layouts_add_columns(struct buf *b, const char *name)
 {
-    const struct toll_dialect_column *c, *before = NULL;
-    for (size_t i = 0; (c = toll_dialect_column_at(name, i)); i++) {
+    const struct toll_layout_column *c, *before = NULL;
+    for (size_t i = 0; (c = toll_layout_column_at(name, i)); i++) {
         if (!before || !is_same_table(before, c))
-            list_dialects_add_heading(b, c);
+            list_layouts_add_heading(b, c);
         before = c;
-        list_dialects_add_column(b, c);
+        list_layouts_add_column(b, c);
     }
 }
 
 static int show_one(const char *name, struct buf *b)
 {
-    const struct toll_dialect *d = strchr(name, ',') ? NULL : dialect_named(name);
+    const struct toll_layout *d = strchr(name, ',') ? NULL : layout_named(name);
     if (!d)
         return complain("'%s' is not a dialect; 'toll dialects' lists them", name);
     size_t start = b->length;
     buf_printf(b, "%s: ", d->name);
     help_wrap(b, d->help, b->length - start);
     buf_printf(b, "formats: %s\n", d->formats);
-    list_dialects_add_options(b, d->name);
-    list_dialects_add_columns(b, d->name);
+    list_layouts_add_options(b, d->name);
+    list_layouts_add_columns(b, d->name);
     return 0;
 }
 
@@ -328,10 +328,10 @@ static int show_one(const char *name, struct buf *b)
 
 static void add_json_options(struct json_out *j, const char *name)
 {
-    const struct toll_dialect_option *o;
+    const struct toll_layout_option *o;
     json_key(j, "options");
     json_array(j);
-    for (size_t i = 0; (o = toll_dialect_option_at(name, i)); i++) {
+    for (size_t i = 0; (o = toll_layout_option_at(name, i)); i++) {
         json_object(j);
         json_put_string(j, "name", o->name);
         json_put_string(j, "value", o->value);
@@ -344,10 +344,10 @@ static void add_json_options(struct json_out *j, const char *name)
 
 static void add_json_columns(struct json_out *j, const char *name)
 {
-    const struct toll_dialect_column *c;
+    const struct toll_layout_column *c;
     json_key(j, "columns");
     json_array(j);
-    for (size_t i = 0; (c = toll_dialect_column_at(name, i)); i++) {
+    for (size_t i = 0; (c = toll_layout_column_at(name, i)); i++) {
         json_object(j);
         const char *fields[][2] = {
             {"format", c->format}, {"columns", c->columns}, {"subject", c->subject},
@@ -364,7 +364,7 @@ static void add_json_columns(struct json_out *j, const char *name)
     json_array_end(j);
 }
 
-static void add_json_dialect(struct json_out *j, const struct toll_dialect *d)
+static void add_json_layout(struct json_out *j, const struct toll_layout *d)
 {
     json_object(j);
     json_put_string(j, "name", d->name);
@@ -376,23 +376,23 @@ static void add_json_dialect(struct json_out *j, const struct toll_dialect *d)
     json_object_end(j);
 }
 
-static int list_dialects_as_json(const char *name, struct buf *b)
+static int list_layouts_as_json(const char *name, struct buf *b)
 {
-    const struct toll_dialect *d;
+    const struct toll_layout *d;
     struct json_out j;
-    if (name && !dialect_named(name))
+    if (name && !layout_named(name))
         return complain("'%s' is not a dialect; 'toll dialects' lists them", name);
     json_begin(&j, b, 2);
     json_array(&j);
-    for (size_t i = 0; (d = toll_dialect_at(i)); i++)
-        if (!name || d == dialect_named(name))
-            add_json_dialect(&j, d);
+    for (size_t i = 0; (d = toll_layout_at(i)); i++)
+        if (!name || d == layout_named(name))
+            add_json_layout(&j, d);
     json_array_end(&j);
     buf_putc(b, '\n');
     return 0;
 }
 
-int dialects_main(int argc, char **argv)
+int layouts_main(int argc, char **argv)
 {
     struct buf b = {0};
     const char *name = NULL;
@@ -407,11 +407,11 @@ int dialects_main(int argc, char **argv)
     }
     int status = 0;
     if (json)
-        status = list_dialects_as_json(name, &b);
+        status = list_layouts_as_json(name, &b);
     else if (name)
         status = show_one(name, &b);
     else
-        list_dialects_add_names(&b);
+        list_layouts_add_names(&b);
     if (status == 0)
         return print(&b);
     buf_done(&b);

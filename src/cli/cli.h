@@ -44,7 +44,7 @@ int mark_main(int argc, char **argv);
 int export_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int metrics_main(int argc, char **argv);
-int dialects_main(int argc, char **argv);
+int layouts_main(int argc, char **argv);
 int sinks_main(int argc, char **argv);
 int phases_main(int argc, char **argv);
 int send_main(int argc, char **argv);

@@ -18,7 +18,7 @@ enum completion_value completion_value(const struct option *o)
     if (strcmp(o->value, "FORMAT") == 0)
         return VALUE_FORMAT;
     if (strcmp(o->name, "dialect") == 0)
-        return VALUE_DIALECT;
+        return VALUE_LAYOUT;
     if (strcmp(o->value, "PATH") == 0)
         return VALUE_DIRECTORY;
     if (strstr(o->value, "UID"))
@@ -58,8 +58,8 @@ void completion_add_words(struct buf *b, const struct subcommand *s, const char 
         length = strcspn(word, marks);
         bool subcommand = strncmp(word, "SUBCOMMAND", length) == 0;
         bool format = strncmp(word, "FORMAT", length) == 0;
-        bool dialect = strncmp(word, "NAME", length) == 0 && strcmp(s->name, "dialects") == 0;
-        if (!subcommand && !format && !dialect && isupper((unsigned char)*word))
+        bool layout = strncmp(word, "NAME", length) == 0 && strcmp(s->name, "dialects") == 0;
+        if (!subcommand && !format && !layout && isupper((unsigned char)*word))
             continue;
         buf_puts(b, first ? "" : between);
         first = false;
@@ -67,8 +67,8 @@ void completion_add_words(struct buf *b, const struct subcommand *s, const char 
             completion_add_subcommands(b, between);
         else if (format)
             completion_add_formats(b, between);
-        else if (dialect)
-            completion_add_dialects(b, between);
+        else if (layout)
+            completion_add_layouts(b, between);
         else
             buf_add(b, word, length);
     }
@@ -93,10 +93,10 @@ void completion_add_formats(struct buf *b, const char *between)
         buf_printf(b, "%s%s", i ? between : "", f->name);
 }
 
-void completion_add_dialects(struct buf *b, const char *between)
+void completion_add_layouts(struct buf *b, const char *between)
 {
-    const struct toll_dialect *d;
-    for (size_t i = 0; (d = toll_dialect_at(i)); i++)
+    const struct toll_layout *d;
+    for (size_t i = 0; (d = toll_layout_at(i)); i++)
         buf_printf(b, "%s%s", i ? between : "", d->name);
 }
 
@@ -224,9 +224,9 @@ static void add_spelling(struct buf *b, const struct option *o, bool letter)
         completion_add_formats(b, " ");
         buf_putc(b, ')');
         break;
-    case VALUE_DIALECT:
+    case VALUE_LAYOUT:
         buf_puts(b, ":dialect:(");
-        completion_add_dialects(b, " ");
+        completion_add_layouts(b, " ");
         buf_putc(b, ')');
         break;
     case VALUE_METRICS: buf_puts(b, ":metric:_toll_metrics"); break;
@@ -446,9 +446,9 @@ static void completion_fish_add_option(struct buf *b, const struct option *o)
     case VALUE_NONE: break;
     case VALUE_CHOICE: add_choices(b, o->choices); break;
     case VALUE_FORMAT: add_formats(b); break;
-    case VALUE_DIALECT:
+    case VALUE_LAYOUT:
         buf_puts(b, " -x -a '");
-        completion_add_dialects(b, " ");
+        completion_add_layouts(b, " ");
         buf_putc(b, '\'');
         break;
     case VALUE_DIRECTORY: buf_puts(b, " -x -a '(__toll_directories)'"); break;
@@ -627,9 +627,9 @@ static void completion_bash_add_value(struct buf *b, const struct option *o)
         completion_add_formats(b, " ");
         buf_putc(b, '\'');
         break;
-    case VALUE_DIALECT:
+    case VALUE_LAYOUT:
         buf_puts(b, "_toll_offer '");
-        completion_add_dialects(b, " ");
+        completion_add_layouts(b, " ");
         buf_putc(b, '\'');
         break;
     case VALUE_METRICS:

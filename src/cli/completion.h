@@ -19,7 +19,7 @@ enum completion_value {
     VALUE_NONE,
     VALUE_CHOICE,
     VALUE_FORMAT, /* of an output */
-    VALUE_DIALECT,
+    VALUE_LAYOUT,
     VALUE_METRICS, /* names with commas between */
     VALUE_FILE,
     VALUE_DIRECTORY,
@@ -45,7 +45,7 @@ void completion_add_words(struct buf *b, const struct subcommand *s, const char 
 bool completion_then(const struct subcommand *s, char *ret_word, size_t capacity,
                      const char **ret_next);
 void completion_add_formats(struct buf *b, const char *between);
-void completion_add_dialects(struct buf *b, const char *between);
+void completion_add_layouts(struct buf *b, const char *between);
 
 /* Of the options for some subcommands (FOR_…), those that take a value or those that do not: their
  * names, and their letters. */

@@ -5,43 +5,43 @@
 
 #include <string.h>
 
-const struct toll_dialect *dialect_named(const char *text)
+const struct toll_layout *layout_named(const char *text)
 {
-    const struct toll_dialect *d;
+    const struct toll_layout *d;
     size_t length = strcspn(text, ",");
-    for (size_t i = 0; (d = toll_dialect_at(i)); i++)
+    for (size_t i = 0; (d = toll_layout_at(i)); i++)
         if (strlen(d->name) == length && strncmp(d->name, text, length) == 0)
             return d;
     return NULL;
 }
 
-static bool has_format(const char *dialect, const char *format)
+static bool has_format(const char *layout, const char *format)
 {
-    const struct toll_dialect *d = dialect ? dialect_named(dialect) : NULL;
+    const struct toll_layout *d = layout ? layout_named(layout) : NULL;
     return d && format && option_choose(d->formats, format) >= 0;
 }
 
-bool dialect_has(const struct settings *s, const char *format)
+bool layout_has(const struct settings *s, const char *format)
 {
-    return has_format(s->dialect, format);
+    return has_format(s->layout, format);
 }
 
-static const char *dialect_option_series_of(const char *dialect)
+static const char *layout_option_series_of(const char *layout)
 {
     static const char *const series[] = {"csv", "jsonl"};
     for (size_t i = 0; i < ARRAY_LEN(series); i++)
-        if (has_format(dialect, series[i]))
+        if (has_format(layout, series[i]))
             return series[i];
     return NULL;
 }
 
-const char *dialect_series(const struct settings *s)
+const char *layout_series(const struct settings *s)
 {
-    return dialect_option_series_of(s->dialect);
+    return layout_option_series_of(s->layout);
 }
 
 /* Where what is named in front of a path ends, "csv", "csv@spdl" or "@spdl", at a ':'; NULL: there
- * is nothing. *ret_format: NULL when only a dialect is named. */
+ * is nothing. *ret_format: NULL when only a layout is named. */
 static const char *front_of(const char *output, const struct toll_format **ret_format)
 {
     const struct toll_format *f;
@@ -58,7 +58,7 @@ static const char *front_of(const char *output, const struct toll_format **ret_f
     return NULL;
 }
 
-char *output_dialect(const char *output)
+char *output_layout(const char *output)
 {
     const struct toll_format *f;
     const char *end = front_of(output, &f);
@@ -70,43 +70,43 @@ const char *output_format(const struct settings *s, const char *output, const ch
 {
     const struct toll_format *f;
     const char *end = front_of(output, &f);
-    CLEANUP_FREE char *own = output_dialect(output);
+    CLEANUP_FREE char *own = output_layout(output);
     *ret_path = output = end ? end + 1 : output;
     if (end && f)
         return f->name;
     f = toll_format_of(output);
     if (f)
         return f->name;
-    return s->format ? s->format : dialect_option_series_of(own ? own : s->dialect);
+    return s->format ? s->format : layout_option_series_of(own ? own : s->layout);
 }
 
-/* Whether rows of a dialect go to an output. */
-static bool takes_series(const struct settings *s, const char *output, const char *dialect)
+/* Whether rows of a layout go to an output. */
+static bool takes_series(const struct settings *s, const char *output, const char *layout)
 {
     const char *path, *format = output_format(s, output, &path);
-    return file_is_directory(path) || (has_format(dialect, format) && strcmp(format, "json") != 0 &&
+    return file_is_directory(path) || (has_format(layout, format) && strcmp(format, "json") != 0 &&
                                        strcmp(format, "text") != 0);
 }
 
-static bool set_interval_of(struct settings *s, const char *dialect)
+static bool set_interval_of(struct settings *s, const char *layout)
 {
-    const struct toll_dialect *d = dialect ? dialect_named(dialect) : NULL;
+    const struct toll_layout *d = layout ? layout_named(layout) : NULL;
     if (!d || !d->interval_ns)
         return false;
     s->tracker.interval_ns = d->interval_ns;
     return true;
 }
 
-void dialect_set_interval(struct settings *s)
+void layout_set_interval(struct settings *s)
 {
     bool is_set = s->interval_is_given;
     for (const char **o = s->outputs; o && *o && !is_set; o++) {
-        CLEANUP_FREE char *own = output_dialect(*o);
-        const char *dialect = own ? own : s->dialect;
-        is_set = takes_series(s, *o, dialect) && set_interval_of(s, dialect);
+        CLEANUP_FREE char *own = output_layout(*o);
+        const char *layout = own ? own : s->layout;
+        is_set = takes_series(s, *o, layout) && set_interval_of(s, layout);
     }
-    if (!is_set && !s->outputs && s->mode != FOR_RUN && dialect_series(s))
-        set_interval_of(s, s->dialect);
+    if (!is_set && !s->outputs && s->mode != FOR_RUN && layout_series(s))
+        set_interval_of(s, s->layout);
 }
 
 /* A tracking file in SQLite is what toll writes under another name. */
@@ -116,17 +116,17 @@ static const char *other_way(const struct settings *s)
     for (const char **o = s->outputs; o && *o; o++) {
         const char *format = output_format(s, *o, &path);
         if (format && strcmp(format, "sqlite") == 0 &&
-            strcmp(dialect_named(s->dialect)->name, "gpu-tracker") == 0)
+            strcmp(layout_named(s->layout)->name, "gpu-tracker") == 0)
             return "; 'gpu-tracker --tf=FILE.sqlite' writes its tracking file in SQLite";
     }
     return "";
 }
 
-int dialect_check_carried(const struct settings *s, bool carried, struct toll_error *e)
+int layout_check_carried(const struct settings *s, bool carried, struct toll_error *e)
 {
-    if (!s->dialect || carried)
+    if (!s->layout || carried)
         return 0;
-    const struct toll_dialect *d = dialect_named(s->dialect);
+    const struct toll_layout *d = layout_named(s->layout);
     return err_set(e, -EINVAL,
                    "--dialect: no output is in a format that %s has; it has %s, and -o FILE names "
                    "one by its suffix%s",

@@ -95,7 +95,7 @@ const struct subcommand subcommands[] = {
      0, NULL, NULL},
     {"metrics", "[--json | --markdown]", "list what can be measured", metrics_main, false, 0, NULL,
      NULL},
-    {"dialects", "[--json] [NAME]", "list whose columns can be written", dialects_main, false, 0,
+    {"dialects", "[--json] [NAME]", "list whose columns can be written", layouts_main, false, 0,
      NULL, NULL},
     {"sinks", "[--json] [FORMAT]", "list where figures can go", sinks_main, false, 0, NULL, NULL},
     {"phases", "analyze | combine | compare WORD…", "tell what code blocks used", phases_main,

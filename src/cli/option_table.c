@@ -162,14 +162,14 @@ static int set_format(struct settings *s, const char *value, int choice, struct 
     return r;
 }
 
-static int set_dialect(struct settings *s, const char *value, int choice, struct toll_error *e)
+static int set_layout(struct settings *s, const char *value, int choice, struct toll_error *e)
 {
-    const struct toll_dialect *d;
-    s->dialect = value;
-    if (dialect_named(value))
+    const struct toll_layout *d;
+    s->layout = value;
+    if (layout_named(value))
         return 0;
     struct buf names = {0};
-    for (size_t i = 0; (d = toll_dialect_at(i)); i++)
+    for (size_t i = 0; (d = toll_layout_at(i)); i++)
         buf_printf(&names, "%s%s", i ? ", " : "", d->name);
     int r = err_set(e, -EINVAL,
                     "one of %s, with its options behind it ('toll dialects' lists them)",
@@ -300,7 +300,7 @@ const struct option options[] = {
     {"dialect", 0, "NAME[,OPTION=VALUE]", NULL, 0, false, ANY | FOR_EXPORT,
      "write with the columns and units of another tool, where the format of an output has it; see "
      "'toll dialects'. -o @NAME:FILE chooses one for a single output",
-     set_dialect},
+     set_layout},
     {"metrics", 'm', "GLOB", NULL, offsetof(struct settings, metrics), false, ANY | FOR_EXPORT,
      "only the metrics with these names, with commas between and * for any letters; see 'toll "
      "metrics'",

@@ -23,11 +23,11 @@ struct settings {
     const char **labels;  /* owned array, NULL behind the last */
     const char **metrics; /* owned array of globs, NULL behind the last */
     const char **groups, **sessions, **cgroups, **matches,
-        **users;         /* likewise: what to attach to */
-    const char **words;  /* owned array: what is no option, where options may stand behind it */
-    const char *format;  /* of outputs whose name does not tell one */
-    const char *dialect; /* of outputs that can carry it, or NULL */
-    uint64_t for_ns;     /* how long to measure, 0: until it ends */
+        **users;        /* likewise: what to attach to */
+    const char **words; /* owned array: what is no option, where options may stand behind it */
+    const char *format; /* of outputs whose name does not tell one */
+    const char *layout; /* of outputs that can carry it, or NULL */
+    uint64_t for_ns;    /* how long to measure, 0: until it ends */
     bool interval_is_given;
     bool outputs_on_command_line;
     enum summary_format summary;

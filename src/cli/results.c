@@ -70,10 +70,10 @@ static void export_command_say(void *arg, const char *sentence)
 struct wanted {
     struct toll_output *outputs;     /* owned */
     const struct toll_output **list; /* owned, NULL behind the last */
-    char **dialects;                 /* owned, of single outputs */
+    char **layouts;                  /* owned, of single outputs */
     size_t count;
     bool writes_stdout;
-    bool carries_dialect;
+    bool carries_layout;
 };
 
 static int export_command_add_output(struct wanted *w, const struct settings *s, const char *file,
@@ -94,11 +94,11 @@ static int export_command_add_output(struct wanted *w, const struct settings *s,
         out->format = out->format ? out->format : "csv";
         out->flags |= color_is_wanted(out->fd) ? TOLL_OUTPUT_COLOR : 0;
     }
-    bool is_directory = s->dialect && out->destination && file_is_directory(out->destination);
-    out->dialect = w->dialects[w->count] = output_dialect(file);
-    if (!out->dialect && (is_directory || dialect_has(s, out->format))) {
-        out->dialect = s->dialect;
-        w->carries_dialect = true;
+    bool is_directory = s->layout && out->destination && file_is_directory(out->destination);
+    out->layout = w->layouts[w->count] = output_layout(file);
+    if (!out->layout && (is_directory || layout_has(s, out->format))) {
+        out->layout = s->layout;
+        w->carries_layout = true;
     }
     w->list[w->count++] = out;
     return 0;
@@ -113,13 +113,13 @@ static int choose_outputs(struct wanted *w, const struct settings *s, struct tol
         count++;
     w->outputs = calloc(count, sizeof *w->outputs);
     w->list = calloc(count + 1, sizeof *w->list);
-    w->dialects = calloc(count, sizeof *w->dialects);
-    if (!w->outputs || !w->list || !w->dialects)
+    w->layouts = calloc(count, sizeof *w->layouts);
+    if (!w->outputs || !w->list || !w->layouts)
         return err_set(e, -ENOMEM, "no memory for the outputs");
     int r = 0;
     for (const char **file = files; *file && r == 0; file++)
         r = export_command_add_output(w, s, *file, e);
-    return r < 0 ? r : dialect_check_carried(s, w->carries_dialect, e);
+    return r < 0 ? r : layout_check_carried(s, w->carries_layout, e);
 }
 
 struct run_search {
@@ -176,9 +176,9 @@ static int run_export(struct settings *s)
         r = export_command_find_run(s, &x.run, &e);
     if (r == 0)
         r = toll_record_export(&x, &e);
-    for (size_t i = 0; w.dialects && i < w.count; i++)
-        free(w.dialects[i]);
-    free(w.dialects);
+    for (size_t i = 0; w.layouts && i < w.count; i++)
+        free(w.layouts[i]);
+    free(w.layouts);
     free(w.outputs);
     free(w.list);
     if (r == -EPIPE && w.writes_stdout)

@@ -203,16 +203,16 @@ static int session_descriptor(const char *text)
     return scan_u64(&s, &number) && scan_done(&s) && number < 65536 ? (int)number : -1;
 }
 
-/* In its own dialect, or in the one that was asked for, where that has the format. */
+/* In its own layout, or in the one that was asked for, where that has the format. */
 static int session_add_output(struct session *s, struct toll_output *out, struct toll_error *e)
 {
-    if (out->dialect)
+    if (out->layout)
         return toll_tracker_add_output(s->tracker, out, e);
-    bool is_directory = s->settings.dialect && out->destination &&
+    bool is_directory = s->settings.layout && out->destination &&
                         file_is_directory(out->destination);
-    if (is_directory || dialect_has(&s->settings, out->format)) {
-        out->dialect = s->settings.dialect;
-        s->carries_dialect = true;
+    if (is_directory || layout_has(&s->settings, out->format)) {
+        out->layout = s->settings.layout;
+        s->carries_layout = true;
     }
     return toll_tracker_add_output(s->tracker, out, e);
 }
@@ -243,8 +243,8 @@ static int add_summary(struct session *s, struct toll_error *e)
     return session_add_output(s, &out, e);
 }
 
-/* stdout, which is toll's own: lines for people unless a format or a dialect is named. */
-static int add_stdout(struct session *s, const char *format, const char *dialect,
+/* stdout, which is toll's own: lines for people unless a format or a layout is named. */
+static int add_stdout(struct session *s, const char *format, const char *layout,
                       struct toll_error *e)
 {
     if (s->writes_stdout)
@@ -254,7 +254,7 @@ static int add_stdout(struct session *s, const char *format, const char *dialect
         .size = sizeof out,
         .fd = STDOUT_FILENO,
         .format = format ? format : "lines",
-        .dialect = dialect,
+        .layout = layout,
         .flags = color_is_wanted(STDOUT_FILENO) ? TOLL_OUTPUT_COLOR : 0,
     };
     return session_add_output(s, &out, e);
@@ -262,11 +262,11 @@ static int add_stdout(struct session *s, const char *format, const char *dialect
 
 static int add_file(struct session *s, const char *file, struct toll_error *e)
 {
-    CLEANUP_FREE char *own = output_dialect(file);
+    CLEANUP_FREE char *own = output_layout(file);
     struct toll_output out = {
         .size = sizeof out,
         .flags = s->settings.verbose ? TOLL_OUTPUT_VERBOSE : 0,
-        .dialect = own,
+        .layout = own,
     };
     out.format = output_format(&s->settings, file, &out.destination);
     if (strcmp(out.destination, "-") != 0)
@@ -280,7 +280,7 @@ static int add_outputs(struct session *s, struct toll_error *e)
 {
     bool live = s->settings.mode == FOR_ATTACH || s->settings.mode == FOR_SYSTEM;
     if (live && !s->settings.outputs) {
-        const char *series = dialect_series(&s->settings);
+        const char *series = layout_series(&s->settings);
         int r = add_stdout(s, s->settings.format ? s->settings.format : series, NULL, e);
         return r < 0 ? r : add_summary(s, e);
     }
@@ -312,13 +312,13 @@ int session_open(struct session *s, int argc, char **argv, int *ret_status)
     s->settings.tracker.note_arg = s;
     s->settings.tracker.ending = say_ending;
     s->settings.tracker.ending_arg = s;
-    dialect_set_interval(&s->settings);
+    layout_set_interval(&s->settings);
     if (r == 0)
         r = toll_tracker_new(&s->tracker, &s->settings.tracker, &e);
     if (r == 0)
         r = add_outputs(s, &e);
     if (r == 0)
-        r = dialect_check_carried(&s->settings, s->carries_dialect, &e);
+        r = layout_check_carried(&s->settings, s->carries_layout, &e);
     if (r < 0)
         *ret_status = complain("%s", e.message);
     return r < 0;

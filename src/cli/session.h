@@ -11,12 +11,12 @@
 struct session {
     struct settings settings;
     struct toll_tracker *tracker;
-    int first_word;       /* index of the first word behind the options */
-    bool writes_stdout;   /* nobody is served when nobody reads it */
-    bool carries_dialect; /* some output is written in the dialect that was asked for */
-    bool interrupted;     /* somebody asked for the end, and wants to see the summary */
-    bool finishing;       /* the summary will repeat what is noted from now on */
-    bool told_failure;    /* of an output, at the end */
+    int first_word;      /* index of the first word behind the options */
+    bool writes_stdout;  /* nobody is served when nobody reads it */
+    bool carries_layout; /* some output is written in the layout that was asked for */
+    bool interrupted;    /* somebody asked for the end, and wants to see the summary */
+    bool finishing;      /* the summary will repeat what is noted from now on */
+    bool told_failure;   /* of an output, at the end */
 };
 
 /* Reads the options and opens the outputs. 0 to go on; otherwise the exit status is in

@@ -119,13 +119,13 @@ static void say_missing(const struct doctor_facts *d, const struct cgroup_places
 
 static uint64_t figures_missing(struct cgroup *c)
 {
-    struct measured_list list = {0};
+    struct instance_list list = {0};
     uint64_t missing = BIT(ARRAY_LEN(wanted)) - 1;
     cgroup_collect(c, &list);
     for (size_t i = 0; list.count && i < ARRAY_LEN(wanted); i++)
         if (row_has(&list.items[0]->read, wanted[i].metric))
             missing &= ~BIT(i);
-    measured_list_done(&list);
+    instance_list_done(&list);
     return missing;
 }
 

@@ -23,7 +23,7 @@
         .means = "", .quality = "", .detail = "", .remedy = ""                                     \
     }
 
-/* THE list of checks: first a job's figures, then its surroundings, then the machine. */
+/* THE list of checks: first a job's figures, then its cgroups, then the machine. */
 static const struct {
     struct toll_check check;
     probe_function *probe;

@@ -11,8 +11,8 @@
 /* ---- One look of a collector ----------------------------------------------------------------- */
 
 struct look {
-    struct measured system;
-    struct measured_list list;
+    struct instance system;
+    struct instance_list list;
     void *state;
     const struct collector *collector;
 };
@@ -28,7 +28,7 @@ static int look_begin(struct look *l, const struct doctor_facts *d, const struct
     };
     *l = (struct look){.collector = c};
     selection_parse(&everything, NULL, NULL);
-    measured_init(&l->system, ENTITY_SYSTEM);
+    instance_init(&l->system, ENTITY_SYSTEM);
     row_init(&l->system.read, ENTITY_SYSTEM);
     int r = c->open(&l->state, &context);
     if (r < 0) {
@@ -43,10 +43,10 @@ static void look_end(struct look *l)
 {
     if (l->state)
         l->collector->close(l->state);
-    measured_list_done(&l->list);
+    instance_list_done(&l->list);
 }
 
-static bool is_labelled(const struct measured *m, const char *value)
+static bool is_labelled(const struct instance *m, const char *value)
 {
     for (size_t i = 0; i < ARRAY_LEN(m->entity.labels); i++)
         if (m->entity.labels[i].value && strcmp(m->entity.labels[i].value, value) == 0)

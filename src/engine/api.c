@@ -81,7 +81,7 @@ void lifetime_close(struct toll_tracker *t)
     backup_done(t);
     mark_intake_done(t);
     machine_close(t);
-    surroundings_close(t);
+    cgroups_close(t);
     network_close(t);
     gpus_close(t);
     exits_close(t);
@@ -133,15 +133,15 @@ static bool find_in_target(struct found *f, const struct target_summary *t, cons
 }
 
 /* Of the machine and of toll itself: counters are exact, gauges sampled. */
-static bool find_in_things(struct found *f, enum entity_kind kind, const char *thing,
-                           const struct series *series, const char *name)
+static bool find_in_instances(struct found *f, enum entity_kind kind, const char *instance,
+                              const struct series *series, const char *name)
 {
-    int id = column_metric(kind, PART_COMBINED, thing, name);
+    int id = column_metric(kind, PART_COMBINED, instance, name);
     if (id < 0)
         return false;
     f->series = &series[(enum metric_id)id - metric_first(kind)];
     f->metric = metric_of((enum metric_id)id);
-    f->verdict = (struct verdict){summary_thing_quality(f->series, f->metric),
+    f->verdict = (struct verdict){summary_instance_quality(f->series, f->metric),
                                   f->series->observed_ns ? f->metric->facts.source : ""};
     return true;
 }
@@ -153,12 +153,12 @@ static bool results_find(struct found *f, const struct summary *s, const char *n
     for (size_t i = 0; i < s->target_count; i++)
         if (find_in_target(f, &s->targets[i], s->run->targets[i].name, name))
             return true;
-    for (size_t i = 0; i < s->thing_count; i++) {
-        const struct entity *e = &s->things[i].thing->entity;
-        if (find_in_things(f, e->kind, entity_name(e), s->things[i].series, name))
+    for (size_t i = 0; i < s->instance_count; i++) {
+        const struct entity *e = &s->instances[i].instance->entity;
+        if (find_in_instances(f, e->kind, entity_name(e), s->instances[i].series, name))
             return true;
     }
-    return find_in_things(f, ENTITY_SELF, NULL, s->self, name);
+    return find_in_instances(f, ENTITY_SELF, NULL, s->self, name);
 }
 
 static struct toll_figure results_figure_of(const struct found *f)
@@ -197,7 +197,7 @@ static int judged_init(struct toll_tracker *t, struct summary *ret)
         memcpy(ret->targets, t->summary.targets, bytes);
     }
     verdicts_make(t, ret);
-    surroundings_use_limits(t, ret);
+    cgroups_use_limits(t, ret);
     return 0;
 }
 
@@ -373,7 +373,7 @@ int toll_tracker_count_gpus(struct toll_tracker *t, const char *gpus, struct tol
     return r < 0 ? r : gpus_count(t, gpus ? gpus : "all", e);
 }
 
-int toll_tracker_keep_backup(struct toll_tracker *t, const char *path, const char *dialect,
+int toll_tracker_keep_backup(struct toll_tracker *t, const char *path, const char *layout,
                              struct toll_error *e)
 {
     int r = lifetime_check_owner(t, e);
@@ -381,7 +381,7 @@ int toll_tracker_keep_backup(struct toll_tracker *t, const char *path, const cha
         r = err_set(e, -EINVAL, "a backup is asked for before the start");
     if (r == 0 && (!path || !*path))
         r = err_set(e, -EINVAL, "no file is named for the backup");
-    return r < 0 ? r : backup_set(t, path, dialect ? dialect : "gpu-tracker", e);
+    return r < 0 ? r : backup_set(t, path, layout ? layout : "gpu-tracker", e);
 }
 
 int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *target,

@@ -8,7 +8,7 @@
 
 /* ==== Results ================================================================================= */
 
-/* A summary in the format and the dialect of an output. 0, or -errno and a sentence. */
+/* A summary in the format and the layout of an output. 0, or -errno and a sentence. */
 int results_write(struct toll_tracker *t, const struct toll_output *like, struct buf *ret,
                   struct toll_error *e);
 

@@ -156,7 +156,7 @@ static void begin_describe_main(struct toll_tracker *t)
     t->run.uid = t->run.has_uid ? st.st_uid : 0;
 }
 
-/* A dialect may be for a target alone, or for the machine. */
+/* A layout may be for a target alone, or for the machine. */
 static int check_outputs(const struct toll_tracker *t, bool has_target, struct toll_error *e)
 {
     int r = 0;
@@ -194,7 +194,7 @@ static int begin_prepare(struct toll_tracker *t, char *const argv[], struct toll
 static void begin_common(struct toll_tracker *t)
 {
     machine_open(t);
-    surroundings_open(t);
+    cgroups_open(t);
     network_open(t);
     gpus_open(t);
     t->started = true;
@@ -250,7 +250,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
         return r;
     struct environment more = {0};
     outputs_environment(t, &more); /* which may take a moment, and helpers: neither is the job's */
-    surroundings_prepare(t);
+    cgroups_prepare(t);
     membership_note_strangers(t);
     reap_begin(t);
     t->start_ns = clock_mono(NULL);

@@ -105,7 +105,7 @@ struct place {
     bool may_stay_empty;       /* then there is no file */
     bool has_run;              /* one was written */
     bool has_failed;           /* nothing more is written to it */
-    uint64_t pieces;           /* written */
+    uint64_t chunks;           /* written */
     struct sink *sink;
 };
 
@@ -266,7 +266,7 @@ static void commit_places(struct export *x)
     for (size_t i = 0; i < x->place_count; i++) {
         struct place *p = &x->places[i];
         struct toll_error e;
-        if (p->has_failed || (p->may_stay_empty && !p->pieces && access(p->name, F_OK) != 0))
+        if (p->has_failed || (p->may_stay_empty && !p->chunks && access(p->name, F_OK) != 0))
             continue;
         int r = replacement_commit(&p->file);
         if (r < 0) {
@@ -302,7 +302,7 @@ static void select_metrics(const struct export *x, struct selection *ret)
  * taken in this time it is not worth while. */
 #define NO_PROGRESS_NS (60 * NS_PER_SECOND)
 
-/* A file of a dialect is known by its name. */
+/* A file of a layout is known by its name. */
 static int export_begin_run(struct place *p, const struct selection *selection,
                             const struct run *run, struct toll_error *e)
 {
@@ -316,7 +316,7 @@ static int export_begin_run(struct place *p, const struct selection *selection,
                        "--run 1",
                        p->sink->kind->format.name, p->name);
     p->has_run = true;
-    p->sink->follows = p->pieces > 0;
+    p->sink->follows = p->chunks > 0;
     sink_take_file(p->sink, p->name);
     p->may_stay_empty = p->sink->may_stay_empty;
     sink_wait_for_room(p->sink, NO_PROGRESS_NS);
@@ -327,12 +327,12 @@ static int export_end_run(const struct export *x, struct place *p, struct toll_e
 {
     struct output_summary came_of_it = {0};
     int r = 0;
-    if (p->sink->courier) {
+    if (p->sink->sender) {
         sink_flush(p->sink);
         sink_end(p->sink);
         r = sink_wait(p->sink, &came_of_it);
     }
-    p->pieces += p->sink->pieces;
+    p->chunks += p->sink->chunks;
     if (r < 0)
         err_set(e, r, "%llu of %llu samples went to '%s'%s%s",
                 (unsigned long long)came_of_it.delivered, (unsigned long long)came_of_it.samples,
@@ -349,7 +349,7 @@ static int export_cannot_write(struct place *p, int error, struct toll_error *e)
     char why[256];
     if (!sink_says(p->sink, why, sizeof why))
         snprintf(why, sizeof why, "%s", strerror(-error));
-    return err_set(e, error, "cannot write to '%s': %s", p->sink->courier ? p->sink->name : p->name,
+    return err_set(e, error, "cannot write to '%s': %s", p->sink->sender ? p->sink->name : p->name,
                    why);
 }
 

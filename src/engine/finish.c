@@ -315,7 +315,7 @@ void finish(struct toll_tracker *t)
         t->reaper.no_children_left = !t->members.count; /* a script ends with whom it shows */
     summary_end(&t->summary, t->frame.elapsed_ns);
     take_ends(t);
-    surroundings_finish(t);
+    cgroups_finish(t);
     if (t->whole) {
         if (is_launched(t))
             list_survivors(t);
@@ -323,6 +323,6 @@ void finish(struct toll_tracker *t)
         note_unseen_children(t);
     }
     verdicts_make(t, &t->summary);
-    surroundings_use_limits(t, &t->summary); /* of figures that are known */
+    cgroups_use_limits(t, &t->summary); /* of figures that are known */
     t->settled = true;
 }

@@ -95,7 +95,7 @@ static void add_all(struct copy *c, const struct frame *f, const struct selectio
     for (size_t i = 0; i < f->target_count; i++)
         taken_add_parts(c, f->targets[i].parts, f->targets[i].name, selection);
     for (size_t i = 0; i < f->machine_count; i++) {
-        const struct measured *m = f->machine[i];
+        const struct instance *m = f->machine[i];
         taken_add_row(c,
                       &(struct source){&m->entity, &m->row, selection->of[m->entity.kind], NULL});
     }

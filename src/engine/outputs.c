@@ -123,7 +123,7 @@ void outputs_begin(struct toll_tracker *t)
     }
 }
 
-/* What a courier could not do, once for each time it begins to fail. */
+/* What a sender could not do, once for each time it begins to fail. */
 static void tell_troubles(struct toll_tracker *t)
 {
     char why[256], sentence[512];
@@ -160,7 +160,7 @@ static void tell_of_waits(struct toll_tracker *t)
     uint64_t soon = clock_mono(NULL) + SHORT_WAIT_NS;
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *s = t->sinks[i];
-        if (!s->courier || s->grace_ns <= SHORT_WAIT_NS || courier_wait_until(s->courier, soon))
+        if (!s->sender || s->grace_ns <= SHORT_WAIT_NS || sender_wait_until(s->sender, soon))
             continue;
         snprintf(sentence, sizeof sentence, "%s: waiting for what is left, %.3g s at most", s->name,
                  (double)s->grace_ns / NS_PER_SECOND);
@@ -171,16 +171,16 @@ static void tell_of_waits(struct toll_tracker *t)
 static void end_waits(struct toll_tracker *t)
 {
     for (size_t i = 0; i < t->sink_count; i++)
-        if (t->sinks[i]->courier)
-            courier_end(t->sinks[i]->courier, 0);
+        if (t->sinks[i]->sender)
+            sender_end(t->sinks[i]->sender, 0);
 }
 
 /* Until nobody is waited for any more, or whoever waits has had enough. */
-static void wait_for_couriers(struct toll_tracker *t)
+static void wait_for_senders(struct toll_tracker *t)
 {
     for (size_t i = 0; i < t->sink_count; i++) {
-        struct courier *c = t->sinks[i]->courier;
-        while (c && !courier_wait_until(c, clock_mono(NULL) + LOOK_NS) && !courier_is_over(c))
+        struct sender *c = t->sinks[i]->sender;
+        while (c && !sender_wait_until(c, clock_mono(NULL) + LOOK_NS) && !sender_is_over(c))
             if (atomic_load(&t->is_hurried)) {
                 end_waits(t);
                 return;
@@ -214,13 +214,13 @@ static void tell_what_was_lost(struct toll_tracker *t, const struct output_summa
     tell_ending(t, true, sentence);
 }
 
-/* Those with couriers first, all at once: what comes of it is in the summary of the others. */
-static void end_couriers(struct toll_tracker *t)
+/* Those with senders first, all at once: what comes of it is in the summary of the others. */
+static void end_senders(struct toll_tracker *t)
 {
     bool has_any = false;
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *sink = t->sinks[i];
-        if (!sink->courier)
+        if (!sink->sender)
             continue;
         sink_summary(sink, &t->summary);
         sink_end(sink);
@@ -229,7 +229,7 @@ static void end_couriers(struct toll_tracker *t)
     if (!has_any)
         return;
     tell_of_waits(t);
-    wait_for_couriers(t);
+    wait_for_senders(t);
 }
 
 static void tell_outcomes(struct toll_tracker *t)
@@ -240,12 +240,12 @@ static void tell_outcomes(struct toll_tracker *t)
         return;
     size_t count = 0;
     for (size_t i = 0; i < t->sink_count; i++)
-        if (t->sinks[i]->courier)
+        if (t->sinks[i]->sender)
             sink_wait(t->sinks[i], &o[count++]);
     for (size_t i = 0; i < count; i++)
         tell_what_was_lost(t, &o[i]);
     for (size_t i = 0; i < t->sink_count; i++)
-        if (!t->sinks[i]->courier && sink_outcome(t->sinks[i], &o[count]))
+        if (!t->sinks[i]->sender && sink_outcome(t->sinks[i], &o[count]))
             count++;
     background_lock(t);
     s->outputs = o;
@@ -298,7 +298,7 @@ static void wait_for_sample_readers(struct toll_tracker *t)
 int outputs_summary(struct toll_tracker *t)
 {
     int first = 0;
-    end_couriers(t);
+    end_senders(t);
     wait_for_sample_readers(t);
     tell_outcomes(t);
     for (size_t i = 0; i < t->sink_count; i++) {
@@ -309,7 +309,7 @@ int outputs_summary(struct toll_tracker *t)
         else if (s->dropped)
             note_failed(t, "%llu of %llu pieces for '%s' could not be written: %s",
                         (unsigned long long)s->dropped,
-                        (unsigned long long)(s->dropped + s->pieces), s->name, sink_failure(s));
+                        (unsigned long long)(s->dropped + s->chunks), s->name, sink_failure(s));
         else if (s->failure && s->way == OUTPUT_SCRAPED) { /* a note has said so at the beginning */
             char sentence[SENTENCE_BYTES];
             snprintf(sentence, sizeof sentence, "%s: nothing was served: %s", s->name,
@@ -320,7 +320,7 @@ int outputs_summary(struct toll_tracker *t)
     for (size_t i = 0; i < t->sink_count; i++) {
         struct sink *s = t->sinks[i];
         bool was_whole = !s->dropped;
-        int r = s->courier ? 0 : sink_summary(s, &t->summary);
+        int r = s->sender ? 0 : sink_summary(s, &t->summary);
         bool is_stream = s->kind->frame;
         wait_for_reader(t, s, is_stream ? SAMPLES_STALL_NS : SUMMARY_STALL_NS,
                         is_stream ? SAMPLES_GRACE_NS : UINT64_MAX);
@@ -380,21 +380,21 @@ static char *backup_absolute(const char *path)
     return buf_failed(&all) ? NULL : all.data;
 }
 
-int backup_set(struct toll_tracker *t, const char *path, const char *dialect, struct toll_error *e)
+int backup_set(struct toll_tracker *t, const char *path, const char *layout, struct toll_error *e)
 {
-    struct dialect_choice choice;
-    int r = dialect_choice_parse(&choice, dialect, e);
+    struct layout_choice choice;
+    int r = layout_choice_parse(&choice, layout, e);
     if (r < 0)
         return r;
-    r = dialect_choice_check_format(&choice, "json", e);
-    dialect_choice_done(&choice);
+    r = layout_choice_check_format(&choice, "json", e);
+    layout_choice_done(&choice);
     if (r < 0)
         return r;
     backup_done(t);
     t->backup.path = backup_absolute(path);
-    t->backup.dialect = strdup(dialect);
-    if (!t->backup.path || !t->backup.dialect) {
-        r = t->backup.dialect ? -errno : -ENOMEM;
+    t->backup.layout = strdup(layout);
+    if (!t->backup.path || !t->backup.layout) {
+        r = t->backup.layout ? -errno : -ENOMEM;
         backup_done(t);
         return err_set(e, r, "%s: %s", path, strerror(-r));
     }
@@ -420,7 +420,7 @@ static int replace_file(const char *path, const struct buf *pickle)
 void backup_write(struct toll_tracker *t)
 {
     struct backup *b = &t->backup;
-    struct toll_output like = {.format = "json", .dialect = b->dialect};
+    struct toll_output like = {.format = "json", .layout = b->layout};
     struct buf json = {0}, pickle = {0};
     if (!b->path || b->has_failed || (b->is_written && t->frame.mono_ns < b->due_ns))
         return;
@@ -449,7 +449,7 @@ void backup_remove(struct toll_tracker *t)
 void backup_done(struct toll_tracker *t)
 {
     free(t->backup.path);
-    free(t->backup.dialect);
+    free(t->backup.layout);
     t->backup = (struct backup){0};
 }
 
@@ -477,18 +477,18 @@ static int add_one(void *tracker, const struct toll_output *o, struct toll_error
 
 bool outputs_is_directory(const struct toll_output *o)
 {
-    return o->dialect && o->destination && file_is_directory(o->destination);
+    return o->layout && o->destination && file_is_directory(o->destination);
 }
 
 int outputs_each_file(const struct toll_output *o,
                       int (*add)(void *arg, const struct toll_output *one, struct toll_error *e),
                       void *arg, struct toll_error *e)
 {
-    struct dialect_choice choice;
-    int r = dialect_choice_parse(&choice, o->dialect, e);
+    struct layout_choice choice;
+    int r = layout_choice_parse(&choice, o->layout, e);
     if (r < 0)
         return r;
-    const struct dialect *d = choice.dialect;
+    const struct layout *d = choice.layout;
     if (!d->tables[0].file)
         r = err_set(e, -EINVAL,
                     "'%s' is a directory, and the dialect %s has no files of several names; it "
@@ -507,7 +507,7 @@ int outputs_each_file(const struct toll_output *o,
         r = buf_failed(&path) ? err_set(e, -ENOMEM, "no memory for an output") : add(arg, &one, e);
         buf_done(&path);
     }
-    dialect_choice_done(&choice);
+    layout_choice_done(&choice);
     return r;
 }
 

@@ -28,10 +28,10 @@ void outputs_note(struct toll_tracker *t, const char *format, ...) PRINTF_LIKE(2
 
 /* One more place to write to, before the start. */
 
-/* A path that ends with a slash is a directory, for a dialect that has several files. */
+/* A path that ends with a slash is a directory, for a layout that has several files. */
 int outputs_add(struct toll_tracker *t, const struct toll_output *o, struct toll_error *e);
 
-/* Whether an output is such a directory, and one output for each file of the dialect in it, which
+/* Whether an output is such a directory, and one output for each file of the layout in it, which
  * is made when it is not there. Stops when add() fails. */
 bool outputs_is_directory(const struct toll_output *o);
 int outputs_each_file(const struct toll_output *o,

@@ -41,7 +41,7 @@ static bool is_wanted(const struct toll_tracker *t, const struct collector *c)
 void machine_open(struct toll_tracker *t)
 {
     struct machine *m = &t->machine;
-    measured_init(&m->system, ENTITY_SYSTEM);
+    instance_init(&m->system, ENTITY_SYSTEM);
     m->context = (struct collect_context){
         .root = &t->root,
         .selection = &t->selection,
@@ -66,7 +66,7 @@ void machine_close(struct toll_tracker *t)
             collectors[i]->close(m->states[i]);
         m->is_open[i] = false;
     }
-    measured_list_done(&m->list);
+    instance_list_done(&m->list);
 }
 
 static uint64_t machine_pace(enum metric_cost cost)
@@ -79,7 +79,7 @@ static void machine_collect(struct toll_tracker *t)
     struct machine *m = &t->machine;
     uint64_t now_ns = t->frame.mono_ns;
     if (t->run.system)
-        measured_list_add(&m->list, &m->system);
+        instance_list_add(&m->list, &m->system);
     for (unsigned i = 0; i < COLLECTORS_AT_MOST && collectors[i]; i++) {
         if (!m->is_open[i] || (now_ns < m->next_ns[i] && !t->frame.last))
             continue;
@@ -89,7 +89,7 @@ static void machine_collect(struct toll_tracker *t)
 }
 
 /* Counters of energy began with a driver, or wrap around: what they had before is not the run's. */
-static bool counts_from_start(const struct toll_tracker *t, const struct measured *m)
+static bool counts_from_start(const struct toll_tracker *t, const struct instance *m)
 {
     return t->options.since_start && m->entity.kind != ENTITY_GPU && m->entity.kind != ENTITY_RAPL;
 }
@@ -100,13 +100,13 @@ void machine_tick(struct toll_tracker *t)
     m->list.count = 0;
     row_init(&m->system.read, ENTITY_SYSTEM);
     machine_collect(t);
-    surroundings_tick(t);
+    cgroups_tick(t);
     gpus_tick(t);
     for (size_t i = 0; i < m->list.count; i++) {
-        struct measured *thing = m->list.items[i];
-        if (!thing->number)
-            thing->number = ++m->numbered;
-        settle(thing, counts_from_start(t, thing), t->frame.mono_ns);
+        struct instance *instance = m->list.items[i];
+        if (!instance->number)
+            instance->number = ++m->numbered;
+        settle(instance, counts_from_start(t, instance), t->frame.mono_ns);
     }
     t->frame.machine = m->list.items;
     t->frame.machine_count = m->list.count;
@@ -333,7 +333,7 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
     hide_unseen(t, g);
     if (g->is_union)
         tick_unite(t);
-    surroundings_put(g);
+    cgroups_put(g);
     network_put(t, g);
     gpus_put(t, g);
     for (unsigned part = 0; part < PARTS; part++) {

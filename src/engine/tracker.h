@@ -118,11 +118,11 @@ struct target {
     struct toll_end end;
 
     struct namespace_bytes namespace;
-    struct cgroup *inside;               /* borrowed from the surroundings: where it is; or NULL */
-    uint64_t cgroups_hash;               /* of the cgroups it was in when last asked */
-    const struct measured *cgroup_thing; /* its figures as last read, NULL: none */
-    uint64_t cgroup_bits;                /* metrics of the whole that the cgroup answers for */
-    struct row of_cgroup;                /* the whole as it was put last, with these */
+    struct cgroup *inside;                  /* borrowed from the cgroups: where it is; or NULL */
+    uint64_t cgroups_hash;                  /* of the cgroups it was in when last asked */
+    const struct instance *cgroup_instance; /* its figures as last read, NULL: none */
+    uint64_t cgroup_bits;                   /* metrics of the whole that the cgroup answers for */
+    struct row of_cgroup;                   /* the whole as it was put last, with these */
     bool cgroup_has_ticks; /* it counts user and system time in ticks, which are not all CPU time */
 
     struct ledger ledger;
@@ -228,14 +228,14 @@ ssize_t mark_socket_receive(const struct mark_socket *s, char *text, size_t capa
  * the samples at most once a second, and is removed when the run is finished. */
 
 struct backup {
-    char *path;    /* owned, absolute: the program may change its directory. NULL: there is none */
-    char *dialect; /* owned */
+    char *path;   /* owned, absolute: the program may change its directory. NULL: there is none */
+    char *layout; /* owned */
     uint64_t due_ns; /* on the clock of the frames */
     bool is_written, has_failed;
 };
 
 /* What it is to hold and where; 0, or -errno and a sentence. */
-int backup_set(struct toll_tracker *t, const char *path, const char *dialect, struct toll_error *e);
+int backup_set(struct toll_tracker *t, const char *path, const char *layout, struct toll_error *e);
 
 /* At the beginning, and with every sample: writes it when it is time. */
 void backup_write(struct toll_tracker *t);
@@ -311,12 +311,12 @@ enum { COLLECTORS_AT_MOST = 16 };
 
 /* What is read of the machine around the target. */
 struct machine {
-    struct measured system;
+    struct instance system;
     struct collect_context context;
     void *states[COLLECTORS_AT_MOST]; /* of collectors[], NULL: not open */
     bool is_open[COLLECTORS_AT_MOST];
     uint64_t next_ns[COLLECTORS_AT_MOST];
-    struct measured_list list; /* of this tick */
+    struct instance_list list; /* of this tick */
     unsigned numbered;         /* things that were ever read */
 };
 
@@ -331,7 +331,7 @@ struct around {
     uint64_t peak_bytes; /* … and the most memory it ever had until then; the same */
 };
 
-struct surroundings {
+struct cgroups {
     struct cgroup *own;    /* borrowed from those below: the one we are in; NULL: not asked for */
     struct around *around; /* owned; each cgroup once */
     size_t count;
@@ -399,7 +399,7 @@ struct toll_tracker {
     bool members_changed;   /* since they were last summed up */
     struct slow_reads slow;
     struct machine machine;
-    struct surroundings surroundings;
+    struct cgroups cgroups;
     struct gpus gpus;
     struct {
         struct sockets *sockets; /* owned, NULL: not to be had */

@@ -111,12 +111,12 @@ void python_integer(struct buf *b, double value)
 const char *cell_text(const struct translation *t, const struct row_of *r, size_t column,
                       char room[64])
 {
-    const struct dialect_source *s = r->source;
+    const struct layout_source *s = r->source;
     const struct term *term = &t->terms[column].items[0];
     if (term->of == TERM_OPTION)
-        return dialect_choice_value(t->choice, term->option);
+        return layout_choice_value(t->choice, term->option);
     if (term->fact == FACT_NAME)
-        return r->each == EACH_GPU ? s->name(s->of, ENTITY_GPU, r->thing)
+        return r->each == EACH_GPU ? s->name(s->of, ENTITY_GPU, r->instance)
                                    : s->name(s->of, ENTITY_TARGET, r->target);
     double now = s->fact(s->of, FACT_TIME, 0);
     time_t seconds = (time_t)now;
@@ -130,7 +130,7 @@ const char *cell_text(const struct translation *t, const struct row_of *r, size_
     return room;
 }
 
-void cell_write(struct buf *b, const struct dialect_column *c, const struct dialect_cell *cell)
+void cell_write(struct buf *b, const struct layout_column *c, const struct layout_cell *cell)
 {
     if (cell->text)
         buf_puts(b, cell->text);
@@ -138,7 +138,7 @@ void cell_write(struct buf *b, const struct dialect_column *c, const struct dial
         return;
     else if (c->flags & FIXED_DECIMALS)
         buf_double_fixed(b, cell->number, c->decimals);
-    else if (c->type == DIALECT_INTEGER || (cell->number == 0 && (c->flags & BARE_ZERO)))
+    else if (c->type == LAYOUT_INTEGER || (cell->number == 0 && (c->flags & BARE_ZERO)))
         python_integer(b, cell->number);
     else
         python_float(b, cell->number);
@@ -167,36 +167,36 @@ int translation_row_init(struct translation_row *row, size_t columns)
 
 /* ---- What it is divided by ------------------------------------------------------------------- */
 
-static double factor_of(const struct dialect_column *c)
+static double factor_of(const struct layout_column *c)
 {
     return c->factor != 0 ? c->factor : 1;
 }
 
 /* An option by its name, or -1. */
-static int find_option(const struct dialect_choice *c, const char *name)
+static int find_option(const struct layout_choice *c, const char *name)
 {
-    return name ? dialect_option_number(c->dialect, name, strlen(name)) : -1;
+    return name ? layout_option_number(c->layout, name, strlen(name)) : -1;
 }
 
 /* The option whose number a column is, or is divided by. */
-static const char *numbered_option(const struct dialect_choice *c,
-                                   const struct dialect_column *column)
+static const char *numbered_option(const struct layout_choice *c,
+                                   const struct layout_column *column)
 {
-    bool is_option = column->terms[0] == '=' && column->type != DIALECT_TEXT;
+    bool is_option = column->terms[0] == '=' && column->type != LAYOUT_TEXT;
     const char *name = is_option ? column->terms + 1 : column->per;
     return find_option(c, name) < 0 ? NULL : name;
 }
 
-const char *cell_divisor(const struct dialect_choice *c, const struct dialect_column *column)
+const char *cell_divisor(const struct layout_choice *c, const struct layout_column *column)
 {
     const char *name = numbered_option(c, column);
     if (!name)
         return column->per;
     int i = find_option(c, name);
-    return isnan(c->options[i].number) ? c->dialect->options[i].otherwise : NULL;
+    return isnan(c->options[i].number) ? c->layout->options[i].otherwise : NULL;
 }
 
-static double scale_of(const struct translation *t, const struct dialect_column *c)
+static double scale_of(const struct translation *t, const struct layout_column *c)
 {
     int i = find_option(t->choice, c->scale);
     return i < 0 ? 1 : t->choice->options[i].factor;
@@ -205,11 +205,11 @@ static double scale_of(const struct translation *t, const struct dialect_column 
 /* The number of an option, or what stands for it; NAN when there is none. */
 static double divisor_of(const struct translation *t, const struct row_of *r, size_t column)
 {
-    const struct dialect_column *c = &t->table->columns[column];
+    const struct layout_column *c = &t->table->columns[column];
     const char *name = numbered_option(t->choice, c);
     double number = name ? t->choice->options[find_option(t->choice, name)].number : (double)NAN;
     const struct terms *terms = &t->divisors[column];
-    enum dialect_take take = c->take == TAKE_SHARE ? TAKE_SHARE : TAKE_VALUE;
+    enum layout_take take = c->take == TAKE_SHARE ? TAKE_SHARE : TAKE_VALUE;
     return isnan(number) && terms->count ? terms_figure(r, terms, take, t->step) : number;
 }
 
@@ -230,9 +230,9 @@ static double cell_figure_divide(const struct translation *t, const struct row_o
 
 /* ---- Figures --------------------------------------------------------------------------------- */
 
-bool cell_is_averaged(const struct translation *t, const struct dialect_column *c)
+bool cell_is_averaged(const struct translation *t, const struct layout_column *c)
 {
-    return t->table->averages && c->take == TAKE_VALUE && c->type != DIALECT_TEXT &&
+    return t->table->averages && c->take == TAKE_VALUE && c->type != LAYOUT_TEXT &&
            c->terms[0] != '@';
 }
 
@@ -273,7 +273,7 @@ static double cell_figure_keep(const struct translation *t, const struct row_of 
 
 /* A share is of what grew, and is divided by that later; but of a summary there is no row before.
  */
-static bool is_share_of_rows(const struct row_of *r, const struct dialect_column *c)
+static bool is_share_of_rows(const struct row_of *r, const struct layout_column *c)
 {
     return c->take == TAKE_SHARE && !r->source->is_summary;
 }
@@ -281,7 +281,7 @@ static bool is_share_of_rows(const struct row_of *r, const struct dialect_column
 double cell_look(const struct translation *t, const struct row_of *r, size_t column,
                  struct translation_row *state)
 {
-    const struct dialect_column *c = &t->table->columns[column];
+    const struct layout_column *c = &t->table->columns[column];
     double value = t->terms[column].items[0].of == TERM_OPTION
                        ? divisor_of(t, r, column)
                        : terms_figure(r, &t->terms[column], c->take, t->step);
@@ -307,16 +307,16 @@ double cell_look(const struct translation *t, const struct row_of *r, size_t col
 
 /* Of whole numbers the sum is kept, not each step: what is rounded off once comes with the next
  * row. */
-static double cell_figure_counted(const struct dialect_column *c, double value)
+static double cell_figure_counted(const struct layout_column *c, double value)
 {
-    return c->type == DIALECT_INTEGER && fabs(value) < 0x1p62 ? (double)(int64_t)(value + 1e-6)
-                                                              : value;
+    return c->type == LAYOUT_INTEGER && fabs(value) < 0x1p62 ? (double)(int64_t)(value + 1e-6)
+                                                             : value;
 }
 
 void cell_base(const struct translation *t, const struct row_of *r, size_t column,
                struct translation_row *state, bool makes_row)
 {
-    const struct dialect_column *c = &t->table->columns[column];
+    const struct layout_column *c = &t->table->columns[column];
     bool grows = c->take == TAKE_DELTA || c->take == TAKE_RATE || c->take == TAKE_SHARE;
     state->before[column] = state->whole[column] = (double)NAN;
     if (makes_row || !grows)
@@ -329,7 +329,7 @@ void cell_base(const struct translation *t, const struct row_of *r, size_t colum
 
 /* What was used is known exactly at the end alone: within milliseconds it would be more than there
  * is. NAN when it is not known how much that is. */
-static double most_of_cpus(const struct row_of *r, const struct dialect_column *c)
+static double most_of_cpus(const struct row_of *r, const struct layout_column *c)
 {
     return r->source->fact(r->source->of, FACT_CPUS, 0) * factor_of(c);
 }
@@ -389,7 +389,7 @@ static void remember_earlier(const struct row_of *r, size_t column, struct trans
 static double cell_figure_grown(const struct translation *t, const struct row_of *r, size_t column,
                                 struct translation_row *state, double value)
 {
-    const struct dialect_column *c = &t->table->columns[column];
+    const struct layout_column *c = &t->table->columns[column];
     double now = cell_figure_counted(c, value);
     bool is_at_mark = r->source->between;
     if (isnan(now))
@@ -409,7 +409,7 @@ static double cell_figure_grown(const struct translation *t, const struct row_of
 static double cell_figure_share(const struct translation *t, const struct row_of *r, size_t column,
                                 struct translation_row *state, double now)
 {
-    const struct dialect_column *c = &t->table->columns[column];
+    const struct layout_column *c = &t->table->columns[column];
     double whole = divisor_of(t, r, column);
     if (isnan(now) || isnan(whole))
         return (double)NAN;
@@ -422,7 +422,7 @@ static double cell_figure_share(const struct translation *t, const struct row_of
 double cell_figure(const struct translation *t, const struct row_of *r, size_t column,
                    struct translation_row *state)
 {
-    const struct dialect_column *c = &t->table->columns[column];
+    const struct layout_column *c = &t->table->columns[column];
     double value = cell_look(t, r, column, state);
     if (cell_is_averaged(t, c))
         value = state->weights[column] > 0 ? state->means[column] : (double)NAN;
@@ -437,7 +437,7 @@ double cell_figure(const struct translation *t, const struct row_of *r, size_t c
     if ((c->flags & NOT_AT_FIRST) && !state->has_begun && !t->is_paced_by_caller)
         value = (double)NAN;
     unsigned decimals = c->decimals ? c->decimals : t->table->decimals;
-    if (decimals && c->type == DIALECT_FLOAT && isfinite(value))
+    if (decimals && c->type == LAYOUT_FLOAT && isfinite(value))
         value = python_round(value, decimals);
     return value == 0 ? 0 : value; /* never -0 */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Numbers as Python prints them, which is what the tools print whose dialects these are. */
+ * Numbers as Python prints them, which is what the tools print whose layouts these are. */
 #pragma once
 
 #include "base/text/buf.h"

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-static const struct measured *frame_view_find_thing(const struct frame *f, enum entity_kind kind,
-                                                    size_t i)
+static const struct instance *frame_view_find_instance(const struct frame *f, enum entity_kind kind,
+                                                       size_t i)
 {
     for (size_t k = 0; k < f->machine_count; k++)
         if (f->machine[k]->entity.kind == kind && !i--)
@@ -15,7 +15,7 @@ static const struct measured *frame_view_find_thing(const struct frame *f, enum 
     return NULL;
 }
 
-static const struct row *frame_view_find_row(const struct frame *f, const struct dialect_place *p)
+static const struct row *frame_view_find_row(const struct frame *f, const struct layout_place *p)
 {
     if (p->kind == ENTITY_TARGET && p->target)
         return p->target <= f->target_count ? f->targets[p->target - 1].parts[p->part].row : NULL;
@@ -23,7 +23,7 @@ static const struct row *frame_view_find_row(const struct frame *f, const struct
         return f->target[p->part].row;
     if (p->kind == ENTITY_SELF)
         return f->self.row;
-    const struct measured *m = frame_view_find_thing(f, p->kind, p->thing);
+    const struct instance *m = frame_view_find_instance(f, p->kind, p->instance);
     return m ? &m->row : NULL;
 }
 
@@ -33,14 +33,13 @@ double frame_view_recorded(const struct metric *m, double value)
 }
 
 /* How many CPUs there are is told by every run, also where the machine was not measured. */
-static double of_the_run(const struct run *run, const struct dialect_place *place)
+static double of_the_run(const struct run *run, const struct layout_place *place)
 {
     return place->id == system_cpus_online_count && run->online_cpus ? (double)run->online_cpus
                                                                      : (double)NAN;
 }
 
-static double frame_figure(const void *of, const struct dialect_place *place,
-                           enum dialect_take take)
+static double frame_figure(const void *of, const struct layout_place *place, enum layout_take take)
 {
     (void)take;
     const struct frame_view *view = of;
@@ -51,7 +50,7 @@ static double frame_figure(const void *of, const struct dialect_place *place,
                : of_the_run(view->run, place);
 }
 
-static bool frame_is_partial(const void *of, const struct dialect_place *place)
+static bool frame_is_partial(const void *of, const struct layout_place *place)
 {
     const struct row *row = frame_view_find_row(((const struct frame_view *)of)->frame, place);
     return row && row->at_least >> (place->id - row->first) & 1;
@@ -69,7 +68,7 @@ static size_t frame_count(const void *of, enum entity_kind kind)
 }
 
 /* What a run says of itself, whatever is looked at. */
-static double run_fact(const struct run *run, enum dialect_fact fact, size_t target)
+static double run_fact(const struct run *run, enum layout_fact fact, size_t target)
 {
     const struct run_target *one = target && target <= run->target_count ? &run->targets[target - 1]
                                                                          : NULL;
@@ -88,11 +87,11 @@ static double run_fact(const struct run *run, enum dialect_fact fact, size_t tar
     }
 }
 
-static double frame_fact(const void *of, enum dialect_fact fact, size_t target)
+static double frame_fact(const void *of, enum layout_fact fact, size_t target)
 {
     const struct frame_view *v = of;
     switch (fact) {
-    case FACT_TIME: return dialect_seconds(v->frame->real_ns);
+    case FACT_TIME: return layout_seconds(v->frame->real_ns);
     case FACT_ELAPSED: return (double)v->frame->elapsed_ns / 1e9;
     case FACT_INTERVAL: return (double)v->frame->interval_ns / 1e9;
     default: return run_fact(v->run, fact, target);
@@ -104,7 +103,7 @@ static const char *frame_name(const void *of, enum entity_kind kind, size_t numb
     const struct frame *f = ((const struct frame_view *)of)->frame;
     if (kind == ENTITY_TARGET)
         return number && number <= f->target_count ? f->targets[number - 1].name : "";
-    const struct measured *m = frame_view_find_thing(f, kind, number);
+    const struct instance *m = frame_view_find_instance(f, kind, number);
     return m ? entity_name(&m->entity) : "";
 }
 
@@ -116,28 +115,28 @@ static double frame_own(const void *of, const char *name)
     return (double)NAN;
 }
 
-static enum space_kind frame_space(const void *of, size_t thing)
+static enum space_kind frame_space(const void *of, size_t instance)
 {
-    const struct measured *m = frame_view_find_thing(((const struct frame_view *)of)->frame,
-                                                     ENTITY_MOUNT, thing);
+    const struct instance *m = frame_view_find_instance(((const struct frame_view *)of)->frame,
+                                                        ENTITY_MOUNT, instance);
     return m ? entity_space(&m->entity) : SPACE_NONE;
 }
 
-struct dialect_source frame_view_source(const struct frame_view *view)
+struct layout_source frame_view_source(const struct frame_view *view)
 {
-    return (struct dialect_source){view,       frame_figure, frame_count,     frame_fact,
-                                   frame_name, frame_own,    frame_space,     view->frame->between,
-                                   true,       false,        frame_is_partial};
+    return (struct layout_source){view,       frame_figure, frame_count,     frame_fact,
+                                  frame_name, frame_own,    frame_space,     view->frame->between,
+                                  true,       false,        frame_is_partial};
 }
 
 /* ---- A summary ------------------------------------------------------------------------------- */
 
-static const struct thing_summary *find_summary(const struct summary *s, enum entity_kind kind,
-                                                size_t i)
+static const struct instance_summary *find_summary(const struct summary *s, enum entity_kind kind,
+                                                   size_t i)
 {
-    for (size_t k = 0; k < s->thing_count; k++)
-        if (s->things[k].thing->entity.kind == kind && !i--)
-            return &s->things[k];
+    for (size_t k = 0; k < s->instance_count; k++)
+        if (s->instances[k].instance->entity.kind == kind && !i--)
+            return &s->instances[k];
     return NULL;
 }
 
@@ -150,7 +149,7 @@ static const struct target_summary *find_target(const struct summary *s, size_t 
 
 /* The statistics, when anything is known of it. */
 static const struct series *frame_view_find_series(const struct summary *s,
-                                                   const struct dialect_place *p)
+                                                   const struct layout_place *p)
 {
     unsigned i = p->id - metric_first(p->kind);
     if (p->kind == ENTITY_TARGET) {
@@ -161,18 +160,18 @@ static const struct series *frame_view_find_series(const struct summary *s,
     }
     if (p->kind == ENTITY_SELF)
         return &s->self[i];
-    const struct thing_summary *thing = find_summary(s, p->kind, p->thing);
-    return thing ? &thing->series[i] : NULL;
+    const struct instance_summary *instance = find_summary(s, p->kind, p->instance);
+    return instance ? &instance->series[i] : NULL;
 }
 
-static bool summary_is_partial(const void *of, const struct dialect_place *p)
+static bool summary_is_partial(const void *of, const struct layout_place *p)
 {
     const struct target_summary *t = p->kind == ENTITY_TARGET ? find_target(of, p->target) : NULL;
     return t && t->partial[p->part] >> p->id & 1;
 }
 
-static double summary_figure(const void *of, const struct dialect_place *place,
-                             enum dialect_take take)
+static double summary_figure(const void *of, const struct layout_place *place,
+                             enum layout_take take)
 {
     const struct series *s = frame_view_find_series(of, place);
     const struct metric *m = metric_of(place->id);
@@ -195,16 +194,16 @@ static size_t summary_count(const void *of, enum entity_kind kind)
     size_t count = 0;
     if (kind == ENTITY_TARGET)
         return s->target_count;
-    for (size_t i = 0; i < s->thing_count; i++)
-        count += s->things[i].thing->entity.kind == kind;
+    for (size_t i = 0; i < s->instance_count; i++)
+        count += s->instances[i].instance->entity.kind == kind;
     return count;
 }
 
-static double summary_fact(const void *of, enum dialect_fact fact, size_t target)
+static double summary_fact(const void *of, enum layout_fact fact, size_t target)
 {
     const struct summary *s = of;
     switch (fact) {
-    case FACT_TIME: return dialect_seconds(s->run->start_real_ns + s->elapsed_ns);
+    case FACT_TIME: return layout_seconds(s->run->start_real_ns + s->elapsed_ns);
     case FACT_ELAPSED:
     case FACT_INTERVAL: return (double)s->elapsed_ns / 1e9;
     case FACT_HAS_GPUS: /* by now they would have shown */
@@ -218,8 +217,8 @@ static const char *summary_name(const void *of, enum entity_kind kind, size_t nu
     const struct summary *s = of;
     if (kind == ENTITY_TARGET)
         return number && number <= s->run->target_count ? s->run->targets[number - 1].name : "";
-    const struct thing_summary *t = find_summary(s, kind, number);
-    return t ? entity_name(&t->thing->entity) : "";
+    const struct instance_summary *t = find_summary(s, kind, number);
+    return t ? entity_name(&t->instance->entity) : "";
 }
 
 static double summary_own(const void *of, const char *name)
@@ -231,15 +230,15 @@ static double summary_own(const void *of, const char *name)
     return (double)NAN;
 }
 
-static enum space_kind summary_space(const void *of, size_t thing)
+static enum space_kind summary_space(const void *of, size_t instance)
 {
-    const struct thing_summary *t = find_summary(of, ENTITY_MOUNT, thing);
-    return t ? entity_space(&t->thing->entity) : SPACE_NONE;
+    const struct instance_summary *t = find_summary(of, ENTITY_MOUNT, instance);
+    return t ? entity_space(&t->instance->entity) : SPACE_NONE;
 }
 
-struct dialect_source summary_view_source(const struct summary *summary)
+struct layout_source summary_view_source(const struct summary *summary)
 {
-    return (struct dialect_source){summary,      summary_figure, summary_count,     summary_fact,
-                                   summary_name, summary_own,    summary_space,     false,
-                                   false,        true,           summary_is_partial};
+    return (struct layout_source){summary,      summary_figure, summary_count,     summary_fact,
+                                  summary_name, summary_own,    summary_space,     false,
+                                  false,        true,           summary_is_partial};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A frame, or a summary, as a source of figures for a dialect. */
+ * A frame, or a summary, as a source of figures for a layout. */
 #pragma once
 
 #include "layout/translation.h"
@@ -12,8 +12,8 @@ struct frame_view {
     const struct run *run;
 };
 
-struct dialect_source frame_view_source(const struct frame_view *view);
-struct dialect_source summary_view_source(const struct summary *summary);
+struct layout_source frame_view_source(const struct frame_view *view);
+struct layout_source summary_view_source(const struct summary *summary);
 
 /* A figure with as many decimals as a record has of it, so that what is exported from a record
  * later is the same as what was written live. */

@@ -8,36 +8,36 @@
 #include <math.h>
 #include <string.h>
 
-/* ==== Dialects ================================================================================ */
+/* ==== Layouts ================================================================================ */
 
-const struct dialect *const dialects[] = {
-    &dialect_resource_tracker,
-    &dialect_gpu_tracker,
-    &dialect_spdl,
-    &dialect_process_metrics,
-    &dialect_sweep,
-    &dialect_mlflow_system,
+const struct layout *const layouts[] = {
+    &layout_resource_tracker,
+    &layout_gpu_tracker,
+    &layout_spdl,
+    &layout_process_metrics,
+    &layout_sweep,
+    &layout_mlflow_system,
     NULL,
 };
 
-/* ==== Dialect choice ========================================================================== */
+/* ==== Layout choice ========================================================================== */
 
 enum { MOST = 1000000 }; /* of what is counted */
 
 /* ---- Sentences ------------------------------------------------------------------------------- */
 
-static int no_dialect(const char *name, struct toll_error *e)
+static int no_layout(const char *name, struct toll_error *e)
 {
     struct buf names = {0};
-    for (size_t i = 0; dialects[i]; i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", dialects[i]->facts.name);
+    for (size_t i = 0; layouts[i]; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", layouts[i]->facts.name);
     int r = err_set(e, -EINVAL, "'%s' is not a dialect; there are %s", name,
                     names.data ? names.data : "none");
     buf_done(&names);
     return r;
 }
 
-static int no_option(const struct dialect *d, const char *name, struct toll_error *e)
+static int no_option(const struct layout *d, const char *name, struct toll_error *e)
 {
     struct buf names = {0};
     for (size_t i = 0; i < d->option_count; i++)
@@ -48,10 +48,10 @@ static int no_option(const struct dialect *d, const char *name, struct toll_erro
     return r;
 }
 
-static int no_word(const struct dialect_option *o, const char *value, struct toll_error *e)
+static int no_word(const struct layout_option *o, const char *value, struct toll_error *e)
 {
     struct buf words = {0};
-    for (const struct dialect_word *w = o->words; w->word; w++)
+    for (const struct layout_word *w = o->words; w->word; w++)
         buf_printf(&words, "%s%s", w == o->words ? "" : w[1].word ? ", " : " or ", w->word);
     int r = err_set(e, -EINVAL, "the option %s of the dialect is '%s'; it takes %s", o->name, value,
                     words.data ? words.data : "nothing");
@@ -61,7 +61,7 @@ static int no_word(const struct dialect_option *o, const char *value, struct tol
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-int dialect_option_number(const struct dialect *d, const char *name, size_t length)
+int layout_option_number(const struct layout *d, const char *name, size_t length)
 {
     for (size_t i = 0; i < d->option_count; i++)
         if (strlen(d->options[i].name) == length && strncmp(d->options[i].name, name, length) == 0)
@@ -69,10 +69,10 @@ int dialect_option_number(const struct dialect *d, const char *name, size_t leng
     return -ENOENT;
 }
 
-static int set_option(struct dialect_choice *c, size_t i, const char *value, struct toll_error *e)
+static int set_option(struct layout_choice *c, size_t i, const char *value, struct toll_error *e)
 {
-    const struct dialect_option *o = &c->dialect->options[i];
-    const struct dialect_word *w = o->words;
+    const struct layout_option *o = &c->layout->options[i];
+    const struct layout_word *w = o->words;
     c->options[i].value = value;
     while (w && w->word && strcmp(w->word, value) != 0)
         w++;
@@ -97,7 +97,7 @@ static int set_option(struct dialect_choice *c, size_t i, const char *value, str
 }
 
 /* The words behind the name, each cut off at its comma. */
-static int dialect_choice_take_options(struct dialect_choice *c, char *rest, struct toll_error *e)
+static int layout_choice_take_options(struct layout_choice *c, char *rest, struct toll_error *e)
 {
     while (rest) {
         char *word = rest;
@@ -105,10 +105,10 @@ static int dialect_choice_take_options(struct dialect_choice *c, char *rest, str
         if (rest)
             *rest++ = '\0';
         char *equals = strchr(word, '=');
-        int i = dialect_option_number(c->dialect, word,
-                                      equals ? (size_t)(equals - word) : strlen(word));
+        int i = layout_option_number(c->layout, word,
+                                     equals ? (size_t)(equals - word) : strlen(word));
         if (i < 0 || !equals)
-            return no_option(c->dialect, word, e);
+            return no_option(c->layout, word, e);
         int r = set_option(c, (size_t)i, equals + 1, e);
         if (r < 0)
             return r;
@@ -116,53 +116,53 @@ static int dialect_choice_take_options(struct dialect_choice *c, char *rest, str
     return 0;
 }
 
-int dialect_choice_parse(struct dialect_choice *ret, const char *text, struct toll_error *e)
+int layout_choice_parse(struct layout_choice *ret, const char *text, struct toll_error *e)
 {
-    struct dialect_choice c = {.text = strdup(text)};
+    struct layout_choice c = {.text = strdup(text)};
     if (!c.text)
         return err_set(e, -ENOMEM, "no memory for a dialect");
     char *rest = strchr(c.text, ',');
     if (rest)
         *rest++ = '\0';
-    for (size_t i = 0; dialects[i] && !c.dialect; i++)
-        if (strcmp(dialects[i]->facts.name, c.text) == 0)
-            c.dialect = dialects[i];
-    int r = c.dialect ? 0 : no_dialect(c.text, e);
-    for (size_t i = 0; r == 0 && i < c.dialect->option_count; i++) {
+    for (size_t i = 0; layouts[i] && !c.layout; i++)
+        if (strcmp(layouts[i]->facts.name, c.text) == 0)
+            c.layout = layouts[i];
+    int r = c.layout ? 0 : no_layout(c.text, e);
+    for (size_t i = 0; r == 0 && i < c.layout->option_count; i++) {
         c.options[i].factor = 1;
         c.options[i].number = (double)NAN;
-        if (c.dialect->options[i].value)
-            r = set_option(&c, i, c.dialect->options[i].value, e);
+        if (c.layout->options[i].value)
+            r = set_option(&c, i, c.layout->options[i].value, e);
     }
     if (r == 0)
-        r = dialect_choice_take_options(&c, rest, e);
+        r = layout_choice_take_options(&c, rest, e);
     if (r < 0)
-        dialect_choice_done(&c);
+        layout_choice_done(&c);
     else
         *ret = c;
     return r;
 }
 
-void dialect_choice_done(struct dialect_choice *c)
+void layout_choice_done(struct layout_choice *c)
 {
     free(c->text);
-    *c = (struct dialect_choice){0};
+    *c = (struct layout_choice){0};
 }
 
-const char *dialect_choice_value(const struct dialect_choice *c, const char *name)
+const char *layout_choice_value(const struct layout_choice *c, const char *name)
 {
-    int i = dialect_option_number(c->dialect, name, strlen(name));
+    int i = layout_option_number(c->layout, name, strlen(name));
     return i >= 0 && c->options[i].value ? c->options[i].value : "";
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-const struct dialect_table *dialect_choice_table(const struct dialect_choice *c, const char *format,
-                                                 enum dialect_subject subject)
+const struct layout_table *layout_choice_table(const struct layout_choice *c, const char *format,
+                                               enum layout_subject subject)
 {
-    const char *variant = dialect_choice_value(c, "columns");
-    for (size_t i = 0; i < c->dialect->table_count; i++) {
-        const struct dialect_table *t = &c->dialect->tables[i];
+    const char *variant = layout_choice_value(c, "columns");
+    for (size_t i = 0; i < c->layout->table_count; i++) {
+        const struct layout_table *t = &c->layout->tables[i];
         bool is_meant = !t->variant || strcmp(t->variant, variant) == 0;
         bool fits = subject == SUBJECT_ANY || t->subject == SUBJECT_ANY || t->subject == subject;
         bool is_other = c->file && t->file && strcmp(t->file, c->file) != 0;
@@ -172,21 +172,21 @@ const struct dialect_table *dialect_choice_table(const struct dialect_choice *c,
     return NULL;
 }
 
-bool dialect_choice_take_file(struct dialect_choice *c, const char *path)
+bool layout_choice_take_file(struct layout_choice *c, const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    for (size_t i = 0; i < c->dialect->table_count; i++)
-        if (c->dialect->tables[i].file && strcmp(c->dialect->tables[i].file, name) == 0)
-            c->file = c->dialect->tables[i].file;
+    for (size_t i = 0; i < c->layout->table_count; i++)
+        if (c->layout->tables[i].file && strcmp(c->layout->tables[i].file, name) == 0)
+            c->file = c->layout->tables[i].file;
     return c->file;
 }
 
-int dialect_choice_check_format(const struct dialect_choice *c, const char *format,
-                                struct toll_error *e)
+int layout_choice_check_format(const struct layout_choice *c, const char *format,
+                               struct toll_error *e)
 {
-    if (dialect_choice_table(c, format, SUBJECT_ANY))
+    if (layout_choice_table(c, format, SUBJECT_ANY))
         return 0;
     return err_set(e, -EINVAL, "the dialect %s has no format '%s'; it has %s",
-                   c->dialect->facts.name, format, c->dialect->facts.formats);
+                   c->layout->facts.name, format, c->layout->facts.formats);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * A dialect gives our figures the names, units and order that another tool's users know. It is
+ * A layout gives our figures the names, units and order that another tool's users know. It is
  * data: tables of columns. Code that reads them is in translation.c, and knows none of them. */
 #pragma once
 
@@ -7,10 +7,10 @@
 
 #include <stddef.h>
 
-/* ==== Dialect ================================================================================= */
+/* ==== Layout ================================================================================= */
 
 /* What is taken of a figure. */
-enum dialect_take {
+enum layout_take {
     TAKE_VALUE, /* of a sample: what it is now; of a summary: what it was last */
     TAKE_DELTA, /* of a counter: what it grew by since the row before */
     TAKE_RATE,  /* … in a second */
@@ -20,7 +20,7 @@ enum dialect_take {
     TAKE_SHARE, /* of a counter: the share it has of what those of `per` grew by */
 };
 
-enum dialect_type { DIALECT_INTEGER, DIALECT_FLOAT, DIALECT_TEXT };
+enum layout_type { LAYOUT_INTEGER, LAYOUT_FLOAT, LAYOUT_TEXT };
 
 /* Flags of a column. */
 enum {
@@ -43,15 +43,15 @@ enum {
  *   mount./.size_bytes            of the one that is called "/"
  *   gpu.*                         how many there are
  *   gpu.*.utilization_ratio>0     how many have more than nothing
- *   @time                         a fact (see dialect_fact_names)
+ *   @time                         a fact (see layout_fact_names)
  *   ~loss                         a figure of the job's own (toll mark gauge)
  *   =ram_unit                     the word, or the number, that was chosen for an option
  */
-struct dialect_column {
+struct layout_column {
     const char *name;  /* theirs; in a JSON document dots nest */
     const char *terms; /* ours */
-    enum dialect_take take;
-    enum dialect_type type;
+    enum layout_take take;
+    enum layout_type type;
     double factor;     /* from our unit to theirs; 0 is 1 */
     unsigned decimals; /* at most so many; 0: as many as the number has */
     unsigned flags;
@@ -62,18 +62,18 @@ struct dialect_column {
 };
 
 /* One row a sample, or one for each of them. */
-enum dialect_each { EACH_SAMPLE, EACH_TARGET, EACH_GPU };
+enum layout_each { EACH_SAMPLE, EACH_TARGET, EACH_GPU };
 
 /* What a table is for: there may be one for a target and one for the machine alone. */
-enum dialect_subject { SUBJECT_ANY, SUBJECT_TARGET, SUBJECT_MACHINE };
+enum layout_subject { SUBJECT_ANY, SUBJECT_TARGET, SUBJECT_MACHINE };
 
 /* A table: the columns of one format. */
-struct dialect_table {
+struct layout_table {
     const char *format;  /* csv, jsonl: a row a sample; json, text: the summary */
     const char *variant; /* the word of the option "columns" that it is for, or NULL */
     const char *file;    /* its name where several stand in one directory, or NULL */
-    enum dialect_subject subject;
-    enum dialect_each each;
+    enum layout_subject subject;
+    enum layout_each each;
     bool averages;         /* a row is made of so many samples as the option "samples" says */
     bool keeps_time;       /* samples that are taken for the sake of a mark are no rows */
     bool skips_start;      /* the first sample, when it comes at once, is no row of its own */
@@ -87,89 +87,88 @@ struct dialect_table {
     bool quotes_text;      /* of a csv: all that is no number stands in quotes, unknown too */
     const char *separator; /* of a csv; NULL: a comma */
     const char *newline;   /* of a csv; NULL: \n */
-    const struct dialect_table *preface; /* of a csv: what stands in front of it, with its own
+    const struct layout_table *preface; /* of a csv: what stands in front of it, with its own
                                             heading and one row, or NULL */
-    unsigned indent;                     /* of a document */
-    unsigned decimals;                   /* of every float that says nothing itself */
-    const struct dialect_column *columns;
+    unsigned indent;                    /* of a document */
+    unsigned decimals;                  /* of every float that says nothing itself */
+    const struct layout_column *columns;
     size_t count;
 };
 
 /* A word that an option takes, and what it multiplies with. */
-struct dialect_word {
+struct layout_word {
     const char *word;
     double factor;
 };
 
-struct dialect_option {
+struct layout_option {
     const char *name;
-    const char *value; /* when it is not given; NULL: see otherwise */
-    const struct dialect_word
-        *words;            /* all it takes, one without a word behind the last; or NULL */
-    bool is_number;        /* a number above 0; otherwise any text */
-    bool is_whole;         /* … and a whole one */
-    bool may_be_zero;      /* … or 0: what is divided by it is 0 then */
-    double factor;         /* of the number, to the unit of what it divides; 0 is 1 */
-    const char *otherwise; /* terms that stand for a number that is not given, or NULL */
+    const char *value;               /* when it is not given; NULL: see otherwise */
+    const struct layout_word *words; /* all it takes, one without a word behind the last; or NULL */
+    bool is_number;                  /* a number above 0; otherwise any text */
+    bool is_whole;                   /* … and a whole one */
+    bool may_be_zero;                /* … or 0: what is divided by it is 0 then */
+    double factor;                   /* of the number, to the unit of what it divides; 0 is 1 */
+    const char *otherwise;           /* terms that stand for a number that is not given, or NULL */
     const char *help;
 };
 
-struct dialect {
-    struct toll_dialect facts; /* for the world outside */
-    const struct dialect_option *options;
+struct layout {
+    struct toll_layout facts; /* for the world outside */
+    const struct layout_option *options;
     size_t option_count;
-    const struct dialect_table *tables;
+    const struct layout_table *tables;
     size_t table_count;
 };
 
-/* THE list of dialects, NULL behind the last. */
-extern const struct dialect *const dialects[];
+/* THE list of layouts, NULL behind the last. */
+extern const struct layout *const layouts[];
 
-/* ==== Dialect choice ========================================================================== */
+/* ==== Layout choice ========================================================================== */
 
-/* A dialect with what was said to it: "gpu-tracker,ram_unit=megabytes,n_expected_cores=4". */
+/* A layout with what was said to it: "gpu-tracker,ram_unit=megabytes,n_expected_cores=4". */
 
-enum { DIALECT_OPTIONS_AT_MOST = 8 };
+enum { LAYOUT_OPTIONS_AT_MOST = 8 };
 
-struct dialect_choice {
-    const struct dialect *dialect;
+struct layout_choice {
+    const struct layout *layout;
     char *text;       /* owned: the values point into it */
-    const char *file; /* which of the dialect's files is meant, or NULL */
+    const char *file; /* which of the layout's files is meant, or NULL */
     struct {
         const char *value; /* NULL: not given, and there is no default */
         double factor;     /* of the word that was chosen */
         double number;     /* NAN: not given */
-    } options[DIALECT_OPTIONS_AT_MOST];
+    } options[LAYOUT_OPTIONS_AT_MOST];
 };
 
 /* -EINVAL and a sentence with what is accepted. */
-int dialect_choice_parse(struct dialect_choice *ret, const char *text, struct toll_error *e);
-void dialect_choice_done(struct dialect_choice *c);
+int layout_choice_parse(struct layout_choice *ret, const char *text, struct toll_error *e);
+void layout_choice_done(struct layout_choice *c);
 
 /* The number of an option in options, or -ENOENT. */
-int dialect_option_number(const struct dialect *d, const char *name, size_t length);
+int layout_option_number(const struct layout *d, const char *name, size_t length);
 
-/* What was chosen for an option that the dialect has; "" when nothing was. */
-const char *dialect_choice_value(const struct dialect_choice *c, const char *name);
+/* What was chosen for an option that the layout has; "" when nothing was. */
+const char *layout_choice_value(const struct layout_choice *c, const char *name);
 
-/* The dialect's table for a format, a subject and what was chosen, or NULL. */
-const struct dialect_table *dialect_choice_table(const struct dialect_choice *c, const char *format,
-                                                 enum dialect_subject subject);
+/* The layout's table for a format, a subject and what was chosen, or NULL. */
+const struct layout_table *layout_choice_table(const struct layout_choice *c, const char *format,
+                                               enum layout_subject subject);
 
-/* The path is that of one of the dialect's files, if its name is; whether it is. */
-bool dialect_choice_take_file(struct dialect_choice *c, const char *path);
+/* The path is that of one of the layout's files, if its name is; whether it is. */
+bool layout_choice_take_file(struct layout_choice *c, const char *path);
 
-/* -EINVAL and a sentence with those it has, when the dialect has no table for the format. */
-int dialect_choice_check_format(const struct dialect_choice *c, const char *format,
-                                struct toll_error *e);
+/* -EINVAL and a sentence with those it has, when the layout has no table for the format. */
+int layout_choice_check_format(const struct layout_choice *c, const char *format,
+                               struct toll_error *e);
 
-/* ==== Dialects ================================================================================ */
+/* ==== Layouts ================================================================================ */
 
-/* The dialects by name; only dialects.c needs them. */
+/* The layouts by name; only layouts.c needs them. */
 
-extern const struct dialect dialect_resource_tracker;
-extern const struct dialect dialect_gpu_tracker;
-extern const struct dialect dialect_spdl;
-extern const struct dialect dialect_process_metrics;
-extern const struct dialect dialect_sweep;
-extern const struct dialect dialect_mlflow_system;
+extern const struct layout layout_resource_tracker;
+extern const struct layout layout_gpu_tracker;
+extern const struct layout layout_spdl;
+extern const struct layout layout_process_metrics;
+extern const struct layout layout_sweep;
+extern const struct layout layout_mlflow_system;

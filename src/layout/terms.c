@@ -14,18 +14,18 @@ static bool is_too_old(const struct term *t, double age)
     return age > (t->kind == ENTITY_MOUNT ? 30 : 5);
 }
 
-static double term_figure_ask(const struct row_of *r, const struct term *t, size_t thing,
-                              enum dialect_take take)
+static double term_figure_ask(const struct row_of *r, const struct term *t, size_t instance,
+                              enum layout_take take)
 {
-    struct dialect_place place = {t->kind, t->part, r->target, thing, t->id};
+    struct layout_place place = {t->kind, t->part, r->target, instance, t->id};
     return r->source->figure(r->source->of, &place, take);
 }
 
 /* Space on disks: each counts once, and what is behind the network when it answers. An overlay
  * counts where nothing else is to be seen, as in a container. */
-static double disk_space(const struct row_of *r, const struct term *t, enum dialect_take take)
+static double disk_space(const struct row_of *r, const struct term *t, enum layout_take take)
 {
-    const struct dialect_source *s = r->source;
+    const struct layout_source *s = r->source;
     size_t count = s->count(s->of, ENTITY_MOUNT), used = 0;
     enum space_kind least = SPACE_OVERLAY;
     for (size_t i = 0; i < count; i++)
@@ -43,9 +43,9 @@ static double disk_space(const struct row_of *r, const struct term *t, enum dial
     return used ? sum : (double)NAN;
 }
 
-static double of_root(const struct row_of *r, const struct term *t, enum dialect_take take)
+static double of_root(const struct row_of *r, const struct term *t, enum layout_take take)
 {
-    const struct dialect_source *s = r->source;
+    const struct layout_source *s = r->source;
     size_t count = s->count(s->of, t->kind);
     for (size_t i = 0; i < count; i++)
         if (strcmp(s->name(s->of, t->kind, i), "/") == 0)
@@ -53,11 +53,11 @@ static double of_root(const struct row_of *r, const struct term *t, enum dialect
     return (double)NAN;
 }
 
-static double over_things(const struct row_of *r, const struct term *t, enum dialect_take take)
+static double over_instances(const struct row_of *r, const struct term *t, enum layout_take take)
 {
     size_t count = r->source->count(r->source->of, t->kind);
     if (r->each == EACH_GPU && t->kind == ENTITY_GPU && t->of == TERM_SUM)
-        return term_figure_ask(r, t, r->thing, take);
+        return term_figure_ask(r, t, r->instance, take);
     if (t->of == TERM_COUNT)
         return (double)count;
     if (t->of == TERM_ROOT)
@@ -77,7 +77,7 @@ static double over_things(const struct row_of *r, const struct term *t, enum dia
     return sum;
 }
 
-double terms_figure(const struct row_of *r, const struct terms *terms, enum dialect_take take,
+double terms_figure(const struct row_of *r, const struct terms *terms, enum layout_take take,
                     uint64_t step)
 {
     double sum = 0;
@@ -87,7 +87,7 @@ double terms_figure(const struct row_of *r, const struct terms *terms, enum dial
         if (t->of == TERM_FACT && t->fact == FACT_STEP)
             value = (double)step;
         else if (t->of == TERM_FACT && t->fact == FACT_NUMBER)
-            value = (double)r->thing;
+            value = (double)r->instance;
         else if (t->of == TERM_FACT)
             value = r->source->fact(r->source->of, t->fact, r->target);
         else if (t->of == TERM_OWN)
@@ -95,7 +95,7 @@ double terms_figure(const struct row_of *r, const struct terms *terms, enum dial
         else if (t->of == TERM_FIGURE)
             value = term_figure_ask(r, t, 0, take);
         else
-            value = over_things(r, t, take);
+            value = over_instances(r, t, take);
         sum += t->minus ? -value : value;
     }
     return sum;
@@ -117,7 +117,7 @@ bool terms_are_partial(const struct row_of *r, const struct terms *terms)
 {
     for (size_t i = 0; i < terms->count; i++) {
         const struct term *t = &terms->items[i];
-        struct dialect_place place = {t->kind, t->part, r->target, 0, t->id};
+        struct layout_place place = {t->kind, t->part, r->target, 0, t->id};
         if (t->of == TERM_FIGURE && t->kind == ENTITY_TARGET && r->source->is_partial &&
             r->source->is_partial(r->source->of, &place))
             return true;
@@ -143,7 +143,7 @@ bool terms_may_hold(const struct row_of *r, const struct terms *terms, double ag
 
 /* ==== Terms =================================================================================== */
 
-const char *const dialect_fact_names[DIALECT_FACTS] = {
+const char *const layout_fact_names[LAYOUT_FACTS] = {
     [FACT_TIME] = "time",   [FACT_ELAPSED] = "elapsed",   [FACT_INTERVAL] = "interval",
     [FACT_PID] = "pid",     [FACT_OWN_PID] = "own_pid",   [FACT_GROUP] = "group",
     [FACT_CPUS] = "cpus",   [FACT_GPUS] = "gpus",         [FACT_STEP] = "step",
@@ -156,8 +156,8 @@ enum { WORD_BYTES = 96 };
 static int parse_fact(struct term *t, const char *word)
 {
     t->of = TERM_FACT;
-    for (unsigned f = 0; f < DIALECT_FACTS; f++)
-        if (strcmp(dialect_fact_names[f], word) == 0) {
+    for (unsigned f = 0; f < LAYOUT_FACTS; f++)
+        if (strcmp(layout_fact_names[f], word) == 0) {
             t->fact = f;
             return 0;
         }
@@ -165,7 +165,7 @@ static int parse_fact(struct term *t, const char *word)
 }
 
 /* "gpu.*", "gpu.*.memory_used_bytes", "gpu.*.utilization_ratio>0", "mount./.size_bytes" */
-static int parse_things(struct term *t, char *word, char *star)
+static int parse_instances(struct term *t, char *word, char *star)
 {
     bool is_root = star[1] == '/';
     *star = '\0';
@@ -240,7 +240,7 @@ static int parse_word(struct term *t, const char *text, size_t length)
     char *star = strstr(word, ".*");
     if (!star)
         star = strstr(word, "./");
-    return star ? parse_things(t, word, star) : parse_figure(t, word);
+    return star ? parse_instances(t, word, star) : parse_figure(t, word);
 }
 
 int terms_parse(struct terms *ret, const char *text)

@@ -5,8 +5,8 @@
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-int translation_open(struct translation *t, const struct dialect_choice *choice,
-                     const struct dialect_table *table)
+int translation_open(struct translation *t, const struct layout_choice *choice,
+                     const struct layout_table *table)
 {
     *t = (struct translation){.choice = choice, .table = table};
     t->terms = calloc(table->count, sizeof *t->terms);
@@ -15,7 +15,7 @@ int translation_open(struct translation *t, const struct dialect_choice *choice,
     if (!t->terms || !t->divisors || !t->otherwise)
         return -ENOMEM;
     for (size_t i = 0; i < table->count; i++) {
-        const struct dialect_column *c = &table->columns[i];
+        const struct layout_column *c = &table->columns[i];
         const char *divisor = cell_divisor(choice, c);
         terms_parse(&t->terms[i], c->terms);
         if (divisor)
@@ -47,7 +47,7 @@ static int translation_make_room(struct translation *t, size_t rows)
     struct translation_row *more = realloc(t->rows, rows * sizeof *more);
     if (more)
         t->rows = more;
-    struct dialect_cell *cells = realloc(t->cells, rows * columns * sizeof *cells);
+    struct layout_cell *cells = realloc(t->cells, rows * columns * sizeof *cells);
     if (cells)
         t->cells = cells;
     void *texts = realloc(t->texts, rows * columns * sizeof *t->texts);
@@ -69,8 +69,8 @@ static void translation_make_row(struct translation *t, const struct row_of *r, 
     struct translation_row *state = &t->rows[number];
     size_t at = t->ready++ * t->table->count;
     for (size_t i = 0; i < t->table->count; i++) {
-        bool is_text = t->table->columns[i].type == DIALECT_TEXT;
-        t->cells[at + i] = (struct dialect_cell){
+        bool is_text = t->table->columns[i].type == LAYOUT_TEXT;
+        t->cells[at + i] = (struct layout_cell){
             .number = is_text ? (double)NAN : cell_figure(t, r, i, state),
             .text = is_text ? cell_text(t, r, i, t->texts[at + i]) : NULL,
         };
@@ -94,7 +94,7 @@ static bool lacks_anything(const struct translation *t, const struct row_of *r, 
 static bool has_grown(const struct translation *t)
 {
     for (size_t i = 0; i < t->table->count; i++) {
-        enum dialect_take take = t->table->columns[i].take;
+        enum layout_take take = t->table->columns[i].take;
         if ((take == TAKE_DELTA || take == TAKE_RATE) &&
             translation_cell(t, t->ready - 1, i)->number > 0 &&
             terms_have(&t->terms[i], ENTITY_TARGET))
@@ -141,7 +141,7 @@ static void tell_row(struct translation *t, const struct row_of *r, size_t numbe
 static void see_sample(const struct translation *t, const struct row_of *r, size_t number)
 {
     for (size_t i = 0; i < t->table->count; i++)
-        if (t->table->columns[i].take == TAKE_VALUE && t->table->columns[i].type != DIALECT_TEXT)
+        if (t->table->columns[i].take == TAKE_VALUE && t->table->columns[i].type != LAYOUT_TEXT)
             cell_look(t, r, i, &t->rows[number]);
 }
 
@@ -164,7 +164,7 @@ static void translation_add_sample(const struct translation *t, const struct row
 
 static size_t samples_wanted(const struct translation *t)
 {
-    int i = t->table->averages ? dialect_option_number(t->choice->dialect, "samples", 7) : -1;
+    int i = t->table->averages ? layout_option_number(t->choice->layout, "samples", 7) : -1;
     return i < 0 ? 1 : (size_t)t->choice->options[i].number;
 }
 
@@ -181,14 +181,14 @@ static void translation_begin_row(const struct translation *t, const struct row_
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-static bool is_short(const struct translation *t, const struct dialect_source *s)
+static bool is_short(const struct translation *t, const struct layout_source *s)
 {
     return s->fact(s->of, FACT_ELAPSED, 0) - t->row_at < SHORT_SECONDS;
 }
 
 /* Whether a sample makes no row of its own: figures of a moment are none, and what was asked for
  * is one row an interval. What it has comes with the next one. */
-static bool is_no_row(const struct translation *t, const struct dialect_source *s, bool last)
+static bool is_no_row(const struct translation *t, const struct layout_source *s, bool last)
 {
     if (last)
         return t->table->skips_end && t->step && is_short(t, s);
@@ -198,7 +198,7 @@ static bool is_no_row(const struct translation *t, const struct dialect_source *
     return !t->was_fed && (t->table->skips_first || (t->table->skips_start && is_at_once));
 }
 
-static size_t count_things(const struct translation *t, const struct dialect_source *s)
+static size_t count_instances(const struct translation *t, const struct layout_source *s)
 {
     switch (t->table->each) {
     case EACH_GPU: return s->count(s->of, ENTITY_GPU);
@@ -216,10 +216,10 @@ static bool have_ended(struct translation_row *state, const struct row_of *r, bo
     return !(living > 0) && (state->has_lived || (last && row_has_target(r)));
 }
 
-int translation_put(struct translation *t, const struct dialect_source *s, bool last)
+int translation_put(struct translation *t, const struct layout_source *s, bool last)
 {
-    size_t things = count_things(t, s);
-    size_t rows = t->table->each == EACH_GPU ? things : things ? things : 1;
+    size_t instances = count_instances(t, s);
+    size_t rows = t->table->each == EACH_GPU ? instances : instances ? instances : 1;
     t->has_gpus |= s->count(s->of, ENTITY_GPU) > 0 || s->fact(s->of, FACT_HAS_GPUS, 0) > 0;
     t->ready = 0;
     if (translation_make_room(t, rows) < 0)
@@ -234,8 +234,8 @@ int translation_put(struct translation *t, const struct dialect_source *s, bool 
     for (size_t i = 0; i < rows; i++) {
         struct row_of r = {.source = s, .each = t->table->each};
         if (r.each == EACH_GPU)
-            r.thing = i;
-        else if (things)
+            r.instance = i;
+        else if (instances)
             r.target = i + 1;
         r.has_ended = have_ended(&t->rows[i], &r, last);
         translation_begin_row(t, &r, &t->rows[i], is_full);
@@ -259,9 +259,9 @@ int translation_put(struct translation *t, const struct dialect_source *s, bool 
 
 void translation_name(struct buf *b, const struct translation *t, size_t column)
 {
-    const struct dialect_column *c = &t->table->columns[column];
+    const struct layout_column *c = &t->table->columns[column];
     if (c->flags & WITH_PREFIX)
-        buf_puts(b, dialect_choice_value(t->choice, "prefix"));
+        buf_puts(b, layout_choice_value(t->choice, "prefix"));
     buf_puts(b, c->name);
 }
 
@@ -282,7 +282,7 @@ static bool any_of_machine(const char *text)
     return false;
 }
 
-bool dialect_table_needs_rollup(const struct dialect_table *table)
+bool layout_table_needs_rollup(const struct layout_table *table)
 {
     for (size_t i = 0; i < table->count; i++) {
         struct terms terms = {0};
@@ -296,7 +296,7 @@ bool dialect_table_needs_rollup(const struct dialect_table *table)
     return false;
 }
 
-bool dialect_table_needs_system(const struct dialect_choice *c, const struct dialect_table *table)
+bool layout_table_needs_system(const struct layout_choice *c, const struct layout_table *table)
 {
     for (size_t i = 0; i < table->count; i++)
         if (any_of_machine(table->columns[i].terms) ||

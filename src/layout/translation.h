@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What a column is made of, parsed once. See dialect.h for how it is written. */
+ * What a column is made of, parsed once. See layout.h for how it is written. */
 #pragma once
 
 #include "base/text/buf.h"
@@ -9,7 +9,7 @@
 /* ==== Terms =================================================================================== */
 
 /* What is known beside figures. */
-enum dialect_fact {
+enum layout_fact {
     FACT_TIME,     /* seconds since 1970 */
     FACT_ELAPSED,  /* seconds since the start of the run */
     FACT_INTERVAL, /* seconds since the sample before */
@@ -25,10 +25,10 @@ enum dialect_fact {
     FACT_LOCAL,    /* a text: 2026/11/16 07:02:15.123, as nvidia-smi writes it */
     FACT_NUMBER,   /* of the thing of the row, from 0 */
     FACT_NAME,     /* a text: of the target or the thing of the row */
-    DIALECT_FACTS
+    LAYOUT_FACTS
 };
 
-extern const char *const dialect_fact_names[DIALECT_FACTS];
+extern const char *const layout_fact_names[LAYOUT_FACTS];
 
 enum term_of {
     TERM_FIGURE,
@@ -48,7 +48,7 @@ struct term {
     enum entity_kind kind;
     enum part part;
     enum metric_id id;
-    enum dialect_fact fact;
+    enum layout_fact fact;
     const char *option; /* or the name of the job's own figure; borrowed from the text */
 };
 
@@ -67,42 +67,42 @@ bool terms_have(const struct terms *t, enum entity_kind kind);
 
 /* ==== Translation ============================================================================= */
 
-/* The interpreter: figures from wherever they are, in the columns of a dialect's table. */
+/* The interpreter: figures from wherever they are, in the columns of a layout's table. */
 
 /* Whose figure it is. */
-struct dialect_place {
+struct layout_place {
     enum entity_kind kind;
     enum part part;
-    size_t target; /* of several, from 1; 0: all together */
-    size_t thing;  /* of its kind, from 0 */
+    size_t target;   /* of several, from 1; 0: all together */
+    size_t instance; /* of its kind, from 0 */
     enum metric_id id;
 };
 
 /* Where figures are: a frame, a summary, or a frame that a program was handed. */
-struct dialect_source {
+struct layout_source {
     const void *of;
     /* In the metric's unit, NAN when it is not known. A frame has but one answer to every take. */
-    double (*figure)(const void *of, const struct dialect_place *place, enum dialect_take take);
+    double (*figure)(const void *of, const struct layout_place *place, enum layout_take take);
     /* How many things of a kind there are; of ENTITY_TARGET: of several targets, otherwise 0. */
     size_t (*count)(const void *of, enum entity_kind kind);
     /* target: as in a place. NAN when it is not known. */
-    double (*fact)(const void *of, enum dialect_fact fact, size_t target);
+    double (*fact)(const void *of, enum layout_fact fact, size_t target);
     /* Of a target or of a thing; "" when it has none. */
     const char *(*name)(const void *of, enum entity_kind kind, size_t number);
     /* The most that a figure of the job's own came to, NAN when it told none. */
     double (*own)(const void *of, const char *name);
     /* Of the mount with that number. */
-    enum space_kind (*space)(const void *of, size_t thing);
+    enum space_kind (*space)(const void *of, size_t instance);
     bool between;  /* this sample was taken for the sake of a mark */
     bool is_paced; /* samples come by themselves; otherwise a program has asked for each row */
     bool is_summary;
     /* Whether a figure is not known because a process that has some of it could not be read. NULL:
      * none is. */
-    bool (*is_partial)(const void *of, const struct dialect_place *place);
+    bool (*is_partial)(const void *of, const struct layout_place *place);
 };
 
 /* What stands in a column of a row. */
-struct dialect_cell {
+struct layout_cell {
     double number;    /* NAN: not known */
     const char *text; /* of a text, otherwise NULL */
 };
@@ -111,14 +111,14 @@ struct dialect_cell {
 struct translation_row;
 
 struct translation {
-    const struct dialect_choice *choice; /* borrowed */
-    const struct dialect_table *table;
+    const struct layout_choice *choice; /* borrowed */
+    const struct layout_table *table;
     struct terms *terms;          /* owned, of each column … */
     struct terms *divisors;       /* … of what it is divided by … */
     struct terms *otherwise;      /* … and of what stands for those that are not known */
     struct translation_row *rows; /* owned */
     size_t row_count;             /* of the rows that are remembered */
-    struct dialect_cell *cells;   /* owned: row after row */
+    struct layout_cell *cells;    /* owned: row after row */
     char (*texts)[64];            /* owned: of texts that are made, one for each cell */
     size_t ready;                 /* rows in cells */
     size_t samples;               /* that came since the last rows */
@@ -133,22 +133,22 @@ struct translation {
 };
 
 /* 0 or -ENOMEM. */
-int translation_open(struct translation *t, const struct dialect_choice *choice,
-                     const struct dialect_table *table);
+int translation_open(struct translation *t, const struct layout_choice *choice,
+                     const struct layout_table *table);
 void translation_done(struct translation *t);
 
 /* One more sample. The number of rows that are ready, 0 while a row is being averaged; last: what
  * is there has to do. -ENOMEM. */
-int translation_put(struct translation *t, const struct dialect_source *s, bool last);
+int translation_put(struct translation *t, const struct layout_source *s, bool last);
 
 /* Nanoseconds since 1970 do not fit into a double: rounded once, not twice. */
-static inline double dialect_seconds(uint64_t ns)
+static inline double layout_seconds(uint64_t ns)
 {
     return (double)(ns / NS_PER_SECOND) + (double)(ns % NS_PER_SECOND) / 1e9;
 }
 
-static inline const struct dialect_cell *translation_cell(const struct translation *t, size_t row,
-                                                          size_t column)
+static inline const struct layout_cell *translation_cell(const struct translation *t, size_t row,
+                                                         size_t column)
 {
     return &t->cells[row * t->table->count + column];
 }
@@ -157,10 +157,10 @@ static inline const struct dialect_cell *translation_cell(const struct translati
 void translation_name(struct buf *b, const struct translation *t, size_t column);
 
 /* Whether every row of the table has to have what only page tables tell. */
-bool dialect_table_needs_rollup(const struct dialect_table *table);
+bool layout_table_needs_rollup(const struct layout_table *table);
 
 /* Whether the table has figures of the machine. */
-bool dialect_table_needs_system(const struct dialect_choice *c, const struct dialect_table *table);
+bool layout_table_needs_system(const struct layout_choice *c, const struct layout_table *table);
 
 /* ==== Term figure ============================================================================= */
 
@@ -168,10 +168,10 @@ bool dialect_table_needs_system(const struct dialect_choice *c, const struct dia
 
 /* What one row is of. */
 struct row_of {
-    const struct dialect_source *source;
+    const struct layout_source *source;
     size_t target; /* as in a place */
-    size_t thing;
-    enum dialect_each each;
+    size_t instance;
+    enum layout_each each;
     bool has_ended; /* the processes of the target */
 };
 
@@ -183,7 +183,7 @@ double row_living(const struct row_of *r, enum part part);
 
 /* A sum that leaves something out is none: one term that is not known makes it unknown. step: rows
  * that were before. */
-double terms_figure(const struct row_of *r, const struct terms *terms, enum dialect_take take,
+double terms_figure(const struct row_of *r, const struct terms *terms, enum layout_take take,
                     uint64_t step);
 
 /* Whether one of them is known of some processes alone, because others could not be read. */
@@ -230,10 +230,10 @@ struct translation_row {
 int translation_row_init(struct translation_row *row, size_t columns);
 
 /* What a column is divided by, as terms; NULL: by nothing, or by the number of an option. */
-const char *cell_divisor(const struct dialect_choice *c, const struct dialect_column *column);
+const char *cell_divisor(const struct layout_choice *c, const struct layout_column *column);
 
 /* Whether a row is the mean of its samples in this column. */
-bool cell_is_averaged(const struct translation *t, const struct dialect_column *c);
+bool cell_is_averaged(const struct translation *t, const struct layout_column *c);
 
 /* Seconds since the start. */
 double cell_elapsed(const struct row_of *r);
@@ -260,5 +260,5 @@ double cell_figure(const struct translation *t, const struct row_of *r, size_t c
 const char *cell_text(const struct translation *t, const struct row_of *r, size_t column,
                       char room[64]);
 
-/* The cell as the dialect writes it; nothing when it is not known. */
-void cell_write(struct buf *b, const struct dialect_column *c, const struct dialect_cell *cell);
+/* The cell as the layout writes it; nothing when it is not known. */
+void cell_write(struct buf *b, const struct layout_column *c, const struct layout_cell *cell);

@@ -65,19 +65,19 @@ void row_add(struct row *sum, const struct row *r, uint64_t mask)
     }
 }
 
-void measured_init(struct measured *m, enum entity_kind kind)
+void instance_init(struct instance *m, enum entity_kind kind)
 {
-    *m = (struct measured){.entity = {.kind = kind}};
+    *m = (struct instance){.entity = {.kind = kind}};
     row_init(&m->read, kind);
     row_init(&m->row, kind);
     row_init(&m->base, kind);
 }
 
-int measured_list_add(struct measured_list *l, struct measured *m)
+int instance_list_add(struct instance_list *l, struct instance *m)
 {
     if (l->count == l->capacity) {
         size_t capacity = l->capacity ? 2 * l->capacity : 16;
-        struct measured **items = realloc(l->items, capacity * sizeof *items);
+        struct instance **items = realloc(l->items, capacity * sizeof *items);
         if (!items)
             return -ENOMEM;
         l->items = items;
@@ -87,10 +87,10 @@ int measured_list_add(struct measured_list *l, struct measured *m)
     return 0;
 }
 
-void measured_list_done(struct measured_list *l)
+void instance_list_done(struct instance_list *l)
 {
     free(l->items);
-    *l = (struct measured_list){0};
+    *l = (struct instance_list){0};
 }
 
 void frame_begin(struct frame *f)

@@ -86,7 +86,7 @@ struct rate {
  * write what the kernel says into `read`; the accounts make `row` of it, which counts from the
  * start of the run and has the rates. It stays where it is in memory until its collector is closed,
  * also when the thing itself is gone. */
-struct measured {
+struct instance {
     struct entity entity;
     struct row read;
     struct row row;
@@ -97,18 +97,18 @@ struct measured {
     struct rate rates[RATES_PER_ENTITY];
 };
 
-void measured_init(struct measured *m, enum entity_kind kind);
+void instance_init(struct instance *m, enum entity_kind kind);
 
 /* What the collectors read in one tick. */
-struct measured_list {
-    struct measured **items; /* owned array of borrowed things */
+struct instance_list {
+    struct instance **items; /* owned array of borrowed things */
     size_t count;
     size_t capacity;
 };
 
 /* 0 or -ENOMEM. */
-int measured_list_add(struct measured_list *l, struct measured *m);
-void measured_list_done(struct measured_list *l);
+int instance_list_add(struct instance_list *l, struct instance *m);
+void instance_list_done(struct instance_list *l);
 
 struct frame_row {
     const struct entity *entity; /* borrowed until the next tick */
@@ -133,7 +133,7 @@ struct frame {
     struct frame_row target[PARTS]; /* all targets together; row NULL: this part does not exist */
     const struct frame_target *targets; /* each of several, borrowed until the next tick */
     size_t target_count;                /* 0 when there is but one */
-    struct measured *const *machine;    /* what was read of the machine, borrowed likewise */
+    struct instance *const *machine;    /* what was read of the machine, borrowed likewise */
     size_t machine_count;
     struct frame_row self;
     struct frame_row *processes; /* from the arena; those the plan asked for */

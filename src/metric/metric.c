@@ -68,48 +68,48 @@ uint64_t selection_wanted(const struct selection *s)
 
 /* ==== Column ================================================================================== */
 
-enum { PIECES = 5 };
+enum { CHUNKS = 5 };
 
 /* The lead in pieces, NULL behind the last. */
 static void column_split(enum entity_kind kind, enum part part, const char *name,
-                         const char *pieces[PIECES + 1])
+                         const char *chunks[CHUNKS + 1])
 {
     size_t n = 0;
     bool is_one = kind == ENTITY_SYSTEM || kind == ENTITY_SELF;
     if (kind == ENTITY_TARGET && name) {
-        pieces[n++] = "target.";
-        pieces[n++] = name;
-        pieces[n++] = ".";
+        chunks[n++] = "target.";
+        chunks[n++] = name;
+        chunks[n++] = ".";
         if (part != PART_COMBINED) {
-            pieces[n++] = part_prefix(part);
-            pieces[n++] = "_";
+            chunks[n++] = part_prefix(part);
+            chunks[n++] = "_";
         }
     } else {
-        pieces[n++] = kind == ENTITY_TARGET ? part_prefix(part) : entity_kind_name(kind);
-        pieces[n++] = kind == ENTITY_TARGET || is_one ? "_" : ".";
+        chunks[n++] = kind == ENTITY_TARGET ? part_prefix(part) : entity_kind_name(kind);
+        chunks[n++] = kind == ENTITY_TARGET || is_one ? "_" : ".";
         if (kind != ENTITY_TARGET && !is_one) {
-            pieces[n++] = name;
-            pieces[n++] = ".";
+            chunks[n++] = name;
+            chunks[n++] = ".";
         }
     }
-    pieces[n] = NULL;
+    chunks[n] = NULL;
 }
 
 void column_lead(struct buf *b, enum entity_kind kind, enum part part, const char *name)
 {
-    const char *pieces[PIECES + 1];
-    column_split(kind, part, name, pieces);
-    for (const char **piece = pieces; *piece; piece++)
-        buf_puts(b, *piece);
+    const char *chunks[CHUNKS + 1];
+    column_split(kind, part, name, chunks);
+    for (const char **chunk = chunks; *chunk; chunk++)
+        buf_puts(b, *chunk);
 }
 
 int column_metric(enum entity_kind kind, enum part part, const char *name, const char *column)
 {
-    const char *pieces[PIECES + 1];
-    column_split(kind, part, name, pieces);
-    for (const char **piece = pieces; *piece; piece++) {
-        size_t length = strlen(*piece);
-        if (strncmp(column, *piece, length) != 0)
+    const char *chunks[CHUNKS + 1];
+    column_split(kind, part, name, chunks);
+    for (const char **chunk = chunks; *chunk; chunk++) {
+        size_t length = strlen(*chunk);
+        if (strncmp(column, *chunk, length) != 0)
             return -ENOENT;
         column += length;
     }

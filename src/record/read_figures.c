@@ -237,7 +237,7 @@ bool read_process(struct reading *r)
 
 /* The things of the machine: each is known by its kind, its name and its labels. */
 
-int read_things_kind(const struct scan *key)
+int read_instances_kind(const struct scan *key)
 {
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
         if (kind != ENTITY_PROCESS && kind != ENTITY_SELF &&
@@ -248,7 +248,7 @@ int read_things_kind(const struct scan *key)
 
 /* Words are kept at once only while they are new: see find. Until then they live in the frame's
  * arena. */
-static const char *read_things_hold(struct reading *r, struct scan text)
+static const char *read_instances_hold(struct reading *r, struct scan text)
 {
     size_t length = (size_t)(text.end - text.at);
     char *copy = arena_take(&r->frame.arena, length + 1);
@@ -258,7 +258,7 @@ static const char *read_things_hold(struct reading *r, struct scan text)
     return copy ? copy : "";
 }
 
-bool read_things_word(struct reading *r, const struct scan *key, struct entity *e)
+bool read_instances_word(struct reading *r, const struct scan *key, struct entity *e)
 {
     struct scan text;
     unsigned next = 0;
@@ -267,12 +267,13 @@ bool read_things_word(struct reading *r, const struct scan *key, struct entity *
     if (!json_in_string(&r->json, &text))
         return false;
     if (json_in_is(key, "name")) {
-        e->path = read_things_hold(r, text);
+        e->path = read_instances_hold(r, text);
         return true;
     }
     for (unsigned i = 0; i < ENTITY_LABELS; i++)
         if (!e->labels[i].key) {
-            e->labels[i] = (struct label){read_things_hold(r, *key), read_things_hold(r, text)};
+            e->labels[i] = (struct label){read_instances_hold(r, *key),
+                                          read_instances_hold(r, text)};
             return true;
         }
     return true; /* more than anything has */
@@ -292,41 +293,41 @@ static bool is_same(const struct entity *a, const struct entity *b)
     return true;
 }
 
-static struct measured *read_things_add(struct reading *r, const struct entity *e)
+static struct instance *read_instances_add(struct reading *r, const struct entity *e)
 {
-    struct things *t = &r->things;
+    struct instances *t = &r->instances;
     void *longer = realloc(t->items, (t->count + 1) * sizeof *t->items);
-    struct measured *m = arena_take(&r->kept, sizeof *m);
+    struct instance *m = arena_take(&r->kept, sizeof *m);
     t->items = longer ? longer : t->items;
     if (!longer || !m) {
         r->no_memory = true;
         return NULL;
     }
-    measured_init(m, e->kind);
+    instance_init(m, e->kind);
     m->entity.path = reading_keep(r, scan_string(entity_name(e)));
     for (unsigned i = 0; i < ENTITY_LABELS && e->labels[i].key; i++)
         m->entity.labels[i] = (struct label){
             reading_keep(r, scan_string(e->labels[i].key)),
             reading_keep(r, scan_string(e->labels[i].value)),
         };
-    t->items[t->count].thing = m;
+    t->items[t->count].instance = m;
     t->items[t->count++].line = t->line;
     m->number = (unsigned)t->count;
     return m;
 }
 
-void read_things_begin(struct reading *r)
+void read_instances_begin(struct reading *r)
 {
-    r->things.expected = 0;
-    r->things.line++;
+    r->instances.expected = 0;
+    r->instances.line++;
 }
 
-struct measured *read_things_find(struct reading *r, const struct entity *e)
+struct instance *read_instances_find(struct reading *r, const struct entity *e)
 {
-    struct things *t = &r->things;
+    struct instances *t = &r->instances;
     for (size_t tries = 0, i = t->expected; tries < t->count; tries++, i++) {
         i = i < t->count ? i : 0;
-        if (!is_same(&t->items[i].thing->entity, e))
+        if (!is_same(&t->items[i].instance->entity, e))
             continue;
         if (t->items[i].line == t->line) {
             reading_wrong(r, "a thing of the machine twice");
@@ -334,10 +335,10 @@ struct measured *read_things_find(struct reading *r, const struct entity *e)
         }
         t->expected = i + 1;
         t->items[i].line = t->line;
-        return t->items[i].thing;
+        return t->items[i].instance;
     }
     t->expected = t->count + 1;
-    return read_things_add(r, e);
+    return read_instances_add(r, e);
 }
 
 /* ==== Read series ============================================================================= */

@@ -13,9 +13,9 @@
 enum { RUN_TARGETS = 64 }; /* as many as entity.targets has bits */
 
 /* The things of the machine that were met, each once. */
-struct things {
+struct instances {
     struct {
-        struct measured *thing;
+        struct instance *instance;
         uint64_t line; /* the last one that it was in */
     } * items;         /* owned array; the things are in reading.kept */
     size_t count;
@@ -43,12 +43,12 @@ struct reading {
     const char *left_out;       /* metrics of the machine, in kept; NULL: none */
     uint64_t exact_start_ns;    /* of the day, in full; 0: not told … */
     uint64_t exact_ns;          /* … nor of the sample */
-    struct things things;
+    struct instances instances;
 
     struct frame frame;
     bool has_frame;
     uint8_t shape[1 + RUN_TARGETS]; /* parts that the first sample has, as bits: of the whole, … */
-    struct measured_list machine;   /* of the frame */
+    struct instance_list machine;   /* of the frame */
     struct row whole[PARTS];
     struct frame_target *targets; /* in kept, one for each of several; … */
     struct row (*rows)[PARTS];    /* … and their figures */
@@ -139,16 +139,16 @@ bool read_row(struct reading *r, enum entity_kind kind, struct row *row, uint64_
 
 /* The thing with that name and those labels, new or met before; NULL without memory, or when the
  * line has had it already. What the entity points to need not live on. */
-struct measured *read_things_find(struct reading *r, const struct entity *e);
+struct instance *read_instances_find(struct reading *r, const struct entity *e);
 
 /* A line begins that may have things in it. */
-void read_things_begin(struct reading *r);
+void read_instances_begin(struct reading *r);
 
 /* A key of an object that describes a thing, when its value is a string: name or label. */
-bool read_things_word(struct reading *r, const struct scan *key, struct entity *e);
+bool read_instances_word(struct reading *r, const struct scan *key, struct entity *e);
 
 /* The kind that the key is the plural of, or -1. */
-int read_things_kind(const struct scan *key);
+int read_instances_kind(const struct scan *key);
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 

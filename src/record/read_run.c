@@ -78,7 +78,7 @@ static void read_sample_read_targets(struct reading *r)
 
 /* ---- The machine ----------------------------------------------------------------------------- */
 
-static void read_sample_read_thing(struct reading *r, enum entity_kind kind)
+static void read_sample_read_instance(struct reading *r, enum entity_kind kind)
 {
     struct json_in *j = &r->json;
     struct entity e = {.kind = kind};
@@ -89,31 +89,31 @@ static void read_sample_read_thing(struct reading *r, enum entity_kind kind)
     json_in_object(j);
     while (json_in_key(j, &key)) {
         if (json_in_next(j) == JSON_STRING && kind != ENTITY_SYSTEM)
-            read_things_word(r, &key, &e);
+            read_instances_word(r, &key, &e);
         else
             read_row_member(r, kind, &key, &row, &r->selection.of[kind], &next);
         read_row_expected(r, kind, &row, &r->selection.of[kind], &next);
     }
     if (j->failed)
         return;
-    struct measured *m = read_things_find(r, &e);
+    struct instance *m = read_instances_find(r, &e);
     if (!m)
         return;
     m->row = row;
-    r->no_memory |= measured_list_add(&r->machine, m) < 0;
+    r->no_memory |= instance_list_add(&r->machine, m) < 0;
 }
 
-static void read_sample_read_things(struct reading *r, enum entity_kind kind)
+static void read_sample_read_instances(struct reading *r, enum entity_kind kind)
 {
     struct json_in *j = &r->json;
     if (kind == ENTITY_SYSTEM) {
         r->run.system = true;
-        read_sample_read_thing(r, kind);
+        read_sample_read_instance(r, kind);
         return;
     }
     json_in_array(j);
     while (json_in_item(j))
-        read_sample_read_thing(r, kind);
+        read_sample_read_instance(r, kind);
 }
 
 /* ---- Processes ------------------------------------------------------------------------------- */
@@ -180,8 +180,8 @@ static void read_sample_read_member(struct reading *r, const struct scan *key)
         read_processes(r);
     else if (json_in_is(key, "self"))
         read_row(r, ENTITY_SELF, &r->self, &r->selection.of[ENTITY_SELF]);
-    else if ((kind = read_things_kind(key)) >= 0)
-        read_sample_read_things(r, (enum entity_kind)kind);
+    else if ((kind = read_instances_kind(key)) >= 0)
+        read_sample_read_instances(r, (enum entity_kind)kind);
     else if (json_in_is(key, "type"))
         json_in_skip(j);
     else
@@ -228,7 +228,7 @@ bool read_sample(struct reading *r)
     *f = (struct frame){.arena = arena, .tick = r->has_frame ? tick + 1 : 0};
     r->exact_ns = 0;
     r->machine.count = 0;
-    read_things_begin(r);
+    read_instances_begin(r);
     row_init(&r->self, ENTITY_SELF);
     f->self = (struct frame_row){&r->self_entity, &r->self};
     json_in_object(j);

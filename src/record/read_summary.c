@@ -258,7 +258,7 @@ static void read_phase_total(struct reading *r)
         else if (json_in_is(&key, "not_ended_count"))
             read_u64(j, &p->not_ended);
         else if (json_in_is(&key, "measured_count"))
-            read_u64(j, &p->measured);
+            read_u64(j, &p->instance);
         else if (json_in_is(&key, "of_several_processes"))
             json_in_bool(j, &p->of_several);
         else if (json_in_is(&key, "of"))
@@ -573,24 +573,26 @@ static void read_summary_read_targets(struct reading *r)
 
 /* ---- The machine ----------------------------------------------------------------------------- */
 
-static void read_summary_add_thing(struct reading *r, const struct entity *e, struct series *series)
+static void read_summary_add_instance(struct reading *r, const struct entity *e,
+                                      struct series *series)
 {
     struct summary *s = &r->summary;
-    struct measured *m = read_things_find(r, e);
-    struct thing_summary *longer = realloc(s->things, (s->thing_count + 1) * sizeof *longer);
-    s->things = longer ? longer : s->things;
+    struct instance *m = read_instances_find(r, e);
+    struct instance_summary *longer = realloc(s->instances,
+                                              (s->instance_count + 1) * sizeof *longer);
+    s->instances = longer ? longer : s->instances;
     r->no_memory |= !longer;
     if (!longer || !m) {
         free(series);
         return;
     }
-    s->things[s->thing_count++] = (struct thing_summary){.thing = m, .series = series};
+    s->instances[s->instance_count++] = (struct instance_summary){.instance = m, .series = series};
 }
 
 /* The quality follows from what is known, and from how much of the run was covered. */
-static void read_thing_series(struct reading *r, struct series *s, const struct metric *m)
+static void read_instance_series(struct reading *r, struct series *s, const struct metric *m)
 {
-    struct verdict v = {.quality = summary_thing_quality(s, m)};
+    struct verdict v = {.quality = summary_instance_quality(s, m)};
     read_series(r, s, m, &v, NULL);
     if (v.quality == QUALITY_LOWER_BOUND)
         s->coverage = COVERED_SO_FAR; /* also of nothing: it was written as a lower bound */
@@ -598,7 +600,7 @@ static void read_thing_series(struct reading *r, struct series *s, const struct 
         s->coverage = COVERED_ROUGHLY;
 }
 
-static void read_summary_read_thing(struct reading *r, enum entity_kind kind)
+static void read_summary_read_instance(struct reading *r, enum entity_kind kind)
 {
     struct json_in *j = &r->json;
     struct entity e = {.kind = kind};
@@ -616,31 +618,31 @@ static void read_summary_read_thing(struct reading *r, enum entity_kind kind)
     json_in_object(j);
     while (json_in_key(j, &key)) {
         if (json_in_next(j) == JSON_STRING && kind != ENTITY_SYSTEM) {
-            read_things_word(r, &key, &e);
+            read_instances_word(r, &key, &e);
             continue;
         }
         int i = read_row_find(kind, &key, &next);
         if (i >= 0)
-            read_thing_series(r, &series[i], metric_of(metric_first(kind) + (unsigned)i));
+            read_instance_series(r, &series[i], metric_of(metric_first(kind) + (unsigned)i));
         else
             reading_skip(r, &key);
     }
     if (j->failed)
         free(series);
     else
-        read_summary_add_thing(r, &e, series);
+        read_summary_add_instance(r, &e, series);
 }
 
-static void read_summary_read_things(struct reading *r, enum entity_kind kind)
+static void read_summary_read_instances(struct reading *r, enum entity_kind kind)
 {
     struct json_in *j = &r->json;
     if (kind == ENTITY_SYSTEM) {
-        read_summary_read_thing(r, kind);
+        read_summary_read_instance(r, kind);
         return;
     }
     json_in_array(j);
     while (json_in_item(j))
-        read_summary_read_thing(r, kind);
+        read_summary_read_instance(r, kind);
 }
 
 static void read_joules(struct json_in *j, bool *ret_known, double *ret)
@@ -774,8 +776,8 @@ static void read_summary_read_member(struct reading *r, const struct scan *key)
     else if (json_in_is(key, "notes_left_out")) {
         if (read_u64(j, &left_out))
             s->note_count += left_out;
-    } else if ((kind = read_things_kind(key)) >= 0)
-        read_summary_read_things(r, (enum entity_kind)kind);
+    } else if ((kind = read_instances_kind(key)) >= 0)
+        read_summary_read_instances(r, (enum entity_kind)kind);
     else if (!read_marks_member(r, key))
         json_in_skip(j); /* facts of the run, which its first line has told */
 }
@@ -797,7 +799,7 @@ bool read_summary(struct reading *r)
         r->no_memory = true;
         return false;
     }
-    read_things_begin(r);
+    read_instances_begin(r);
     json_in_object(j);
     while (json_in_key(j, &key))
         read_summary_read_member(r, &key);

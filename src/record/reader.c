@@ -43,10 +43,10 @@ static bool is_capacity(enum metric_id id)
     return false;
 }
 
-static void judge_thing(const struct thing_summary *t)
+static void judge_instance(const struct instance_summary *t)
 {
-    enum metric_id first = metric_first(t->thing->entity.kind);
-    for (unsigned i = 0; i < metric_count(t->thing->entity.kind); i++)
+    enum metric_id first = metric_first(t->instance->entity.kind);
+    for (unsigned i = 0; i < metric_count(t->instance->entity.kind); i++)
         if (!is_capacity(first + i))
             t->series[i].coverage = COVERED_SO_FAR;
 }
@@ -79,8 +79,8 @@ const char *no_summary_make(struct reading *r, enum writer writer, bool is_sqlit
         judge_target(&s->targets[i]);
         s->targets[i].end = end;
     }
-    for (size_t i = 0; i < s->thing_count; i++)
-        judge_thing(&s->things[i]);
+    for (size_t i = 0; i < s->instance_count; i++)
+        judge_instance(&s->instances[i]);
     s->whole.end = end;
     summary_note(s, sentence);
     return sentence;
@@ -196,9 +196,9 @@ static void forget_run(struct reading *r)
 {
     summary_done(&r->summary);
     run_done(&r->run);
-    free(r->things.items);
+    free(r->instances.items);
     arena_done(&r->kept);
-    measured_list_done(&r->machine);
+    instance_list_done(&r->machine);
 }
 
 static void reading_done(struct reading *r)

@@ -329,17 +329,17 @@ static void record_json_add_targets(struct json_out *j, const struct summary *s,
     json_array_end(j);
 }
 
-static void record_json_add_thing(struct json_out *j, const struct thing_summary *t,
-                                  uint64_t selected)
+static void record_json_add_instance(struct json_out *j, const struct instance_summary *t,
+                                     uint64_t selected)
 {
-    const struct entity *e = &t->thing->entity;
+    const struct entity *e = &t->instance->entity;
     json_object(j);
     if (e->kind != ENTITY_SYSTEM)
         record_json_entity(j, e);
     FOR_EACH_BIT(i, selected)
     {
         const struct metric *m = metric_of(metric_first(e->kind) + i);
-        struct verdict v = {summary_thing_quality(&t->series[i], m), "kernel"};
+        struct verdict v = {summary_instance_quality(&t->series[i], m), "kernel"};
         if (v.quality == QUALITY_UNKNOWN && t->series[i].is_unlimited)
             v.quality = QUALITY_SAMPLED; /* without a number: it is known that there is none */
         else if (v.quality == QUALITY_UNKNOWN)
@@ -349,12 +349,12 @@ static void record_json_add_thing(struct json_out *j, const struct thing_summary
     json_object_end(j);
 }
 
-static void record_json_add_things(struct json_out *j, const struct summary *s,
-                                   enum entity_kind kind, uint64_t selected)
+static void record_json_add_instances(struct json_out *j, const struct summary *s,
+                                      enum entity_kind kind, uint64_t selected)
 {
     bool any = false, alone = kind == ENTITY_SYSTEM;
-    for (size_t i = 0; i < s->thing_count && selected; i++) {
-        if (s->things[i].thing->entity.kind != kind)
+    for (size_t i = 0; i < s->instance_count && selected; i++) {
+        if (s->instances[i].instance->entity.kind != kind)
             continue;
         if (!any) {
             json_key(j, entity_kind_plural(kind));
@@ -362,7 +362,7 @@ static void record_json_add_things(struct json_out *j, const struct summary *s,
                 json_array(j);
         }
         any = true;
-        record_json_add_thing(j, &s->things[i], selected);
+        record_json_add_instance(j, &s->instances[i], selected);
     }
     if (any && !alone)
         json_array_end(j);
@@ -406,7 +406,7 @@ void record_json_summary(struct json_out *j, const struct summary *s,
     if (s->has_target && !s->target_count)
         record_json_limits(j, &s->whole.limits);
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
-        record_json_add_things(j, s, kind, selection->of[kind]);
+        record_json_add_instances(j, s, kind, selection->of[kind]);
     record_json_energy(j, s);
     json_key(j, "self");
     json_object(j);
@@ -569,7 +569,7 @@ static void add_phase_total(struct json_out *j, const struct phase_total *p,
     json_put_string(j, "name", p->name);
     json_put_u64(j, "count", p->count);
     json_put_u64(j, "not_ended_count", p->not_ended);
-    json_put_u64(j, "measured_count", p->measured);
+    json_put_u64(j, "measured_count", p->instance);
     json_put_bool(j, "of_several_processes", p->of_several);
     json_put_string(j, "of", p->of_target ? "target" : "process");
     if (p->widened)

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum group_of { OF_WHOLE, OF_TARGET, OF_THING, OF_SELF };
+enum group_of { OF_WHOLE, OF_TARGET, OF_INSTANCE, OF_SELF };
 
 /* Columns side by side that come from one row. */
 struct group {
@@ -78,13 +78,13 @@ static bool has_columns(const struct sink *s, enum entity_kind kind)
 }
 
 /* In the order of the table of metrics, as in the record. */
-static void csv_add_things(struct sink *s, const struct frame *f, enum entity_kind kind)
+static void csv_add_instances(struct sink *s, const struct frame *f, enum entity_kind kind)
 {
     for (size_t i = 0; i < f->machine_count; i++) {
-        const struct measured *m = f->machine[i];
+        const struct instance *m = f->machine[i];
         if (m->entity.kind != kind || !has_columns(s, kind) || !s->selection.of[kind])
             continue;
-        struct group g = {OF_THING, m->number, 0, s->selection.of[kind]};
+        struct group g = {OF_INSTANCE, m->number, 0, s->selection.of[kind]};
         csv_add_group(s, g, kind, entity_name(&m->entity));
     }
 }
@@ -113,7 +113,7 @@ static void csv_heading(struct sink *s, const struct frame *f)
                           ENTITY_TARGET, NULL);
     csv_add_targets(s, f);
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
-        csv_add_things(s, f, kind);
+        csv_add_instances(s, f, kind);
     csv_add_group(s, (struct group){OF_SELF, 0, 0, s->selection.of[ENTITY_SELF]}, ENTITY_SELF,
                   NULL);
     buf_putc(&s->text, '\n');
@@ -124,7 +124,7 @@ static void csv_heading(struct sink *s, const struct frame *f)
 
 /* Things come in the same order in every sample, with gaps: the search goes on where the one before
  * ended. */
-static const struct row *csv_find_thing(const struct frame *f, size_t number, size_t *at)
+static const struct row *csv_find_instance(const struct frame *f, size_t number, size_t *at)
 {
     for (size_t tries = 0; tries < f->machine_count; tries++) {
         size_t i = (*at + tries) % f->machine_count;
@@ -141,7 +141,7 @@ static const struct row *csv_find_row(const struct frame *f, const struct group 
     switch (g->of) {
     case OF_WHOLE: return f->target[g->part].row;
     case OF_TARGET: return f->targets[g->index].parts[g->part].row;
-    case OF_THING: return csv_find_thing(f, g->index, at);
+    case OF_INSTANCE: return csv_find_instance(f, g->index, at);
     case OF_SELF: return f->self.row;
     }
     return NULL;

@@ -107,9 +107,9 @@ static void exposition_take_point(void *arg, int64_t time_ms, const struct point
         x->values[point->series] = point->value;
 }
 
-int exposition_take(struct exposition *x, const char *piece, size_t length)
+int exposition_take(struct exposition *x, const char *chunk, size_t length)
 {
-    points_read(piece, length, exposition_take_point, x);
+    points_read(chunk, length, exposition_take_point, x);
     return x->count || length <= sizeof(struct points_head) ? 0 : -ENOMEM;
 }
 
@@ -128,12 +128,12 @@ static bool exposition_stays(const struct metric *m)
     return m->kind == METRIC_COUNTER || m->fold == FOLD_MAX;
 }
 
-void exposition_take_end(struct exposition *x, const char *piece, size_t length)
+void exposition_take_end(struct exposition *x, const char *chunk, size_t length)
 {
     const struct metric *m;
     if (length != sizeof x->end)
         return;
-    memcpy(&x->end, piece, length);
+    memcpy(&x->end, chunk, length);
     for (size_t i = 0; i < x->count; i++)
         if (!isnan(x->values[i]) && points_series(x->points, i, &m) && !exposition_stays(m))
             x->values[i] = NAN;
@@ -142,10 +142,10 @@ void exposition_take_end(struct exposition *x, const char *piece, size_t length)
 void exposition_take_batch(struct exposition *x, const struct batch *b)
 {
     for (size_t i = 0; i < b->count; i++) {
-        const struct piece *p = &b->pieces[i];
-        if (p->of == PIECE_FRAME)
+        const struct chunk *p = &b->chunks[i];
+        if (p->of == CHUNK_FRAME)
             exposition_take(x, p->data, p->length);
-        else if (p->of == PIECE_SUMMARY)
+        else if (p->of == CHUNK_SUMMARY)
             exposition_take_end(x, p->data, p->length);
     }
 }

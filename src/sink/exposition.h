@@ -40,13 +40,13 @@ void exposition_begin(struct exposition *x, const struct run *run);
 void exposition_done(struct exposition *x);
 
 /* Takes the values of a piece over. 0 or -ENOMEM. */
-int exposition_take(struct exposition *x, const char *piece, size_t length);
+int exposition_take(struct exposition *x, const char *chunk, size_t length);
 
 /* Adds the piece that tells the end of a run. */
 void exposition_add_end(struct buf *b, const struct summary *s);
 
 /* … and takes it over: what was so at a moment is so no longer, what was counted stays. */
-void exposition_take_end(struct exposition *x, const char *piece, size_t length);
+void exposition_take_end(struct exposition *x, const char *chunk, size_t length);
 
 /* The samples of a batch, and the end when it is among them. */
 void exposition_take_batch(struct exposition *x, const struct batch *b);

@@ -183,8 +183,8 @@ enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request
                              struct http_response *ret_answer, struct attempt *a)
 {
     struct http_response own, *answer = ret_answer ? ret_answer : &own;
-    request->is_over = s->courier ? courier_is_over : NULL;
-    request->is_over_arg = s->courier;
+    request->is_over = s->sender ? sender_is_over : NULL;
+    request->is_over_arg = s->sender;
     int r = http_send(h, request, answer);
     if (r < 0) {
         snprintf(a->why, sizeof a->why, "%s", answer->why);
@@ -224,7 +224,7 @@ enum delivery http_parts_send(struct http_parts *p, struct scan request, uint64_
             p->cut(&p->part, request, *done, count);
             if (buf_failed(&p->part)) {
                 buf_done(&p->part);
-                return courier_lacks_memory(a);
+                return sender_lacks_memory(a);
             }
             message = scan_text(p->part.data, p->part.length);
         }

@@ -108,12 +108,12 @@ static void jsonl_add_targets(struct json_out *j, struct sink *s, const struct f
 
 /* The machine itself stands alone, of other kinds there may be several. What was not read for this
  * sample is left out. */
-static void jsonl_add_things(struct json_out *j, struct sink *s, const struct frame *f,
-                             enum entity_kind kind)
+static void jsonl_add_instances(struct json_out *j, struct sink *s, const struct frame *f,
+                                enum entity_kind kind)
 {
     bool any = false, alone = kind == ENTITY_SYSTEM;
     for (size_t i = 0; i < f->machine_count && s->selection.of[kind]; i++) {
-        const struct measured *m = f->machine[i];
+        const struct instance *m = f->machine[i];
         if (m->entity.kind != kind)
             continue;
         if (!any) {
@@ -156,7 +156,7 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
     if (f->target_count)
         jsonl_add_targets(&j, s, f);
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
-        jsonl_add_things(&j, s, f, kind);
+        jsonl_add_instances(&j, s, f, kind);
     json_key(&j, "self");
     json_object(&j);
     record_json_row(&j, f->self.row, s->selection.of[ENTITY_SELF]);

@@ -57,11 +57,11 @@ const struct sink_kind sink_sub_tracking = {
     .mark = sub_tracking_mark,
 };
 
-/* ==== Dialect sink ============================================================================ */
+/* ==== Layout sink ============================================================================ */
 
 /* ---- What they have in common ---------------------------------------------------------------- */
 
-static void dialect_close(struct sink *s)
+static void layout_close(struct sink *s)
 {
     if (s->state)
         translation_done(s->state);
@@ -69,17 +69,17 @@ static void dialect_close(struct sink *s)
     s->state = NULL;
 }
 
-struct translation *dialect_sink_translation(struct sink *s, bool has_target)
+struct translation *layout_sink_translation(struct sink *s, bool has_target)
 {
     if (s->state)
         return s->state;
-    enum dialect_subject subject = has_target ? SUBJECT_TARGET : SUBJECT_MACHINE;
-    const struct dialect_table *table = dialect_choice_table(s->dialect, s->kind->format.name,
-                                                             subject);
+    enum layout_subject subject = has_target ? SUBJECT_TARGET : SUBJECT_MACHINE;
+    const struct layout_table *table = layout_choice_table(s->layout, s->kind->format.name,
+                                                           subject);
     if (!table)
         return NULL;
     s->state = calloc(1, sizeof(struct translation));
-    if (!s->state || translation_open(s->state, s->dialect, table) < 0)
+    if (!s->state || translation_open(s->state, s->layout, table) < 0)
         s->text.failed = true;
     return s->text.failed ? NULL : s->state;
 }
@@ -87,11 +87,11 @@ struct translation *dialect_sink_translation(struct sink *s, bool has_target)
 /* The rows that come of a frame. */
 static struct translation *put_frame(struct sink *s, const struct frame *f)
 {
-    struct translation *t = dialect_sink_translation(s, f->target[PART_COMBINED].row != NULL);
+    struct translation *t = layout_sink_translation(s, f->target[PART_COMBINED].row != NULL);
     if (!t || !s->run)
         return NULL;
     struct frame_view view = {.frame = f, .run = s->run};
-    struct dialect_source source = frame_view_source(&view);
+    struct layout_source source = frame_view_source(&view);
     if (translation_put(t, &source, f->last) < 0)
         s->text.failed = true;
     return t;
@@ -99,18 +99,18 @@ static struct translation *put_frame(struct sink *s, const struct frame *f)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static void add_separator(struct sink *s, const struct dialect_table *table, size_t column)
+static void add_separator(struct sink *s, const struct layout_table *table, size_t column)
 {
     if (column)
         buf_puts(&s->text, table->separator ? table->separator : ",");
 }
 
-static void dialect_sink_end_row(struct sink *s, const struct dialect_table *table)
+static void layout_sink_end_row(struct sink *s, const struct layout_table *table)
 {
     buf_puts(&s->text, table->newline ? table->newline : "\n");
 }
 
-static void dialect_sink_add_names(struct sink *s, const struct translation *t)
+static void layout_sink_add_names(struct sink *s, const struct translation *t)
 {
     const char *quote = t->table->quotes_text ? "\"" : "";
     for (size_t i = 0; i < t->table->count; i++) {
@@ -119,17 +119,17 @@ static void dialect_sink_add_names(struct sink *s, const struct translation *t)
         translation_name(&s->text, t, i);
         buf_puts(&s->text, quote);
     }
-    dialect_sink_end_row(s, t->table);
+    layout_sink_end_row(s, t->table);
 }
 
 static void add_csv_cell(struct sink *s, const struct translation *t, size_t row, size_t column)
 {
-    const struct dialect_cell *cell = translation_cell(t, row, column);
-    bool is_number = !cell->text && dialect_cell_is_known(cell);
+    const struct layout_cell *cell = translation_cell(t, row, column);
+    bool is_number = !cell->text && layout_cell_is_known(cell);
     bool has_quotes = !is_number && t->table->quotes_text;
     add_separator(s, t->table, column);
     buf_puts(&s->text, has_quotes ? "\"" : "");
-    if (dialect_cell_is_known(cell))
+    if (layout_cell_is_known(cell))
         cell_write(&s->text, &t->table->columns[column], cell);
     else
         buf_puts(&s->text, t->table->unknown ? t->table->unknown : "");
@@ -141,68 +141,68 @@ static void add_rows(struct sink *s, const struct translation *t)
     for (size_t row = 0; row < t->ready; row++) {
         for (size_t i = 0; i < t->table->count; i++)
             add_csv_cell(s, t, row, i);
-        dialect_sink_end_row(s, t->table);
+        layout_sink_end_row(s, t->table);
     }
 }
 
 /* What does not change while the run goes, as it is at the first sample. */
-static void add_preface(struct sink *s, const struct dialect_table *table, const struct frame *f)
+static void add_preface(struct sink *s, const struct layout_table *table, const struct frame *f)
 {
     struct translation t;
     struct frame_view view = {.frame = f, .run = s->run};
-    struct dialect_source source = frame_view_source(&view);
-    if (translation_open(&t, s->dialect, table) < 0) {
+    struct layout_source source = frame_view_source(&view);
+    if (translation_open(&t, s->layout, table) < 0) {
         s->text.failed = true;
         return;
     }
     if (translation_put(&t, &source, true) < 0)
         s->text.failed = true;
-    dialect_sink_add_names(s, &t);
+    layout_sink_add_names(s, &t);
     add_rows(s, &t);
     translation_done(&t);
 }
 
 /* Of another run the columns are the same: one heading is for all. */
-static void dialect_sink_add_heading(struct sink *s, const struct translation *t)
+static void layout_sink_add_heading(struct sink *s, const struct translation *t)
 {
     if (s->follows && !t->table->preface)
         return;
     if (t->table->heading)
         buf_puts(&s->text, t->table->heading);
     else if (!t->table->no_heading)
-        dialect_sink_add_names(s, t);
+        layout_sink_add_names(s, t);
 }
 
 /* A file that may stay empty has it with the first row. */
-static void dialect_sink_csv_heading(struct sink *s, const struct frame *f)
+static void layout_sink_csv_heading(struct sink *s, const struct frame *f)
 {
-    const struct translation *t = dialect_sink_translation(s, f->target[PART_COMBINED].row != NULL);
+    const struct translation *t = layout_sink_translation(s, f->target[PART_COMBINED].row != NULL);
     if (!t)
         return;
     if (t->table->preface && s->run)
         add_preface(s, t->table->preface, f);
     if (!s->may_stay_empty)
-        dialect_sink_add_heading(s, t);
+        layout_sink_add_heading(s, t);
 }
 
-static void dialect_sink_csv_frame(struct sink *s, const struct frame *f)
+static void layout_sink_csv_frame(struct sink *s, const struct frame *f)
 {
     const struct translation *t = put_frame(s, f);
-    if (t && t->ready && !s->pieces && s->may_stay_empty)
-        dialect_sink_add_heading(s, t);
+    if (t && t->ready && !s->chunks && s->may_stay_empty)
+        layout_sink_add_heading(s, t);
     if (t)
         add_rows(s, t);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-void dialect_sink_json_cell(struct sink *s, struct json_out *j, const struct dialect_column *c,
-                            const struct dialect_cell *cell)
+void layout_sink_json_cell(struct sink *s, struct json_out *j, const struct layout_column *c,
+                           const struct layout_cell *cell)
 {
     struct buf text = {0};
     if (cell->text) {
         json_string(j, cell->text);
-    } else if (!dialect_cell_is_known(cell)) {
+    } else if (!layout_cell_is_known(cell)) {
         json_null(j);
     } else {
         cell_write(&text, c, cell);
@@ -212,8 +212,8 @@ void dialect_sink_json_cell(struct sink *s, struct json_out *j, const struct dia
     buf_done(&text);
 }
 
-static void dialect_sink_add_key(struct sink *s, struct json_out *j, const struct translation *t,
-                                 size_t column)
+static void layout_sink_add_key(struct sink *s, struct json_out *j, const struct translation *t,
+                                size_t column)
 {
     struct buf name = {0};
     translation_name(&name, t, column);
@@ -222,9 +222,9 @@ static void dialect_sink_add_key(struct sink *s, struct json_out *j, const struc
     buf_done(&name);
 }
 
-static void dialect_sink_jsonl_frame(struct sink *s, const struct frame *f)
+static void layout_sink_jsonl_frame(struct sink *s, const struct frame *f)
 {
-    const struct dialect_table *table = dialect_choice_table(s->dialect, "jsonl", SUBJECT_ANY);
+    const struct layout_table *table = layout_choice_table(s->layout, "jsonl", SUBJECT_ANY);
     if (table && table->is_log)
         return;
     const struct translation *t = put_frame(s, f);
@@ -233,8 +233,8 @@ static void dialect_sink_jsonl_frame(struct sink *s, const struct frame *f)
         json_begin(&j, &s->text, 0);
         json_object(&j);
         for (size_t i = 0; i < t->table->count; i++) {
-            dialect_sink_add_key(s, &j, t, i);
-            dialect_sink_json_cell(s, &j, &t->table->columns[i], translation_cell(t, row, i));
+            layout_sink_add_key(s, &j, t, i);
+            layout_sink_json_cell(s, &j, &t->table->columns[i], translation_cell(t, row, i));
         }
         json_object_end(&j);
         buf_putc(&s->text, '\n');
@@ -245,27 +245,27 @@ static void dialect_sink_jsonl_frame(struct sink *s, const struct frame *f)
 
 static const struct sink_kind kinds[] = {
     {.format = {"csv", ".csv", "", "FILE"},
-     .heading = dialect_sink_csv_heading,
-     .frame = dialect_sink_csv_frame,
-     .close = dialect_close},
+     .heading = layout_sink_csv_heading,
+     .frame = layout_sink_csv_frame,
+     .close = layout_close},
     {.format = {"jsonl", ".jsonl", "", "FILE"},
-     .frame = dialect_sink_jsonl_frame,
-     .mark = dialect_log_mark,
-     .close = dialect_close},
+     .frame = layout_sink_jsonl_frame,
+     .mark = layout_log_mark,
+     .close = layout_close},
     {.format = {"json", ".json", "", "FILE"},
      .holds_one_run = true,
-     .summary = dialect_document_json,
-     .close = dialect_close},
+     .summary = layout_document_json,
+     .close = layout_close},
     {.format = {"text", ".txt", "", "FILE"},
-     .summary = dialect_document_text,
-     .close = dialect_close},
+     .summary = layout_document_text,
+     .close = layout_close},
 };
 
-int sink_choose_dialect(const struct sink_kind *kind, const struct dialect_choice *choice,
-                        const struct sink_kind **ret, struct toll_error *e)
+int sink_choose_layout(const struct sink_kind *kind, const struct layout_choice *choice,
+                       const struct sink_kind **ret, struct toll_error *e)
 {
-    int r = dialect_choice_check_format(choice, kind->format.name, e);
-    if (r == 0 && kind->has_dialects) {
+    int r = layout_choice_check_format(choice, kind->format.name, e);
+    if (r == 0 && kind->has_layouts) {
         *ret = kind;
         return 0;
     }
@@ -278,12 +278,12 @@ int sink_choose_dialect(const struct sink_kind *kind, const struct dialect_choic
                  : err_set(e, -EINVAL, "'%s' cannot be written in a dialect", kind->format.name);
 }
 
-/* ==== Dialect log ============================================================================= */
+/* ==== Layout log ============================================================================= */
 
-/* A log of marks in a dialect: a line of JSON for each phase that has ended, and each event. */
+/* A log of marks in a layout: a line of JSON for each phase that has ended, and each event. */
 
 /* As JSON writes numbers: 3, -0.5, 1e-05; not 007, nor a number that is too large to be one. */
-static bool dialect_log_is_number(const char *text)
+static bool layout_log_is_number(const char *text)
 {
     struct json_in in = {0};
     struct json_number found;
@@ -300,14 +300,14 @@ static void add_attributes(struct json_out *j, struct scan attributes)
     const char *value;
     while (mark_text_attribute(&attributes, text, sizeof text, &value)) {
         json_key(j, text);
-        if (dialect_log_is_number(value))
+        if (layout_log_is_number(value))
             json_raw(j, value, strlen(value));
         else
             json_string(j, value);
     }
 }
 
-static void dialect_log_add_seconds(struct json_out *j, uint64_t ns)
+static void layout_log_add_seconds(struct json_out *j, uint64_t ns)
 {
     struct buf text = {0};
     python_float(&text, python_round((double)ns / 1e9, 3));
@@ -324,13 +324,13 @@ static bool has_attributes(struct scan attributes)
     return mark_text_attribute(&attributes, text, sizeof text, &value);
 }
 
-static void dialect_log_add_mark(struct json_out *j, const struct told_mark *m)
+static void layout_log_add_mark(struct json_out *j, const struct told_mark *m)
 {
     if (m->phase) {
         uint64_t ns = left_u64(m->phase->end_ns, m->phase->begin_ns);
         json_put_string(j, "type", "phase");
         json_put_string(j, "name", m->name);
-        dialect_log_add_seconds(j, ns);
+        layout_log_add_seconds(j, ns);
         add_attributes(j, m->attributes);
     } else if (m->kind == MARK_GAUGE) {
         json_put_string(j, "type", "gauge");
@@ -349,9 +349,9 @@ static void dialect_log_add_mark(struct json_out *j, const struct told_mark *m)
 }
 
 /* A phase is written when it has ended; its beginning is no line of its own. */
-void dialect_log_mark(struct sink *s, const struct told_mark *m)
+void layout_log_mark(struct sink *s, const struct told_mark *m)
 {
-    const struct dialect_table *table = dialect_choice_table(s->dialect, "jsonl", SUBJECT_ANY);
+    const struct layout_table *table = layout_choice_table(s->layout, "jsonl", SUBJECT_ANY);
     if (!table || !table->is_log || !s->run || (m->kind == MARK_PHASE_BEGIN && !m->phase))
         return;
     struct buf time = {0};
@@ -365,15 +365,15 @@ void dialect_log_mark(struct sink *s, const struct told_mark *m)
     j.spaced = true;
     json_object(&j);
     json_put_string(&j, table->columns[0].name, time.data ? time.data : "");
-    dialect_log_add_mark(&j, m);
+    layout_log_add_mark(&j, m);
     json_object_end(&j);
     buf_putc(&s->text, '\n');
     buf_done(&time);
 }
 
-/* ==== Dialect document ======================================================================== */
+/* ==== Layout document ======================================================================== */
 
-/* A summary in a dialect: one document, nested by the dots in the names of its columns. */
+/* A summary in a layout: one document, nested by the dots in the names of its columns. */
 
 /* How much of a name with dots it has in common with the one before, up to and with a dot. */
 static size_t common_lead(const char *a, const char *b)
@@ -395,19 +395,19 @@ static unsigned count_dots(const char *text)
 
 static struct translation *put_summary(struct sink *s, const struct summary *summary)
 {
-    struct translation *t = dialect_sink_translation(s, summary->has_target);
-    struct dialect_source source = summary_view_source(summary);
+    struct translation *t = layout_sink_translation(s, summary->has_target);
+    struct layout_source source = summary_view_source(summary);
     if (t && translation_put(t, &source, true) < 0)
         s->text.failed = true;
     return t;
 }
 
-static bool is_left_out(const struct dialect_column *c, const struct dialect_cell *cell)
+static bool is_left_out(const struct layout_column *c, const struct layout_cell *cell)
 {
     return (c->flags & OMIT_ZERO) && !cell->text && !(cell->number > 0);
 }
 
-void dialect_document_json(struct sink *s, const struct summary *summary)
+void layout_document_json(struct sink *s, const struct summary *summary)
 {
     const struct translation *t = put_summary(s, summary);
     struct json_out j;
@@ -415,8 +415,8 @@ void dialect_document_json(struct sink *s, const struct summary *summary)
     json_begin(&j, &s->text, t ? t->table->indent : 0);
     json_object(&j);
     for (size_t i = 0; t && t->ready && i < t->table->count; i++) {
-        const struct dialect_column *c = &t->table->columns[i];
-        const struct dialect_cell *cell = translation_cell(t, 0, i);
+        const struct layout_column *c = &t->table->columns[i];
+        const struct layout_cell *cell = translation_cell(t, 0, i);
         if (is_left_out(c, cell))
             continue;
         const char *at = c->name + common_lead(before, c->name);
@@ -429,7 +429,7 @@ void dialect_document_json(struct sink *s, const struct summary *summary)
             json_object(&j);
         }
         json_key(&j, at);
-        dialect_sink_json_cell(s, &j, c, cell);
+        layout_sink_json_cell(s, &j, c, cell);
         before = c->name;
     }
     for (unsigned open = count_dots(before); open; open--)
@@ -438,19 +438,19 @@ void dialect_document_json(struct sink *s, const struct summary *summary)
     buf_putc(&s->text, '\n');
 }
 
-static void add_indent(struct sink *s, const struct dialect_table *table, unsigned depth)
+static void add_indent(struct sink *s, const struct layout_table *table, unsigned depth)
 {
     for (unsigned i = 0; i < depth * table->indent; i++)
         buf_putc(&s->text, ' ');
 }
 
-void dialect_document_text(struct sink *s, const struct summary *summary)
+void layout_document_text(struct sink *s, const struct summary *summary)
 {
     const struct translation *t = put_summary(s, summary);
     const char *before = "";
     for (size_t i = 0; t && t->ready && i < t->table->count; i++) {
-        const struct dialect_column *c = &t->table->columns[i];
-        const struct dialect_cell *cell = translation_cell(t, 0, i);
+        const struct layout_column *c = &t->table->columns[i];
+        const struct layout_cell *cell = translation_cell(t, 0, i);
         size_t lead = common_lead(before, c->label);
         unsigned depth = 0;
         for (size_t k = 0; k < lead; k++)
@@ -462,7 +462,7 @@ void dialect_document_text(struct sink *s, const struct summary *summary)
         }
         add_indent(s, t->table, depth);
         buf_printf(&s->text, "%s: ", at);
-        if (dialect_cell_is_known(cell))
+        if (layout_cell_is_known(cell))
             cell_write(&s->text, c, cell);
         else
             buf_puts(&s->text, "unknown");

@@ -52,7 +52,7 @@ static void lines_gpus_add_figure(struct buf *b, const struct metric *m, double 
     }
 }
 
-static void lines_gpus_add_figures(struct sink *s, const struct measured *gpu)
+static void lines_gpus_add_figures(struct sink *s, const struct instance *gpu)
 {
     FOR_EACH_BIT(i, gpu->row.present & s->selection.of[ENTITY_GPU])
     {
@@ -66,7 +66,7 @@ unsigned lines_gpus(struct sink *s, const struct frame *f)
 {
     unsigned count = 0;
     for (size_t i = 0; i < f->machine_count; i++) {
-        const struct measured *m = f->machine[i];
+        const struct instance *m = f->machine[i];
         if (m->entity.kind != ENTITY_GPU || !(m->row.present & s->selection.of[ENTITY_GPU]))
             continue;
         size_t start = s->text.length;
@@ -329,7 +329,7 @@ static void lines_add_name(struct sink *s, const char *name)
 
 static void lines_add_line(struct sink *s, const struct frame *f, const char *name,
                            const struct row *row, struct before *before,
-                           const struct measured *system)
+                           const struct instance *system)
 {
     struct lines *l = s->state;
     add_time(s, f->real_ns);
@@ -343,7 +343,7 @@ static void lines_add_line(struct sink *s, const struct frame *f, const char *na
     l->since_heading++;
 }
 
-static const struct measured *find_system(const struct frame *f)
+static const struct instance *find_system(const struct frame *f)
 {
     for (size_t i = 0; i < f->machine_count; i++)
         if (f->machine[i]->entity.kind == ENTITY_SYSTEM)
@@ -366,7 +366,7 @@ static struct lines *lines_make(const struct frame *f)
 }
 
 /* The first sample has no rates yet and comes after a millisecond: it is remembered, not shown. */
-static void lines_remember(struct lines *l, const struct frame *f, const struct measured *system)
+static void lines_remember(struct lines *l, const struct frame *f, const struct instance *system)
 {
     for (size_t i = 0; i < l->count; i++) {
         const struct row *row = i ? f->targets[i - 1].parts[PART_COMBINED].row
@@ -392,7 +392,7 @@ static bool has_nothing_new(const struct sink *s, const struct frame *f)
 
 static void lines_frame(struct sink *s, const struct frame *f)
 {
-    const struct measured *system = find_system(f);
+    const struct instance *system = find_system(f);
     if (!s->state) {
         s->state = lines_make(f);
         if (s->state)

@@ -445,32 +445,32 @@ static int sink_open_check_output(const struct toll_output *o, struct toll_error
 
 void sink_take_file(struct sink *s, const char *path)
 {
-    if (s->dialect)
-        s->may_stay_empty |= dialect_choice_take_file(s->dialect, path);
+    if (s->layout)
+        s->may_stay_empty |= layout_choice_take_file(s->layout, path);
 }
 
-/* The format, in its dialect. *ret_rest as of sink_choose. */
+/* The format, in its layout. *ret_rest as of sink_choose. */
 static int choose_kind(struct sink *s, const struct toll_output *o, const char **ret_rest,
                        struct toll_error *e)
 {
     int r = sink_choose(o->format, o->destination, &s->kind, ret_rest, e);
-    if (r < 0 || !o->dialect)
+    if (r < 0 || !o->layout)
         return r;
-    s->dialect = calloc(1, sizeof *s->dialect);
-    if (!s->dialect)
+    s->layout = calloc(1, sizeof *s->layout);
+    if (!s->layout)
         return err_set(e, -ENOMEM, "no memory for a dialect");
-    r = dialect_choice_parse(s->dialect, o->dialect, e);
+    r = layout_choice_parse(s->layout, o->layout, e);
     if (r == 0 && o->destination)
         sink_take_file(s, o->destination);
-    return r < 0 ? r : sink_choose_dialect(s->kind, s->dialect, &s->kind, e);
+    return r < 0 ? r : sink_choose_layout(s->kind, s->layout, &s->kind, e);
 }
 
-static void drop_dialect(struct sink *s)
+static void drop_layout(struct sink *s)
 {
-    if (s->dialect)
-        dialect_choice_done(s->dialect);
-    free(s->dialect);
-    s->dialect = NULL;
+    if (s->layout)
+        layout_choice_done(s->layout);
+    free(s->layout);
+    s->layout = NULL;
 }
 
 /* The place and the options of a destination. Commas in a path that ends with the suffix of its
@@ -506,7 +506,7 @@ enum { BATCH_BYTES = 1 << 20 };
 static void make_plan(struct sink *s)
 {
     s->grace_ns = sink_options_u64(&s->settings, "grace");
-    s->plan = (struct courier_plan){
+    s->plan = (struct sender_plan){
         .queue_bytes = sink_options_u64(&s->settings, "queue"),
         .gather_ns = sink_options_u64(&s->settings, "every"),
         .batch_bytes = BATCH_BYTES,
@@ -530,7 +530,7 @@ static int sink_open_open_place(struct sink *s, struct toll_error *e)
         return sink_open_file(s, s->place, e);
     s->fd = -1;
     r = s->kind->open(s, e);
-    if (r == 0 && s->plan.deliver && courier_new(&s->courier, &s->plan) < 0)
+    if (r == 0 && s->plan.deliver && sender_new(&s->sender, &s->plan) < 0)
         r = err_set(e, -ENOMEM, "no memory for an output");
     return r;
 }
@@ -551,7 +551,7 @@ int sink_open(struct sink **ret, const struct toll_output *output,
         r = err_set(e, -EINVAL, "%s goes to a place that is named, not to a descriptor",
                     s->kind->format.name);
     if (r < 0) {
-        drop_dialect(s);
+        drop_layout(s);
         free(s);
         return r;
     }
@@ -577,20 +577,20 @@ void sink_close(struct sink *s, bool discard)
 {
     if (!s)
         return;
-    if (!courier_free(s->courier))
+    if (!sender_free(s->sender))
         return; /* somewhere in there is a thread that does not come back: all this is its own */
-    s->courier = NULL;
+    s->sender = NULL;
     if (s->kind->close)
         s->kind->close(s); /* it may still use the descriptor */
     if (s->has_stream)
         stream_close(&s->out);
-    piece_queue_done(&s->waiting);
+    chunk_queue_done(&s->waiting);
     if (s->owns_fd && s->fd >= 0) {
-        if (s->made_file && (discard || (s->may_stay_empty && !s->pieces)))
+        if (s->made_file && (discard || (s->may_stay_empty && !s->chunks)))
             output_file_remove(s->name, s->fd);
         close(s->fd);
     }
-    drop_dialect(s);
+    drop_layout(s);
     sink_options_done(&s->settings);
     buf_done(&s->text);
     buf_done(&s->rest);
@@ -602,7 +602,7 @@ void sink_close(struct sink *s, bool discard)
 int sink_report(struct buf *out, const struct toll_output *like, const struct selection *selection,
                 const struct summary *summary, struct toll_error *e)
 {
-    struct toll_output o = {.format = like->format ? like->format : "", .dialect = like->dialect};
+    struct toll_output o = {.format = like->format ? like->format : "", .layout = like->layout};
     struct sink s = {.fd = -1, .flags = like->flags, .selection = *selection};
     const char *rest;
     int r = check_flags(like->flags, e);
@@ -623,40 +623,39 @@ int sink_report(struct buf *out, const struct toll_output *like, const struct se
             buf_add(out, s.text.data, s.text.length);
     }
     buf_done(&s.text);
-    drop_dialect(&s);
+    drop_layout(&s);
     return r;
 }
 
 int sink_check_subject(const struct sink *s, bool has_target, struct toll_error *e)
 {
-    if (!s->dialect || dialect_choice_table(s->dialect, s->kind->format.name,
-                                            has_target ? SUBJECT_TARGET : SUBJECT_MACHINE))
+    if (!s->layout || layout_choice_table(s->layout, s->kind->format.name,
+                                          has_target ? SUBJECT_TARGET : SUBJECT_MACHINE))
         return 0;
-    return err_set(e, -EINVAL, "the dialect %s is for %s", s->dialect->dialect->facts.name,
+    return err_set(e, -EINVAL, "the dialect %s is for %s", s->layout->layout->facts.name,
                    has_target ? "the whole machine, which 'toll system' measures"
                               : "processes, not for the whole machine");
 }
 
-static const struct dialect_table *target_table(const struct sink *s)
+static const struct layout_table *target_table(const struct sink *s)
 {
-    return s->dialect ? dialect_choice_table(s->dialect, s->kind->format.name, SUBJECT_TARGET)
-                      : NULL;
+    return s->layout ? layout_choice_table(s->layout, s->kind->format.name, SUBJECT_TARGET) : NULL;
 }
 
 bool sink_needs_system(const struct sink *s)
 {
-    const struct dialect_table *t = target_table(s);
-    return t && dialect_table_needs_system(s->dialect, t);
+    const struct layout_table *t = target_table(s);
+    return t && layout_table_needs_system(s->layout, t);
 }
 
 bool sink_needs_rollup(const struct sink *s)
 {
-    const struct dialect_table *t = target_table(s);
-    return t && dialect_table_needs_rollup(t);
+    const struct layout_table *t = target_table(s);
+    return t && layout_table_needs_rollup(t);
 }
 
 bool sink_holds_one_run(const struct sink *s)
 {
-    const struct dialect_table *t = target_table(s);
+    const struct layout_table *t = target_table(s);
     return s->kind->holds_one_run || (t && t->preface); /* what is said of all is of one */
 }

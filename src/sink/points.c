@@ -120,7 +120,7 @@ static bool labels_is_own(const char *name)
     return false;
 }
 
-bool labels_is_of_things(const char *name)
+bool labels_is_of_instances(const char *name)
 {
     static const char *const keys[] = {"class", "namespace", "type",  "source", "device", "zone",
                                        "index", "vendor",    "model", "uuid",   "pci",    "driver"};
@@ -173,7 +173,7 @@ int point_batch_take(struct point_batch *p, const struct batch *b)
 {
     size_t count = 0;
     for (size_t i = 0; i < b->count; i++)
-        count += b->pieces[i].length / sizeof(struct point);
+        count += b->chunks[i].length / sizeof(struct point);
     p->count = 0;
     if (count > p->capacity) {
         struct placed_point *more = reallocarray(p->items, count, sizeof *more);
@@ -183,8 +183,8 @@ int point_batch_take(struct point_batch *p, const struct batch *b)
         p->capacity = count;
     }
     for (size_t i = 0; i < b->count; i++)
-        if (b->pieces[i].of != PIECE_MARK) /* which has none */
-            points_read(b->pieces[i].data, b->pieces[i].length, point_batch_place, p);
+        if (b->chunks[i].of != CHUNK_MARK) /* which has none */
+            points_read(b->chunks[i].data, b->chunks[i].length, point_batch_place, p);
     return 0;
 }
 
@@ -255,37 +255,37 @@ const char *point_row_about(const struct point_row *r, const char *key)
 }
 
 /* A copy of what the row is of: what lacks memory is not known. */
-static void describe_row(struct point_row *r, const char *target, const struct entity *thing)
+static void describe_row(struct point_row *r, const char *target, const struct entity *instance)
 {
     r->target = target ? strdup(target) : NULL;
-    if (!thing || r->kind == ENTITY_SYSTEM)
+    if (!instance || r->kind == ENTITY_SYSTEM)
         return;
-    r->name = strdup(entity_name(thing));
-    for (unsigned i = 0, k = 0; i < ENTITY_LABELS && thing->labels[i].key; i++) {
-        r->about[k].key = strdup(thing->labels[i].key);
-        r->about[k].value = strdup(thing->labels[i].value);
+    r->name = strdup(entity_name(instance));
+    for (unsigned i = 0, k = 0; i < ENTITY_LABELS && instance->labels[i].key; i++) {
+        r->about[k].key = strdup(instance->labels[i].key);
+        r->about[k].value = strdup(instance->labels[i].value);
         k += r->about[k].key && r->about[k].value;
     }
 }
 
 static struct point_row *points_make_row(const struct points *p, enum entity_kind kind,
                                          enum part part, const char *scope, const char *target,
-                                         const struct entity *thing)
+                                         const struct entity *instance)
 {
     struct point_row *r = calloc(1, sizeof *r);
     if (!r)
         return NULL;
     r->kind = kind;
     r->part = part;
-    describe_row(r, target, thing);
+    describe_row(r, target, instance);
     labels_add_run(&r->labels, p->run, p->with_id);
     labels_add(&r->labels, "scope", scope);
     if (target)
         labels_add(&r->labels, "target", target);
-    if (thing && kind != ENTITY_SYSTEM) {
-        labels_add(&r->labels, entity_kind_name(kind), entity_name(thing));
-        for (unsigned i = 0; i < ENTITY_LABELS && thing->labels[i].key; i++)
-            labels_add(&r->labels, thing->labels[i].key, thing->labels[i].value);
+    if (instance && kind != ENTITY_SYSTEM) {
+        labels_add(&r->labels, entity_kind_name(kind), entity_name(instance));
+        for (unsigned i = 0; i < ENTITY_LABELS && instance->labels[i].key; i++)
+            labels_add(&r->labels, instance->labels[i].key, instance->labels[i].value);
     }
     labels_add_users(&r->labels, p->run);
     return r;
@@ -307,12 +307,12 @@ static int points_reach(struct points *p, size_t row)
 }
 
 static void points_add_row(struct points *p, size_t number, enum entity_kind kind, enum part part,
-                           const char *scope, const char *target, const struct entity *thing,
+                           const char *scope, const char *target, const struct entity *instance,
                            const struct row *row, uint64_t selected, struct buf *out)
 {
     pthread_mutex_lock(&p->lock);
     if (points_reach(p, number) == 0 && !p->rows[number])
-        p->rows[number] = points_make_row(p, kind, part, scope, target, thing);
+        p->rows[number] = points_make_row(p, kind, part, scope, target, instance);
     struct point_row *r = number < p->row_count ? p->rows[number] : NULL;
     uint64_t bits = row->present & selected;
     if (r)
@@ -340,7 +340,7 @@ static void points_add_parts(struct points *p, size_t first, const struct frame_
                            parts[part].row, selection->parts[part], out);
 }
 
-static size_t begin_piece(struct points *p, int64_t time_ms, struct buf *out)
+static size_t begin_chunk(struct points *p, int64_t time_ms, struct buf *out)
 {
     struct points_head head = {.time_ms = time_ms > p->last_ms ? time_ms : p->last_ms + 1};
     p->last_ms = head.time_ms;
@@ -348,7 +348,7 @@ static size_t begin_piece(struct points *p, int64_t time_ms, struct buf *out)
     return out->length;
 }
 
-static void end_piece(size_t began, struct buf *out)
+static void end_chunk(size_t began, struct buf *out)
 {
     if (buf_failed(out))
         return;
@@ -361,13 +361,13 @@ void points_add(struct points *p, const struct run *run, const struct selection 
                 const struct frame *f, struct buf *out)
 {
     p->run = run;
-    size_t began = begin_piece(p, (int64_t)(f->real_ns / NS_PER_MS), out);
+    size_t began = begin_chunk(p, (int64_t)(f->real_ns / NS_PER_MS), out);
     points_add_parts(p, 0, f->target, NULL, selection, out);
     for (size_t i = 0; i < f->target_count; i++)
         points_add_parts(p, ROWS_FIXED + i * PARTS, f->targets[i].parts, f->targets[i].name,
                          selection, out);
     for (size_t i = 0; i < f->machine_count; i++) {
-        const struct measured *m = f->machine[i];
+        const struct instance *m = f->machine[i];
         enum entity_kind kind = m->entity.kind;
         points_add_row(p, ROWS_FIXED + f->target_count * PARTS + m->number, kind, PART_COMBINED,
                        entity_kind_name(kind), NULL, &m->entity, &m->row, selection->of[kind], out);
@@ -375,7 +375,7 @@ void points_add(struct points *p, const struct run *run, const struct selection 
     if (f->self.row)
         points_add_row(p, ROW_SELF, ENTITY_SELF, PART_COMBINED, entity_kind_name(ENTITY_SELF), NULL,
                        NULL, f->self.row, selection->of[ENTITY_SELF], out);
-    end_piece(began, out);
+    end_chunk(began, out);
 }
 
 void points_add_end(struct points *p, struct buf *out)
@@ -383,7 +383,7 @@ void points_add_end(struct points *p, struct buf *out)
     double end;
     uint64_t bits = POINTS_END_BITS;
     memcpy(&end, &bits, sizeof end);
-    size_t began = begin_piece(p, 0, out);
+    size_t began = begin_chunk(p, 0, out);
     for (size_t number = 0; number < p->row_count; number++) {
         FOR_EACH_BIT(i, p->rows[number] ? p->rows[number]->seen : 0)
         {
@@ -391,19 +391,19 @@ void points_add_end(struct points *p, struct buf *out)
             buf_add(out, (const char *)&point, sizeof point);
         }
     }
-    end_piece(began, out);
+    end_chunk(began, out);
 }
 
-void points_read(const char *piece, size_t length,
+void points_read(const char *chunk, size_t length,
                  void (*each)(void *arg, int64_t time_ms, const struct point *point), void *arg)
 {
     struct points_head head;
     struct point point;
     if (length < sizeof head)
         return;
-    memcpy(&head, piece, sizeof head);
+    memcpy(&head, chunk, sizeof head);
     for (size_t at = sizeof head; at + sizeof point <= length; at += sizeof point) {
-        memcpy(&point, piece + at, sizeof point);
+        memcpy(&point, chunk + at, sizeof point);
         each(arg, head.time_ms, &point);
     }
 }

@@ -40,7 +40,7 @@ void labels_add_run(struct labels *l, const struct run *run, bool with_id);
 void labels_add_users(struct labels *l, const struct run *run);
 
 /* Whether some series, though not all, has a label of toll's that is called so. */
-bool labels_is_of_things(const char *name);
+bool labels_is_of_instances(const char *name);
 
 /* Whether there is one of that name and value: another thing may have another value. */
 bool labels_has(const struct labels *l, const char *name, const char *value);
@@ -96,7 +96,7 @@ void points_add(struct points *p, const struct run *run, const struct selection 
 void points_add_end(struct points *p, struct buf *out);
 
 /* Calls each with every point of a piece. */
-void points_read(const char *piece, size_t length,
+void points_read(const char *chunk, size_t length,
                  void (*each)(void *arg, int64_t time_ms, const struct point *point), void *arg);
 
 /* What marks the end of a series, as a bit pattern: a NaN that is none that a CPU makes. */

@@ -18,25 +18,25 @@
  * What is no sample (a heading, a summary) stays, and stays in its place. */
 
 /* What a piece is of: which function of the sink made it. */
-enum piece_of {
-    PIECE_BEGIN,
-    PIECE_HEADING,
-    PIECE_FRAME,
-    PIECE_PROCESS_END,
-    PIECE_MARK,
-    PIECE_NOTE,
-    PIECE_SUMMARY,
+enum chunk_of {
+    CHUNK_BEGIN,
+    CHUNK_HEADING,
+    CHUNK_FRAME,
+    CHUNK_PROCESS_END,
+    CHUNK_MARK,
+    CHUNK_NOTE,
+    CHUNK_SUMMARY,
 };
 
-struct piece {
-    enum piece_of of;
+struct chunk {
+    enum chunk_of of;
     unsigned samples; /* 1 for a frame, otherwise 0 */
     const char *data; /* borrowed for the call */
     size_t length;
 };
 
 struct batch {
-    const struct piece *pieces; /* in the order they were put in; samples may be missing */
+    const struct chunk *chunks; /* in the order they were put in; samples may be missing */
     size_t count;
     uint64_t samples;
     unsigned attempt; /* 0 at first, then how often it was tried before */
@@ -45,45 +45,45 @@ struct batch {
 /* Whether the end of the run is in it. */
 bool batch_has_end(const struct batch *b);
 
-struct piece_node;
+struct chunk_node;
 
-struct piece_queue {
+struct chunk_queue {
     size_t limit_bytes;
     size_t waiting_bytes;
-    struct piece_node *first, **behind_last;
-    struct piece_node *spare;
+    struct chunk_node *first, **behind_last;
+    struct chunk_node *spare;
     unsigned spare_count;
-    struct piece_node *batch;
-    struct piece *pieces; /* owned; of the batch */
+    struct chunk_node *batch;
+    struct chunk *chunks; /* owned; of the batch */
 };
 
 /* Does not move afterwards. 0 or -ENOMEM. */
-int piece_queue_init(struct piece_queue *q, size_t limit_bytes);
-void piece_queue_done(struct piece_queue *q);
+int chunk_queue_init(struct chunk_queue *q, size_t limit_bytes);
+void chunk_queue_done(struct chunk_queue *q);
 
 /* What waiting takes of the limit. */
-size_t piece_queue_size(const struct piece *p);
+size_t chunk_queue_size(const struct chunk *p);
 
-static inline bool piece_queue_is_empty(const struct piece_queue *q)
+static inline bool chunk_queue_is_empty(const struct chunk_queue *q)
 {
     return !q->first;
 }
 
 /* When the first one was put in; not of an empty queue. */
-uint64_t piece_queue_since(const struct piece_queue *q);
+uint64_t chunk_queue_since(const struct chunk_queue *q);
 
 /* Copies the piece; an empty queue takes any size when is_forced. *dropped grows by the samples
  * that had to go. 0; -ENOBUFS, -ENOMEM: it was not put in. */
-int piece_queue_put(struct piece_queue *q, const struct piece *p, bool is_forced,
+int chunk_queue_put(struct chunk_queue *q, const struct chunk *p, bool is_forced,
                     uint64_t *dropped);
 
 /* Takes the first ones off, up to so many bytes but at least one. There is one batch at a time. */
-struct batch piece_queue_take(struct piece_queue *q, size_t bytes);
+struct batch chunk_queue_take(struct chunk_queue *q, size_t bytes);
 
 /* The batch is not needed any more. */
-void piece_queue_return(struct piece_queue *q);
+void chunk_queue_return(struct chunk_queue *q);
 
-/* ==== Courier ================================================================================= */
+/* ==== Sender ================================================================================= */
 
 /* What came of a batch. */
 enum delivery {
@@ -102,9 +102,9 @@ struct attempt {
     uint64_t lacking;  /* … and of how many samples of the batch; they count as refused */
 };
 
-struct courier;
+struct sender;
 
-struct courier_plan {
+struct sender_plan {
     size_t queue_bytes; /* that may wait; then the oldest samples are dropped */
     uint64_t gather_ns; /* how long the first piece waits for others */
     bool first_at_once; /* … but the very first of all does not */
@@ -120,7 +120,7 @@ struct courier_plan {
 };
 
 /* In samples, but for the last. */
-struct courier_counts {
+struct sender_counts {
     uint64_t taken; /* put into the queue */
     uint64_t delivered;
     uint64_t kept;
@@ -133,49 +133,49 @@ struct courier_counts {
 };
 
 /* The thread is not started yet; pieces are taken. 0 or -ENOMEM. */
-int courier_new(struct courier **ret, const struct courier_plan *plan);
-int courier_start(struct courier *c);
+int sender_new(struct sender **ret, const struct sender_plan *plan);
+int sender_start(struct sender *c);
 
 /* Before the start: putting waits for room from now on, instead of dropping what is old, unless
  * nothing was taken off the queue in that time. Not for whoever measures. */
-void courier_wait_for_room(struct courier *c, uint64_t no_progress_ns);
+void sender_wait_for_room(struct sender *c, uint64_t no_progress_ns);
 
 /* Copies the piece. 0, -ENOBUFS when this or an older one had to be dropped, -ENOMEM; -ETIMEDOUT
  * when it was waited for room in vain. */
-int courier_put(struct courier *c, const struct piece *p);
+int sender_put(struct sender *c, const struct chunk *p);
 
 /* Waits in the same way until the queue is empty. */
-void courier_flush(struct courier *c);
+void sender_flush(struct sender *c);
 
 /* No more pieces come: what is there has so much time left. Does not wait. */
-void courier_end(struct courier *c, uint64_t grace_ns);
+void sender_end(struct sender *c, uint64_t grace_ns);
 
 /* Until all is delivered or the time is over. False: the thread is stuck in deliver(). */
-bool courier_wait(struct courier *c);
+bool sender_wait(struct sender *c);
 
 /* … but not beyond that moment. False: it is not done yet. */
-bool courier_wait_until(struct courier *c, uint64_t until_ns);
+bool sender_wait_until(struct sender *c, uint64_t until_ns);
 
-/* Ends at once what is left. False when the thread is stuck: then it frees the courier when it
+/* Ends at once what is left. False when the thread is stuck: then it frees the sender when it
  * comes back, and plan->arg has to stay for good. Accepts NULL. */
-bool courier_free(struct courier *c);
+bool sender_free(struct sender *c);
 
 /* For deliver(): whether time is up, and it had better return. From any thread. */
-bool courier_is_over(void *courier);
+bool sender_is_over(void *sender);
 
 /* … what it returns when there is no memory for what is to be sent. */
-enum delivery courier_lacks_memory(struct attempt *a);
+enum delivery sender_lacks_memory(struct attempt *a);
 
 /* … and whether nothing more comes, so that it is not worth waiting for what will not change. */
-bool courier_is_ending(void *courier);
+bool sender_is_ending(void *sender);
 
-void courier_count(struct courier *c, struct courier_counts *ret);
+void sender_count(struct sender *c, struct sender_counts *ret);
 
 /* Something that somebody should be told, as if it was a failure. Before the start. */
-void courier_tell(struct courier *c, const char *why);
+void sender_tell(struct sender *c, const char *why);
 
 /* A failure that nobody was told of yet; the first, and the first after things went well. */
-bool courier_says(struct courier *c, char *ret, size_t capacity);
+bool sender_says(struct sender *c, char *ret, size_t capacity);
 
 /* 0 before the start. */
-pid_t courier_thread(const struct courier *c);
+pid_t sender_thread(const struct sender *c);

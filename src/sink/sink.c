@@ -103,10 +103,10 @@ static int write_waiting(struct sink *s)
         s->rest_samples = 0;
         if (!s->waiting.first)
             return 0;
-        struct batch b = piece_queue_take(&s->waiting, 1);
-        buf_add(&s->rest, b.pieces[0].data, b.pieces[0].length);
+        struct batch b = chunk_queue_take(&s->waiting, 1);
+        buf_add(&s->rest, b.chunks[0].data, b.chunks[0].length);
         s->rest_samples = (unsigned)b.samples;
-        piece_queue_return(&s->waiting);
+        chunk_queue_return(&s->waiting);
         if (buf_failed(&s->rest))
             return -ENOMEM;
     }
@@ -127,38 +127,38 @@ bool sink_write_waiting(struct sink *s, int timeout_ms)
 
 void sink_drop_waiting(struct sink *s)
 {
-    uint64_t pieces = s->rest.length > 0, samples = s->rest_samples;
+    uint64_t chunks = s->rest.length > 0, samples = s->rest_samples;
     s->is_cut = s->rest.length > 0;
     while (s->waiting.first) {
-        struct batch b = piece_queue_take(&s->waiting, SIZE_MAX);
-        pieces += b.count;
+        struct batch b = chunk_queue_take(&s->waiting, SIZE_MAX);
+        chunks += b.count;
         samples += b.samples;
-        piece_queue_return(&s->waiting);
+        chunk_queue_return(&s->waiting);
     }
     buf_clear(&s->rest);
     s->rest_samples = 0;
-    s->dropped += pieces;
-    s->pieces -= min_u64(pieces, s->pieces);
+    s->dropped += chunks;
+    s->chunks -= min_u64(chunks, s->chunks);
     s->missing += samples;
-    if (pieces)
+    if (chunks)
         s->failure = -EAGAIN;
 }
 
 /* When an older sample had to go for it, this counts as lost, and the other as written. */
-static int put_into_queue(struct sink *s, const struct piece *p)
+static int put_into_queue(struct sink *s, const struct chunk *p)
 {
     uint64_t dropped = 0;
-    if (!s->waiting.pieces && piece_queue_init(&s->waiting, WAITING_BYTES) < 0)
+    if (!s->waiting.chunks && chunk_queue_init(&s->waiting, WAITING_BYTES) < 0)
         return -ENOMEM;
-    int r = piece_queue_put(&s->waiting, p, false, &dropped);
+    int r = chunk_queue_put(&s->waiting, p, false, &dropped);
     uint64_t others = left_u64(dropped, r == 0);
     s->dropped += others;
-    s->pieces -= min_u64(others, s->pieces);
+    s->chunks -= min_u64(others, s->chunks);
     s->missing += others;
     return r == 0 && !dropped ? 0 : r == -ENOMEM ? r : -EAGAIN;
 }
 
-static int write_whole(struct sink *s, const struct piece *p)
+static int write_whole(struct sink *s, const struct chunk *p)
 {
     size_t half = 0;
     int r = s->is_cut ? -EAGAIN : sink_has_waiting(s) ? write_waiting(s) : 0;
@@ -190,29 +190,27 @@ const char *sink_failure(const struct sink *s)
     return s->failure == -EAGAIN ? "destination too slow" : strerror(-s->failure);
 }
 
-/* What does not fit is counted by the courier, and told once, by it too. */
-static int sink_hand_over(struct sink *s, const struct piece *p)
+/* What does not fit is counted by the sender, and told once, by it too. */
+static int sink_hand_over(struct sink *s, const struct chunk *p)
 {
-    int r = courier_put(s->courier, p);
+    int r = sender_put(s->sender, p);
     return r == -ENOBUFS ? 0 : r;
 }
 
-static int write_piece(struct sink *s, enum piece_of of)
+static int write_chunk(struct sink *s, enum chunk_of of)
 {
     if (!s->text.length && !buf_failed(&s->text))
         return 0;
-    unsigned samples = of != PIECE_FRAME ? 0 : s->folded ? s->folded : 1;
-    struct piece p = {of, samples, s->text.data, s->text.length};
-    int r = buf_failed(&s->text) ? -ENOMEM
-            : s->courier         ? sink_hand_over(s, &p)
-                                 : write_whole(s, &p);
+    unsigned samples = of != CHUNK_FRAME ? 0 : s->folded ? s->folded : 1;
+    struct chunk p = {of, samples, s->text.data, s->text.length};
+    int r = buf_failed(&s->text) ? -ENOMEM : s->sender ? sink_hand_over(s, &p) : write_whole(s, &p);
     if (r < 0) {
         s->failure = r;
         s->dropped++;
     } else {
-        s->pieces++;
+        s->chunks++;
     }
-    if (of == PIECE_FRAME)
+    if (of == CHUNK_FRAME)
         s->folded = 0;
     buf_clear(&s->text);
     return r;
@@ -227,7 +225,7 @@ static bool is_late(const struct sink *s)
 int sink_begin(struct sink *s, const struct run *run)
 {
     s->run = run;
-    int started = s->courier ? courier_start(s->courier) : 0;
+    int started = s->sender ? sender_start(s->sender) : 0;
     if (started < 0) {
         s->dropped++;
         return s->failure = started;
@@ -238,24 +236,24 @@ int sink_begin(struct sink *s, const struct run *run)
         return 0;
     }
     /* Only now that the command runs: a record of before is not lost to a mistyped command. */
-    if (s->owns_fd && !s->courier && ftruncate(s->fd, 0) < 0 && errno != EINVAL)
+    if (s->owns_fd && !s->sender && ftruncate(s->fd, 0) < 0 && errno != EINVAL)
         s->failure = -errno;
     if (s->kind->begin)
         s->kind->begin(s, run);
-    return write_piece(s, PIECE_BEGIN);
+    return write_chunk(s, CHUNK_BEGIN);
 }
 
 static int sink_write_frame(struct sink *s, const struct frame *f)
 {
     if (s->kind->heading && !s->has_heading) {
         s->kind->heading(s, f);
-        int r = write_piece(s, PIECE_HEADING);
+        int r = write_chunk(s, CHUNK_HEADING);
         if (r < 0)
             return r; /* figures without a heading say nothing: it is tried again */
         s->has_heading = true;
     }
     s->kind->frame(s, f);
-    return write_piece(s, PIECE_FRAME);
+    return write_chunk(s, CHUNK_FRAME);
 }
 
 int sink_frame(struct sink *s, const struct frame *f)
@@ -273,7 +271,7 @@ int sink_process_end(struct sink *s, const struct process_end *e)
     if (!s->kind->process_end)
         return 0;
     s->kind->process_end(s, e);
-    return write_piece(s, PIECE_PROCESS_END);
+    return write_chunk(s, CHUNK_PROCESS_END);
 }
 
 int sink_mark(struct sink *s, const struct told_mark *m)
@@ -281,7 +279,7 @@ int sink_mark(struct sink *s, const struct told_mark *m)
     if (!s->kind->mark)
         return 0;
     s->kind->mark(s, m);
-    return write_piece(s, PIECE_MARK);
+    return write_chunk(s, CHUNK_MARK);
 }
 
 int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
@@ -289,7 +287,7 @@ int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
     if (!s->kind->note)
         return 0;
     s->kind->note(s, elapsed_ns, sentence);
-    return write_piece(s, PIECE_NOTE);
+    return write_chunk(s, CHUNK_NOTE);
 }
 
 static int open_late(struct sink *s)
@@ -317,7 +315,7 @@ int sink_summary(struct sink *s, const struct summary *summary)
     if (r < 0)
         return r;
     s->kind->summary(s, summary);
-    r = write_piece(s, PIECE_SUMMARY);
+    r = write_chunk(s, CHUNK_SUMMARY);
     if (r < 0 && is_late(s) && s->made_file && !s->stays_open)
         output_file_remove(s->name, s->fd);
     return r;
@@ -328,30 +326,30 @@ int sink_summary(struct sink *s, const struct summary *summary)
 void sink_wait_for_room(struct sink *s, uint64_t no_progress_ns)
 {
     s->is_patient = true;
-    if (s->courier)
-        courier_wait_for_room(s->courier, no_progress_ns);
+    if (s->sender)
+        sender_wait_for_room(s->sender, no_progress_ns);
 }
 
 void sink_flush(struct sink *s)
 {
-    if (s->courier)
-        courier_flush(s->courier);
+    if (s->sender)
+        sender_flush(s->sender);
 }
 
 void sink_end(struct sink *s)
 {
-    if (s->courier)
-        courier_end(s->courier, s->grace_ns);
+    if (s->sender)
+        sender_end(s->sender, s->grace_ns);
 }
 
 bool sink_says(struct sink *s, char *ret, size_t capacity)
 {
-    return s->courier && courier_says(s->courier, ret, capacity);
+    return s->sender && sender_says(s->sender, ret, capacity);
 }
 
 pid_t sink_thread(const struct sink *s)
 {
-    return s->courier ? courier_thread(s->courier) : s->thread;
+    return s->sender ? sender_thread(s->sender) : s->thread;
 }
 
 /* ==== Sink outcome ============================================================================ */
@@ -369,9 +367,9 @@ static void name_it(const struct sink *s, struct output_summary *ret)
 
 int sink_wait(struct sink *s, struct output_summary *ret)
 {
-    struct courier_counts c;
-    bool came_back = courier_wait(s->courier);
-    courier_count(s->courier, &c);
+    struct sender_counts c;
+    bool came_back = sender_wait(s->sender);
+    sender_count(s->sender, &c);
     *ret = (struct output_summary){
         .samples = c.taken,
         .delivered = c.delivered,

@@ -6,7 +6,7 @@
  * counts it, and tries again with the next. A slow reader of a pipe, a terminal or a socket is not
  * waited for: pieces wait for it in a bounded queue, and beyond that the oldest samples go.
  *
- * A kind with deliver() writes to no file of ours: its pieces go to a courier, whose thread hands
+ * A kind with deliver() writes to no file of ours: its pieces go to a sender, whose thread hands
  * them to it in batches. What builds pieces then runs while a sample is taken and has to be quick;
  * what delivers them may take its time. The two share nothing but what they lock. */
 #pragma once
@@ -95,17 +95,17 @@ struct sink_kind {
     void (*mark)(struct sink *s, const struct told_mark *m);
     void (*note)(struct sink *s, uint64_t elapsed_ns, const char *sentence);
     void (*summary)(struct sink *s, const struct summary *summary);
-    /* What only the kind knows of what became of it: changes ret. Without a courier. */
+    /* What only the kind knows of what became of it: changes ret. Without a sender. */
     void (*outcome)(struct sink *s, struct output_summary *ret);
     void (*close)(struct sink *s); /* free sink->state */
 
     const struct sink_option *options; /* name NULL behind the last; NULL: it has none */
-    bool has_dialects;                 /* it reads sink->dialect itself */
+    bool has_layouts;                  /* it reads sink->layout itself */
     bool has_no_bytes;                 /* nobody can say how many a sample takes */
 
     /* In the place of opening a file: checks sink->place and makes sink->state, before anything
      * runs. It may set sink->fd and owns_fd, sink->name, and sink->plan; without plan.deliver there
-     * is no courier. */
+     * is no sender. */
     int (*open)(struct sink *s, struct toll_error *e);
     /* Variables for a command that is about to start, "NAME=value", NULL behind the last; borrowed
      * from the sink. May take as long as the sink's own limits allow. */
@@ -119,14 +119,14 @@ struct sink_kind {
                       struct toll_error *e);
     void (*name_run)(struct sink *s, char *ret, size_t capacity);
 
-    /* Both in the courier's thread, see courier.h. sink->courier tells whether time is up. A thread
+    /* Both in the sender's thread, see sender.h. sink->sender tells whether time is up. A thread
      * that was left behind outlives the run: sink->run is not for them. */
     enum delivery (*deliver)(struct sink *s, const struct batch *b, struct attempt *a);
     enum delivery (*leave)(struct sink *s, const struct batch *b, struct attempt *a);
 };
 
 /* What every kind with deliver() understands; first in its table of options. */
-#define SINK_COURIER_OPTIONS(gather_)                                                              \
+#define SINK_SENDER_OPTIONS(gather_)                                                               \
     {{"every", "TIME", gather_, "how often what was sampled is sent"}, OPTION_DURATION, false},    \
         {{"grace", "TIME", "5s", "how long toll waits at the end for what is left to be sent"},    \
          OPTION_DURATION,                                                                          \
@@ -149,11 +149,11 @@ struct sink {
     char *name;  /* owned: the path, or what it is called in a sentence; has no secret */
     char *place; /* owned: where to, without kind and options; NULL: a descriptor */
     struct sink_settings settings;
-    struct courier *courier;  /* owned, NULL: the kind has none, or it is not begun */
-    struct courier_plan plan; /* of the courier */
+    struct sender *sender;   /* owned, NULL: the kind has none, or it is not begun */
+    struct sender_plan plan; /* of the sender */
     uint64_t grace_ns;
     char notice[160]; /* from begin() on: what the user should know of it, or "" */
-    pid_t thread;     /* of the kind's own in the place of a courier, 0: none */
+    pid_t thread;     /* of the kind's own in the place of a sender, 0: none */
     int fd;
     bool owns_fd;
     bool made_file;      /* the file was not there before */
@@ -162,9 +162,9 @@ struct sink {
     enum output_way way; /* a file, unless the kind says something else */
     unsigned flags;      /* TOLL_OUTPUT_… */
     struct selection selection;
-    struct dialect_choice *dialect; /* owned, NULL: our own */
-    const struct run *run;          /* borrowed, from the beginning on */
-    void *state;                    /* of the kind, NULL at first */
+    struct layout_choice *layout; /* owned, NULL: our own */
+    const struct run *run;        /* borrowed, from the beginning on */
+    void *state;                  /* of the kind, NULL at first */
     bool has_heading;
     bool follows; /* behind another run in the same file */
     struct buf text;
@@ -175,14 +175,14 @@ struct sink {
     bool is_cut;                /* a piece was given up in the middle: nothing can follow it */
     struct buf rest;            /* of a piece that a slow reader took only in part … */
     unsigned rest_samples;      /* … and its samples */
-    struct piece_queue waiting; /* pieces after it; without memory until there are any */
+    struct chunk_queue waiting; /* pieces after it; without memory until there are any */
     bool is_failure_noted;
-    uint64_t pieces;        /* written */
+    uint64_t chunks;        /* written */
     uint64_t dropped;       /* pieces that could not be written */
     int failure;            /* the last one, negative errno, or 0 */
     uint64_t samples;       /* frames that were handed to it … */
     uint64_t missing;       /* … and those that could not be written */
-    _Atomic uint64_t bytes; /* written or sent; a courier's thread adds to it too */
+    _Atomic uint64_t bytes; /* written or sent; a sender's thread adds to it too */
 };
 
 /* THE list of formats, NULL behind the last. */
@@ -215,7 +215,7 @@ void sink_flush(struct sink *s);
 /* Accepts NULL. discard: remove a file that was made for nothing. */
 void sink_close(struct sink *s, bool discard);
 
-/* Of a dialect with files of several names, one is known by its name. Such a file is not left there
+/* Of a layout with files of several names, one is known by its name. Such a file is not left there
  * when nothing comes into it. */
 void sink_take_file(struct sink *s, const char *path);
 
@@ -239,7 +239,7 @@ void sink_drop_waiting(struct sink *s);
 /* Why the last piece could not be written. */
 const char *sink_failure(const struct sink *s);
 
-/* Of a sink with a courier: no more pieces come, it has its grace; then wait for that. What came of
+/* Of a sink with a sender: no more pieces come, it has its grace; then wait for that. What came of
  * it is in ret; 0, or -EIO when something was lost. */
 void sink_end(struct sink *s);
 int sink_wait(struct sink *s, struct output_summary *ret);
@@ -247,19 +247,19 @@ int sink_wait(struct sink *s, struct output_summary *ret);
 /* Of one without: what came of it so far. False: it has no samples, only a summary. */
 bool sink_outcome(struct sink *s, struct output_summary *ret);
 
-/* A failure of the courier that nobody was told of yet. */
+/* A failure of the sender that nobody was told of yet. */
 bool sink_says(struct sink *s, char *ret, size_t capacity);
 
-/* The courier's thread, 0: there is none. */
+/* The sender's thread, 0: there is none. */
 pid_t sink_thread(const struct sink *s);
 
-/* -EINVAL and a sentence when its dialect has no table for a target, or for the machine alone. */
+/* -EINVAL and a sentence when its layout has no table for a target, or for the machine alone. */
 int sink_check_subject(const struct sink *s, bool has_target, struct toll_error *e);
 
-/* Whether its dialect has figures of the machine, beside those of a target. */
+/* Whether its layout has figures of the machine, beside those of a target. */
 bool sink_needs_system(const struct sink *s);
 
-/* Whether its dialect has PSS or USS in every row. */
+/* Whether its layout has PSS or USS in every row. */
 bool sink_needs_rollup(const struct sink *s);
 
 /* Whether a second run would make its file unreadable for whoever reads that format. */

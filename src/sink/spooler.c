@@ -301,7 +301,7 @@ enum delivery spooler_deliver(struct spooler *s, const struct batch *b, struct a
 {
     bool is_end = batch_has_end(b);
     if (!b->attempt && !spooler_encode(s, b))
-        return courier_lacks_memory(a);
+        return sender_lacks_memory(a);
     bool is_spooling = spool_has_some(&s->spool);
     if (is_spooling && !is_end && clock_mono(NULL) < s->next_ns) {
         memcpy(a->why, s->why, sizeof a->why);

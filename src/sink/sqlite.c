@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * A SQLite file: the record for queries. While a sample is taken its rows are put on a tape; the
- * courier's thread plays them into the file, a transaction for each batch. docs/sqlite.md describes
+ * sender's thread plays them into the file, a transaction for each batch. docs/sqlite.md describes
  * the tables. */
 #include "sink/sqlite.h"
 
@@ -374,16 +374,16 @@ static int sqlite_file_end_row(struct sqlite_file *f, unsigned number, int64_t *
 }
 
 /* Plays a tape into the statements. */
-static int sqlite_file_play(struct sqlite_file *f, const struct piece *p, int64_t *run,
+static int sqlite_file_play(struct sqlite_file *f, const struct chunk *p, int64_t *run,
                             struct toll_error *e)
 {
-    struct scan tape = scan_text(p->data, p->length);
-    struct tape_item item;
+    struct scan row_log = scan_text(p->data, p->length);
+    struct row_log_item item;
     struct sqlite_statement *st = NULL;
     unsigned number = 0;
     int at = 0, r = 0;
     for (;;) {
-        enum tape_is is = sqlite_tape_next(&tape, &item);
+        enum row_log_is is = sqlite_row_log_next(&row_log, &item);
         if (st && (is == TAPE_ROW || is == TAPE_END) &&
             (r = sqlite_file_end_row(f, number, run, e)) < 0)
             return r;
@@ -418,7 +418,7 @@ static int sqlite_file_write_all(struct sqlite_file *f, const struct batch *b, s
     if (r < 0)
         return r;
     for (size_t i = 0; r == 0 && i < b->count; i++)
-        r = sqlite_file_play(f, &b->pieces[i], &run, e);
+        r = sqlite_file_play(f, &b->chunks[i], &run, e);
     if (r == 0)
         r = sqlite_run(f->db, "COMMIT", e);
     if (r < 0)
@@ -445,7 +445,7 @@ struct state {
     bool is_ours_to_remove;
     bool has_begun;
     struct sqlite_rows rows;  /* of the side that samples */
-    struct sqlite_file *file; /* owned, of the courier's thread; NULL: not open */
+    struct sqlite_file *file; /* owned, of the sender's thread; NULL: not open */
 };
 
 static int sqlite_open_place(struct sink *s, struct toll_error *e)
@@ -486,8 +486,8 @@ static void sqlite_close_place(struct sink *s)
 static void sqlite_sink_describe(struct sink *s)
 {
     struct buf *met = &((struct state *)s->state)->rows.entities.met;
-    struct piece p = {.of = PIECE_HEADING, .data = met->data, .length = met->length};
-    if (buf_failed(met) || (met->length && courier_put(s->courier, &p) == -ENOMEM))
+    struct chunk p = {.of = CHUNK_HEADING, .data = met->data, .length = met->length};
+    if (buf_failed(met) || (met->length && sender_put(s->sender, &p) == -ENOMEM))
         s->text.failed = true; /* rows of what nobody knows say nothing: it is tried again */
     else
         buf_clear(met);
@@ -531,7 +531,7 @@ static void sqlite_sink_summary(struct sink *s, const struct summary *summary)
     sqlite_sink_describe(s);
 }
 
-/* ---- The courier's thread -------------------------------------------------------------------- */
+/* ---- The sender's thread -------------------------------------------------------------------- */
 
 /* What will not get better; anything else may: somebody else writes, or the disk is full. At the
  * end only the former is waited for. */
@@ -548,7 +548,7 @@ static enum delivery sqlite_sink_deliver(struct sink *s, const struct batch *b, 
     int r = x->file ? 0 : sqlite_file_open(&x->file, x->path, s->stays_open, &e);
     if (r == 0)
         r = sqlite_file_write(x->file, b, &e);
-    bool is_last = b->count && b->pieces[b->count - 1].of == PIECE_SUMMARY;
+    bool is_last = b->count && b->chunks[b->count - 1].of == CHUNK_SUMMARY;
     if (is_last && r == 0) {
         sqlite_file_close(x->file);
         x->file = NULL;
@@ -556,10 +556,10 @@ static enum delivery sqlite_sink_deliver(struct sink *s, const struct batch *b, 
     if (r == 0)
         return DELIVERY_DONE;
     snprintf(a->why, sizeof a->why, "%s", e.message);
-    return is_final(r, courier_is_ending(s->courier)) ? DELIVERY_REFUSED : DELIVERY_AGAIN;
+    return is_final(r, sender_is_ending(s->sender)) ? DELIVERY_REFUSED : DELIVERY_AGAIN;
 }
 
-static const struct sink_option options[] = {SINK_COURIER_OPTIONS("1s"), {.facts = {0}}};
+static const struct sink_option options[] = {SINK_SENDER_OPTIONS("1s"), {.facts = {0}}};
 
 const struct sink_kind sink_sqlite = {
     .format = {"sqlite", ".sqlite",

@@ -17,7 +17,7 @@ struct collect_context {
     const struct sysroot *root;        /* borrowed; its descriptors may change between two ticks */
     const struct selection *selection; /* borrowed: what nobody asked for need not be read */
     pid_t net_pid;                     /* whose network namespace is meant; 0: our own */
-    struct measured *system;           /* borrowed: the machine as a whole */
+    struct instance *system;           /* borrowed: the machine as a whole */
     /* Called with a sentence when figures are missing for a reason a person can do something
      * about; it may be said at every tick, it is told once. */
     void (*note)(void *arg, const char *sentence);
@@ -38,7 +38,7 @@ struct collector {
     /* *ret_state is handed to the other calls. 0; -ENOENT when this machine has nothing of the
      * kind. */
     int (*open)(void **ret_state, const struct collect_context *c);
-    void (*collect)(void *state, const struct collect_context *c, struct measured_list *out);
+    void (*collect)(void *state, const struct collect_context *c, struct instance_list *out);
     void (*close)(void *state);
 };
 

@@ -76,16 +76,16 @@ bool mark_totals_phase(struct mark_totals *t, const struct phase_over *over)
     bool again = over->widened && over->begin_ns < p->widened_until_ns;
     if (over->widened)
         p->widened_until_ns = max_u64(p->widened_until_ns, over->end_ns);
-    bool measured = false;
+    bool instance = false;
     for (unsigned id = 0; id < PROCESS_METRICS; id++) {
         struct phase_figure f = phase_figures_of(over->figures, id, over->begin_ns, over->end_ns);
         bool counter = metric_of(id)->kind == METRIC_COUNTER;
         if (f.quality == QUALITY_UNKNOWN || (again && counter))
             continue;
         mark_totals_add_figure(p, id, &f, (double)length / 1e9);
-        measured |= counter;
+        instance |= counter;
     }
-    p->measured += measured;
+    p->instance += instance;
     return true;
 }
 

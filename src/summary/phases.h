@@ -155,7 +155,7 @@ struct phase_total {
     char *name; /* owned */
     uint64_t count;
     uint64_t not_ended; /* … of them: the run was over first */
-    uint64_t measured;  /* … of them: looked at often enough to tell what they used */
+    uint64_t instance;  /* … of them: looked at often enough to tell what they used */
     uint64_t total_ns, min_ns, max_ns;
     pid_t pid;                 /* of the first */
     bool of_several;           /* processes */

@@ -176,10 +176,11 @@ static const char *energy_label_of(const struct entity *e, const char *key)
 }
 
 /* Its total, which is 0 where nothing was seen of it, and how good that is. */
-static enum quality energy_total_of(const struct thing_summary *t, enum metric_id id, double *ret)
+static enum quality energy_total_of(const struct instance_summary *t, enum metric_id id,
+                                    double *ret)
 {
-    const struct series *s = &t->series[id - t->thing->row.first];
-    enum quality quality = summary_thing_quality(s, metric_of(id));
+    const struct series *s = &t->series[id - t->instance->row.first];
+    enum quality quality = summary_instance_quality(s, metric_of(id));
     if (quality == QUALITY_UNKNOWN && s->observed_ns)
         quality = QUALITY_LOWER_BOUND;
     *ret = metric_number(metric_of(id), s->last);
@@ -194,12 +195,12 @@ static bool is_in_package(const struct entity *e)
     return vendor && pci && strcmp(vendor, "intel") == 0 && strcmp(pci, "0000:00:02.0") == 0;
 }
 
-static void add_gpu(struct energy *e, const struct thing_summary *t)
+static void add_gpu(struct energy *e, const struct instance_summary *t)
 {
     double joules;
-    if (energy_label_of(&t->thing->entity, "instance"))
+    if (energy_label_of(&t->instance->entity, "instance"))
         return; /* the whole board has the counter */
-    if (is_in_package(&t->thing->entity))
+    if (is_in_package(&t->instance->entity))
         return;
     if (!e->has_gpus)
         e->gpus_quality = QUALITY_EXACT;
@@ -211,11 +212,11 @@ static void add_gpu(struct energy *e, const struct thing_summary *t)
 }
 
 /* Cores and the like are parts of a package; other memory than the package's is not meant. */
-static void add_processor(struct energy *e, const struct thing_summary *t)
+static void add_processor(struct energy *e, const struct instance_summary *t)
 {
     double joules;
-    if (strncmp(entity_name(&t->thing->entity), "package-", 8) != 0 ||
-        strchr(entity_name(&t->thing->entity), ' ') ||
+    if (strncmp(entity_name(&t->instance->entity), "package-", 8) != 0 ||
+        strchr(entity_name(&t->instance->entity), ' ') ||
         energy_total_of(t, rapl_energy_joules, &joules) == QUALITY_UNKNOWN)
         return;
     e->knows_processors = true;
@@ -227,11 +228,11 @@ struct energy energy_of(const struct summary *s)
     struct energy e = {0};
     if (s->energy)
         return *s->energy;
-    for (size_t i = 0; i < s->thing_count; i++) {
-        if (s->things[i].thing->entity.kind == ENTITY_GPU)
-            add_gpu(&e, &s->things[i]);
-        if (s->things[i].thing->entity.kind == ENTITY_RAPL)
-            add_processor(&e, &s->things[i]);
+    for (size_t i = 0; i < s->instance_count; i++) {
+        if (s->instances[i].instance->entity.kind == ENTITY_GPU)
+            add_gpu(&e, &s->instances[i]);
+        if (s->instances[i].instance->entity.kind == ENTITY_RAPL)
+            add_processor(&e, &s->instances[i]);
     }
     if ((s->run && s->run->gpus_awaited) ||
         (e.gpus_quality == QUALITY_LOWER_BOUND && e.gpus_joules <= 0)) /* at least nothing */
@@ -285,9 +286,9 @@ void summary_done(struct summary *s)
     free(s->outputs);
     for (size_t i = 0; i < SUMMARY_NOTES; i++)
         free(s->notes[i]);
-    for (size_t i = 0; i < s->thing_count; i++)
-        free(s->things[i].series);
-    free(s->things);
+    for (size_t i = 0; i < s->instance_count; i++)
+        free(s->instances[i].series);
+    free(s->instances);
     mark_totals_done(&s->marks);
     free(s->targets);
     free(s->histograms);
@@ -333,13 +334,13 @@ static void put_target(const struct summary *s, struct target_summary *t,
 }
 
 /* By its number, as long as there was memory for all that were met before. */
-static struct series *summary_find_series(const struct summary *s, const struct measured *m)
+static struct series *summary_find_series(const struct summary *s, const struct instance *m)
 {
-    if (m->number <= s->thing_count && s->things[m->number - 1].thing == m)
-        return s->things[m->number - 1].series;
-    for (size_t i = 0; i < s->thing_count; i++)
-        if (s->things[i].thing == m)
-            return s->things[i].series;
+    if (m->number <= s->instance_count && s->instances[m->number - 1].instance == m)
+        return s->instances[m->number - 1].series;
+    for (size_t i = 0; i < s->instance_count; i++)
+        if (s->instances[i].instance == m)
+            return s->instances[i].series;
     return NULL;
 }
 
@@ -349,22 +350,23 @@ struct histogram *summary_system_histogram(const struct summary *s, unsigned i)
 }
 
 /* A thing is met when it is first read: its number is one more than there were. */
-static struct series *summary_series_of(struct summary *s, const struct measured *m)
+static struct series *summary_series_of(struct summary *s, const struct instance *m)
 {
     struct series *met = summary_find_series(s, m);
     if (met)
         return met;
-    struct thing_summary *longer = realloc(s->things, (s->thing_count + 1) * sizeof *longer);
+    struct instance_summary *longer = realloc(s->instances,
+                                              (s->instance_count + 1) * sizeof *longer);
     if (!longer)
         return NULL;
-    s->things = longer;
+    s->instances = longer;
     struct series *series = calloc(metric_count(m->entity.kind), sizeof *series);
     if (!series)
         return NULL;
     if (m->entity.kind == ENTITY_SYSTEM)
         for (unsigned i = 0; i < SYSTEM_METRICS; i++)
             series[i].histogram = summary_system_histogram(s, i);
-    s->things[s->thing_count++] = (struct thing_summary){.thing = m, .series = series};
+    s->instances[s->instance_count++] = (struct instance_summary){.instance = m, .series = series};
     return series;
 }
 
@@ -411,15 +413,15 @@ void summary_end(struct summary *s, uint64_t elapsed_ns)
     end_target(&s->whole, elapsed_ns);
     for (size_t i = 0; i < s->target_count; i++)
         end_target(&s->targets[i], elapsed_ns);
-    for (size_t t = 0; t < s->thing_count; t++)
-        for (unsigned i = 0; i < metric_count(s->things[t].thing->entity.kind); i++)
-            series_end(&s->things[t].series[i], metric_of(s->things[t].thing->row.first + i),
-                       elapsed_ns);
+    for (size_t t = 0; t < s->instance_count; t++)
+        for (unsigned i = 0; i < metric_count(s->instances[t].instance->entity.kind); i++)
+            series_end(&s->instances[t].series[i],
+                       metric_of(s->instances[t].instance->row.first + i), elapsed_ns);
     for (unsigned i = 0; i < SELF_METRICS; i++)
         series_end(&s->self[i], metric_of(metric_first(ENTITY_SELF) + i), elapsed_ns);
 }
 
-enum quality summary_thing_quality(const struct series *s, const struct metric *m)
+enum quality summary_instance_quality(const struct series *s, const struct metric *m)
 {
     if (!s->observed_ns)
         return QUALITY_UNKNOWN;

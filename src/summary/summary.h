@@ -100,9 +100,9 @@ struct target_summary {
 };
 
 /* What one thing of the machine came to. */
-struct thing_summary {
-    const struct measured *thing; /* borrowed */
-    struct series *series;        /* owned, one for each metric of the entity */
+struct instance_summary {
+    const struct instance *instance; /* borrowed */
+    struct series *series;           /* owned, one for each metric of the entity */
 };
 
 /* What came of an output that was sent somewhere by a thread of its own; in samples. */
@@ -142,8 +142,8 @@ struct summary {
     struct target_summary *targets; /* owned; each of several, as named in run */
     size_t target_count;            /* 0 when there is but one */
     struct series self[SELF_METRICS];
-    struct thing_summary *things; /* owned, by their numbers */
-    size_t thing_count;
+    struct instance_summary *instances; /* owned, by their numbers */
+    size_t instance_count;
     struct mark_totals marks;
     struct survivor survivors[SUMMARY_STILL_RUNNING];
     size_t survivor_count;          /* may exceed what the array holds */
@@ -175,7 +175,7 @@ void summary_end(struct summary *s, uint64_t elapsed_ns);
 
 /* How a figure of the machine was obtained: counters are the kernel's own, and exact unless their
  * source was silent for a part of the run. */
-enum quality summary_thing_quality(const struct series *s, const struct metric *m);
+enum quality summary_instance_quality(const struct series *s, const struct metric *m);
 
 /* ==== Energy ================================================================================== */
 

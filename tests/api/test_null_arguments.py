@@ -31,7 +31,7 @@ MEANS_SOMETHING = {
     ("toll_probe_new", "options"),
     ("toll_phases_analyze", "blocks"),
     ("toll_tracker_count_gpus", "gpus"),
-    ("toll_tracker_keep_backup", "dialect"),
+    ("toll_tracker_keep_backup", "layout"),
     ("toll_phases_analyze", "format"),
     ("toll_diagnosis_new", "root"),
     ("toll_record_runs", "arg"),
@@ -76,7 +76,7 @@ VALID = {
     "const char *const *": "words",
     "char *const []": "command",
     "const char *": '"name"',
-    "const char * dialect": '"resource-tracker"',
+    "const char * layout": '"resource-tracker"',
     "const char * fact": '"pid"',
     "const char * format": '"json"',
     "double *": "&number",
@@ -282,5 +282,5 @@ def test_every_function_is_called():
                      if any(is_pointer(kind) for kind, _ in parameters)}
     assert {name for name, _, _, _ in calls()} == with_pointers
     assert exported - with_pointers == {"toll_version", "toll_metric_at", "toll_format_at",
-                                        "toll_dialect_at", "toll_check_at"}
+                                        "toll_layout_at", "toll_check_at"}
     assert {(name, null) for name, null, _, _ in calls()} >= MEANS_SOMETHING

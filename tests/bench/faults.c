@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #define RESIDENT (1UL << 30)
-#define PIECE    (4UL << 20)
+#define CHUNK    (4UL << 20)
 #define PAGE     4096
 
 static void *map(size_t bytes)
@@ -28,5 +28,5 @@ int main(int argc, char **argv)
     unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
     map(RESIDENT);
     for (unsigned long i = 0; i < rounds; i++)
-        munmap(map(PIECE), PIECE);
+        munmap(map(CHUNK), CHUNK);
 }

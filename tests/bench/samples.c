@@ -100,9 +100,9 @@ static void write_sqlite(uint64_t count, const char *directory)
         sqlite_rows_frame(&text, &rows, &job.frame, &job.run, &job.selection);
         if (i % BATCH && i + 1 < count)
             continue;
-        struct piece p[] = {{.data = text.data, .length = text.length},
+        struct chunk p[] = {{.data = text.data, .length = text.length},
                             {.data = rows.entities.met.data, .length = rows.entities.met.length}};
-        if (sqlite_file_write(f, &(struct batch){.pieces = p, .count = 2}, &e) < 0)
+        if (sqlite_file_write(f, &(struct batch){.chunks = p, .count = 2}, &e) < 0)
             fail("writing", &e);
         buf_clear(&text);
         buf_clear(&rows.entities.met);

@@ -29,7 +29,7 @@ static const char *const places[] = {
     "openmetrics:/dev/null",
 };
 static const struct {
-    const char *format, *dialect;
+    const char *format, *layout;
 } formats[] = {
     {"csv", NULL},   {"jsonl", NULL},        {"json", NULL},          {"text", NULL},
     {"lines", NULL}, {"csv", "gpu-tracker"}, {"json", "gpu-tracker"}, {"csv", "resource-tracker"},
@@ -68,7 +68,7 @@ static void check_row(struct outputs *o, struct buf *text, bool is_heading)
 }
 
 /* What one item became; it is dropped then. */
-static void check_piece(struct outputs *o, struct sink *s, bool is_heading)
+static void check_chunk(struct outputs *o, struct sink *s, bool is_heading)
 {
     CHECK(!buf_failed(&s->text));
     if (s->text.length && s->kind == &sink_csv)
@@ -96,7 +96,7 @@ static void open_sinks(struct outputs *o, const struct record_item *item,
             to.destination = places[i - ARRAY_LEN(formats)];
         } else {
             to.format = formats[i].format;
-            to.dialect = formats[i].dialect;
+            to.layout = formats[i].layout;
         }
         struct toll_error e = {0};
         if (sink_open(&o->sinks[i], &to, selection, &e) < 0) {
@@ -123,7 +123,7 @@ static void hand(struct outputs *o, struct sink *s, const struct record_item *it
         if (k->heading && !s->has_heading) {
             k->heading(s, item->frame);
             s->has_heading = true;
-            check_piece(o, s, true);
+            check_chunk(o, s, true);
         }
         k->frame(s, item->frame);
     }
@@ -135,7 +135,7 @@ static void hand(struct outputs *o, struct sink *s, const struct record_item *it
         k->note(s, item->elapsed_ns, item->sentence);
     if (item->kind == RECORD_SUMMARY && k->summary)
         k->summary(s, item->summary);
-    check_piece(o, s, false);
+    check_chunk(o, s, false);
 }
 
 static int read_record(int in, struct outputs *o)

@@ -569,7 +569,7 @@ def test_secrets_are_not_told(here):
     assert b"hunter" not in written and b"joe" not in written
 
 
-def test_what_the_courier_reads_is_not_the_jobs(here):
+def test_what_the_sender_reads_is_not_the_jobs(here):
     """Looking up a name reads files; so does loading what TLS needs."""
     with sinklib.Server() as server:
         url = f"prometheus:http://localhost:{server.port}/,every=1ms"

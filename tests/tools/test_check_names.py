@@ -50,7 +50,7 @@ def test_a_name_by_hand(tree, path, text):
 @pytest.mark.parametrize("path, text", [
     ("src/sink/x.c", '/* "memory_rss_bytes" */ row_u64(r, process_memory_rss_bytes); puts("threads");\n'),
     ("src/sink/x.c", 'puts("memory_rss_bytes_of");\n'),
-    ("src/layout/tables/x.c", '"memory_rss_bytes"\nconst struct dialect dialect_x = {\n'),
+    ("src/layout/tables/x.c", '"memory_rss_bytes"\nconst struct layout layout_x = {\n'),
     ("src/metric/x.c", 'puts("memory_rss_bytes");\n'),
 ])
 def test_what_may_be(tree, path, text):

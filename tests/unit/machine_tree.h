@@ -10,11 +10,11 @@ struct machine {
     struct tree tree;
     struct sysroot root;
     struct selection selection;
-    struct measured system;
+    struct instance system;
     struct collect_context context;
     const struct collector *collector; /* NULL when none is open */
     void *state;                       /* … and its own */
-    struct measured_list list;
+    struct instance_list list;
     unsigned notes;
     char note[512]; /* the last one */
     pid_t helper;   /* the last one */
@@ -39,7 +39,7 @@ static inline void machine_make_at(struct machine *m, const char *path)
 {
     assert_int_equal(sysroot_open(&m->root, path, NULL), 0);
     assert_int_equal(selection_parse(&m->selection, NULL, NULL), 0);
-    measured_init(&m->system, ENTITY_SYSTEM);
+    instance_init(&m->system, ENTITY_SYSTEM);
     m->context = (struct collect_context){
         .root = &m->root,
         .selection = &m->selection,
@@ -100,16 +100,16 @@ static inline void machine_close(struct machine *m)
 static inline void machine_remove(struct machine *m)
 {
     machine_close(m);
-    measured_list_done(&m->list);
+    instance_list_done(&m->list);
     sysroot_close(&m->root);
     if (*m->tree.path)
         tree_remove(&m->tree);
 }
 
 /* Of those read at the last tick, the thing of that name, or NULL. */
-static inline struct measured *machine_find(const struct machine *m, const char *name)
+static inline struct instance *machine_find(const struct machine *m, const char *name)
 {
-    struct measured *found = NULL;
+    struct instance *found = NULL;
     for (size_t i = 0; i < m->list.count; i++) {
         if (strcmp(entity_name(&m->list.items[i]->entity), name) != 0)
             continue;
@@ -119,7 +119,7 @@ static inline struct measured *machine_find(const struct machine *m, const char 
     return found;
 }
 
-static inline const char *label_of(const struct measured *m, const char *key)
+static inline const char *label_of(const struct instance *m, const char *key)
 {
     for (unsigned i = 0; i < ENTITY_LABELS; i++)
         if (m->entity.labels[i].key && strcmp(m->entity.labels[i].key, key) == 0)

@@ -19,19 +19,19 @@ static void test_zeroed_and_aligned(void **state)
     arena_done(&a);
 }
 
-static void test_pieces_do_not_overlap(void **state)
+static void test_chunks_do_not_overlap(void **state)
 {
     struct arena a = {0};
-    enum { PIECES = 2000 };
-    static unsigned *pieces[PIECES];
-    for (unsigned i = 0; i < PIECES; i++) {
-        pieces[i] = arena_take(&a, 10 * sizeof(unsigned));
+    enum { CHUNKS = 2000 };
+    static unsigned *chunks[CHUNKS];
+    for (unsigned i = 0; i < CHUNKS; i++) {
+        chunks[i] = arena_take(&a, 10 * sizeof(unsigned));
         for (unsigned k = 0; k < 10; k++)
-            pieces[i][k] = i;
+            chunks[i][k] = i;
     }
-    for (unsigned i = 0; i < PIECES; i++)
+    for (unsigned i = 0; i < CHUNKS; i++)
         for (unsigned k = 0; k < 10; k++)
-            assert_int_equal(pieces[i][k], i);
+            assert_int_equal(chunks[i][k], i);
     arena_done(&a);
 }
 
@@ -87,7 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zeroed_and_aligned),
-        cmocka_unit_test(test_pieces_do_not_overlap),
+        cmocka_unit_test(test_chunks_do_not_overlap),
         cmocka_unit_test(test_empty_keeps_the_memory),
         cmocka_unit_test(test_larger_than_a_block),
         cmocka_unit_test(test_impossible_sizes),

@@ -21,7 +21,7 @@ static void test_v2(void **state)
 {
     struct cgroup_tree t;
     struct cgroup *c;
-    struct measured_list list = {0};
+    struct instance_list list = {0};
     uint64_t kills;
     cgroup_tree_v2(&t);
     assert_int_equal(cgroup_open_of(&c, &t.root, 1), 0);
@@ -55,7 +55,7 @@ static void test_v2(void **state)
     assert_value(row, cgroup_storage_read_bytes, 10); /* the volume stands on the disk */
     assert_value(row, cgroup_storage_writes_count, 2);
     assert_true(cgroup_oom_kills(c, &kills) && kills == 4);
-    measured_list_done(&list);
+    instance_list_done(&list);
     cgroup_close(c);
     cgroup_tree_close(&t);
 }
@@ -64,7 +64,7 @@ static void test_v1_beside_an_empty_v2(void **state)
 {
     struct cgroup_tree t;
     struct cgroup *c;
-    struct measured_list list = {0};
+    struct instance_list list = {0};
     cgroup_tree_v1(&t);
     assert_int_equal(cgroup_open_of(&c, &t.root, 1), 0);
     assert_string_equal(cgroup_name(c), "/job");
@@ -92,7 +92,7 @@ static void test_v1_beside_an_empty_v2(void **state)
     list.count = 0;
     cgroup_collect(c, &list);
     assert_value(row, cgroup_oom_kills_count, 3); /* what was counted stays */
-    measured_list_done(&list);
+    instance_list_done(&list);
     cgroup_close(c);
     cgroup_tree_close(&t);
 }
@@ -101,7 +101,7 @@ static void test_v1_without_oom_kill(void **state)
 {
     struct cgroup_tree t;
     struct cgroup *c;
-    struct measured_list list = {0};
+    struct instance_list list = {0};
     uint64_t kills;
     cgroup_tree_open(&t, V1_MOUNTS, "4:memory:/job\n");
     cgroup_write(&t, "memory/job", "cgroup.procs", "", "memory.oom_control",
@@ -110,7 +110,7 @@ static void test_v1_without_oom_kill(void **state)
     assert_false(cgroup_oom_kills(c, &kills));
     cgroup_collect(c, &list);
     assert_int_equal(list.count, 0); /* nothing could be read */
-    measured_list_done(&list);
+    instance_list_done(&list);
     cgroup_close(c);
     cgroup_tree_close(&t);
 }
@@ -119,7 +119,7 @@ static void test_paths_that_differ(void **state)
 {
     struct cgroup_tree t;
     struct cgroup *c;
-    struct measured_list list = {0};
+    struct instance_list list = {0};
     cgroup_tree_open(&t, V1_MOUNTS, "4:memory:/job\n2:cpuacct:/other\n");
     cgroup_write(&t, "memory/job", "cgroup.procs", "", "memory.usage_in_bytes", "1\n", NULL);
     cgroup_write(&t, "cpuacct/other", "cgroup.procs", "", "cpuacct.usage", "5\n", "cpuacct.stat",
@@ -131,7 +131,7 @@ static void test_paths_that_differ(void **state)
     assert_value(&list.items[0]->read, cgroup_cpu_user_seconds, 20000000);
     assert_string_equal(list.items[0]->entity.labels[0].key, "cpu_cgroup");
     assert_string_equal(list.items[0]->entity.labels[0].value, "/other");
-    measured_list_done(&list);
+    instance_list_done(&list);
     cgroup_close(c);
     cgroup_tree_close(&t);
 }
@@ -150,7 +150,7 @@ static void test_each_figure_has_its_own_path(void **state)
 {
     struct cgroup_tree t;
     struct cgroup *c;
-    struct measured_list list = {0};
+    struct instance_list list = {0};
     cgroup_tree_open(&t, V1_MOUNTS, "4:memory:/job\n2:cpuacct:/a\n3:cpu:/b\n5:blkio:/c\n");
     cgroup_write(&t, "memory/job", "cgroup.procs", "", "memory.usage_in_bytes", "1\n", NULL);
     cgroup_write(&t, "cpuacct/a", "cgroup.procs", "", "cpuacct.usage", "5\n", NULL);
@@ -169,7 +169,7 @@ static void test_each_figure_has_its_own_path(void **state)
     assert_true(list.count >= 2);
     assert_int_equal(list.items[1]->entity.kind, ENTITY_CGROUP_DISK);
     assert_string_equal(label_of(&list.items[1]->entity, "cgroup"), "/c");
-    measured_list_done(&list);
+    instance_list_done(&list);
     cgroup_close(c);
     cgroup_tree_close(&t);
 }
@@ -192,7 +192,7 @@ static void test_same_and_root(void **state)
 {
     struct cgroup_tree t;
     struct cgroup *a, *b, *top;
-    struct measured_list list = {0};
+    struct instance_list list = {0};
     cgroup_tree_v2(&t);
     assert_int_equal(cgroup_open_of(&a, &t.root, 1), 0);
     assert_int_equal(cgroup_open_path(&b, &t.root, "/sys/fs/cgroup/a/job/", NULL), 0);
@@ -201,7 +201,7 @@ static void test_same_and_root(void **state)
     assert_true(cgroup_is_root(top) && !cgroup_is_root(b));
     cgroup_collect(top, &list);
     assert_int_equal(list.count, 0);
-    measured_list_done(&list);
+    instance_list_done(&list);
     cgroup_close(a);
     cgroup_close(b);
     cgroup_close(top);
@@ -226,7 +226,7 @@ static void test_live(void **state)
         sysroot_close(&root);
         skip();
     }
-    struct measured_list list = {0};
+    struct instance_list list = {0};
     bool gone_before = cgroup_is_gone(c);
     cgroup_collect(c, &list);
     size_t count = list.count;
@@ -256,7 +256,7 @@ static void test_live(void **state)
     assert_int_equal(cgroup_oom_kills(c, &kills), has_kills); /* what was read last */
     assert_true(each == 0 && met.count == 0);
     assert_value(&list.items[0]->read, cgroup_memory_anon_bytes, 0);
-    measured_list_done(&list);
+    instance_list_done(&list);
     cgroup_close(c);
     sysroot_close(&root);
 }

@@ -8,14 +8,14 @@ struct disks_test {
     struct cgroup_places places;
     struct cgroup_disks disks;
     struct row row;
-    struct measured_list list;
+    struct instance_list list;
 };
 
 static void begin(struct disks_test *d)
 {
     assert_int_equal(cgroup_places_of_pid(&d->places, &d->t.root, 1), 0);
     cgroup_disks_init(&d->disks, "/job");
-    d->list = (struct measured_list){0};
+    d->list = (struct instance_list){0};
 }
 
 static void collect(struct disks_test *d)
@@ -27,7 +27,7 @@ static void collect(struct disks_test *d)
 
 static void end(struct disks_test *d)
 {
-    measured_list_done(&d->list);
+    instance_list_done(&d->list);
     cgroup_disks_done(&d->disks);
     cgroup_places_done(&d->places);
     cgroup_tree_close(&d->t);
@@ -40,7 +40,7 @@ static void test_v2(void **state)
     begin(&d);
     collect(&d);
     assert_int_equal(d.list.count, 2); /* that without values has none */
-    struct measured *sda = d.list.items[0];
+    struct instance *sda = d.list.items[0];
     assert_string_equal(sda->entity.name, "sda");
     assert_string_equal(sda->entity.labels[0].value, "/job");
     assert_string_equal(d.list.items[1]->entity.name, "253:0"); /* nobody names it */

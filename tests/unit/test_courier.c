@@ -14,12 +14,12 @@ struct place {
     pthread_mutex_t lock;
     enum delivery answers[8]; /* then the last one for good */
     atomic_uint calls;
-    unsigned pieces, samples;
+    unsigned chunks, samples;
     char seen[4096];      /* the first letter of each piece that was taken */
     atomic_bool is_asked; /* deliver() was called */
     atomic_bool is_held;  /* deliver() does not return */
     bool obeys;           /* … unless time is up */
-    struct courier *courier;
+    struct sender *sender;
     uint64_t wait_ns;
     bool signals_blocked;
     unsigned left;
@@ -31,7 +31,7 @@ static enum delivery deliver(void *arg, const struct batch *b, struct attempt *a
 {
     struct place *p = arg;
     atomic_store(&p->is_asked, true);
-    while (atomic_load(&p->is_held) && !(p->obeys && courier_is_over(p->courier)))
+    while (atomic_load(&p->is_held) && !(p->obeys && sender_is_over(p->sender)))
         usleep(1000);
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
@@ -43,8 +43,8 @@ static enum delivery deliver(void *arg, const struct batch *b, struct attempt *a
     enum delivery d = p->answers[n];
     if (d == DELIVERY_DONE)
         for (size_t i = 0; i < b->count; i++) {
-            p->seen[p->pieces++ % sizeof p->seen] = b->pieces[i].data[0];
-            p->samples += b->pieces[i].samples;
+            p->seen[p->chunks++ % sizeof p->seen] = b->chunks[i].data[0];
+            p->samples += b->chunks[i].samples;
         }
     else
         snprintf(a->why, sizeof a->why, "no");
@@ -65,9 +65,9 @@ static enum delivery leave(void *arg, const struct batch *b, struct attempt *a)
     return DELIVERY_KEPT;
 }
 
-static struct courier *make(struct place *p, size_t queue_bytes, bool keeps)
+static struct sender *make(struct place *p, size_t queue_bytes, bool keeps)
 {
-    struct courier_plan plan = {
+    struct sender_plan plan = {
         .queue_bytes = queue_bytes,
         .batch_bytes = 1000,
         .first_wait_ns = NS_PER_MS,
@@ -77,31 +77,31 @@ static struct courier *make(struct place *p, size_t queue_bytes, bool keeps)
         .arg = p,
     };
     pthread_mutex_init(&p->lock, NULL);
-    assert_int_equal(courier_new(&p->courier, &plan), 0);
-    return p->courier;
+    assert_int_equal(sender_new(&p->sender, &plan), 0);
+    return p->sender;
 }
 
-static int put(struct courier *c, enum piece_of of, const char *text)
+static int put(struct sender *c, enum chunk_of of, const char *text)
 {
-    struct piece p = {of, of == PIECE_FRAME, text, strlen(text)};
-    return courier_put(c, &p);
+    struct chunk p = {of, of == CHUNK_FRAME, text, strlen(text)};
+    return sender_put(c, &p);
 }
 
 static void test_all_arrive_in_order(void **state)
 {
     struct place p = {0};
-    struct courier *c = make(&p, 1 << 20, false);
-    assert_int_equal(courier_thread(c), 0);
-    assert_int_equal(courier_start(c), 0);
-    assert_true(courier_thread(c) > 0);
-    put(c, PIECE_BEGIN, "a");
+    struct sender *c = make(&p, 1 << 20, false);
+    assert_int_equal(sender_thread(c), 0);
+    assert_int_equal(sender_start(c), 0);
+    assert_true(sender_thread(c) > 0);
+    put(c, CHUNK_BEGIN, "a");
     for (char x = 'b'; x < 'z'; x++)
-        assert_int_equal(put(c, PIECE_FRAME, (char[]){x, 0}), 0);
-    put(c, PIECE_SUMMARY, "z");
-    courier_end(c, NS_PER_SECOND * 10);
-    assert_true(courier_wait(c));
-    struct courier_counts n;
-    courier_count(c, &n);
+        assert_int_equal(put(c, CHUNK_FRAME, (char[]){x, 0}), 0);
+    put(c, CHUNK_SUMMARY, "z");
+    sender_end(c, NS_PER_SECOND * 10);
+    assert_true(sender_wait(c));
+    struct sender_counts n;
+    sender_count(c, &n);
     assert_int_equal(n.taken, 24);
     assert_int_equal(n.delivered, 24);
     assert_int_equal(n.dropped + n.kept + n.refused + n.retries, 0);
@@ -109,17 +109,17 @@ static void test_all_arrive_in_order(void **state)
     assert_string_equal(n.why, "");
     assert_string_equal(p.seen, "abcdefghijklmnopqrstuvwxyz");
     assert_true(p.signals_blocked);
-    assert_int_equal(put(c, PIECE_FRAME, "too late"), -ENOBUFS);
-    assert_true(courier_free(c));
-    assert_true(courier_free(NULL));
+    assert_int_equal(put(c, CHUNK_FRAME, "too late"), -ENOBUFS);
+    assert_true(sender_free(c));
+    assert_true(sender_free(NULL));
 }
 
 /* That there is something shall be known at once; the rest may gather. */
 static void test_the_first_does_not_wait(void **state)
 {
     struct place p = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    struct courier *c;
-    struct courier_plan plan = {
+    struct sender *c;
+    struct sender_plan plan = {
         .queue_bytes = 100000,
         .gather_ns = 1000 * NS_PER_SECOND,
         .first_at_once = true,
@@ -127,77 +127,77 @@ static void test_the_first_does_not_wait(void **state)
         .deliver = deliver,
         .arg = &p,
     };
-    assert_int_equal(courier_new(&c, &plan), 0);
-    p.courier = c;
-    assert_int_equal(courier_start(c), 0);
-    struct piece piece = {PIECE_FRAME, 1, "a", 1};
-    assert_int_equal(courier_put(c, &piece), 0);
+    assert_int_equal(sender_new(&c, &plan), 0);
+    p.sender = c;
+    assert_int_equal(sender_start(c), 0);
+    struct chunk chunk = {CHUNK_FRAME, 1, "a", 1};
+    assert_int_equal(sender_put(c, &chunk), 0);
     while (!atomic_load(&p.calls)) /* the test's own limit of time ends it otherwise */
         usleep(1000);
-    assert_int_equal(courier_put(c, &piece), 0);
-    assert_int_equal(courier_put(c, &piece), 0);
-    courier_end(c, 10 * NS_PER_SECOND);
-    assert_true(courier_wait(c));
+    assert_int_equal(sender_put(c, &chunk), 0);
+    assert_int_equal(sender_put(c, &chunk), 0);
+    sender_end(c, 10 * NS_PER_SECOND);
+    assert_true(sender_wait(c));
     assert_int_equal(p.samples, 3);
     assert_int_equal(p.calls, 2);
-    assert_true(courier_free(c));
+    assert_true(sender_free(c));
 }
 
 static void test_failures_are_repeated_and_told_once(void **state)
 {
     struct place p = {.answers = {DELIVERY_AGAIN, DELIVERY_AGAIN, DELIVERY_AGAIN, DELIVERY_DONE}};
-    struct courier *c = make(&p, 1 << 20, false);
-    put(c, PIECE_FRAME, "a");
-    courier_start(c);
-    courier_end(c, NS_PER_SECOND * 10);
-    assert_true(courier_wait(c));
-    struct courier_counts n;
-    courier_count(c, &n);
+    struct sender *c = make(&p, 1 << 20, false);
+    put(c, CHUNK_FRAME, "a");
+    sender_start(c);
+    sender_end(c, NS_PER_SECOND * 10);
+    assert_true(sender_wait(c));
+    struct sender_counts n;
+    sender_count(c, &n);
     assert_int_equal(n.delivered, 1);
     assert_int_equal(n.retries, 3);
     assert_true(n.is_whole);
     char why[64];
-    assert_true(courier_says(c, why, sizeof why));
+    assert_true(sender_says(c, why, sizeof why));
     assert_string_equal(why, "no");
-    assert_false(courier_says(c, why, sizeof why));
-    courier_free(c);
+    assert_false(sender_says(c, why, sizeof why));
+    sender_free(c);
 }
 
 static void test_what_is_refused_is_counted(void **state)
 {
     struct place p = {.answers = {DELIVERY_REFUSED, DELIVERY_DONE}};
-    struct courier *c = make(&p, 1 << 20, false);
+    struct sender *c = make(&p, 1 << 20, false);
     char long_text[900] = {0};
     memset(long_text, 'x', sizeof long_text - 1);
-    put(c, PIECE_FRAME, long_text); /* a batch each */
-    put(c, PIECE_FRAME, long_text);
-    courier_start(c);
-    courier_end(c, NS_PER_SECOND * 10);
-    courier_wait(c);
-    struct courier_counts n;
-    courier_count(c, &n);
+    put(c, CHUNK_FRAME, long_text); /* a batch each */
+    put(c, CHUNK_FRAME, long_text);
+    sender_start(c);
+    sender_end(c, NS_PER_SECOND * 10);
+    sender_wait(c);
+    struct sender_counts n;
+    sender_count(c, &n);
     assert_int_equal(n.refused, 1);
     assert_int_equal(n.delivered, 1);
     assert_false(n.is_whole);
     assert_string_equal(n.why, "no");
-    courier_free(c);
+    sender_free(c);
 }
 
 static void test_the_oldest_samples_make_room(void **state)
 {
     struct place p = {0};
-    struct courier *c = make(&p, 800, false);
-    put(c, PIECE_BEGIN, "B");
+    struct sender *c = make(&p, 800, false);
+    put(c, CHUNK_BEGIN, "B");
     int r = 0;
     for (unsigned i = 0; i < 26; i++)
-        r |= put(c, PIECE_FRAME, (char[]){(char)('a' + i), 0});
+        r |= put(c, CHUNK_FRAME, (char[]){(char)('a' + i), 0});
     assert_int_equal(r, -ENOBUFS);
-    assert_int_equal(put(c, PIECE_SUMMARY, "S"), -ENOBUFS);
-    courier_start(c);
-    courier_end(c, NS_PER_SECOND * 10);
-    courier_wait(c);
-    struct courier_counts n;
-    courier_count(c, &n);
+    assert_int_equal(put(c, CHUNK_SUMMARY, "S"), -ENOBUFS);
+    sender_start(c);
+    sender_end(c, NS_PER_SECOND * 10);
+    sender_wait(c);
+    struct sender_counts n;
+    sender_count(c, &n);
     assert_int_equal(n.taken, 26);
     assert_int_equal(n.delivered + n.dropped, 26);
     assert_true(n.delivered > 3 && n.dropped > 3);
@@ -207,21 +207,21 @@ static void test_the_oldest_samples_make_room(void **state)
     assert_int_equal(p.seen[last], 'S');
     assert_int_equal(p.seen[last - 1], 'z');
     assert_int_equal(last - 1, n.delivered);
-    courier_free(c);
+    sender_free(c);
 }
 
-static void test_a_piece_that_is_too_large(void **state)
+static void test_a_chunk_that_is_too_large(void **state)
 {
     struct place p = {0};
-    struct courier *c = make(&p, 200, false);
+    struct sender *c = make(&p, 200, false);
     char text[300] = {0};
     memset(text, 'x', sizeof text - 1);
-    assert_int_equal(put(c, PIECE_FRAME, text), -ENOBUFS);
-    assert_int_equal(put(c, PIECE_SUMMARY, text), 0); /* there is one of these */
-    struct courier_counts n;
-    courier_count(c, &n);
+    assert_int_equal(put(c, CHUNK_FRAME, text), -ENOBUFS);
+    assert_int_equal(put(c, CHUNK_SUMMARY, text), 0); /* there is one of these */
+    struct sender_counts n;
+    sender_count(c, &n);
     assert_int_equal(n.dropped, 1);
-    courier_free(c);
+    sender_free(c);
 }
 
 static void test_the_grace_ends_it(void **state)
@@ -230,21 +230,21 @@ static void test_the_grace_ends_it(void **state)
         struct place p = {.answers = {DELIVERY_AGAIN, DELIVERY_AGAIN, DELIVERY_AGAIN,
                                       DELIVERY_AGAIN, DELIVERY_AGAIN, DELIVERY_AGAIN,
                                       DELIVERY_AGAIN, DELIVERY_AGAIN}};
-        struct courier *c = make(&p, 1 << 20, keeps);
-        courier_start(c);
+        struct sender *c = make(&p, 1 << 20, keeps);
+        sender_start(c);
         for (unsigned i = 0; i < 3; i++)
-            put(c, PIECE_FRAME, "a");
+            put(c, CHUNK_FRAME, "a");
         uint64_t before = clock_mono(NULL);
-        courier_end(c, 50 * NS_PER_MS);
-        assert_true(courier_wait(c));
+        sender_end(c, 50 * NS_PER_MS);
+        assert_true(sender_wait(c));
         assert_true(clock_mono(NULL) - before >= 50 * NS_PER_MS);
-        struct courier_counts n;
-        courier_count(c, &n);
+        struct sender_counts n;
+        sender_count(c, &n);
         assert_int_equal(keeps ? n.kept : n.dropped, 3);
         assert_int_equal(n.is_whole, keeps);
         assert_int_equal(p.left, keeps ? 3 : 0);
         assert_true(n.retries > 0);
-        courier_free(c);
+        sender_free(c);
     }
 }
 
@@ -255,34 +255,34 @@ static void test_a_call_that_hangs_and_obeys(void **state)
     for (size_t i = 0; i < ARRAY_LEN(p.answers); i++)
         p.answers[i] = DELIVERY_AGAIN;
     atomic_store(&p.is_held, true);
-    struct courier *c = make(&p, 1 << 20, false);
-    courier_start(c);
-    put(c, PIECE_FRAME, "a");
-    courier_end(c, 20 * NS_PER_MS);
-    assert_true(courier_wait(c));
-    struct courier_counts n;
-    courier_count(c, &n);
+    struct sender *c = make(&p, 1 << 20, false);
+    sender_start(c);
+    put(c, CHUNK_FRAME, "a");
+    sender_end(c, 20 * NS_PER_MS);
+    assert_true(sender_wait(c));
+    struct sender_counts n;
+    sender_count(c, &n);
     assert_int_equal(n.dropped, 1);
-    courier_free(c);
+    sender_free(c);
 }
 
-/* The thread frees the courier when it comes back; leaks are looked for by the sanitizers. */
+/* The thread frees the sender when it comes back; leaks are looked for by the sanitizers. */
 static void test_a_call_that_never_returns(void **state)
 {
     static struct place p;
     atomic_store(&p.is_held, true);
-    struct courier *c = make(&p, 1 << 20, false);
-    courier_start(c);
-    put(c, PIECE_FRAME, "a");
+    struct sender *c = make(&p, 1 << 20, false);
+    sender_start(c);
+    put(c, CHUNK_FRAME, "a");
     while (!atomic_load(&p.is_asked)) /* the test's own limit of time ends it otherwise */
         usleep(1000);
-    courier_end(c, 0);
-    assert_false(courier_wait(c));
-    struct courier_counts n;
-    courier_count(c, &n);
+    sender_end(c, 0);
+    assert_false(sender_wait(c));
+    struct sender_counts n;
+    sender_count(c, &n);
     assert_int_equal(n.dropped, 1);
     assert_false(n.is_whole);
-    assert_false(courier_free(c));
+    assert_false(sender_free(c));
     atomic_store(&p.is_held, false);
     usleep(50000);
 }
@@ -290,25 +290,25 @@ static void test_a_call_that_never_returns(void **state)
 static void test_what_was_kept_comes_back(void **state)
 {
     struct place p = {.answers = {DELIVERY_KEPT, DELIVERY_DONE}, .returned = 2, .rejected = 1};
-    struct courier_counts n;
+    struct sender_counts n;
     for (unsigned round = 0; round < 2; round++) {
         p.calls = 0;
-        struct courier *c = make(&p, 1 << 20, false);
+        struct sender *c = make(&p, 1 << 20, false);
         for (unsigned i = 0; i < 3; i++)
-            put(c, PIECE_FRAME, "a");
-        courier_start(c);
+            put(c, CHUNK_FRAME, "a");
+        sender_start(c);
         for (unsigned ms = 0; p.calls < 1 && ms < 10000; ms++)
             usleep(1000);
-        put(c, PIECE_FRAME, "b");
-        courier_end(c, 10 * NS_PER_SECOND);
-        assert_true(courier_wait(c));
-        courier_count(c, &n);
+        put(c, CHUNK_FRAME, "b");
+        sender_end(c, 10 * NS_PER_SECOND);
+        assert_true(sender_wait(c));
+        sender_count(c, &n);
         assert_int_equal(n.kept, round ? 3 : 0);
         assert_int_equal(n.delivered, round ? 1 : 3);
         assert_int_equal(n.refused, round ? 0 : 1);
         assert_false(n.is_whole); /* something was rejected, or is_partly */
         assert_false(n.has_kept); /* the last was not */
-        courier_free(c);
+        sender_free(c);
         p.returned = p.rejected = 0;
         p.is_partly = true;
     }
@@ -318,27 +318,27 @@ static void test_what_is_told_before_it_begins(void **state)
 {
     struct place p = {0};
     char said[64];
-    struct courier *c = make(&p, 1 << 20, false);
-    courier_tell(c, "listen");
-    assert_true(courier_says(c, said, sizeof said));
+    struct sender *c = make(&p, 1 << 20, false);
+    sender_tell(c, "listen");
+    assert_true(sender_says(c, said, sizeof said));
     assert_string_equal(said, "listen");
-    assert_false(courier_says(c, said, sizeof said));
-    courier_free(c);
+    assert_false(sender_says(c, said, sizeof said));
+    sender_free(c);
 }
 
 static void test_the_other_side_says_when(void **state)
 {
     struct place p = {.answers = {DELIVERY_AGAIN, DELIVERY_DONE}, .wait_ns = 10 * NS_PER_MS};
-    struct courier *c = make(&p, 1 << 20, false);
+    struct sender *c = make(&p, 1 << 20, false);
     uint64_t before = clock_mono(NULL);
-    put(c, PIECE_FRAME, "a");
-    courier_start(c);
+    put(c, CHUNK_FRAME, "a");
+    sender_start(c);
     while (p.calls < 2 && clock_mono(NULL) - before < 10 * NS_PER_SECOND)
         usleep(1000);
     assert_true(clock_mono(NULL) - before >= 10 * NS_PER_MS);
-    courier_end(c, NS_PER_SECOND);
-    assert_true(courier_wait(c));
-    courier_free(c);
+    sender_end(c, NS_PER_SECOND);
+    assert_true(sender_wait(c));
+    sender_free(c);
 }
 
 int main(void)
@@ -349,7 +349,7 @@ int main(void)
         cmocka_unit_test(test_failures_are_repeated_and_told_once),
         cmocka_unit_test(test_what_is_refused_is_counted),
         cmocka_unit_test(test_the_oldest_samples_make_room),
-        cmocka_unit_test(test_a_piece_that_is_too_large),
+        cmocka_unit_test(test_a_chunk_that_is_too_large),
         cmocka_unit_test(test_the_grace_ends_it),
         cmocka_unit_test(test_a_call_that_hangs_and_obeys),
         cmocka_unit_test(test_a_call_that_never_returns),

@@ -8,22 +8,22 @@
 
 static void test_options(void **state)
 {
-    struct dialect_choice c;
+    struct layout_choice c;
     struct toll_error e = {0};
-    assert_int_equal(dialect_choice_parse(&c, "process-metrics,samples=5,prefix=a b=/", &e), 0);
-    assert_string_equal(c.dialect->facts.name, "process-metrics");
-    assert_string_equal(dialect_choice_value(&c, "prefix"), "a b=/");
-    assert_string_equal(dialect_choice_value(&c, "samples"), "5");
-    assert_string_equal(dialect_choice_value(&c, "max_cpu_count"), "");
-    assert_string_equal(dialect_choice_value(&c, "nothing"), "");
-    int samples = dialect_option_number(c.dialect, "samples", 7);
+    assert_int_equal(layout_choice_parse(&c, "process-metrics,samples=5,prefix=a b=/", &e), 0);
+    assert_string_equal(c.layout->facts.name, "process-metrics");
+    assert_string_equal(layout_choice_value(&c, "prefix"), "a b=/");
+    assert_string_equal(layout_choice_value(&c, "samples"), "5");
+    assert_string_equal(layout_choice_value(&c, "max_cpu_count"), "");
+    assert_string_equal(layout_choice_value(&c, "nothing"), "");
+    int samples = layout_option_number(c.layout, "samples", 7);
     assert_float_equal(c.options[samples].number, 5, 0);
-    int memory = dialect_option_number(c.dialect, "max_memory_megabytes", 20);
+    int memory = layout_option_number(c.layout, "max_memory_megabytes", 20);
     assert_true(isnan(c.options[memory].number));
-    dialect_choice_done(&c);
-    assert_int_equal(dialect_choice_parse(&c, "process-metrics,max_memory_megabytes=1.5", &e), 0);
+    layout_choice_done(&c);
+    assert_int_equal(layout_choice_parse(&c, "process-metrics,max_memory_megabytes=1.5", &e), 0);
     assert_float_equal(c.options[memory].number, 1572864, 0);
-    dialect_choice_done(&c);
+    layout_choice_done(&c);
 }
 
 static void test_sentences(void **state)
@@ -49,9 +49,9 @@ static void test_sentences(void **state)
         {"process-metrics,sample=2", "it takes prefix=, samples=, max_memory_megabytes="},
     };
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        struct dialect_choice c;
+        struct layout_choice c;
         struct toll_error e = {0};
-        assert_int_equal(dialect_choice_parse(&c, wrong[i].text, &e), -EINVAL);
+        assert_int_equal(layout_choice_parse(&c, wrong[i].text, &e), -EINVAL);
         if (!strstr(e.message, wrong[i].sentence))
             assert_string_equal(e.message, wrong[i].sentence);
     }
@@ -59,24 +59,24 @@ static void test_sentences(void **state)
 
 static void test_tables(void **state)
 {
-    struct dialect_choice c;
+    struct layout_choice c;
     struct toll_error e = {0};
-    assert_int_equal(dialect_choice_parse(&c, "resource-tracker", &e), 0);
-    assert_int_equal(dialect_choice_table(&c, "csv", SUBJECT_TARGET)->count, 12);
-    assert_int_equal(dialect_choice_table(&c, "csv", SUBJECT_MACHINE)->count, 21);
-    assert_null(dialect_choice_table(&c, "jsonl", SUBJECT_ANY));
-    assert_int_equal(dialect_choice_check_format(&c, "csv", &e), 0);
-    assert_int_equal(dialect_choice_check_format(&c, "jsonl", &e), -EINVAL);
+    assert_int_equal(layout_choice_parse(&c, "resource-tracker", &e), 0);
+    assert_int_equal(layout_choice_table(&c, "csv", SUBJECT_TARGET)->count, 12);
+    assert_int_equal(layout_choice_table(&c, "csv", SUBJECT_MACHINE)->count, 21);
+    assert_null(layout_choice_table(&c, "jsonl", SUBJECT_ANY));
+    assert_int_equal(layout_choice_check_format(&c, "csv", &e), 0);
+    assert_int_equal(layout_choice_check_format(&c, "jsonl", &e), -EINVAL);
     assert_string_equal(e.message,
                         "the dialect resource-tracker has no format 'jsonl'; it has csv");
-    dialect_choice_done(&c);
-    assert_int_equal(dialect_choice_parse(&c, "resource-tracker,columns=combined", &e), 0);
-    assert_ptr_equal(dialect_choice_table(&c, "csv", SUBJECT_TARGET),
-                     dialect_choice_table(&c, "csv", SUBJECT_MACHINE));
-    dialect_choice_done(&c);
-    assert_int_equal(dialect_choice_parse(&c, "spdl", &e), 0);
-    assert_null(dialect_choice_table(&c, "jsonl", SUBJECT_MACHINE));
-    dialect_choice_done(&c);
+    layout_choice_done(&c);
+    assert_int_equal(layout_choice_parse(&c, "resource-tracker,columns=combined", &e), 0);
+    assert_ptr_equal(layout_choice_table(&c, "csv", SUBJECT_TARGET),
+                     layout_choice_table(&c, "csv", SUBJECT_MACHINE));
+    layout_choice_done(&c);
+    assert_int_equal(layout_choice_parse(&c, "spdl", &e), 0);
+    assert_null(layout_choice_table(&c, "jsonl", SUBJECT_MACHINE));
+    layout_choice_done(&c);
 }
 
 int main(void)

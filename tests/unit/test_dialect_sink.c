@@ -3,13 +3,13 @@
 
 #include "sample.h"
 
-static struct sink *open_sink(struct sample *s, const char *name, const char *dialect)
+static struct sink *open_sink(struct sample *s, const char *name, const char *layout)
 {
     char path[512];
     struct sink *sink;
     struct toll_error e = {0};
     struct toll_output out = {
-        .size = sizeof out, .destination = tree_path(&s->tree, path, name), .dialect = dialect};
+        .size = sizeof out, .destination = tree_path(&s->tree, path, name), .layout = layout};
     if (sink_open(&sink, &out, &s->selection, &e) < 0)
         fail_msg("%s", e.message);
     assert_int_equal(sink_begin(sink, &s->run), 0);
@@ -293,9 +293,9 @@ static void cores(struct sample *s, enum part part, double in_use)
     s->summary.whole.verdicts[part][id] = (struct verdict){QUALITY_SAMPLED, "test"};
 }
 
-static char *summary_of(struct sample *s, const char *name, const char *dialect)
+static char *summary_of(struct sample *s, const char *name, const char *layout)
 {
-    struct sink *sink = open_sink(s, name, dialect);
+    struct sink *sink = open_sink(s, name, layout);
     assert_int_equal(sink_summary(sink, &s->summary), 0);
     sink_close(sink, false);
     return tree_read(&s->tree, name);
@@ -319,9 +319,9 @@ static void test_documents(void **state)
     gauge(&s, PART_MAIN, process_threads_count, 24);
     sample_total(&s, PART_MAIN, process_cpu_seconds, 4 * NS_PER_SECOND, QUALITY_EXACT);
     cores(&s, PART_MAIN, 0.9125833335); /* maximum and mean are of these, whatever a counter says */
-    static const char dialect[] = "gpu-tracker,ram_unit=megabytes,time_unit=minutes,"
-                                  "n_expected_cores=12";
-    char *text = summary_of(&s, "x.txt", dialect);
+    static const char layout[] = "gpu-tracker,ram_unit=megabytes,time_unit=minutes,"
+                                 "n_expected_cores=12";
+    char *text = summary_of(&s, "x.txt", layout);
     expect(text, "Max RAM:\n   Unit: megabytes\n   System capacity: unknown\n"
                  "   System: unknown\n   Main:\n      Total RSS: 890.704\n"
                  "      Private RSS: 674.058\n      Shared RSS: unknown\n   Descendants:\n");
@@ -331,7 +331,7 @@ static void test_documents(void **state)
     expect(text, "   Main number of threads: 24\n   Descendants number of threads: unknown\n");
     expect(text, "Compute time:\n   Unit: minutes\n   Time: 0.033\n");
     free(text);
-    text = summary_of(&s, "x.json", dialect);
+    text = summary_of(&s, "x.json", layout);
     expect(text, "{\n \"max_ram\": {\n  \"unit\": \"megabytes\",\n"
                  "  \"system_capacity\": null,\n  \"system\": null,\n  \"main\": {\n"
                  "   \"total_rss\": 890.7038719999999,\n   \"private_rss\": 674.05824,\n"
@@ -352,7 +352,7 @@ static void test_mistakes(void **state)
     struct sink *sink;
     struct toll_error e = {0};
     sample_make(&s, NULL);
-    struct toll_output out = {.size = sizeof out, .fd = 1, .format = "lines", .dialect = "spdl"};
+    struct toll_output out = {.size = sizeof out, .fd = 1, .format = "lines", .layout = "spdl"};
     assert_int_equal(sink_open(&sink, &out, &s.selection, &e), -EINVAL);
     assert_string_equal(e.message, "the dialect spdl has no format 'lines'; it has jsonl");
     out.format = "jsonl";
@@ -363,7 +363,7 @@ static void test_mistakes(void **state)
     assert_string_equal(e.message, "the dialect spdl is for processes, not for the whole machine");
     sink_close(sink, false);
     out.format = "csv";
-    out.dialect = "resource-tracker";
+    out.layout = "resource-tracker";
     assert_int_equal(sink_open(&sink, &out, &s.selection, &e), 0);
     assert_false(sink_needs_system(sink));
     sink_close(sink, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Every table of every dialect can be read: figures, options, labels, words. */
+ * Every table of every layout can be read: figures, options, labels, words. */
 #include "layout/layout.h"
 #include "layout/translation.h"
 #include "unit.h"
@@ -21,22 +21,22 @@ static unsigned dots(const char *text)
     return count;
 }
 
-static void check_option(const struct dialect *d, const char *name)
+static void check_option(const struct layout *d, const char *name)
 {
     if (name)
-        assert_true(dialect_option_number(d, name, strlen(name)) >= 0);
+        assert_true(layout_option_number(d, name, strlen(name)) >= 0);
 }
 
 /* An option, or terms. */
-static void check_terms(const struct dialect *d, const char *text)
+static void check_terms(const struct layout *d, const char *text)
 {
     struct terms terms;
-    if (text && dialect_option_number(d, text, strlen(text)) < 0)
+    if (text && layout_option_number(d, text, strlen(text)) < 0)
         assert_int_equal(terms_parse(&terms, text), 0);
 }
 
-static void check_column(const struct dialect *d, const struct dialect_table *t,
-                         const struct dialect_column *c)
+static void check_column(const struct layout *d, const struct layout_table *t,
+                         const struct layout_column *c)
 {
     struct terms terms;
     if (terms_parse(&terms, c->terms) < 0)
@@ -64,17 +64,17 @@ static void check_column(const struct dialect *d, const struct dialect_table *t,
     }
     if (c->take == TAKE_SHARE)
         assert_non_null(c->per);
-    for (const struct dialect_column *other = t->columns; other < c; other++)
+    for (const struct layout_column *other = t->columns; other < c; other++)
         assert_string_not_equal(other->name, c->name);
 }
 
 static void test_tables(void **state)
 {
-    for (size_t i = 0; dialects[i]; i++) {
-        const struct dialect *d = dialects[i];
-        assert_true(d->option_count <= DIALECT_OPTIONS_AT_MOST);
+    for (size_t i = 0; layouts[i]; i++) {
+        const struct layout *d = layouts[i];
+        assert_true(d->option_count <= LAYOUT_OPTIONS_AT_MOST);
         for (size_t k = 0; k < d->table_count; k++) {
-            const struct dialect_table *t = &d->tables[k];
+            const struct layout_table *t = &d->tables[k];
             assert_true(has_word(d->facts.formats, t->format));
             assert_true(t->count > 0);
             for (size_t c = 0; c < t->count; c++)
@@ -88,14 +88,14 @@ static void test_tables(void **state)
 /* What stands for an option that is not given, and what is given by default, is accepted. */
 static void test_options(void **state)
 {
-    for (size_t i = 0; dialects[i]; i++) {
-        struct dialect_choice c;
+    for (size_t i = 0; layouts[i]; i++) {
+        struct layout_choice c;
         struct toll_error e = {0};
-        if (dialect_choice_parse(&c, dialects[i]->facts.name, &e) < 0)
+        if (layout_choice_parse(&c, layouts[i]->facts.name, &e) < 0)
             fail_msg("%s", e.message);
-        dialect_choice_done(&c);
-        for (size_t k = 0; k < dialects[i]->option_count; k++) {
-            const struct dialect_option *o = &dialects[i]->options[k];
+        layout_choice_done(&c);
+        for (size_t k = 0; k < layouts[i]->option_count; k++) {
+            const struct layout_option *o = &layouts[i]->options[k];
             struct terms terms;
             assert_non_null(o->help);
             if (o->otherwise)

@@ -31,7 +31,7 @@ static void write_devices(const struct tree *t)
 
 static void assert_class(const struct machine *m, const char *name, const char *class)
 {
-    const struct measured *d = machine_find(m, name);
+    const struct instance *d = machine_find(m, name);
     assert_non_null(d);
     assert_int_equal(d->entity.kind, ENTITY_DISK);
     assert_string_equal(d->entity.labels[0].key, "class");
@@ -116,7 +116,7 @@ static void test_a_disk_leaves_and_comes_back(void **state)
     machine_open(&m, &collector_disks);
     write_devices(&m.tree);
     write_stats(&m, LINE("8 0", "sda", "100") LINE("259 0", "nvme0n1", "10"));
-    const struct measured *nvme = machine_find(&m, "nvme0n1");
+    const struct instance *nvme = machine_find(&m, "nvme0n1");
     move_away(&m.tree, "sys/block/nvme0n1", "sys/unplugged");
     write_stats(&m, LINE("8 0", "sda", "101"));
     assert_null(machine_find(&m, "nvme0n1"));

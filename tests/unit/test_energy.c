@@ -8,22 +8,22 @@
 struct room {
     struct run run;
     struct summary summary;
-    struct measured things[4];
-    struct measured *list[4];
+    struct instance instances[4];
+    struct instance *list[4];
     struct frame frame;
 };
 
-static struct measured *add(struct room *r, enum entity_kind kind, const char *name)
+static struct instance *add(struct room *r, enum entity_kind kind, const char *name)
 {
-    struct measured *m = &r->things[r->frame.machine_count];
-    measured_init(m, kind);
+    struct instance *m = &r->instances[r->frame.machine_count];
+    instance_init(m, kind);
     snprintf(m->entity.name, sizeof m->entity.name, "%s", name);
     m->number = (unsigned)r->frame.machine_count + 1;
     r->list[r->frame.machine_count++] = m;
     return m;
 }
 
-static void put(struct room *r, struct measured *m, enum metric_id id, uint64_t microjoules)
+static void put(struct room *r, struct instance *m, enum metric_id id, uint64_t microjoules)
 {
     row_put_u64(&m->row, id, microjoules);
     r->frame.elapsed_ns = NS_PER_SECOND;
@@ -84,7 +84,7 @@ static void test_instances_are_of_their_board(void **state)
     struct room r;
     room_make(&r);
     put(&r, add(&r, ENTITY_GPU, "nvidia0"), gpu_energy_joules, 2500000);
-    struct measured *instance = add(&r, ENTITY_GPU, "nvidia0:0");
+    struct instance *instance = add(&r, ENTITY_GPU, "nvidia0:0");
     instance->entity.labels[0] = (struct label){"instance", "0"};
     row_put_u64(&instance->row, gpu_memory_used_bytes, 5);
     struct energy e = sum_up(&r);
@@ -97,7 +97,7 @@ static void test_inside_of_a_processor(void **state)
     struct room r;
     room_make(&r);
     put(&r, add(&r, ENTITY_GPU, "nvidia0"), gpu_energy_joules, 2500000);
-    struct measured *inside = add(&r, ENTITY_GPU, "intel0");
+    struct instance *inside = add(&r, ENTITY_GPU, "intel0");
     inside->entity.labels[0] = (struct label){"vendor", "intel"};
     inside->entity.labels[1] = (struct label){"pci", "0000:00:02.0"};
     row_put_u64(&inside->row, gpu_clock_sm_hertz, 5);

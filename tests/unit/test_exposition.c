@@ -9,7 +9,7 @@ static void test_both_flavours(void **state)
 {
     struct sample s;
     struct points p;
-    struct buf piece = {0}, text = {0};
+    struct buf chunk = {0}, text = {0};
     char name[] = "a \"b\\";
     sample_make(&s, "target_cpu_seconds,main_threads");
     char *before = s.run.name;
@@ -18,8 +18,8 @@ static void test_both_flavours(void **state)
     struct exposition x = {.points = &p};
     row_put_u64(&s.parts[PART_COMBINED], process_cpu_seconds, 1234567891);
     row_put_u64(&s.parts[PART_MAIN], process_threads_count, 3);
-    points_add(&p, &s.run, &s.selection, &s.frame, &piece);
-    assert_int_equal(exposition_take(&x, piece.data, piece.length), 0);
+    points_add(&p, &s.run, &s.selection, &s.frame, &chunk);
+    assert_int_equal(exposition_take(&x, chunk.data, chunk.length), 0);
     exposition_write(&x, &text, EXPOSITION_OPENMETRICS);
     assert_string_equal(
         text.data,
@@ -37,7 +37,7 @@ static void test_both_flavours(void **state)
     assert_non_null(strstr(text.data, "# TYPE toll_target_cpu_seconds_total counter\n"));
     assert_null(strstr(text.data, "# UNIT"));
     assert_null(strstr(text.data, "# EOF"));
-    buf_done(&piece);
+    buf_done(&chunk);
     buf_done(&text);
     exposition_done(&x);
     points_done(&p);
@@ -50,7 +50,7 @@ static void test_the_end(void **state)
 {
     struct sample s;
     struct points p;
-    struct buf piece = {0}, text = {0};
+    struct buf chunk = {0}, text = {0};
     sample_make(&s, "target_cpu_seconds,target_threads,target_memory_peak_bytes");
     points_init(&p);
     struct exposition x = {.points = &p};
@@ -58,8 +58,8 @@ static void test_the_end(void **state)
     row_put_u64(&s.parts[PART_COMBINED], process_cpu_seconds, 1500000000);
     row_put_u64(&s.parts[PART_COMBINED], process_threads_count, 3);
     row_put_u64(&s.parts[PART_COMBINED], process_memory_peak_bytes, 4096);
-    points_add(&p, &s.run, &s.selection, &s.frame, &piece);
-    assert_int_equal(exposition_take(&x, piece.data, piece.length), 0);
+    points_add(&p, &s.run, &s.selection, &s.frame, &chunk);
+    assert_int_equal(exposition_take(&x, chunk.data, chunk.length), 0);
     exposition_write(&x, &text, EXPOSITION_TEXT);
     assert_non_null(strstr(text.data, "toll_target_threads{"));
     assert_null(strstr(text.data, "toll_run_"));
@@ -75,23 +75,24 @@ static void test_the_end(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         s.summary.whole.end = all[i].end;
-        buf_clear(&piece);
+        buf_clear(&chunk);
         buf_clear(&text);
-        exposition_add_end(&piece, &s.summary);
-        exposition_take_end(&x, piece.data, piece.length);
+        exposition_add_end(&chunk, &s.summary);
+        exposition_take_end(&x, chunk.data, chunk.length);
         exposition_write(&x, &text, EXPOSITION_OPENMETRICS);
         assert_non_null(strstr(text.data, "toll_target_cpu_seconds_total{"));
         assert_non_null(strstr(text.data, "toll_target_memory_peak_bytes{"));
         assert_null(strstr(text.data, "toll_target_threads"));
         assert_non_null(strstr(text.data, "# UNIT toll_run_end_time_seconds seconds\n"));
         assert_non_null(
-            strstr(text.data, "\ntoll_run_end_time_seconds{instance=\"box\",run=\"make\"} 1731000002.123\n"));
+            strstr(text.data,
+                   "\ntoll_run_end_time_seconds{instance=\"box\",run=\"make\"} 1731000002.123\n"));
         if (all[i].status)
             assert_non_null(strstr(text.data, all[i].status));
         else
             assert_null(strstr(text.data, "toll_run_exit"));
     }
-    buf_done(&piece);
+    buf_done(&chunk);
     buf_done(&text);
     exposition_done(&x);
     points_done(&p);

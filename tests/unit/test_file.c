@@ -81,7 +81,7 @@ static void test_kept_descriptor_of_a_dead_process(void **state)
 }
 
 /* A pipe takes less than is offered at a time. */
-static void test_write_in_pieces(void **state)
+static void test_write_in_chunks(void **state)
 {
     enum { BYTES = 1 << 20 };
     int ends[2];
@@ -158,7 +158,7 @@ int main(void)
         cmocka_unit_test(test_reread_bad_descriptor),
         cmocka_unit_test(test_read_at),
         cmocka_unit_test(test_kept_descriptor_of_a_dead_process),
-        cmocka_unit_test(test_write_in_pieces),
+        cmocka_unit_test(test_write_in_chunks),
         cmocka_unit_test(test_write_to_a_full_disk),
     };
     return RUN("file", tests);

@@ -46,7 +46,7 @@ static void room_remove(struct room *r)
 {
     struct gpus *g = &r->t->gpus;
     gpu_frame_done(&g->frame);
-    gpu_things_done(&g->things);
+    gpu_instances_done(&g->instances);
     gpu_uses_done(&g->uses);
     gpu_choice_done(&g->choice);
     members_done(&r->t->members);
@@ -66,7 +66,7 @@ static void look_begin(struct room *r, const unsigned *tells, size_t count)
         d->tells = tells[i];
         d->read_ns = r->now_ns;
     }
-    gpu_things_meet(&g->things, &g->frame, &g->choice, &g->choice);
+    gpu_instances_meet(&g->instances, &g->frame, &g->choice, &g->choice);
 }
 
 static struct gpu_process *put(struct room *r, unsigned device, pid_t pid)

@@ -5,9 +5,9 @@
 
 struct room {
     struct gpu_frame frame;
-    struct gpu_things things;
+    struct gpu_instances instances;
     struct gpu_choice choice;
-    struct measured_list list;
+    struct instance_list list;
     uint64_t now_ns;
 };
 
@@ -21,7 +21,7 @@ static void room_make(struct room *r, unsigned devices, const char *choice)
         memcpy(d->facts.uuid, "GPU-1", 6);
     }
     assert_int_equal(gpu_choice_parse(&r->choice, choice, NULL), 0);
-    gpu_things_meet(&r->things, &r->frame, &r->choice, &r->choice);
+    gpu_instances_meet(&r->instances, &r->frame, &r->choice, &r->choice);
 }
 
 /* What all devices tell, so much later. */
@@ -31,18 +31,18 @@ static void room_put(struct room *r, uint64_t span_ns)
     r->now_ns += span_ns;
     for (size_t i = 0; i < r->frame.device_count; i++)
         r->frame.devices[i].read_ns = r->now_ns;
-    gpu_things_put(&r->things, &r->frame, 0, NS_PER_SECOND, &r->list);
+    gpu_instances_put(&r->instances, &r->frame, 0, NS_PER_SECOND, &r->list);
 }
 
 static void room_remove(struct room *r)
 {
     gpu_frame_done(&r->frame);
-    gpu_things_done(&r->things);
+    gpu_instances_done(&r->instances);
     gpu_choice_done(&r->choice);
-    measured_list_done(&r->list);
+    instance_list_done(&r->list);
 }
 
-static const char *label_of(const struct measured *m, const char *key)
+static const char *label_of(const struct instance *m, const char *key)
 {
     for (unsigned i = 0; i < ENTITY_LABELS && m->entity.labels[i].key; i++)
         if (strcmp(m->entity.labels[i].key, key) == 0)
@@ -62,15 +62,15 @@ static void test_those_chosen_are_listed(void **state)
     assert_string_equal(label_of(r.list.items[1], "uuid"), "GPU-1");
     assert_null(label_of(r.list.items[1], "instance")); /* what is empty is no label */
     assert_true(row_has(&r.list.items[1]->read, gpu_power_watts));
-    struct measured *before = r.list.items[1];
+    struct instance *before = r.list.items[1];
     room_put(&r, 1);
     assert_ptr_equal(r.list.items[1], before);
     r.frame.devices[2].is_lost = true;
     room_put(&r, 1);
     assert_int_equal(r.list.count, 1);
-    assert_true(gpu_things_chosen(&r.things, 2));
-    assert_false(gpu_things_chosen(&r.things, 1));
-    assert_false(gpu_things_chosen(&r.things, 9));
+    assert_true(gpu_instances_chosen(&r.instances, 2));
+    assert_false(gpu_instances_chosen(&r.instances, 1));
+    assert_false(gpu_instances_chosen(&r.instances, 9));
     room_remove(&r);
 }
 
@@ -117,26 +117,27 @@ static void test_each_at_its_own_time(void **state)
     for (unsigned i = 0; i < 2; i++)
         row_put_double(&r.frame.devices[i].row, gpu_utilization_ratio, 0);
     r.frame.devices[0].read_ns = r.frame.devices[1].read_ns = 1000;
-    gpu_things_put(&r.things, &r.frame, 600, NS_PER_SECOND, &r.list);
+    gpu_instances_put(&r.instances, &r.frame, 600, NS_PER_SECOND, &r.list);
     assert_int_equal(row_u64(&r.list.items[1]->read, gpu_idle_seconds), 400); /* of the run */
     r.list.count = 0;
     r.frame.devices[0].read_ns = 4000;
-    gpu_things_put(&r.things, &r.frame, 600, NS_PER_SECOND, &r.list);
+    gpu_instances_put(&r.instances, &r.frame, 600, NS_PER_SECOND, &r.list);
     assert_int_equal(r.list.count, 1);
     assert_string_equal(r.list.items[0]->entity.name, "nvidia0");
     assert_int_equal(row_u64(&r.list.items[0]->read, gpu_idle_seconds), 3400);
-    assert_true(gpu_things_are_fresh(&r.things, &r.frame, 4000, 3000));
+    assert_true(gpu_instances_are_fresh(&r.instances, &r.frame, 4000, 3000));
     assert_false(
-        gpu_things_are_fresh(&r.things, &r.frame, 4001, 3000)); /* of all that are chosen */
+        gpu_instances_are_fresh(&r.instances, &r.frame, 4001, 3000)); /* of all that are chosen */
     r.frame.devices[1].rest_ns = 5;
-    assert_true(gpu_things_are_fresh(&r.things, &r.frame, 4001, 3000)); /* it cannot be newer */
-    r.things.items[1]->is_chosen = false;
-    assert_true(gpu_things_are_fresh(&r.things, &r.frame, 7000, 3000));
+    assert_true(
+        gpu_instances_are_fresh(&r.instances, &r.frame, 4001, 3000)); /* it cannot be newer */
+    r.instances.items[1]->is_chosen = false;
+    assert_true(gpu_instances_are_fresh(&r.instances, &r.frame, 7000, 3000));
     /* What is read seldom stands for longer. */
     r.list.count = 0;
     r.frame.devices[0].read_ns += 100 * NS_PER_SECOND;
     r.frame.devices[0].rest_ns = 10 * NS_PER_SECOND;
-    gpu_things_put(&r.things, &r.frame, 600, NS_PER_SECOND, &r.list);
+    gpu_instances_put(&r.instances, &r.frame, 600, NS_PER_SECOND, &r.list);
     assert_int_equal(row_u64(&r.list.items[0]->read, gpu_idle_seconds), 10 * NS_PER_SECOND + 3400);
     room_remove(&r);
 }
@@ -147,9 +148,9 @@ static void test_scope(void **state)
     room_make(&r, 2, "1");
     gpu_frame_process(&r.frame, 0, GPU_UNKNOWN_PID);
     room_put(&r, 1);
-    assert_false(gpu_things_are_unclear(&r.things, &r.frame)); /* that one was not chosen */
+    assert_false(gpu_instances_are_unclear(&r.instances, &r.frame)); /* that one was not chosen */
     gpu_frame_process(&r.frame, 1, GPU_UNKNOWN_PID);
-    assert_true(gpu_things_are_unclear(&r.things, &r.frame));
+    assert_true(gpu_instances_are_unclear(&r.instances, &r.frame));
     for (unsigned i = 0; i < 20; i++)
         room_put(&r, 1);
     assert_string_equal(label_of(r.list.items[0], "scope"), "device");

@@ -64,7 +64,7 @@ static void test_named_ones_have_to_be_there(void **state)
     fake_nvml_remove(&f);
 }
 
-static const struct measured *read_gpu(struct toll_tracker *t)
+static const struct instance *read_gpu(struct toll_tracker *t)
 {
     for (size_t i = 0; i < t->frame.machine_count; i++)
         if (t->frame.machine[i]->entity.kind == ENTITY_GPU)
@@ -73,7 +73,7 @@ static const struct measured *read_gpu(struct toll_tracker *t)
 }
 
 /* Steps until a new frame has a GPU in it; a step that comes too soon takes none. */
-static const struct measured *step_to_gpu(struct toll_tracker *t)
+static const struct instance *step_to_gpu(struct toll_tracker *t)
 {
     for (unsigned i = 0; i < 2000; i++) {
         t->gpus.is_new = false;
@@ -94,7 +94,7 @@ static void test_figures_and_freshness(void **state)
     assert_int_equal(toll_tracker_attach(t, NULL), 0);
     assert_int_equal(gpus_threads(t, threads), 3); /* all were asked for: one for each vendor */
     assert_false(gpus_own_child(t, getpid()));
-    const struct measured *gpu = step_to_gpu(t);
+    const struct instance *gpu = step_to_gpu(t);
     assert_non_null(gpu);
     assert_string_equal(gpu->entity.name, "nvidia0");
     assert_true(row_value(&gpu->row, gpu_power_watts).d == 1.5);
@@ -129,7 +129,7 @@ static void test_hangs(void **state)
     assert_false(t->gpus.is_fresh);
     assert_null(read_gpu(t));
     fake_nvml_say(&f, "gpus 1\nutilization 60\n"); /* it comes back */
-    const struct measured *gpu = step_to_gpu(t);
+    const struct instance *gpu = step_to_gpu(t);
     assert_non_null(gpu);
     assert_true(t->gpus.is_fresh);
     assert_int_equal(toll_tracker_finish(t, NULL), 0);

@@ -12,9 +12,9 @@ static void test_only_the_summary(void **state)
     assert_int_equal(sink_frame(sink, &s.frame), 0);
     assert_int_equal(sink_process_end(sink, &end), 0);
     assert_int_equal(sink_note(sink, 0, "note"), 0);
-    assert_int_equal(sink->pieces, 0);
+    assert_int_equal(sink->chunks, 0);
     assert_int_equal(sink_summary(sink, &s.summary), 0);
-    assert_int_equal(sink->pieces, 1);
+    assert_int_equal(sink->chunks, 1);
     sink_close(sink, false);
     char *text = tree_read(&s.tree, "x.json");
     static const char head[] = "{\n  \"schema\": \"toll.summary/1\",\n  \"toll\": \"" TOLL_VERSION

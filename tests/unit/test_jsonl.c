@@ -98,7 +98,7 @@ static void test_a_note(void **state)
 }
 
 /* Every piece is one line, so that a cut record is a shorter record. */
-static void test_a_line_a_piece(void **state)
+static void test_a_line_a_chunk(void **state)
 {
     struct sample s;
     sample_make(&s, NULL);
@@ -110,7 +110,7 @@ static void test_a_line_a_piece(void **state)
     sink_process_end(sink, &end);
     sink_note(sink, 0, "line\nbreak");
     sink_summary(sink, &s.summary);
-    assert_int_equal(sink->pieces, 5);
+    assert_int_equal(sink->chunks, 5);
     sink_close(sink, false);
     char *text = tree_read(&s.tree, "x.jsonl");
     unsigned lines = 0;
@@ -128,7 +128,7 @@ int main(void)
         cmocka_unit_test(test_lower_bounds),
         cmocka_unit_test(test_the_end_of_a_process),
         cmocka_unit_test(test_a_note),
-        cmocka_unit_test(test_a_line_a_piece),
+        cmocka_unit_test(test_a_line_a_chunk),
     };
     return RUN("jsonl", tests);
 }

@@ -150,9 +150,9 @@ static void test_several_targets(void **state)
     sample_remove(&s);
 }
 
-static void add_system(struct sample *s, struct measured *system, struct measured **list)
+static void add_system(struct sample *s, struct instance *system, struct instance **list)
 {
-    measured_init(system, ENTITY_SYSTEM);
+    instance_init(system, ENTITY_SYSTEM);
     row_init(&system->row, ENTITY_SYSTEM);
     row_put_u64(&system->row, system_tasks_running_count, 7);
     *list = system;
@@ -165,7 +165,7 @@ static void test_the_machine(void **state)
 {
     for (unsigned alone = 0; alone < 2; alone++) {
         struct sample s;
-        struct measured system, *list;
+        struct instance system, *list;
         sample_make(&s, "target_processes,memory_rss_bytes,io_read_bytes,system_tasks_running,"
                         "system_tasks_blocked,system_memory_available_bytes");
         struct sink *sink = sample_sink(&s, "x.lines");
@@ -215,7 +215,7 @@ static char *on_a_terminal(struct sample *s, unsigned short columns, unsigned sh
 static void test_a_terminal(void **state)
 {
     struct sample s;
-    struct measured system, *list;
+    struct instance system, *list;
     sample_make(&s, NULL);
     add_system(&s, &system, &list);
     char *text = on_a_terminal(&s, 80, 24, 1);

@@ -5,14 +5,14 @@
 
 static void test_lines(void **state)
 {
-    struct measured first, second, disk;
-    struct measured *things[] = {&first, &disk, &second};
-    struct frame f = {.machine = things, .machine_count = 3};
+    struct instance first, second, disk;
+    struct instance *instances[] = {&first, &disk, &second};
+    struct frame f = {.machine = instances, .machine_count = 3};
     struct sink s = {0};
     assert_int_equal(selection_parse(&s.selection, NULL, NULL), 0);
-    measured_init(&first, ENTITY_GPU);
-    measured_init(&second, ENTITY_GPU);
-    measured_init(&disk, ENTITY_DISK);
+    instance_init(&first, ENTITY_GPU);
+    instance_init(&second, ENTITY_GPU);
+    instance_init(&disk, ENTITY_DISK);
     memcpy(first.entity.name, "nvidia0", 8);
     memcpy(second.entity.name, "nvidia1", 8);
     row_put_double(&first.row, gpu_utilization_ratio, 0.63);

@@ -34,7 +34,7 @@ static void test_the_machine_and_its_cores(void **state)
     assert_value(row, system_interrupts_count, 900);
     assert_value(row, system_forks_count, 18);
     assert_int_equal(m.list.count, 2);
-    const struct measured *core = machine_find(&m, "2");
+    const struct instance *core = machine_find(&m, "2");
     assert_non_null(core);
     assert_int_equal(core->entity.kind, ENTITY_CORE);
     assert_value(&core->read, core_cpu_seconds, 40 * TICK);
@@ -79,7 +79,7 @@ static void test_cpus_come_and_go(void **state)
     machine_make(&m);
     machine_open(&m, &collector_machine_cpu);
     write_stat(&m, "cpu  9 0 0 9\ncpu0 1 0 0 1\ncpu1 8 0 0 8\n" TAIL);
-    const struct measured *second = machine_find(&m, "1");
+    const struct instance *second = machine_find(&m, "1");
     write_stat(&m, "cpu  9 0 0 9\ncpu0 1 0 0 1\n" TAIL);
     assert_null(machine_find(&m, "1"));
     assert_value(&m.system.read, system_cpus_online_count, 1);

@@ -42,7 +42,7 @@ static void test_phases_of_a_name(void **state)
         &t, &(struct phase_over){"a", 2, 7 * s, 8 * s, .not_ended = true, .figures = &none}));
     cpu = phase_total_figure(p, process_cpu_seconds);
     assert_true(cpu.total == 1.5 && cpu.quality == QUALITY_LOWER_BOUND);
-    assert_true(p->count == 3 && p->measured == 2 && p->not_ended == 1 && p->of_several);
+    assert_true(p->count == 3 && p->instance == 2 && p->not_ended == 1 && p->of_several);
     assert_int_equal(phase_total_figure(p, process_storage_read_bytes).quality, QUALITY_UNKNOWN);
     mark_totals_done(&t);
     mark_totals_done(&t);
@@ -64,7 +64,7 @@ static void test_the_whole_target_counts_once(void **state)
     assert_true(cpu.total == 2 && cpu.quality == QUALITY_LOWER_BOUND);
     struct phase_figure rss = phase_total_figure(t.phases, process_memory_rss_bytes);
     assert_true(rss.max == 300 && rss.quality == QUALITY_SAMPLED);
-    assert_true(t.phases->count == 3 && t.phases->measured == 2);
+    assert_true(t.phases->count == 3 && t.phases->instance == 2);
     mark_totals_done(&t);
 }
 

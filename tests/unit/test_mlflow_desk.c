@@ -42,10 +42,10 @@ static void end(struct desk_test *t)
 
 /* A batch of operations as they are, with so many samples in it. */
 static enum delivery deliver(struct desk_test *t, const char *ops, unsigned attempt,
-                             enum piece_of of, struct attempt *a)
+                             enum chunk_of of, struct attempt *a)
 {
-    struct piece p = {.of = of, .data = ops, .length = strlen(ops)};
-    struct batch b = {.pieces = &p, .count = 1, .samples = 3, .attempt = attempt};
+    struct chunk p = {.of = of, .data = ops, .length = strlen(ops)};
+    struct batch b = {.chunks = &p, .count = 1, .samples = 3, .attempt = attempt};
     *a = (struct attempt){0};
     return spooler_deliver(&t->desk->spooler, &b, a);
 }
@@ -57,8 +57,8 @@ static void test_what_makes_no_sense_is_no_success(void **state)
     struct desk_test t;
     struct attempt a;
     begin(&t, "");
-    assert_int_equal(deliver(&t, two, 0, PIECE_NOTE, &a), DELIVERY_DONE);
-    assert_int_equal(deliver(&t, "artifact my node/x 2\n{}\n", 0, PIECE_NOTE, &a),
+    assert_int_equal(deliver(&t, two, 0, CHUNK_NOTE, &a), DELIVERY_DONE);
+    assert_int_equal(deliver(&t, "artifact my node/x 2\n{}\n", 0, CHUNK_NOTE, &a),
                      DELIVERY_REFUSED);
     assert_non_null(strstr(a.why, "makes no sense"));
     end(&t);
@@ -74,8 +74,8 @@ static void test_partly_refused_then_put_aside(void **state)
     begin(&t, "");
     t.server.first = first;
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(deliver(&t, two, i, PIECE_NOTE, &a), DELIVERY_AGAIN);
-    assert_int_equal(deliver(&t, two, 3, PIECE_NOTE, &a), DELIVERY_REFUSED);
+        assert_int_equal(deliver(&t, two, i, CHUNK_NOTE, &a), DELIVERY_AGAIN);
+    assert_int_equal(deliver(&t, two, 3, CHUNK_NOTE, &a), DELIVERY_REFUSED);
     assert_non_null(strstr(a.why, t.path));
     FILE *f = fopen(t.path, "r");
     size_t n = fread(text, 1, sizeof text - 1, f);
@@ -98,7 +98,7 @@ static void test_refused_over_two_attempts(void **state)
     begin(&t, "");
     t.server.first = first;
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(deliver(&t, two, i, PIECE_NOTE, &a),
+        assert_int_equal(deliver(&t, two, i, CHUNK_NOTE, &a),
                          i < 3 ? DELIVERY_AGAIN : DELIVERY_KEPT);
     a = (struct attempt){0};
     assert_int_equal(spooler_send(&t.desk->spooler, &a), DELIVERY_AGAIN);
@@ -118,7 +118,7 @@ static void test_pages_of_html(void **state)
     begin(&t, "");
     server_answer(&t.server, page);
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(deliver(&t, two, i, PIECE_NOTE, &a),
+        assert_int_equal(deliver(&t, two, i, CHUNK_NOTE, &a),
                          i < 3 ? DELIVERY_AGAIN : DELIVERY_KEPT);
     server_answer(&t.server, fine);
     a = (struct attempt){0};
@@ -128,7 +128,7 @@ static void test_pages_of_html(void **state)
     begin(&t, ",spool=none");
     server_answer(&t.server, page);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(deliver(&t, two, i, PIECE_NOTE, &a),
+        assert_int_equal(deliver(&t, two, i, CHUNK_NOTE, &a),
                          i < 2 ? DELIVERY_AGAIN : DELIVERY_REFUSED);
     end(&t);
 }
@@ -147,12 +147,12 @@ static void test_what_is_for_somebody_to_mend(void **state)
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
         begin(&t, "");
         server_answer(&t.server, answers[i]);
-        assert_int_equal(deliver(&t, two, 0, PIECE_NOTE, &a), DELIVERY_KEPT);
+        assert_int_equal(deliver(&t, two, 0, CHUNK_NOTE, &a), DELIVERY_KEPT);
         assert_int_equal(t.server.requests, 1);
         end(&t);
         begin(&t, ",spool=none");
         server_answer(&t.server, answers[i]);
-        assert_int_equal(deliver(&t, two, 0, PIECE_NOTE, &a), DELIVERY_REFUSED);
+        assert_int_equal(deliver(&t, two, 0, CHUNK_NOTE, &a), DELIVERY_REFUSED);
         end(&t);
     }
 }
@@ -167,11 +167,11 @@ static void test_a_spool_that_is_full(void **state)
     begin(&t, ",spool_size=256");
     server_answer(&t.server, away);
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(deliver(&t, large, i, PIECE_NOTE, &a), DELIVERY_AGAIN);
+        assert_int_equal(deliver(&t, large, i, CHUNK_NOTE, &a), DELIVERY_AGAIN);
     assert_non_null(strstr(a.why, "spool_size"));
     assert_int_equal(access(t.path, F_OK), -1);
-    struct piece p = {.of = PIECE_SUMMARY, .data = large, .length = strlen(large)};
-    struct batch b = {.pieces = &p, .count = 1};
+    struct chunk p = {.of = CHUNK_SUMMARY, .data = large, .length = strlen(large)};
+    struct batch b = {.chunks = &p, .count = 1};
     assert_int_equal(spooler_leave(&t.desk->spooler, &b, &a), DELIVERY_KEPT);
     assert_int_equal(stat(t.path, &st), 0);
     assert_true(st.st_size > 256);
@@ -186,7 +186,7 @@ static void test_paths_of_artifacts(void **state)
     begin(&t, "");
     server_answer(&t.server,
                   ANSWER("200 OK", "49", "{\"artifact_uri\":\"mlflow-artifacts:/a b/ab/x%20y\"} "));
-    assert_int_equal(deliver(&t, "artifact toll/my%20node/s.json 2\n{}\n", 0, PIECE_NOTE, &a),
+    assert_int_equal(deliver(&t, "artifact toll/my%20node/s.json 2\n{}\n", 0, CHUNK_NOTE, &a),
                      DELIVERY_DONE);
     assert_non_null(strstr(t.server.request,
                            "PUT /api/2.0/mlflow-artifacts/artifacts/a%20b/ab/x%20y/toll/"

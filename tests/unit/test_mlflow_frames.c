@@ -17,13 +17,13 @@ static void test_frames_and_gauges(void **state)
     s.frame.tick = 7;
     s.frame.real_ns = UINT64_C(1700000000123999999);
     mlflow_frames_put(&f, &sink, &s.frame);
-    struct piece pieces[3] = {{PIECE_FRAME, 1, sink.text.data, sink.text.length},
-                              {PIECE_BEGIN, 0, "batch - 2\n{}\n", 13}};
+    struct chunk chunks[3] = {{CHUNK_FRAME, 1, sink.text.data, sink.text.length},
+                              {CHUNK_BEGIN, 0, "batch - 2\n{}\n", 13}};
     struct sink other = {.run = &s.run};
     struct told_mark mark = {.kind = MARK_GAUGE, .name = "loss", .value = 0.5};
     mlflow_frames_put_gauge(&f, &other, &mark);
-    pieces[2] = (struct piece){PIECE_MARK, 0, other.text.data, other.text.length};
-    struct batch b = {.pieces = pieces, .count = 3, .samples = 1};
+    chunks[2] = (struct chunk){CHUNK_MARK, 0, other.text.data, other.text.length};
+    struct batch b = {.chunks = chunks, .count = 3, .samples = 1};
     mlflow_frames_encode(&f, &b, &ops);
     assert_false(buf_failed(&ops));
     assert_non_null(strstr(ops.data, "{\"key\":\"system/node_1/target_cpu_seconds\",\"value\":1.5,"
@@ -78,9 +78,9 @@ static void folding_put(struct folding *x, uint64_t at_ms, uint64_t cpu_ms, int 
 static const char *folding_sent(struct folding *x, unsigned samples)
 {
     assert_int_equal(x->sink.folded, samples);
-    struct piece piece = {PIECE_FRAME, samples, x->sink.text.data, x->sink.text.length};
+    struct chunk chunk = {CHUNK_FRAME, samples, x->sink.text.data, x->sink.text.length};
     buf_clear(&x->ops);
-    mlflow_frames_encode(&x->frames, &(struct batch){.pieces = &piece, .count = 1}, &x->ops);
+    mlflow_frames_encode(&x->frames, &(struct batch){.chunks = &chunk, .count = 1}, &x->ops);
     return x->ops.data;
 }
 

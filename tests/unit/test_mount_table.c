@@ -32,7 +32,7 @@ static void read_list(struct fixture *f, const char *text)
 static struct mount *find(struct fixture *f, const char *point)
 {
     for (struct mount *m = f->table.first; m; m = m->next)
-        if (m->is_there && strcmp(m->measured.entity.path, point) == 0)
+        if (m->is_there && strcmp(m->instance.entity.path, point) == 0)
             return m;
     return NULL;
 }
@@ -58,11 +58,11 @@ static void test_pseudo_filesystems_are_left_out(void **state)
                        "26 27 7:1 / /snap/core/1 ro - squashfs /dev/loop1 ro\n");
     assert_int_equal(count(&f), 2);
     const struct mount *root = find(&f, "/");
-    assert_string_equal(label_of(&root->measured, "class"), "local");
-    assert_string_equal(label_of(&root->measured, "type"), "ext4");
-    assert_string_equal(label_of(&root->measured, "source"), "/dev/vda");
-    assert_string_equal(label_of(&find(&f, "/dev/shm")->measured, "class"), "memory");
-    assert_false(root->measured.is_new || root->may_hang);
+    assert_string_equal(label_of(&root->instance, "class"), "local");
+    assert_string_equal(label_of(&root->instance, "type"), "ext4");
+    assert_string_equal(label_of(&root->instance, "source"), "/dev/vda");
+    assert_string_equal(label_of(&find(&f, "/dev/shm")->instance, "class"), "memory");
+    assert_false(root->instance.is_new || root->may_hang);
     tear_down(&f);
 }
 
@@ -71,7 +71,7 @@ static void test_escapes(void **state)
     struct fixture f;
     set_up(&f);
     read_list(&f, "30 27 8:1 / /mnt/my\\040disk rw - ext4 /dev/disk\\040one rw\n");
-    assert_string_equal(label_of(&find(&f, "/mnt/my disk")->measured, "source"), "/dev/disk one");
+    assert_string_equal(label_of(&find(&f, "/mnt/my disk")->instance, "source"), "/dev/disk one");
     tear_down(&f);
 }
 
@@ -99,7 +99,7 @@ static void test_overlays_are_shown_once(void **state)
     read_list(&f, ROOT "50 27 0:60 / /var/lib/docker/overlay2/a/merged rw - overlay overlay rw\n"
                        "51 27 0:61 / /var/lib/docker/overlay2/bb/merged rw - overlay overlay rw\n");
     assert_int_equal(count(&f), 2);
-    assert_string_equal(label_of(&find(&f, "/var/lib/docker/overlay2/a/merged")->measured, "class"),
+    assert_string_equal(label_of(&find(&f, "/var/lib/docker/overlay2/a/merged")->instance, "class"),
                         "overlay");
     tear_down(&f);
 }
@@ -131,9 +131,9 @@ static void test_the_way_to_it_may_hang(void **state)
     read_list(&f, ROOT "60 27 0:70 / /net rw - nfs4 server:/x rw\n"
                        "61 60 8:1 / /net/scratch rw - ext4 /dev/sda1 rw\n"
                        "62 27 8:2 / /network rw - ext4 /dev/sda2 rw\n");
-    assert_string_equal(label_of(&find(&f, "/net")->measured, "class"), "network");
+    assert_string_equal(label_of(&find(&f, "/net")->instance, "class"), "network");
     assert_true(find(&f, "/net")->may_hang);
-    assert_string_equal(label_of(&find(&f, "/net/scratch")->measured, "class"), "local");
+    assert_string_equal(label_of(&find(&f, "/net/scratch")->instance, "class"), "local");
     assert_true(find(&f, "/net/scratch")->may_hang);
     assert_false(find(&f, "/network")->may_hang);
     tear_down(&f);
@@ -152,8 +152,8 @@ static void test_changes(void **state)
     assert_int_equal(count(&f), 3);
     assert_ptr_equal(find(&f, "/"), root);
     assert_ptr_equal(find(&f, "/srv/data"), data);
-    assert_false(data->measured.is_new);
-    assert_true(find(&f, "/new")->measured.is_new);
+    assert_false(data->instance.is_new);
+    assert_true(find(&f, "/new")->instance.is_new);
     /* It goes, and comes back. */
     read_list(&f, ROOT);
     assert_int_equal(count(&f), 1);
@@ -220,7 +220,7 @@ static void test_live(void **state)
             assert_int_equal(mount_table_refresh(&f.table, &root), 0);
             assert_true(f.table.text.length > length);
             assert_int_equal(count(&f), before + 1);
-            assert_true(find(&f, tree.path)->measured.is_new);
+            assert_true(find(&f, tree.path)->instance.is_new);
             assert_int_equal(umount(tree.path), 0);
             assert_int_equal(mount_table_refresh(&f.table, &root), 0);
             assert_null(find(&f, tree.path));

@@ -168,7 +168,7 @@ static void test_this_machine(void **state)
     collect(&m, mounts);
     assert_int_equal(tree_open_fds(), fds);
     struct statvfs st;
-    const struct measured *top = machine_find(&m, "/");
+    const struct instance *top = machine_find(&m, "/");
     if (top && top->read.present && statvfs("/", &st) == 0) {
         assert_value(&top->read, mount_size_bytes, st.f_blocks * st.f_frsize);
         assert_true(row_u64(&top->read, mount_used_bytes) <= st.f_blocks * st.f_frsize);

@@ -39,7 +39,7 @@ static void test_figures(void **state)
     begin(&m, HEADINGS);
     look(&m, HEADINGS LO ETH0("100", "200") "tun0: 7 0 0 0 0 0 0 0 7 0 0 0 0 0 0 0\n");
     assert_int_equal(m.list.count, 3);
-    const struct measured *lo = m.list.items[0], *eth0 = m.list.items[1];
+    const struct instance *lo = m.list.items[0], *eth0 = m.list.items[1];
     assert_string_equal(entity_name(&lo->entity), "lo");
     assert_string_equal(lo->entity.labels[0].key, "class");
     assert_string_equal(lo->entity.labels[0].value, "loopback");
@@ -69,7 +69,7 @@ static void test_comes_goes_and_comes_again(void **state)
     assert_system(&m, 0, 0);
     look(&m, HEADINGS LO ETH0("100", "200"));
     assert_int_equal(m.list.count, 2);
-    const struct measured *eth0 = m.list.items[1];
+    const struct instance *eth0 = m.list.items[1];
     assert_false(eth0->is_new); /* it may have been here under another name */
     assert_system(&m, 0, 0);
     look(&m, HEADINGS LO ETH0("101", "202"));
@@ -236,11 +236,11 @@ static void test_live(void **state)
 {
     (void)state;
     struct sysroot root;
-    struct measured system;
+    struct instance system;
     assert_int_equal(sysroot_open(&root, NULL, NULL), 0);
-    measured_init(&system, ENTITY_SYSTEM);
+    instance_init(&system, ENTITY_SYSTEM);
     struct collect_context context = {.root = &root, .system = &system};
-    struct measured_list list = {0};
+    struct instance_list list = {0};
     void *netifs;
     unsigned fds = tree_open_fds();
     assert_int_equal(collector_netifs.open(&netifs, &context), 0);
@@ -252,7 +252,7 @@ static void test_live(void **state)
     }
     collector_netifs.close(netifs);
     assert_int_equal(tree_open_fds(), fds);
-    measured_list_done(&list);
+    instance_list_done(&list);
     sysroot_close(&root);
 }
 

@@ -5,18 +5,18 @@
 
 static void add_frames(struct sample *s, struct points *p, struct om_file *f, unsigned count)
 {
-    struct buf piece = {0};
+    struct buf chunk = {0};
     for (unsigned i = 0; i < count; i++) {
-        buf_clear(&piece);
+        buf_clear(&chunk);
         row_put_u64(&s->parts[PART_COMBINED], process_cpu_seconds, i * 1000000000ULL);
         row_put_u64(&s->parts[PART_MAIN], process_cpu_seconds, i * 500000000ULL);
         if (i) /* one that comes later */
             row_put_u64(&s->parts[PART_MAIN], process_threads_count, i);
-        points_add(p, &s->run, &s->selection, &s->frame, &piece);
-        assert_int_equal(om_file_add(f, piece.data, piece.length), 0);
+        points_add(p, &s->run, &s->selection, &s->frame, &chunk);
+        assert_int_equal(om_file_add(f, chunk.data, chunk.length), 0);
         s->frame.real_ns += NS_PER_SECOND;
     }
-    buf_done(&piece);
+    buf_done(&chunk);
 }
 
 #define LABELS "{instance=\"box\",run=\"make\",scope=\""
@@ -80,19 +80,19 @@ static void test_a_full_disk(void **state)
     struct sample s;
     struct points p;
     struct om_file f;
-    struct buf piece = {0};
+    struct buf chunk = {0};
     sample_make(&s, NULL);
     points_init(&p);
     int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
     om_file_init(&f, &p, fd, "/dev/full");
     row_put_u64(&s.parts[PART_MAIN], process_cpu_seconds, 1);
-    points_add(&p, &s.run, &s.selection, &s.frame, &piece);
-    assert_int_equal(om_file_add(&f, piece.data, piece.length), -ENOSPC);
+    points_add(&p, &s.run, &s.selection, &s.frame, &chunk);
+    assert_int_equal(om_file_add(&f, chunk.data, chunk.length), -ENOSPC);
     assert_int_equal(om_file_finish(&f), -ENOSPC);
     om_file_done(&f);
     points_done(&p);
     close(fd);
-    buf_done(&piece);
+    buf_done(&chunk);
     sample_remove(&s);
 }
 

@@ -103,7 +103,7 @@ static void test_a_failing_output(void **state)
     assert_int_equal(f.told_count, 1);
     assert_non_null(strstr(f.told, "No space left on device"));
     assert_int_equal(f.t->sinks[0]->dropped, 10);
-    assert_int_equal(f.t->sinks[1]->pieces, 11);
+    assert_int_equal(f.t->sinks[1]->chunks, 11);
     assert_int_equal(f.t->sinks[1]->dropped, 0);
     assert_int_equal(outputs_summary(f.t), -ENOSPC);
     assert_non_null(strstr(f.told, "10 of 10"));

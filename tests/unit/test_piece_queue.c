@@ -6,15 +6,15 @@
 #include <errno.h>
 #include <string.h>
 
-static int put(struct piece_queue *q, enum piece_of of, const char *text, uint64_t *dropped)
+static int put(struct chunk_queue *q, enum chunk_of of, const char *text, uint64_t *dropped)
 {
-    struct piece p = {of, of == PIECE_FRAME, text, strlen(text)};
-    return piece_queue_put(q, &p, false, dropped);
+    struct chunk p = {of, of == CHUNK_FRAME, text, strlen(text)};
+    return chunk_queue_put(q, &p, false, dropped);
 }
 
 static size_t size_of(size_t length)
 {
-    return piece_queue_size(&(struct piece){.length = length});
+    return chunk_queue_size(&(struct chunk){.length = length});
 }
 
 /* The batch in one word. */
@@ -22,99 +22,99 @@ static void assert_batch(const struct batch *b, const char *expected)
 {
     char text[256] = "";
     for (size_t i = 0; i < b->count; i++)
-        strncat(text, b->pieces[i].data, b->pieces[i].length);
+        strncat(text, b->chunks[i].data, b->chunks[i].length);
     assert_string_equal(text, expected);
 }
 
 static void test_order_and_size_of_a_batch(void **state)
 {
     uint64_t dropped = 0;
-    struct piece_queue q;
-    assert_int_equal(piece_queue_init(&q, 100000), 0);
-    assert_true(piece_queue_is_empty(&q));
-    assert_int_equal(put(&q, PIECE_BEGIN, "begin", &dropped), 0);
-    uint64_t since = piece_queue_since(&q);
-    assert_int_equal(put(&q, PIECE_FRAME, "one", &dropped), 0);
-    assert_int_equal(put(&q, PIECE_FRAME, "two", &dropped), 0);
-    assert_true(piece_queue_since(&q) == since);
+    struct chunk_queue q;
+    assert_int_equal(chunk_queue_init(&q, 100000), 0);
+    assert_true(chunk_queue_is_empty(&q));
+    assert_int_equal(put(&q, CHUNK_BEGIN, "begin", &dropped), 0);
+    uint64_t since = chunk_queue_since(&q);
+    assert_int_equal(put(&q, CHUNK_FRAME, "one", &dropped), 0);
+    assert_int_equal(put(&q, CHUNK_FRAME, "two", &dropped), 0);
+    assert_true(chunk_queue_since(&q) == since);
     assert_int_equal(q.waiting_bytes, size_of(5) + 2 * size_of(3));
 
-    struct batch b = piece_queue_take(&q, 8);
+    struct batch b = chunk_queue_take(&q, 8);
     assert_batch(&b, "beginone");
     assert_int_equal(b.samples, 1);
-    piece_queue_return(&q);
-    b = piece_queue_take(&q, 1); /* one, however long */
+    chunk_queue_return(&q);
+    b = chunk_queue_take(&q, 1); /* one, however long */
     assert_batch(&b, "two");
-    piece_queue_return(&q);
-    assert_true(piece_queue_is_empty(&q));
+    chunk_queue_return(&q);
+    assert_true(chunk_queue_is_empty(&q));
     assert_int_equal(q.waiting_bytes, 0);
-    b = piece_queue_take(&q, 100);
+    b = chunk_queue_take(&q, 100);
     assert_int_equal(b.count, 0);
     assert_int_equal(dropped, 0);
-    piece_queue_done(&q);
+    chunk_queue_done(&q);
 }
 
 static void test_the_oldest_samples_go(void **state)
 {
     uint64_t dropped = 0;
-    struct piece_queue q;
-    assert_int_equal(piece_queue_init(&q, 3 * size_of(1)), 0);
-    assert_int_equal(put(&q, PIECE_BEGIN, "b", &dropped), 0);
+    struct chunk_queue q;
+    assert_int_equal(chunk_queue_init(&q, 3 * size_of(1)), 0);
+    assert_int_equal(put(&q, CHUNK_BEGIN, "b", &dropped), 0);
     const char *frames[] = {"1", "2", "3", "4"};
     for (size_t i = 0; i < ARRAY_LEN(frames); i++)
-        assert_int_equal(put(&q, PIECE_FRAME, frames[i], &dropped), 0);
+        assert_int_equal(put(&q, CHUNK_FRAME, frames[i], &dropped), 0);
     assert_int_equal(dropped, 2);
-    struct batch b = piece_queue_take(&q, 100);
+    struct batch b = chunk_queue_take(&q, 100);
     assert_batch(&b, "b34");
-    piece_queue_return(&q);
-    piece_queue_done(&q);
+    chunk_queue_return(&q);
+    chunk_queue_done(&q);
 }
 
 /* What is no sample has as much room again, a sample has not. */
 static void test_what_is_no_sample(void **state)
 {
     uint64_t dropped = 0;
-    struct piece_queue q;
-    assert_int_equal(piece_queue_init(&q, 2 * size_of(1)), 0);
+    struct chunk_queue q;
+    assert_int_equal(chunk_queue_init(&q, 2 * size_of(1)), 0);
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(put(&q, PIECE_NOTE, "n", &dropped), 0);
-    assert_int_equal(put(&q, PIECE_NOTE, "n", &dropped), -ENOBUFS);
-    assert_int_equal(put(&q, PIECE_FRAME, "f", &dropped), -ENOBUFS);
+        assert_int_equal(put(&q, CHUNK_NOTE, "n", &dropped), 0);
+    assert_int_equal(put(&q, CHUNK_NOTE, "n", &dropped), -ENOBUFS);
+    assert_int_equal(put(&q, CHUNK_FRAME, "f", &dropped), -ENOBUFS);
     assert_int_equal(dropped, 0); /* of those that were in */
-    struct batch b = piece_queue_take(&q, 100);
+    struct batch b = chunk_queue_take(&q, 100);
     assert_batch(&b, "nnnn");
-    piece_queue_done(&q);
+    chunk_queue_done(&q);
 }
 
 static void test_forced_into_an_empty_queue(void **state)
 {
     uint64_t dropped = 0;
-    struct piece_queue q;
-    struct piece large = {PIECE_FRAME, 1, "0123456789", 10};
-    assert_int_equal(piece_queue_init(&q, 5), 0);
-    assert_int_equal(piece_queue_put(&q, &large, false, &dropped), -ENOBUFS);
-    assert_int_equal(piece_queue_put(&q, &large, true, &dropped), 0);
-    assert_int_equal(piece_queue_put(&q, &large, true, &dropped), -ENOBUFS);
+    struct chunk_queue q;
+    struct chunk large = {CHUNK_FRAME, 1, "0123456789", 10};
+    assert_int_equal(chunk_queue_init(&q, 5), 0);
+    assert_int_equal(chunk_queue_put(&q, &large, false, &dropped), -ENOBUFS);
+    assert_int_equal(chunk_queue_put(&q, &large, true, &dropped), 0);
+    assert_int_equal(chunk_queue_put(&q, &large, true, &dropped), -ENOBUFS);
     assert_int_equal(dropped, 1); /* the first one made room in vain */
-    piece_queue_done(&q);
+    chunk_queue_done(&q);
 }
 
 /* Nodes are used again; batches are handed back and taken many times. */
 static void test_many_rounds(void **state)
 {
     uint64_t dropped = 0;
-    struct piece_queue q;
-    assert_int_equal(piece_queue_init(&q, 1 << 20), 0);
+    struct chunk_queue q;
+    assert_int_equal(chunk_queue_init(&q, 1 << 20), 0);
     for (unsigned round = 0; round < 50; round++) {
         for (unsigned i = 0; i < 100; i++)
-            assert_int_equal(put(&q, PIECE_FRAME, i % 2 ? "a" : "longer", &dropped), 0);
-        struct batch b = piece_queue_take(&q, 1 << 20);
+            assert_int_equal(put(&q, CHUNK_FRAME, i % 2 ? "a" : "longer", &dropped), 0);
+        struct batch b = chunk_queue_take(&q, 1 << 20);
         assert_int_equal(b.count, 100);
         assert_int_equal(b.samples, 100);
-        piece_queue_return(&q);
+        chunk_queue_return(&q);
         assert_true(q.spare_count <= 100);
     }
-    piece_queue_done(&q);
+    chunk_queue_done(&q);
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static void add_piece(struct buf *b, int64_t time_ms, const struct point *points, uint64_t count)
+static void add_chunk(struct buf *b, int64_t time_ms, const struct point *points, uint64_t count)
 {
     struct points_head head = {time_ms, count};
     buf_add(b, (const char *)&head, sizeof head);
@@ -18,11 +18,11 @@ static void test_in_order(void **state)
     struct point first[] = {{7, 1.5}, {3, 2}}, second[] = {{3, 4}};
     struct buf a = {0}, b = {0};
     struct point_batch p = {0};
-    add_piece(&a, 100, first, 2);
-    add_piece(&b, 200, second, 1);
-    struct piece pieces[] = {{PIECE_FRAME, 1, a.data, a.length},
-                             {PIECE_FRAME, 1, b.data, b.length}};
-    struct batch batch = {.pieces = pieces, .count = 2, .samples = 2};
+    add_chunk(&a, 100, first, 2);
+    add_chunk(&b, 200, second, 1);
+    struct chunk chunks[] = {{CHUNK_FRAME, 1, a.data, a.length},
+                             {CHUNK_FRAME, 1, b.data, b.length}};
+    struct batch batch = {.chunks = chunks, .count = 2, .samples = 2};
     assert_int_equal(point_batch_take(&p, &batch), 0);
     assert_int_equal(p.count, 3);
     point_batch_sort(&p);

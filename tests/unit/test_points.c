@@ -61,7 +61,7 @@ static void test_a_frame(void **state)
     sample_remove(&s);
 }
 
-static void test_things_and_targets(void **state)
+static void test_instances_and_targets(void **state)
 {
     struct sample s;
     struct points p;
@@ -69,8 +69,8 @@ static void test_things_and_targets(void **state)
     const struct metric *m;
     sample_make(&s, NULL);
     points_init(&p);
-    struct measured disk, *list[] = {&disk};
-    measured_init(&disk, ENTITY_DISK);
+    struct instance disk, *list[] = {&disk};
+    instance_init(&disk, ENTITY_DISK);
     disk.number = 40;
     snprintf(disk.entity.name, sizeof disk.entity.name, "vda");
     disk.entity.labels[0] = (struct label){"class", "ssd"};
@@ -113,7 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_frame),
-        cmocka_unit_test(test_things_and_targets),
+        cmocka_unit_test(test_instances_and_targets),
     };
     return RUN("points", tests);
 }

@@ -35,7 +35,7 @@ static void write_two_packages(const struct machine *m)
 
 static void assert_energy(const struct machine *m, const char *name, uint64_t uj)
 {
-    const struct measured *zone = machine_find(m, name);
+    const struct instance *zone = machine_find(m, name);
     assert_non_null(zone);
     assert_value(&zone->read, rapl_energy_joules, uj);
 }

@@ -10,8 +10,8 @@ static struct scan word(const char *text)
 static void test_kinds(void **state)
 {
     struct scan disks = word("disks"), none = word("dreams");
-    assert_int_equal(read_things_kind(&disks), ENTITY_DISK);
-    assert_int_equal(read_things_kind(&none), -1);
+    assert_int_equal(read_instances_kind(&disks), ENTITY_DISK);
+    assert_int_equal(read_instances_kind(&none), -1);
 }
 
 /* One thing is one in all samples; another label makes another. */
@@ -26,7 +26,7 @@ static void test_the_same_again(void **state)
     record_next(&r, RECORD_RUN);
     const struct frame *f = record_next(&r, RECORD_FRAME)->frame;
     assert_int_equal(f->machine_count, 2);
-    const struct measured *a = f->machine[0], *b = f->machine[1];
+    const struct instance *a = f->machine[0], *b = f->machine[1];
     f = record_next(&r, RECORD_FRAME)->frame;
     assert_int_equal(f->machine_count, 2);
     assert_ptr_equal(f->machine[0], b);

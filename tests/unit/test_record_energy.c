@@ -16,15 +16,15 @@ static void expect(const struct summary *s, const char *text)
 
 static void test_energy(void **state)
 {
-    struct measured gpu, package;
+    struct instance gpu, package;
     struct series of_gpu[32] = {0}, of_package[2] = {0};
-    struct thing_summary things[] = {{&gpu, of_gpu}, {&package, of_package}};
-    struct summary s = {.things = things, .thing_count = 0};
+    struct instance_summary instances[] = {{&gpu, of_gpu}, {&package, of_package}};
+    struct summary s = {.instances = instances, .instance_count = 0};
     expect(&s, "{}");
-    measured_init(&gpu, ENTITY_GPU);
-    measured_init(&package, ENTITY_RAPL);
+    instance_init(&gpu, ENTITY_GPU);
+    instance_init(&package, ENTITY_RAPL);
     memcpy(package.entity.name, "package-0", 10);
-    s.thing_count = 2;
+    s.instance_count = 2;
     expect(&s, "{\"run_joules\":{\"gpu\":null,\"processor\":null,\"total\":null,"
                "\"quality\":\"unknown\"}}");
     series_put(&of_gpu[gpu_energy_joules - gpu_first], metric_of(gpu_energy_joules),

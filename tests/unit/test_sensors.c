@@ -7,7 +7,7 @@
 
 static void assert_celsius(const struct machine *m, const char *name, double celsius)
 {
-    const struct measured *sensor = machine_find(m, name);
+    const struct instance *sensor = machine_find(m, name);
     assert_non_null(sensor);
     assert_number(&sensor->read, sensor_temperature_celsius, celsius);
 }

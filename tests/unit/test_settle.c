@@ -3,7 +3,7 @@
 
 #include "unit.h"
 
-static void read_disk(struct measured *m, uint64_t bytes, uint64_t active_ns, bool since_start,
+static void read_disk(struct instance *m, uint64_t bytes, uint64_t active_ns, bool since_start,
                       uint64_t now_ns)
 {
     row_init(&m->read, ENTITY_DISK);
@@ -15,8 +15,8 @@ static void read_disk(struct measured *m, uint64_t bytes, uint64_t active_ns, bo
 
 static void test_counts_from_the_first_reading(void **state)
 {
-    struct measured m;
-    measured_init(&m, ENTITY_DISK);
+    struct instance m;
+    instance_init(&m, ENTITY_DISK);
     read_disk(&m, 1000, NS_PER_SECOND, false, NS_PER_SECOND);
     assert_int_equal(row_u64(&m.row, disk_read_bytes), 0);
     assert_int_equal(row_u64(&m.row, disk_in_flight_count), 3); /* not a counter */
@@ -28,8 +28,8 @@ static void test_counts_from_the_first_reading(void **state)
 
 static void test_what_came_later_counts_from_zero(void **state)
 {
-    struct measured m;
-    measured_init(&m, ENTITY_DISK);
+    struct instance m;
+    instance_init(&m, ENTITY_DISK);
     m.is_new = true;
     read_disk(&m, 1000, 0, false, NS_PER_SECOND);
     assert_int_equal(row_u64(&m.row, disk_read_bytes), 1000);
@@ -37,8 +37,8 @@ static void test_what_came_later_counts_from_zero(void **state)
 
 static void test_since_start(void **state)
 {
-    struct measured m;
-    measured_init(&m, ENTITY_DISK);
+    struct instance m;
+    instance_init(&m, ENTITY_DISK);
     read_disk(&m, 1000, 0, true, NS_PER_SECOND);
     assert_int_equal(row_u64(&m.row, disk_read_bytes), 1000);
 }
@@ -46,8 +46,8 @@ static void test_since_start(void **state)
 /* A figure that shows up late is new, not grown. */
 static void test_late_figure(void **state)
 {
-    struct measured m;
-    measured_init(&m, ENTITY_DISK);
+    struct instance m;
+    instance_init(&m, ENTITY_DISK);
     read_disk(&m, 1000, 0, false, NS_PER_SECOND);
     row_put_u64(&m.read, disk_written_bytes, 77);
     settle(&m, false, 2 * NS_PER_SECOND);

@@ -131,7 +131,7 @@ static void test_full_disk(void **state)
     assert_int_equal(sink_frame(sink, &s.frame), -ENOSPC);
     assert_int_equal(sink_frame(sink, &s.frame), -ENOSPC);
     assert_int_equal(sink->dropped, 2);
-    assert_int_equal(sink->pieces, 0);
+    assert_int_equal(sink->chunks, 0);
     assert_int_equal(sink->failure, -ENOSPC);
     assert_int_equal(sink_note(sink, 0, "csv has no notes"), 0);
     sink_close(sink, false);
@@ -148,7 +148,7 @@ static void limit_file_size(rlim_t bytes)
 }
 
 /* There is room for half a row: the file keeps whole ones, and goes on when there is room again. */
-static void test_half_a_piece_is_cut_off(void **state)
+static void test_half_a_chunk_is_cut_off(void **state)
 {
     struct sample s;
     sample_make(&s, "target_cpu_seconds");
@@ -165,7 +165,7 @@ static void test_half_a_piece_is_cut_off(void **state)
         limit_file_size(RLIM_INFINITY);
         assert_int_equal(r, -EFBIG);
         assert_int_equal(sink->dropped, 1);
-        assert_int_equal(sink->pieces, 2);
+        assert_int_equal(sink->chunks, 2);
         char *text = tree_read(&s.tree, "x.csv");
         assert_int_equal(strlen(text), strlen(head) + strlen(row));
         free(text);
@@ -205,7 +205,7 @@ static void test_borrowed_files_are_not_cut(void **state)
     sample_remove(&s);
 }
 
-static void test_no_memory_is_a_lost_piece(void **state)
+static void test_no_memory_is_a_lost_chunk(void **state)
 {
     struct sample s;
     sample_make(&s, NULL);
@@ -228,9 +228,9 @@ int main(void)
         cmocka_unit_test(test_bad_paths),
         cmocka_unit_test(test_borrowed_descriptors_stay_open),
         cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_half_a_piece_is_cut_off),
+        cmocka_unit_test(test_half_a_chunk_is_cut_off),
         cmocka_unit_test(test_borrowed_files_are_not_cut),
-        cmocka_unit_test(test_no_memory_is_a_lost_piece),
+        cmocka_unit_test(test_no_memory_is_a_lost_chunk),
     };
     return RUN("sink", tests);
 }

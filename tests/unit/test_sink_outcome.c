@@ -84,8 +84,8 @@ static void test_an_endpoint(void **state)
     sample_remove(&s);
 }
 
-/* With a courier: what it has counted, when it is done. */
-static void test_a_courier(void **state)
+/* With a sender: what it has counted, when it is done. */
+static void test_a_sender(void **state)
 {
     struct sample s;
     struct output_summary o;
@@ -109,7 +109,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_file),      cmocka_unit_test(test_a_summary_alone),
         cmocka_unit_test(test_a_full_disk), cmocka_unit_test(test_an_endpoint),
-        cmocka_unit_test(test_a_courier),
+        cmocka_unit_test(test_a_sender),
     };
     return RUN("sink_outcome", tests);
 }

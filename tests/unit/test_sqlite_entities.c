@@ -7,10 +7,10 @@
 /* How many were described since it was last asked. */
 static unsigned described(struct sqlite_entities *x)
 {
-    struct scan tape = scan_text(x->met.data, x->met.length);
-    struct tape_item item;
+    struct scan row_log = scan_text(x->met.data, x->met.length);
+    struct row_log_item item;
     unsigned rows = 0;
-    for (enum tape_is is; (is = sqlite_tape_next(&tape, &item)) != TAPE_END;)
+    for (enum row_log_is is; (is = sqlite_row_log_next(&row_log, &item)) != TAPE_END;)
         rows += is == TAPE_ROW && item.statement == STATEMENT_ENTITY;
     buf_clear(&x->met);
     return rows;
@@ -29,18 +29,18 @@ static void test_each_is_described_once(void **state)
     sqlite_entities_done(&x);
 }
 
-static void test_things(void **state)
+static void test_instances(void **state)
 {
     struct sqlite_entities x = {0};
-    struct measured disk = {.number = 40}, core = {.number = 2}, machine = {.number = 1};
-    measured_init(&disk, ENTITY_DISK);
-    measured_init(&core, ENTITY_CORE);
-    measured_init(&machine, ENTITY_SYSTEM);
+    struct instance disk = {.number = 40}, core = {.number = 2}, machine = {.number = 1};
+    instance_init(&disk, ENTITY_DISK);
+    instance_init(&core, ENTITY_CORE);
+    instance_init(&machine, ENTITY_SYSTEM);
     disk.number = 40, core.number = 2, machine.number = 1;
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(sqlite_entities_thing(&x, &disk), SQLITE_ENTITY_OTHERS);
-        assert_int_equal(sqlite_entities_thing(&x, &core), SQLITE_ENTITY_OTHERS + 1);
-        assert_int_equal(sqlite_entities_thing(&x, &machine), SQLITE_ENTITY_SYSTEM);
+        assert_int_equal(sqlite_entities_instance(&x, &disk), SQLITE_ENTITY_OTHERS);
+        assert_int_equal(sqlite_entities_instance(&x, &core), SQLITE_ENTITY_OTHERS + 1);
+        assert_int_equal(sqlite_entities_instance(&x, &machine), SQLITE_ENTITY_SYSTEM);
         assert_int_equal(described(&x), i ? 0 : 3);
     }
     sqlite_entities_done(&x);
@@ -73,7 +73,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_is_described_once),
-        cmocka_unit_test(test_things),
+        cmocka_unit_test(test_instances),
         cmocka_unit_test(test_processes),
     };
     return RUN("sqlite_entities", tests);

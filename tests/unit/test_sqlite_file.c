@@ -32,26 +32,26 @@ static bool is_there(const char *suffix)
 
 static void add_run(struct buf *b, const char *name)
 {
-    sqlite_tape_row(b, STATEMENT_RUN);
-    sqlite_tape_text(b, name);
-    sqlite_tape_text(b, "host");
-    sqlite_tape_null(b);
-    sqlite_tape_i64(b, 1);
-    sqlite_tape_text(b, "{}");
+    sqlite_row_log_row(b, STATEMENT_RUN);
+    sqlite_row_log_text(b, name);
+    sqlite_row_log_text(b, "host");
+    sqlite_row_log_null(b);
+    sqlite_row_log_i64(b, 1);
+    sqlite_row_log_text(b, "{}");
 }
 
 static void add_note(struct buf *b, int64_t seq)
 {
-    sqlite_tape_row(b, STATEMENT_NOTE);
-    sqlite_tape_i64(b, seq);
-    sqlite_tape_i64(b, 0);
-    sqlite_tape_text(b, "a sentence");
+    sqlite_row_log_row(b, STATEMENT_NOTE);
+    sqlite_row_log_i64(b, seq);
+    sqlite_row_log_i64(b, 0);
+    sqlite_row_log_text(b, "a sentence");
 }
 
 static int write_text(struct sqlite_file *f, struct buf *b, struct toll_error *e)
 {
-    struct piece p = {.data = b->data, .length = b->length};
-    struct batch batch = {.pieces = &p, .count = 1};
+    struct chunk p = {.data = b->data, .length = b->length};
+    struct batch batch = {.chunks = &p, .count = 1};
     int r = sqlite_file_write(f, &batch, e);
     buf_done(b);
     return r;
@@ -103,7 +103,7 @@ static void test_all_or_nothing(void **state)
     assert_null(strstr(e.message, path));
     add_note(&b, 7);
     assert_int_equal(write_text(f, &b, &e), 0);
-    sqlite_tape_row(&b, STATEMENTS);
+    sqlite_row_log_row(&b, STATEMENTS);
     assert_int_equal(write_text(f, &b, &e), -EINVAL);
     sqlite_file_close(f);
     sqlite_place_expect_in(path, "SELECT group_concat(seq) FROM notes", "7");

@@ -8,11 +8,11 @@
 /* How many rows of a statement are on the tape, and how many values the last one has. */
 static unsigned count(const struct buf *b, unsigned statement, unsigned *ret_values)
 {
-    struct scan tape = scan_text(b->data, b->length);
-    struct tape_item item;
+    struct scan row_log = scan_text(b->data, b->length);
+    struct row_log_item item;
     unsigned rows = 0, values = 0;
     bool is_it = false;
-    for (enum tape_is is; (is = sqlite_tape_next(&tape, &item)) != TAPE_END;) {
+    for (enum row_log_is is; (is = sqlite_row_log_next(&row_log, &item)) != TAPE_END;) {
         if (is == TAPE_ROW) {
             is_it = item.statement == statement;
             values = is_it ? 0 : values;

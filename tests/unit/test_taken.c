@@ -13,8 +13,8 @@ struct made {
     struct entity entities[PARTS], one_entity, process_entity, self_entity;
     struct frame_target targets[1];
     struct frame_row processes[1];
-    struct measured disk;
-    struct measured *machine[1];
+    struct instance disk;
+    struct instance *machine[1];
 };
 
 static void make(struct made *m)
@@ -39,7 +39,7 @@ static void make(struct made *m)
     m->self_entity = (struct entity){.kind = ENTITY_SELF};
     row_init(&m->self, ENTITY_SELF);
     m->frame.self = (struct frame_row){&m->self_entity, &m->self};
-    measured_init(&m->disk, ENTITY_DISK);
+    instance_init(&m->disk, ENTITY_DISK);
     strcpy(m->disk.entity.name, "vda");
     row_put_u64(&m->disk.row, disk_read_bytes, 512);
     m->machine[0] = &m->disk;

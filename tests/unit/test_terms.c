@@ -23,7 +23,7 @@ static void test_figures(void **state)
     assert_false(terms_have(&t, ENTITY_TARGET));
 }
 
-static void test_things_facts_options(void **state)
+static void test_instances_facts_options(void **state)
 {
     struct terms t;
     assert_int_equal(terms_parse(&t, "mount.*.size_bytes - mount.*.available_bytes"), 0);
@@ -77,7 +77,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_things_facts_options),
+        cmocka_unit_test(test_instances_facts_options),
         cmocka_unit_test(test_what_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,16 +20,16 @@ static void put(struct series *series, enum metric_id id, union value value)
 static void test_gpu(void **state)
 {
     struct sample s;
-    struct measured gpu;
+    struct instance gpu;
     sample_make(&s, NULL);
     expect(&s, false, "");
-    measured_init(&gpu, ENTITY_GPU);
+    instance_init(&gpu, ENTITY_GPU);
     memcpy(gpu.entity.name, "nvidia0", 8);
-    s.summary.things = calloc(1, sizeof *s.summary.things);
+    s.summary.instances = calloc(1, sizeof *s.summary.instances);
     struct series *series = calloc(metric_count(ENTITY_GPU), sizeof *series);
-    assert_true(s.summary.things && series);
-    s.summary.things[0] = (struct thing_summary){&gpu, series};
-    s.summary.thing_count = 1;
+    assert_true(s.summary.instances && series);
+    s.summary.instances[0] = (struct instance_summary){&gpu, series};
+    s.summary.instance_count = 1;
     expect(&s, true, ""); /* it is not known how long it idled */
     put(series, gpu_idle_seconds, (union value){.u = 1260 * NS_PER_MS});
     put(series, gpu_watched_seconds, (union value){.u = 2 * NS_PER_SECOND});

@@ -18,22 +18,22 @@ enum { DISKS = 3 };
 
 /* Disks of which the first has read something, the second nothing, and the third is not known. */
 struct disks {
-    struct measured things[DISKS];
+    struct instance instances[DISKS];
     struct series *series[DISKS];
 };
 
 static void add_disks(struct sample *s, struct disks *d)
 {
     static const char *const names[DISKS] = {"sda", "sdb", "a-disk-with-a-long-\033-name"};
-    s->summary.things = calloc(DISKS, sizeof *s->summary.things);
-    assert_non_null(s->summary.things);
-    s->summary.thing_count = DISKS;
+    s->summary.instances = calloc(DISKS, sizeof *s->summary.instances);
+    assert_non_null(s->summary.instances);
+    s->summary.instance_count = DISKS;
     for (unsigned i = 0; i < DISKS; i++) {
-        measured_init(&d->things[i], ENTITY_DISK);
-        snprintf(d->things[i].entity.name, ENTITY_NAME_BYTES, "%s", names[i]);
+        instance_init(&d->instances[i], ENTITY_DISK);
+        snprintf(d->instances[i].entity.name, ENTITY_NAME_BYTES, "%s", names[i]);
         d->series[i] = calloc(metric_count(ENTITY_DISK), sizeof *d->series[i]);
         assert_non_null(d->series[i]);
-        s->summary.things[i] = (struct thing_summary){&d->things[i], d->series[i]};
+        s->summary.instances[i] = (struct instance_summary){&d->instances[i], d->series[i]};
         if (i == 2)
             continue;
         unsigned at = disk_read_bytes - metric_first(ENTITY_DISK);
@@ -42,7 +42,7 @@ static void add_disks(struct sample *s, struct disks *d)
     }
 }
 
-static void test_things(void **state)
+static void test_instances(void **state)
 {
     struct sample s;
     struct disks d;
@@ -95,7 +95,7 @@ static void test_targets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_things),
+        cmocka_unit_test(test_instances),
         cmocka_unit_test(test_targets),
     };
     return RUN("text_kind", tests);

@@ -16,7 +16,7 @@ struct moment {
     double load[GPUS], power[GPUS];
 };
 
-static double figure(const void *of, const struct dialect_place *place, enum dialect_take take)
+static double figure(const void *of, const struct layout_place *place, enum layout_take take)
 {
     const struct moment *m = of;
     size_t target = place->target ? place->target - 1 : 0;
@@ -24,7 +24,7 @@ static double figure(const void *of, const struct dialect_place *place, enum dia
     if (place->kind == ENTITY_SYSTEM)
         return place->id == system_cpu_idle_seconds ? m->idle : m->busy;
     if (place->kind == ENTITY_GPU)
-        return place->id == gpu_power_watts ? m->power[place->thing] : m->load[place->thing];
+        return place->id == gpu_power_watts ? m->power[place->instance] : m->load[place->instance];
     switch (place->id) {
     case process_wall_seconds: return m->has_none ? unknown : m->elapsed;
     case process_processes_count: return m->processes[target];
@@ -36,7 +36,7 @@ static double figure(const void *of, const struct dialect_place *place, enum dia
 
 static bool pss_is_partial; /* it is that of some processes alone */
 
-static bool is_partial(const void *of, const struct dialect_place *place)
+static bool is_partial(const void *of, const struct layout_place *place)
 {
     (void)of;
     return pss_is_partial && place->id == process_memory_pss_bytes;
@@ -48,7 +48,7 @@ static size_t count_targets(const void *of, enum entity_kind kind)
     return kind == ENTITY_TARGET ? TARGETS : kind == ENTITY_GPU ? GPUS : 0;
 }
 
-static double fact(const void *of, enum dialect_fact fact, size_t target)
+static double fact(const void *of, enum layout_fact fact, size_t target)
 {
     (void)target;
     return fact == FACT_ELAPSED ? ((const struct moment *)of)->elapsed
@@ -56,51 +56,51 @@ static double fact(const void *of, enum dialect_fact fact, size_t target)
                                 : unknown;
 }
 
-static const struct dialect_column of_target[] = {
-    {"processes", "target_processes", TAKE_VALUE, DIALECT_INTEGER, .flags = ENDED_IS_ZERO},
-    {"pss", "target_memory_pss_bytes", TAKE_VALUE, DIALECT_INTEGER, .flags = NEEDED},
-    {"cpu", "target_cpu_seconds", TAKE_RATE, .type = DIALECT_FLOAT},
-    {"machine", "system_cpu_seconds", TAKE_RATE, .type = DIALECT_FLOAT},
+static const struct layout_column of_target[] = {
+    {"processes", "target_processes", TAKE_VALUE, LAYOUT_INTEGER, .flags = ENDED_IS_ZERO},
+    {"pss", "target_memory_pss_bytes", TAKE_VALUE, LAYOUT_INTEGER, .flags = NEEDED},
+    {"cpu", "target_cpu_seconds", TAKE_RATE, .type = LAYOUT_FLOAT},
+    {"machine", "system_cpu_seconds", TAKE_RATE, .type = LAYOUT_FLOAT},
 };
 enum { PROCESSES, PSS, CPU, MACHINE };
 
-static const struct dialect_column of_machine[] = {
-    {"busy", "system_cpu_seconds", TAKE_SHARE, DIALECT_FLOAT, .factor = 100, .flags = NEEDED,
+static const struct layout_column of_machine[] = {
+    {"busy", "system_cpu_seconds", TAKE_SHARE, LAYOUT_FLOAT, .factor = 100, .flags = NEEDED,
      .per = "system_cpu_seconds + system_cpu_idle_seconds"},
 };
 
-static const struct dialect_table targets = {.subject = SUBJECT_TARGET,
-                                             .each = EACH_TARGET,
-                                             .keeps_ended = true,
-                                             .columns = of_target,
-                                             .count = ARRAY_LEN(of_target)};
-static const struct dialect_table machine = {.columns = of_machine, .count = ARRAY_LEN(of_machine)};
+static const struct layout_table targets = {.subject = SUBJECT_TARGET,
+                                            .each = EACH_TARGET,
+                                            .keeps_ended = true,
+                                            .columns = of_target,
+                                            .count = ARRAY_LEN(of_target)};
+static const struct layout_table machine = {.columns = of_machine, .count = ARRAY_LEN(of_machine)};
 
-static const struct dialect_column of_gpu[] = {
-    {"gpu", "@number", TAKE_VALUE, .type = DIALECT_INTEGER},
-    {"load", "gpu.*.utilization_ratio", TAKE_VALUE, .type = DIALECT_FLOAT},
-    {"power", "gpu.*.power_watts", TAKE_VALUE, .type = DIALECT_FLOAT},
+static const struct layout_column of_gpu[] = {
+    {"gpu", "@number", TAKE_VALUE, .type = LAYOUT_INTEGER},
+    {"load", "gpu.*.utilization_ratio", TAKE_VALUE, .type = LAYOUT_FLOAT},
+    {"power", "gpu.*.power_watts", TAKE_VALUE, .type = LAYOUT_FLOAT},
 };
-static const struct dialect_table gpus = {
+static const struct layout_table gpus = {
     .each = EACH_GPU, .columns = of_gpu, .count = ARRAY_LEN(of_gpu)};
 
-static const struct dialect nobodys = {.facts.name = "nobody's"};
-static const struct dialect_choice choice = {.dialect = &nobodys};
+static const struct layout nobodys = {.facts.name = "nobody's"};
+static const struct layout_choice choice = {.layout = &nobodys};
 
 static int put(struct translation *t, const struct moment *m, bool last)
 {
-    struct dialect_source source = {.of = m,
-                                    .figure = figure,
-                                    .count = count_targets,
-                                    .fact = fact,
-                                    .is_paced = true,
-                                    .is_partial = is_partial};
+    struct layout_source source = {.of = m,
+                                   .figure = figure,
+                                   .count = count_targets,
+                                   .fact = fact,
+                                   .is_paced = true,
+                                   .is_partial = is_partial};
     return translation_put(t, &source, last);
 }
 
 static double cpu_at_mark(struct translation *t, const struct moment *m)
 {
-    struct dialect_source source = {
+    struct layout_source source = {
         .of = m, .figure = figure, .count = count_targets, .fact = fact, .between = true};
     assert_int_equal(translation_put(t, &source, false), TARGETS);
     return translation_cell(t, 0, CPU)->number;

@@ -123,23 +123,23 @@ static void test_mistakes(void **state)
 /* What programs are told is what the tables say. */
 static void test_tables(void **state)
 {
-    for (size_t i = 0; dialects[i]; i++) {
-        const struct dialect *d = dialects[i];
+    for (size_t i = 0; layouts[i]; i++) {
+        const struct layout *d = layouts[i];
         size_t n = 0;
-        assert_ptr_equal(toll_dialect_at(i), &d->facts);
+        assert_ptr_equal(toll_layout_at(i), &d->facts);
         for (size_t k = 0; k < d->option_count; k++)
-            assert_string_equal(toll_dialect_option_at(d->facts.name, k)->name, d->options[k].name);
-        assert_null(toll_dialect_option_at(d->facts.name, d->option_count));
+            assert_string_equal(toll_layout_option_at(d->facts.name, k)->name, d->options[k].name);
+        assert_null(toll_layout_option_at(d->facts.name, d->option_count));
         for (size_t k = 0; k < d->table_count; k++)
             for (size_t c = 0; c < d->tables[k].count; c++)
-                assert_string_equal(toll_dialect_column_at(d->facts.name, n++)->name,
+                assert_string_equal(toll_layout_column_at(d->facts.name, n++)->name,
                                     d->tables[k].columns[c].name);
-        assert_null(toll_dialect_column_at(d->facts.name, n));
+        assert_null(toll_layout_column_at(d->facts.name, n));
     }
-    assert_string_equal(toll_dialect_option_at("resource-tracker", 0)->accepted,
+    assert_string_equal(toll_layout_option_at("resource-tracker", 0)->accepted,
                         "v1 0.4 v2 combined-0.4 combined host-proc");
-    assert_null(toll_dialect_column_at("parrot", 0));
-    assert_null(toll_dialect_option_at(NULL, 0));
+    assert_null(toll_layout_column_at("parrot", 0));
+    assert_null(toll_layout_option_at(NULL, 0));
 }
 
 int main(void)

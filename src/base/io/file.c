@@ -141,14 +141,14 @@ ssize_t file_read_at(int dir, const char *path, char *buf, size_t capacity)
     return fd < 0 ? -errno : file_reread(fd, buf, capacity);
 }
 
-enum { PIECE_BYTES = 4096, MOST_BYTES = 16 << 20 };
+enum { CHUNK_BYTES = 4096, MOST_BYTES = 16 << 20 };
 
 int file_reread_whole(int fd, size_t longest_line, struct buf *ret)
 {
     buf_clear(ret);
     while (ret->length <= MOST_BYTES) {
         size_t room = 0;
-        char *at = buf_room(ret, PIECE_BYTES, &room);
+        char *at = buf_room(ret, CHUNK_BYTES, &room);
         if (!at)
             return -ENOMEM;
         ssize_t n = pread(fd, at, room, (off_t)ret->length);
@@ -157,7 +157,7 @@ int file_reread_whole(int fd, size_t longest_line, struct buf *ret)
         if (n < 0)
             continue;
         ret->length += (size_t)n;
-        if (n == 0 || ((size_t)n < room && (size_t)n + longest_line <= PIECE_BYTES))
+        if (n == 0 || ((size_t)n < room && (size_t)n + longest_line <= CHUNK_BYTES))
             return 0;
     }
     return -EFBIG;

@@ -363,10 +363,10 @@ static int scan_measured(const char *text, const struct unit *units, uint64_t *r
     for (; units->suffix; units++) {
         if (strcmp(s.at, units->suffix) != 0)
             continue;
-        double measured = number * (double)units->size;
-        if (measured > 1e18)
+        double instance = number * (double)units->size;
+        if (instance > 1e18)
             return -EINVAL;
-        *ret = (uint64_t)(measured + 0.5);
+        *ret = (uint64_t)(instance + 0.5);
         return 0;
     }
     return -EINVAL;

@@ -306,7 +306,7 @@ static size_t glued_header(const char *name, size_t length)
     return length > 2 && memcmp(name, "-H", 2) == 0 ? 2 : 0;
 }
 
-static void mask_piece(struct buf *b, const char *text, size_t length, bool is_sentence)
+static void mask_chunk(struct buf *b, const char *text, size_t length, bool is_sentence)
 {
     const char *at = text, *end = text + length;
     while (at < end) {
@@ -590,7 +590,7 @@ static void mask_word(struct buf *b, struct words *w, const char *word, size_t l
     if (w->is_top_level || is_script) {
         mask_words(b, word, length, w->depth + 1);
     } else {
-        mask_piece(b, word, length, false);
+        mask_chunk(b, word, length, false);
         note_announcement(w, word, length);
     }
     if (w->is_top_level)
@@ -720,7 +720,7 @@ char *secrets_mask_pair(const char *pair)
 void secrets_mask_sentence(char *sentence, size_t capacity)
 {
     struct buf b = {0};
-    mask_piece(&b, sentence, strlen(sentence), true);
+    mask_chunk(&b, sentence, strlen(sentence), true);
     if (!buf_failed(&b) && capacity)
         snprintf(sentence, capacity, "%s", b.data ? b.data : "");
     buf_done(&b);

@@ -137,8 +137,8 @@ static size_t count_uuids(const char *list)
     return count;
 }
 
-/* "gpu-tracker,ram_unit=megabytes": what was said, in the words of the dialect. */
-static void add_dialect(struct buf *b, const struct gpu_tracker *g)
+/* "gpu-tracker,ram_unit=megabytes": what was said, in the words of the layout. */
+static void add_layout(struct buf *b, const struct gpu_tracker *g)
 {
     const char *const said[][2] = {
         {"ram_unit", g->ram_unit},
@@ -193,20 +193,20 @@ static int points_store(const struct gpu_tracker *g, const char *written, struct
 
 /* What a crash of this program leaves, under the name that the original gives it, or the one that
  * was asked for. A directory that takes no file has none. */
-static int keep_backup(struct toll_tracker *t, const struct gpu_tracker *g, const char *dialect,
+static int keep_backup(struct toll_tracker *t, const struct gpu_tracker *g, const char *layout,
                        struct toll_error *e)
 {
     char id[UUID_BYTES], name[UUID_BYTES + 32];
     if (g->backup)
-        return toll_tracker_keep_backup(t, g->backup, dialect, e);
+        return toll_tracker_keep_backup(t, g->backup, layout, e);
     if (access(".", W_OK | X_OK) < 0)
         return 0;
     uuid_make(id, clock_real(NULL), NULL);
     snprintf(name, sizeof name, ".gpu-tracker_%s.pkl", id);
-    return toll_tracker_keep_backup(t, name, dialect, e);
+    return toll_tracker_keep_backup(t, name, layout, e);
 }
 
-static int open_session(struct session *s, const struct gpu_tracker *g, const char *dialect,
+static int open_session(struct session *s, const struct gpu_tracker *g, const char *layout,
                         const char *points, struct toll_error *e)
 {
     struct toll_options *o = &s->settings.tracker;
@@ -227,13 +227,13 @@ static int open_session(struct session *s, const struct gpu_tracker *g, const ch
     if (r == 0 && g->gpu_uuids)
         r = toll_tracker_count_gpus(s->tracker, g->gpu_uuids, e);
     if (r == 0)
-        r = keep_backup(s->tracker, g, dialect, e);
+        r = keep_backup(s->tracker, g, layout, e);
     if (r == 0 && points) {
         struct toll_output out = {
             .size = sizeof out,
             .destination = points,
             .format = "csv",
-            .dialect = dialect,
+            .layout = layout,
         };
         r = toll_tracker_add_output(s->tracker, &out, e);
     }
@@ -246,7 +246,7 @@ static int return_code(const struct toll_end *end)
     return end->signaled ? -end->status : end->status;
 }
 
-static int print_results(struct session *s, const struct gpu_tracker *g, const char *dialect,
+static int print_results(struct session *s, const struct gpu_tracker *g, const char *layout,
                          const struct outcome *outcome)
 {
     struct toll_error e = {0};
@@ -254,7 +254,7 @@ static int print_results(struct session *s, const struct gpu_tracker *g, const c
     struct toll_output like = {
         .size = sizeof like,
         .format = g->format ? phase_format(g->format) : "text",
-        .dialect = dialect,
+        .layout = layout,
     };
     char complete[128];
     signals_end_waiting(s->tracker); /* for stdout, too: the command has ended */
@@ -276,7 +276,7 @@ static int print_results(struct session *s, const struct gpu_tracker *g, const c
     return outcome->status;
 }
 
-static int run_it(const struct gpu_tracker *g, char **command, const char *dialect)
+static int run_it(const struct gpu_tracker *g, char **command, const char *layout)
 {
     struct session s = {0};
     struct buf points = {0}; /* where samples go, or nothing */
@@ -285,12 +285,12 @@ static int run_it(const struct gpu_tracker *g, char **command, const char *diale
     int status;
     int r = points_path(&points, g->tracking_file, &e);
     if (r == 0)
-        r = open_session(&s, g, dialect, points.data, &e);
+        r = open_session(&s, g, layout, points.data, &e);
     if (r < 0) {
         status = gpu_tracker_raise(&e);
     } else {
         run_command(&s, command, &outcome);
-        status = outcome.has_run ? print_results(&s, g, dialect, &outcome)
+        status = outcome.has_run ? print_results(&s, g, layout, &outcome)
                                  : gpu_tracker_not_started(g, command[0], &outcome);
     }
     session_close(&s);
@@ -317,11 +317,11 @@ static int gpu_tracker_command_execute(const struct gpu_tracker *g)
         return gpu_tracker_say("Empty command provided.");
     if (gpu_tracker_check(g, &e) < 0)
         return gpu_tracker_raise(&e);
-    struct buf dialect = {0};
-    add_dialect(&dialect, g);
-    int status = buf_failed(&dialect) ? gpu_tracker_say("no memory")
-                                      : run_it(g, command, dialect.data);
-    buf_done(&dialect);
+    struct buf layout = {0};
+    add_layout(&layout, g);
+    int status = buf_failed(&layout) ? gpu_tracker_say("no memory")
+                                     : run_it(g, command, layout.data);
+    buf_done(&layout);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What programs are told of dialects. */
+ * What programs are told of layouts. */
 #include "base/err.h"
 #include "base/io/file.h"
 #include "base/text/pickle.h"
@@ -230,28 +230,28 @@ int toll_phases_compare(const struct toll_comparison *comparison, char **ret, st
 
 /* ==== Translator ============================================================================== */
 
-/* Frames of a program in a dialect. */
+/* Frames of a program in a layout. */
 
 struct toll_translator {
-    struct dialect_choice choice;
+    struct layout_choice choice;
     struct translation translation;
-    bool is_open;                /* the table is known */
-    double facts[DIALECT_FACTS]; /* that were told; NAN: not */
-    struct buf *names;           /* owned, of the columns */
-    struct buf text;             /* the last that was asked for … */
-    const struct taken *frame;   /* borrowed while it is read */
+    bool is_open;               /* the table is known */
+    double facts[LAYOUT_FACTS]; /* that were told; NAN: not */
+    struct buf *names;          /* owned, of the columns */
+    struct buf text;            /* the last that was asked for … */
+    const struct taken *frame;  /* borrowed while it is read */
 };
 
-int toll_translator_new(struct toll_translator **ret, const char *dialect, struct toll_error *e)
+int toll_translator_new(struct toll_translator **ret, const char *layout, struct toll_error *e)
 {
     struct toll_translator *tr = ret ? calloc(1, sizeof *tr) : NULL;
     if (!ret)
         return err_set_no_place(e);
     if (!tr)
         return err_set(e, -ENOMEM, "no memory for a dialect");
-    int r = dialect ? dialect_choice_parse(&tr->choice, dialect, e)
-                    : err_set(e, -EINVAL, "no dialect is named");
-    for (unsigned f = 0; f < DIALECT_FACTS; f++)
+    int r = layout ? layout_choice_parse(&tr->choice, layout, e)
+                   : err_set(e, -EINVAL, "no dialect is named");
+    for (unsigned f = 0; f < LAYOUT_FACTS; f++)
         tr->facts[f] = (double)NAN;
     tr->facts[FACT_OWN_PID] = (double)getpid();
     long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -273,15 +273,15 @@ void toll_translator_free(struct toll_translator *tr)
     free(tr->names);
     if (tr->is_open)
         translation_done(&tr->translation);
-    dialect_choice_done(&tr->choice);
+    layout_choice_done(&tr->choice);
     buf_done(&tr->text);
     free(tr);
 }
 
 int toll_translator_tell(struct toll_translator *tr, const char *fact, double value)
 {
-    for (unsigned f = 0; tr && fact && f < DIALECT_FACTS; f++)
-        if (strcmp(dialect_fact_names[f], fact) == 0) {
+    for (unsigned f = 0; tr && fact && f < LAYOUT_FACTS; f++)
+        if (strcmp(layout_fact_names[f], fact) == 0) {
             tr->facts[f] = value;
             return 0;
         }
@@ -292,14 +292,14 @@ int toll_translator_tell(struct toll_translator *tr, const char *fact, double va
 
 /* Rows of several targets have names, and come in their order; a row of each part. */
 static const struct taken_row *translator_find_row(const struct taken *f,
-                                                   const struct dialect_place *p)
+                                                   const struct layout_place *p)
 {
-    size_t target = 0, thing = 0;
+    size_t target = 0, instance = 0;
     for (size_t i = 0; i < f->head.row_count; i++) {
         const struct taken_row *r = &f->rows[i];
         if (r->kind != p->kind)
             continue;
-        if (r->kind != ENTITY_TARGET && thing++ == p->thing)
+        if (r->kind != ENTITY_TARGET && instance++ == p->instance)
             return r;
         if (r->kind != ENTITY_TARGET)
             continue;
@@ -310,8 +310,7 @@ static const struct taken_row *translator_find_row(const struct taken *f,
     return NULL;
 }
 
-static double taken_figure(const void *of, const struct dialect_place *place,
-                           enum dialect_take take)
+static double taken_figure(const void *of, const struct layout_place *place, enum layout_take take)
 {
     (void)take;
     const struct taken_row *r = translator_find_row(((const struct toll_translator *)of)->frame,
@@ -319,7 +318,7 @@ static double taken_figure(const void *of, const struct dialect_place *place,
     return r ? taken_number(r, place->id - metric_first(place->kind)) : (double)NAN;
 }
 
-static bool taken_is_partial(const void *of, const struct dialect_place *place)
+static bool taken_is_partial(const void *of, const struct layout_place *place)
 {
     const struct taken_row *r = translator_find_row(((const struct toll_translator *)of)->frame,
                                                     place);
@@ -338,14 +337,14 @@ static size_t taken_count(const void *of, enum entity_kind kind)
     return count;
 }
 
-static double taken_fact(const void *of, enum dialect_fact fact, size_t target)
+static double taken_fact(const void *of, enum layout_fact fact, size_t target)
 {
     (void)target;
     const struct toll_translator *tr = of;
     if (!isnan(tr->facts[fact]))
         return tr->facts[fact];
     switch (fact) {
-    case FACT_TIME: return dialect_seconds(tr->frame->head.real_ns);
+    case FACT_TIME: return layout_seconds(tr->frame->head.real_ns);
     case FACT_ELAPSED: return (double)tr->frame->head.elapsed_ns / 1e9;
     case FACT_INTERVAL: return (double)tr->frame->head.interval_ns / 1e9;
     default: return (double)NAN;
@@ -355,11 +354,11 @@ static double taken_fact(const void *of, enum dialect_fact fact, size_t target)
 static const char *taken_name(const void *of, enum entity_kind kind, size_t number)
 {
     const struct taken *f = ((const struct toll_translator *)of)->frame;
-    struct dialect_place place = {.kind = kind};
+    struct layout_place place = {.kind = kind};
     if (kind == ENTITY_TARGET)
         place.target = number;
     else
-        place.thing = number;
+        place.instance = number;
     const struct taken_row *r = translator_find_row(f, &place);
     return r ? r->facts.name : "";
 }
@@ -371,9 +370,9 @@ static double taken_own(const void *of, const char *name)
     return (double)NAN; /* a frame has none */
 }
 
-static enum space_kind taken_space(const void *of, size_t thing)
+static enum space_kind taken_space(const void *of, size_t instance)
 {
-    struct dialect_place place = {.kind = ENTITY_MOUNT, .thing = thing};
+    struct layout_place place = {.kind = ENTITY_MOUNT, .instance = instance};
     const struct taken_row *r = translator_find_row(((const struct toll_translator *)of)->frame,
                                                     &place);
     return r ? r->space : SPACE_NONE;
@@ -381,21 +380,21 @@ static enum space_kind taken_space(const void *of, size_t thing)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-static const struct dialect_table *find_table(const struct toll_translator *tr)
+static const struct layout_table *find_table(const struct toll_translator *tr)
 {
     static const char *const series[] = {"csv", "jsonl"};
-    struct dialect_place whole = {.kind = ENTITY_TARGET};
-    enum dialect_subject subject = translator_find_row(tr->frame, &whole) ? SUBJECT_TARGET
-                                                                          : SUBJECT_MACHINE;
-    const struct dialect_table *table = NULL;
+    struct layout_place whole = {.kind = ENTITY_TARGET};
+    enum layout_subject subject = translator_find_row(tr->frame, &whole) ? SUBJECT_TARGET
+                                                                         : SUBJECT_MACHINE;
+    const struct layout_table *table = NULL;
     for (size_t i = 0; i < ARRAY_LEN(series) && !table; i++)
-        table = dialect_choice_table(&tr->choice, series[i], subject);
+        table = layout_choice_table(&tr->choice, series[i], subject);
     return table;
 }
 
 static int open_table(struct toll_translator *tr)
 {
-    const struct dialect_table *table = find_table(tr);
+    const struct layout_table *table = find_table(tr);
     if (!table)
         return -EINVAL;
     tr->is_open = true;
@@ -412,9 +411,9 @@ int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *f
         return -EINVAL;
     tr->frame = (const struct taken *)frame;
     int r = tr->is_open ? 0 : open_table(tr);
-    struct dialect_source source = {tr,         taken_figure, taken_count,     taken_fact,
-                                    taken_name, taken_own,    taken_space,     false,
-                                    false,      false,        taken_is_partial};
+    struct layout_source source = {tr,         taken_figure, taken_count,     taken_fact,
+                                   taken_name, taken_own,    taken_space,     false,
+                                   false,      false,        taken_is_partial};
     if (r == 0)
         r = translation_put(&tr->translation, &source, frame->last);
     tr->frame = NULL;
@@ -426,8 +425,8 @@ const char *toll_translator_column(const struct toll_translator *tr, size_t i)
     return tr && tr->names && i < tr->translation.table->count ? tr->names[i].data : NULL;
 }
 
-static const struct dialect_cell *find_cell(const struct toll_translator *tr, size_t row,
-                                            size_t column)
+static const struct layout_cell *find_cell(const struct toll_translator *tr, size_t row,
+                                           size_t column)
 {
     if (!tr)
         return NULL;
@@ -439,13 +438,13 @@ static const struct dialect_cell *find_cell(const struct toll_translator *tr, si
 
 double toll_translator_value(const struct toll_translator *tr, size_t row, size_t column)
 {
-    const struct dialect_cell *cell = find_cell(tr, row, column);
+    const struct layout_cell *cell = find_cell(tr, row, column);
     return cell ? cell->number : (double)NAN;
 }
 
 const char *toll_translator_text(struct toll_translator *tr, size_t row, size_t column)
 {
-    const struct dialect_cell *cell = find_cell(tr, row, column);
+    const struct layout_cell *cell = find_cell(tr, row, column);
     if (!cell || (!cell->text && isnan(cell->number)))
         return NULL;
     buf_clear(&tr->text);
@@ -453,21 +452,21 @@ const char *toll_translator_text(struct toll_translator *tr, size_t row, size_t 
     return buf_failed(&tr->text) ? NULL : tr->text.data;
 }
 
-/* ==== Dialect api ============================================================================= */
+/* ==== Layout api ============================================================================= */
 
-const struct toll_dialect *toll_dialect_at(size_t i)
+const struct toll_layout *toll_layout_at(size_t i)
 {
-    for (size_t k = 0; dialects[k]; k++)
+    for (size_t k = 0; layouts[k]; k++)
         if (k == i)
-            return &dialects[k]->facts;
+            return &layouts[k]->facts;
     return NULL;
 }
 
-static const struct dialect *dialect_api_find(const char *name)
+static const struct layout *layout_api_find(const char *name)
 {
-    for (size_t i = 0; name && dialects[i]; i++)
-        if (strcmp(dialects[i]->facts.name, name) == 0)
-            return dialects[i];
+    for (size_t i = 0; name && layouts[i]; i++)
+        if (strcmp(layouts[i]->facts.name, name) == 0)
+            return layouts[i];
     return NULL;
 }
 
@@ -475,14 +474,14 @@ static const struct dialect *dialect_api_find(const char *name)
 
 /* Made of the tables once, and kept: they are handed out as pointers that live as long as the
  * program. */
-enum { DIALECTS_AT_MOST = 16, OPTIONS_AT_MOST = 64, COLUMNS_AT_MOST = 512, WORDS_BYTES = 2048 };
+enum { LAYOUTS_AT_MOST = 16, OPTIONS_AT_MOST = 64, COLUMNS_AT_MOST = 512, WORDS_BYTES = 2048 };
 
 static struct {
-    struct toll_dialect_option options[OPTIONS_AT_MOST];
-    struct toll_dialect_column columns[COLUMNS_AT_MOST];
+    struct toll_layout_option options[OPTIONS_AT_MOST];
+    struct toll_layout_column columns[COLUMNS_AT_MOST];
     struct {
         size_t option, column;
-    } first[DIALECTS_AT_MOST + 1];
+    } first[LAYOUTS_AT_MOST + 1];
     char words[WORDS_BYTES];
 } shown;
 
@@ -494,12 +493,12 @@ static const char *or_empty(const char *text)
 }
 
 /* The words of an option with blanks between. */
-static const char *dialect_api_accepted(const struct dialect_option *o, size_t *at)
+static const char *layout_api_accepted(const struct layout_option *o, size_t *at)
 {
     if (!o->words)
         return o->is_number ? "NUMBER" : "TEXT";
     char *start = &shown.words[*at];
-    for (const struct dialect_word *w = o->words; w->word; w++) {
+    for (const struct layout_word *w = o->words; w->word; w++) {
         size_t length = strlen(w->word);
         if (*at + length + 2 > WORDS_BYTES)
             break;
@@ -512,13 +511,13 @@ static const char *dialect_api_accepted(const struct dialect_option *o, size_t *
     return start;
 }
 
-static struct toll_dialect_column show_column(const struct dialect_table *t,
-                                              const struct dialect_column *c)
+static struct toll_layout_column show_column(const struct layout_table *t,
+                                             const struct layout_column *c)
 {
     static const char *const takes[] = {"value", "delta", "rate", "total", "max", "mean", "share"};
     static const char *const types[] = {"integer", "float", "text"};
     static const char *const subjects[] = {"", "target", "machine"};
-    return (struct toll_dialect_column){
+    return (struct toll_layout_column){
         .format = t->format,
         .columns = or_empty(t->variant),
         .subject = subjects[t->subject],
@@ -539,15 +538,15 @@ static struct toll_dialect_column show_column(const struct dialect_table *t,
 static void show_all(void)
 {
     size_t option = 0, column = 0, words = 0, d = 0;
-    for (; dialects[d] && d < DIALECTS_AT_MOST; d++) {
-        const struct dialect *from = dialects[d];
+    for (; layouts[d] && d < LAYOUTS_AT_MOST; d++) {
+        const struct layout *from = layouts[d];
         shown.first[d].option = option;
         shown.first[d].column = column;
         for (size_t i = 0; i < from->option_count && option < OPTIONS_AT_MOST; i++)
-            shown.options[option++] = (struct toll_dialect_option){
+            shown.options[option++] = (struct toll_layout_option){
                 .name = from->options[i].name,
                 .value = or_empty(from->options[i].value),
-                .accepted = dialect_api_accepted(&from->options[i], &words),
+                .accepted = layout_api_accepted(&from->options[i], &words),
                 .help = from->options[i].help,
             };
         for (size_t i = 0; i < from->table_count; i++)
@@ -559,29 +558,29 @@ static void show_all(void)
     shown.first[d].column = column;
 }
 
-/* The number of a dialect in the list, or -1. */
-static int dialect_api_number_of(const char *name)
+/* The number of a layout in the list, or -1. */
+static int layout_api_number_of(const char *name)
 {
-    const struct dialect *d = dialect_api_find(name);
-    for (int i = 0; d && i < DIALECTS_AT_MOST; i++)
-        if (dialects[i] == d) {
+    const struct layout *d = layout_api_find(name);
+    for (int i = 0; d && i < LAYOUTS_AT_MOST; i++)
+        if (layouts[i] == d) {
             pthread_once(&shown_once, show_all);
             return i;
         }
     return -1;
 }
 
-const struct toll_dialect_option *toll_dialect_option_at(const char *dialect, size_t i)
+const struct toll_layout_option *toll_layout_option_at(const char *layout, size_t i)
 {
-    int d = dialect_api_number_of(dialect);
+    int d = layout_api_number_of(layout);
     return d >= 0 && i < shown.first[d + 1].option - shown.first[d].option
                ? &shown.options[shown.first[d].option + i]
                : NULL;
 }
 
-const struct toll_dialect_column *toll_dialect_column_at(const char *dialect, size_t i)
+const struct toll_layout_column *toll_layout_column_at(const char *layout, size_t i)
 {
-    int d = dialect_api_number_of(dialect);
+    int d = layout_api_number_of(layout);
     return d >= 0 && i < shown.first[d + 1].column - shown.first[d].column
                ? &shown.columns[shown.first[d].column + i]
                : NULL;

@@ -71,7 +71,7 @@ int phase_record_open(struct phase_record *ret, const char *path, struct toll_er
         return r;
     r = phase_record_make_directory(&p, e);
     struct toll_output points = {
-        .size = sizeof points, .destination = p.points.data, .dialect = "gpu-tracker"};
+        .size = sizeof points, .destination = p.points.data, .layout = "gpu-tracker"};
     struct toll_output blocks = {.size = sizeof blocks, .destination = p.blocks.data};
     const struct toll_output *const outputs[] = {&points, &blocks, NULL};
     struct toll_export asked = {.size = sizeof asked, .record = path, .outputs = outputs};

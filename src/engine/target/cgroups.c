@@ -21,27 +21,27 @@ static pid_t main_pid(const struct toll_tracker *t, const struct target *g)
     return g->is_launched ? t->launched.pid : g->id;
 }
 
-static bool surroundings_is_there(const struct member *m)
+static bool cgroups_is_there(const struct member *m)
 {
     return m && !m->gone && !m->process.has_ended;
 }
 
 /* Somebody who can be asked: the main process, or the first there is. 0 when it has ended: its
  * number may be a stranger's by now. */
-static pid_t surroundings_representative(const struct toll_tracker *t, const struct target *g)
+static pid_t cgroups_representative(const struct toll_tracker *t, const struct target *g)
 {
     if (g->is_launched)
         return t->reaper.main_reaped ? 0 : t->launched.pid;
     if (target_has_main(g)) {
         const struct member *m = members_find(&t->members, g->id);
-        return surroundings_is_there(m) && (m->root_of & g->bit) ? g->id : 0;
+        return cgroups_is_there(m) && (m->root_of & g->bit) ? g->id : 0;
     }
     const struct member *first = targets_any_member(t, g);
     return first ? first->process.entity.pid : 0;
 }
 
 /* Somebody is in it again. */
-static struct cgroup *surroundings_find(const struct surroundings *s, const struct cgroup *c)
+static struct cgroup *cgroups_find(const struct cgroups *s, const struct cgroup *c)
 {
     for (size_t i = 0; i < s->count; i++)
         if (cgroup_same(s->around[i].cgroup, c)) {
@@ -55,7 +55,7 @@ static struct cgroup *surroundings_find(const struct surroundings *s, const stru
  * was then tells whether a later one is of this run. */
 static void take_base(struct cgroup *c, uint64_t *ret_peak_bytes)
 {
-    struct measured_list list = {0};
+    struct instance_list list = {0};
     cgroup_collect(c, &list);
     for (size_t i = 0; i < list.count; i++) {
         const struct row *row = &list.items[i]->read;
@@ -63,10 +63,10 @@ static void take_base(struct cgroup *c, uint64_t *ret_peak_bytes)
             *ret_peak_bytes = row_u64(row, cgroup_memory_peak_bytes);
         settle_base(list.items[i]);
     }
-    measured_list_done(&list);
+    instance_list_done(&list);
 }
 
-static int surroundings_add(struct surroundings *s, struct cgroup *c, bool is_target)
+static int cgroups_add(struct cgroups *s, struct cgroup *c, bool is_target)
 {
     struct around *longer = realloc(s->around, (s->count + 1) * sizeof *longer);
     if (!longer)
@@ -86,16 +86,16 @@ static struct cgroup *cgroup_around(struct toll_tracker *t, pid_t pid)
     struct cgroup *c, *known;
     if (cgroup_open_of(&c, &t->root, pid) < 0)
         return NULL;
-    known = surroundings_find(&t->surroundings, c);
-    if (!known && surroundings_add(&t->surroundings, c, false) == 0)
+    known = cgroups_find(&t->cgroups, c);
+    if (!known && cgroups_add(&t->cgroups, c, false) == 0)
         return c;
     cgroup_close(c);
     return known;
 }
 
 /* Of the process, and of the cgroup it is in. */
-static void surroundings_read_limits(struct toll_tracker *t, struct target *g, pid_t pid,
-                                     struct cgroup *c)
+static void cgroups_read_limits(struct toll_tracker *t, struct target *g, pid_t pid,
+                                struct cgroup *c)
 {
     struct limits *limits = &target_summary_of(t, g)->limits;
     limits_done(limits);
@@ -124,13 +124,13 @@ static bool has_moved(struct toll_tracker *t, struct target *g, pid_t pid)
 }
 
 /* Many who start a job put it into its cgroup afterwards. */
-static void surroundings_follow(struct toll_tracker *t)
+static void cgroups_follow(struct toll_tracker *t)
 {
     if (t->is_probe)
         return; /* a single look has no limits, and the cgroups it was told to look at */
     for (size_t i = 0; i < t->target_count; i++) {
         struct target *g = &t->targets[i];
-        pid_t pid = g->ended ? 0 : surroundings_representative(t, g);
+        pid_t pid = g->ended ? 0 : cgroups_representative(t, g);
         if (!pid)
             continue;
         if (!has_moved(t, g, pid)) {
@@ -138,47 +138,47 @@ static void surroundings_follow(struct toll_tracker *t)
             continue;
         }
         g->inside = g->cgroup ? NULL : cgroup_around(t, pid);
-        surroundings_read_limits(t, g, pid, g->inside);
+        cgroups_read_limits(t, g, pid, g->inside);
     }
 }
 
 /* The files of a cgroup stay open, some thirty. Where descriptors are scarce the command needs them
  * more: then they are opened when it runs and our limit is raised. */
-void surroundings_prepare(struct toll_tracker *t)
+void cgroups_prepare(struct toll_tracker *t)
 {
     enum { ENOUGH_FILES = 128 };
     if (file_limit_is_below(ENOUGH_FILES))
         return;
     sysroot_open_rest(&t->root);
-    t->surroundings.own = cgroup_around(t, 0);
+    t->cgroups.own = cgroup_around(t, 0);
 }
 
-void surroundings_open(struct toll_tracker *t)
+void cgroups_open(struct toll_tracker *t)
 {
     for (size_t i = 0; i < t->target_count; i++)
         if (t->targets[i].cgroup)
-            surroundings_add(&t->surroundings, t->targets[i].cgroup, true);
+            cgroups_add(&t->cgroups, t->targets[i].cgroup, true);
     /* A command may have ended already: then it was where we are. */
     if (is_launched(t)) {
         t->whole->cgroups_hash = t->replay ? 0 : cgroups_of(t, t->discovery.tracker_pid);
-        t->whole->inside = t->surroundings.own ? t->surroundings.own : cgroup_around(t, 0);
-        surroundings_read_limits(t, t->whole, t->launched.pid, t->whole->inside);
+        t->whole->inside = t->cgroups.own ? t->cgroups.own : cgroup_around(t, 0);
+        cgroups_read_limits(t, t->whole, t->launched.pid, t->whole->inside);
     }
-    surroundings_follow(t);
+    cgroups_follow(t);
     if (!t->replay) /* a recorded machine is there from the first tick on */
-        t->surroundings.follow_ns = t->start_ns + FOLLOW_NS;
+        t->cgroups.follow_ns = t->start_ns + FOLLOW_NS;
 }
 
-void surroundings_close(struct toll_tracker *t)
+void cgroups_close(struct toll_tracker *t)
 {
-    struct surroundings *s = &t->surroundings;
+    struct cgroups *s = &t->cgroups;
     for (size_t i = 0; i < s->count; i++)
         if (!s->around[i].is_target)
             cgroup_close(s->around[i].cgroup);
     for (size_t i = 0; t->whole && i < t->target_count; i++)
         limits_done(&target_summary_of(t, &t->targets[i])->limits);
     free(s->around);
-    *s = (struct surroundings){0};
+    *s = (struct cgroups){0};
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -187,11 +187,11 @@ void surroundings_close(struct toll_tracker *t)
  * it still counts. */
 static void collect_target(struct toll_tracker *t, struct target *g)
 {
-    struct measured_list *list = &t->machine.list;
+    struct instance_list *list = &t->machine.list;
     size_t at = list->count;
     cgroup_collect(g->cgroup, list);
     if (list->count > at)
-        g->cgroup_thing = list->items[at];
+        g->cgroup_instance = list->items[at];
 }
 
 struct company {
@@ -234,12 +234,12 @@ static uint64_t follow_again_ns(const struct toll_tracker *t)
     return t->frame.mono_ns + min_u64(REFRESH_NS, max_u64(t->frame.elapsed_ns / 2, FOLLOW_NS));
 }
 
-void surroundings_tick(struct toll_tracker *t)
+void cgroups_tick(struct toll_tracker *t)
 {
-    struct surroundings *s = &t->surroundings;
+    struct cgroups *s = &t->cgroups;
     uint64_t now_ns = t->frame.mono_ns;
     if (now_ns >= s->follow_ns) {
-        surroundings_follow(t);
+        cgroups_follow(t);
         s->follow_ns = follow_again_ns(t);
     }
     for (size_t i = 0; i < t->target_count; i++)
@@ -275,14 +275,14 @@ static void divide_cpu_of_cgroup(struct target *g, const struct row *before)
 
 /* Not the bytes of storage: version 1 leaves out what is written back later, and what version 2
  * counts is not what the processes caused. */
-void surroundings_put(struct target *g)
+void cgroups_put(struct target *g)
 {
     static const enum metric_id same[][2] = {
         {process_cpu_seconds, cgroup_cpu_seconds},
         {process_cpu_user_seconds, cgroup_cpu_user_seconds},
         {process_cpu_system_seconds, cgroup_cpu_system_seconds},
     };
-    const struct row *row = g->cgroup_thing ? &g->cgroup_thing->row : NULL;
+    const struct row *row = g->cgroup_instance ? &g->cgroup_instance->row : NULL;
     uint64_t bits = 0;
     for (size_t i = 0; row && i < ARRAY_LEN(same); i++) {
         if (!row_has(row, same[i][1]))
@@ -297,7 +297,7 @@ void surroundings_put(struct target *g)
     g->of_cgroup = g->parts[PART_COMBINED];
 }
 
-void surroundings_last_look(struct toll_tracker *t)
+void cgroups_last_look(struct toll_tracker *t)
 {
     if (t->whole && !t->replay)
         limits_read_resources(&t->summary.whole.limits, &t->root, t->launched.pid);
@@ -314,31 +314,32 @@ static const char *path_of_figures(const struct entity *e, const char *label)
     return entity_name(e);
 }
 
-static const struct thing_summary *cgroup_thing(const struct summary *s, const char *path,
-                                                const char *label)
+static const struct instance_summary *cgroup_instance(const struct summary *s, const char *path,
+                                                      const char *label)
 {
-    for (size_t i = 0; path && i < s->thing_count; i++) {
-        const struct thing_summary *thing = &s->things[i];
-        if (thing->thing->entity.kind == ENTITY_CGROUP &&
-            strcmp(path_of_figures(&thing->thing->entity, label), path) == 0)
-            return thing;
+    for (size_t i = 0; path && i < s->instance_count; i++) {
+        const struct instance_summary *instance = &s->instances[i];
+        if (instance->instance->entity.kind == ENTITY_CGROUP &&
+            strcmp(path_of_figures(&instance->instance->entity, label), path) == 0)
+            return instance;
     }
     return NULL;
 }
 
-static const struct series *cgroup_series(const struct thing_summary *thing, enum metric_id id)
+static const struct series *cgroup_series(const struct instance_summary *instance,
+                                          enum metric_id id)
 {
-    return &thing->series[id - cgroup_first];
+    return &instance->series[id - cgroup_first];
 }
 
 /* How often a counter of the cgroup has counted in this run. */
-static uint64_t surroundings_counted(const struct thing_summary *thing, enum metric_id id)
+static uint64_t cgroups_counted(const struct instance_summary *instance, enum metric_id id)
 {
-    const struct series *s = cgroup_series(thing, id);
+    const struct series *s = cgroup_series(instance, id);
     return s->observed_ns ? s->last.u : 0;
 }
 
-static void surroundings_use(struct limit *l, double used, bool is_least, const char *whose)
+static void cgroups_use(struct limit *l, double used, bool is_least, const char *whose)
 {
     l->has_used = true;
     l->used = used;
@@ -347,24 +348,25 @@ static void surroundings_use(struct limit *l, double used, bool is_least, const 
 }
 
 /* The kernel keeps the most that was ever charged, which is of this run when it was less before. */
-static bool has_peak_of_this_run(const struct toll_tracker *t, const struct thing_summary *thing)
+static bool has_peak_of_this_run(const struct toll_tracker *t,
+                                 const struct instance_summary *instance)
 {
-    const struct series *peak = cgroup_series(thing, cgroup_memory_peak_bytes);
+    const struct series *peak = cgroup_series(instance, cgroup_memory_peak_bytes);
     uint64_t before = NOT_KNOWN;
-    for (size_t i = 0; i < t->surroundings.count; i++)
-        if (strcmp(cgroup_name(t->surroundings.around[i].cgroup),
-                   entity_name(&thing->thing->entity)) == 0)
-            before = t->surroundings.around[i].peak_bytes;
+    for (size_t i = 0; i < t->cgroups.count; i++)
+        if (strcmp(cgroup_name(t->cgroups.around[i].cgroup),
+                   entity_name(&instance->instance->entity)) == 0)
+            before = t->cgroups.around[i].peak_bytes;
     return peak->count && before != NOT_KNOWN && peak->max > (double)before;
 }
 
 /* What was charged rises and falls between two reads. The most it was in this run is at least what
  * was read, and what the kernel kept where that is of this run. */
-static void take_kernels_peak(const struct toll_tracker *t, const struct thing_summary *thing)
+static void take_kernels_peak(const struct toll_tracker *t, const struct instance_summary *instance)
 {
-    struct series *now = &thing->series[cgroup_memory_bytes - cgroup_first];
-    if (now->count && has_peak_of_this_run(t, thing))
-        series_at_least(now, cgroup_series(thing, cgroup_memory_peak_bytes)->max);
+    struct series *now = &instance->series[cgroup_memory_bytes - cgroup_first];
+    if (now->count && has_peak_of_this_run(t, instance))
+        series_at_least(now, cgroup_series(instance, cgroup_memory_peak_bytes)->max);
 }
 
 /* A limit of a cgroup is on what is charged to it. Without a peak of this run only what samples saw
@@ -372,23 +374,23 @@ static void take_kernels_peak(const struct toll_tracker *t, const struct thing_s
 static void use_memory_of_cgroup(const struct toll_tracker *t, const struct summary *summary,
                                  struct limit *l)
 {
-    const struct thing_summary *thing = cgroup_thing(summary, l->cgroup, "memory_cgroup");
-    if (!thing)
+    const struct instance_summary *instance = cgroup_instance(summary, l->cgroup, "memory_cgroup");
+    if (!instance)
         return;
-    const struct series *now = cgroup_series(thing, cgroup_memory_bytes);
-    const struct series *peak = cgroup_series(thing, cgroup_memory_peak_bytes);
-    if (has_peak_of_this_run(t, thing))
-        surroundings_use(l, peak->max, false, "cgroup");
+    const struct series *now = cgroup_series(instance, cgroup_memory_bytes);
+    const struct series *peak = cgroup_series(instance, cgroup_memory_peak_bytes);
+    if (has_peak_of_this_run(t, instance))
+        cgroups_use(l, peak->max, false, "cgroup");
     else if (now->count)
-        surroundings_use(l, now->max, true, "cgroup");
-    uint64_t kills = surroundings_counted(thing, cgroup_oom_kills_count);
-    uint64_t hits = surroundings_counted(thing, cgroup_memory_limit_events_count);
+        cgroups_use(l, now->max, true, "cgroup");
+    uint64_t kills = cgroups_counted(instance, cgroup_oom_kills_count);
+    uint64_t hits = cgroups_counted(instance, cgroup_memory_limit_events_count);
     /* A kill alone proves nothing of this limit: that of a cgroup above may have been reached, or
      * the end of the machine's memory. */
     if (hits) {
         l->reached = kills ? "OOM killer" : "counted by the kernel";
         l->reached_times = kills ? 0 : hits;
-        surroundings_use(l, (double)l->value, false, "cgroup");
+        cgroups_use(l, (double)l->value, false, "cgroup");
     }
 }
 
@@ -399,9 +401,9 @@ static void use_of_main(struct limit *l, const struct target_summary *s, enum me
     if (!l->known || l->unlimited || !main->observed_ns || !s->has_parts)
         return;
     if (m->kind == METRIC_COUNTER)
-        surroundings_use(l, metric_number(m, main->last), true, "main process");
+        cgroups_use(l, metric_number(m, main->last), true, "main process");
     else if (main->count)
-        surroundings_use(l, main->max, true, "main process");
+        cgroups_use(l, main->max, true, "main process");
 }
 
 /* A signal proves nothing where there is no limit: another process may have sent it. */
@@ -418,34 +420,34 @@ static void use_of_target(const struct toll_tracker *t, const struct summary *su
     struct limit *of = s->limits.of;
     const struct series *cores = &s->series[PART_COMBINED][process_cpu_cores];
     const struct series *rss = &s->series[PART_COMBINED][process_memory_rss_bytes];
-    const struct thing_summary *thing;
+    const struct instance_summary *instance;
     for (unsigned i = 0; i < LIMITS; i++) {
         of[i].has_used = false;
         of[i].reached = NULL;
         of[i].reached_times = 0;
     }
     if (of[LIMIT_CPUS].known && cores->observed_ns)
-        surroundings_use(&of[LIMIT_CPUS], series_mean(cores, metric_of(process_cpu_cores)), false,
-                         "target");
-    if ((thing = cgroup_thing(summary, of[LIMIT_CPUS].cgroup, "quota_cgroup")) &&
-        surroundings_counted(thing, cgroup_cpu_throttled_periods_count)) {
+        cgroups_use(&of[LIMIT_CPUS], series_mean(cores, metric_of(process_cpu_cores)), false,
+                    "target");
+    if ((instance = cgroup_instance(summary, of[LIMIT_CPUS].cgroup, "quota_cgroup")) &&
+        cgroups_counted(instance, cgroup_cpu_throttled_periods_count)) {
         of[LIMIT_CPUS].reached = "CPU throttled";
-        of[LIMIT_CPUS].reached_times = surroundings_counted(thing,
-                                                            cgroup_cpu_throttled_periods_count);
+        of[LIMIT_CPUS].reached_times = cgroups_counted(instance,
+                                                       cgroup_cpu_throttled_periods_count);
     }
     bool has_rss = s->verdicts[PART_COMBINED][process_memory_rss_bytes].quality != QUALITY_UNKNOWN;
     if (of[LIMIT_MEMORY_BYTES].known && rss->count && has_rss)
-        surroundings_use(&of[LIMIT_MEMORY_BYTES], rss->max, of[LIMIT_MEMORY_BYTES].cgroup != NULL,
-                         "target");
+        cgroups_use(&of[LIMIT_MEMORY_BYTES], rss->max, of[LIMIT_MEMORY_BYTES].cgroup != NULL,
+                    "target");
     if (of[LIMIT_MEMORY_BYTES].cgroup)
         use_memory_of_cgroup(t, summary, &of[LIMIT_MEMORY_BYTES]);
-    if ((thing = cgroup_thing(summary, of[LIMIT_TASKS].cgroup, "tasks_cgroup"))) {
-        const struct series *tasks = cgroup_series(thing, cgroup_tasks_count);
-        uint64_t refused = surroundings_counted(thing, cgroup_tasks_limit_events_count);
+    if ((instance = cgroup_instance(summary, of[LIMIT_TASKS].cgroup, "tasks_cgroup"))) {
+        const struct series *tasks = cgroup_series(instance, cgroup_tasks_count);
+        uint64_t refused = cgroups_counted(instance, cgroup_tasks_limit_events_count);
         if (tasks->count)
-            surroundings_use(&of[LIMIT_TASKS], tasks->max, true, "cgroup");
+            cgroups_use(&of[LIMIT_TASKS], tasks->max, true, "cgroup");
         if (refused) {
-            surroundings_use(&of[LIMIT_TASKS], (double)of[LIMIT_TASKS].value, false, "cgroup");
+            cgroups_use(&of[LIMIT_TASKS], (double)of[LIMIT_TASKS].value, false, "cgroup");
             of[LIMIT_TASKS].reached = "counted by the kernel";
             of[LIMIT_TASKS].reached_times = refused;
         }
@@ -462,11 +464,11 @@ static void use_of_target(const struct toll_tracker *t, const struct summary *su
     reach_by_signal(&of[LIMIT_FILE_BYTES], &s->end, SIGXFSZ, "SIGXFSZ");
 }
 
-void surroundings_use_limits(const struct toll_tracker *t, struct summary *s)
+void cgroups_use_limits(const struct toll_tracker *t, struct summary *s)
 {
-    for (size_t i = 0; i < s->thing_count; i++)
-        if (s->things[i].thing->entity.kind == ENTITY_CGROUP)
-            take_kernels_peak(t, &s->things[i]);
+    for (size_t i = 0; i < s->instance_count; i++)
+        if (s->instances[i].instance->entity.kind == ENTITY_CGROUP)
+            take_kernels_peak(t, &s->instances[i]);
     for (size_t i = 0; t->whole && i < s->target_count; i++)
         use_of_target(t, s, &s->targets[i]);
     if (t->whole && !s->target_count)
@@ -490,7 +492,7 @@ static uint64_t kills_in(const struct around *a)
 
 static void note_all_kills(struct toll_tracker *t)
 {
-    const struct surroundings *s = &t->surroundings;
+    const struct cgroups *s = &t->cgroups;
     for (size_t i = 0; i < s->count; i++) {
         uint64_t grown = kills_in(&s->around[i]);
         if (grown)
@@ -518,7 +520,7 @@ static void meet_neighbour(void *arg, pid_t pid)
  * the same cgroup, the victim may have been one of them. */
 static bool must_be_victim(struct toll_tracker *t, const struct target *g)
 {
-    const struct surroundings *s = &t->surroundings;
+    const struct cgroups *s = &t->cgroups;
     struct neighbours n = {.t = t, .g = g};
     bool grown = false;
     for (size_t i = 0; i < s->count; i++) {
@@ -562,12 +564,12 @@ static void note_limit(struct toll_tracker *t, const struct target_summary *s)
 
 static void note_task_limit(struct toll_tracker *t)
 {
-    for (size_t i = 0; i < t->summary.thing_count; i++) {
-        const struct thing_summary *thing = &t->summary.things[i];
-        const struct entity *e = &thing->thing->entity;
+    for (size_t i = 0; i < t->summary.instance_count; i++) {
+        const struct instance_summary *instance = &t->summary.instances[i];
+        const struct entity *e = &instance->instance->entity;
         if (e->kind != ENTITY_CGROUP)
             continue;
-        uint64_t hits = thing->series[cgroup_tasks_limit_events_count - cgroup_first].last.u;
+        uint64_t hits = instance->series[cgroup_tasks_limit_events_count - cgroup_first].last.u;
         if (hits)
             outputs_note(t, "the limit on tasks of cgroup %s was reached %llu times",
                          path_of_figures(e, "tasks_cgroup"), (unsigned long long)hits);
@@ -583,7 +585,7 @@ static void undo_raised_cpu_limit(struct target_summary *s)
         l->value--;
 }
 
-void surroundings_finish(struct toll_tracker *t)
+void cgroups_finish(struct toll_tracker *t)
 {
     note_all_kills(t);
     for (size_t i = 0; i < t->target_count; i++) {
@@ -592,7 +594,7 @@ void surroundings_finish(struct toll_tracker *t)
         if (target_has_main(g) && s->end.signaled && s->end.status == SIGKILL)
             s->end.oom_killed = was_oom_killed(t, g);
     }
-    surroundings_use_limits(t, &t->summary);
+    cgroups_use_limits(t, &t->summary);
     for (size_t i = 0; i < t->target_count; i++) {
         undo_raised_cpu_limit(target_summary_of(t, &t->targets[i]));
         note_limit(t, target_summary_of(t, &t->targets[i]));

@@ -19,7 +19,7 @@
 
 /* ---- Things ---------------------------------------------------------------------------------- */
 
-static void gpu_things_add_label(struct entity *e, const char *key, const char *value)
+static void gpu_instances_add_label(struct entity *e, const char *key, const char *value)
 {
     for (unsigned i = 0; i < ENTITY_LABELS && *value; i++)
         if (!e->labels[i].key) {
@@ -28,86 +28,87 @@ static void gpu_things_add_label(struct entity *e, const char *key, const char *
         }
 }
 
-static struct gpu_thing *make_thing(const struct gpu_facts *facts)
+static struct gpu_instance *make_instance(const struct gpu_facts *facts)
 {
-    struct gpu_thing *thing = calloc(1, sizeof *thing);
-    if (!thing)
+    struct gpu_instance *instance = calloc(1, sizeof *instance);
+    if (!instance)
         return NULL;
-    thing->facts = *facts;
-    snprintf(thing->index, sizeof thing->index, "%u", facts->index);
-    measured_init(&thing->measured, ENTITY_GPU);
-    struct entity *e = &thing->measured.entity;
+    instance->facts = *facts;
+    snprintf(instance->index, sizeof instance->index, "%u", facts->index);
+    instance_init(&instance->instance, ENTITY_GPU);
+    struct entity *e = &instance->instance.entity;
     gpu_choice_name(facts, e->name, sizeof e->name);
-    gpu_things_add_label(e, "index", thing->index);
-    gpu_things_add_label(e, "instance", thing->facts.instance);
-    gpu_things_add_label(e, "vendor", thing->facts.vendor);
-    gpu_things_add_label(e, "model", thing->facts.name);
-    gpu_things_add_label(e, "uuid", thing->facts.uuid);
-    gpu_things_add_label(e, "pci", thing->facts.pci);
-    gpu_things_add_label(e, "driver", thing->facts.driver);
-    return thing;
+    gpu_instances_add_label(e, "index", instance->index);
+    gpu_instances_add_label(e, "instance", instance->facts.instance);
+    gpu_instances_add_label(e, "vendor", instance->facts.vendor);
+    gpu_instances_add_label(e, "model", instance->facts.name);
+    gpu_instances_add_label(e, "uuid", instance->facts.uuid);
+    gpu_instances_add_label(e, "pci", instance->facts.pci);
+    gpu_instances_add_label(e, "driver", instance->facts.driver);
+    return instance;
 }
 
-void gpu_things_meet(struct gpu_things *t, const struct gpu_frame *f, const struct gpu_choice *c,
-                     const struct gpu_choice *counted)
+void gpu_instances_meet(struct gpu_instances *t, const struct gpu_frame *f,
+                        const struct gpu_choice *c, const struct gpu_choice *counted)
 {
     if (f->device_count <= t->count)
         return;
-    struct gpu_thing **items = reallocarray(t->items, f->device_count, sizeof *items);
+    struct gpu_instance **items = reallocarray(t->items, f->device_count, sizeof *items);
     if (!items)
         return;
     t->items = items;
     for (; t->count < f->device_count; t->count++) {
         const struct gpu_facts *facts = &f->devices[t->count].facts;
-        struct gpu_thing *thing = items[t->count] = make_thing(facts);
-        if (!thing)
+        struct gpu_instance *instance = items[t->count] = make_instance(facts);
+        if (!instance)
             continue;
-        thing->is_chosen = gpu_choice_has(c, f->devices, f->device_count, facts);
-        thing->is_counted = gpu_choice_has(counted, f->devices, f->device_count, facts);
+        instance->is_chosen = gpu_choice_has(c, f->devices, f->device_count, facts);
+        instance->is_counted = gpu_choice_has(counted, f->devices, f->device_count, facts);
     }
 }
 
 /* Both count from the beginning of the run, not from what was read first. */
-static void put_counter(struct measured *m, enum metric_id id, uint64_t value_ns)
+static void put_counter(struct instance *m, enum metric_id id, uint64_t value_ns)
 {
     row_put_u64(&m->base, id, 0);
     row_put_u64(&m->read, id, value_ns);
 }
 
-static void count_idle(struct gpu_thing *thing, const struct row *row, uint64_t span_ns)
+static void count_idle(struct gpu_instance *instance, const struct row *row, uint64_t span_ns)
 {
     if (row_has(row, gpu_utilization_ratio)) {
-        thing->is_watched = true;
-        thing->watched_ns += span_ns;
+        instance->is_watched = true;
+        instance->watched_ns += span_ns;
         if (row_value(row, gpu_utilization_ratio).d == 0)
-            thing->idle_ns += span_ns;
+            instance->idle_ns += span_ns;
     }
-    if (!thing->is_watched)
+    if (!instance->is_watched)
         return;
-    put_counter(&thing->measured, gpu_watched_seconds, thing->watched_ns);
-    put_counter(&thing->measured, gpu_idle_seconds, thing->idle_ns);
+    put_counter(&instance->instance, gpu_watched_seconds, instance->watched_ns);
+    put_counter(&instance->instance, gpu_idle_seconds, instance->idle_ns);
 }
 
 /* A counter never falls. The driver's begins anew when the driver is loaded again, far below where
  * it was: what it counted before stays, and it counts on from there. A little lower it is held. */
-static void gpu_things_keep_energy(struct gpu_thing *thing, uint64_t energy_ns, uint64_t start_ns)
+static void gpu_instances_keep_energy(struct gpu_instance *instance, uint64_t energy_ns,
+                                      uint64_t start_ns)
 {
-    struct row *row = &thing->measured.read;
+    struct row *row = &instance->instance.read;
     if (energy_ns + MOST_AHEAD_NS < start_ns) /* used before the run */
         row_unknown(row, gpu_energy_joules);
     if (!row_has(row, gpu_energy_joules))
         return;
     uint64_t now_uj = row_u64(row, gpu_energy_joules);
-    thing->energy_to_ns = energy_ns;
-    if (!thing->energy_from_ns)
-        thing->energy_from_ns = energy_ns;
-    if (now_uj < thing->energy_uj / 2) {
-        thing->energy_more_uj += thing->energy_uj - now_uj;
-        thing->energy_was_reset = true;
+    instance->energy_to_ns = energy_ns;
+    if (!instance->energy_from_ns)
+        instance->energy_from_ns = energy_ns;
+    if (now_uj < instance->energy_uj / 2) {
+        instance->energy_more_uj += instance->energy_uj - now_uj;
+        instance->energy_was_reset = true;
     } else
-        now_uj = max_u64(now_uj, thing->energy_uj);
-    thing->energy_uj = now_uj;
-    row_put_u64(row, gpu_energy_joules, sum_u64(now_uj, thing->energy_more_uj));
+        now_uj = max_u64(now_uj, instance->energy_uj);
+    instance->energy_uj = now_uj;
+    row_put_u64(row, gpu_energy_joules, sum_u64(now_uj, instance->energy_more_uj));
 }
 
 /* Somebody uses the device, and it cannot be told who. */
@@ -119,116 +120,116 @@ static bool has_unknown(const struct gpu_frame *f, unsigned device)
     return false;
 }
 
-static void label_scope(struct gpu_thing *thing)
+static void label_scope(struct gpu_instance *instance)
 {
     for (unsigned i = 0; i < ENTITY_LABELS; i++)
-        if (thing->measured.entity.labels[i].key &&
-            strcmp(thing->measured.entity.labels[i].key, "scope") == 0)
+        if (instance->instance.entity.labels[i].key &&
+            strcmp(instance->instance.entity.labels[i].key, "scope") == 0)
             return;
-    gpu_things_add_label(&thing->measured.entity, "scope", "device");
+    gpu_instances_add_label(&instance->instance.entity, "scope", "device");
 }
 
 /* A reading stands for the time before it, but not for all of a long one; what it does not have is
  * missing for all of it. */
-static void gpu_things_count_missing(struct gpu_thing *thing, const struct row *row,
-                                     uint64_t span_ns, uint64_t holds_ns)
+static void gpu_instances_count_missing(struct gpu_instance *instance, const struct row *row,
+                                        uint64_t span_ns, uint64_t holds_ns)
 {
     for (unsigned i = 0; i < GPU_METRICS; i++)
-        thing->missing_ns[i] += row->present >> i & 1 ? left_u64(span_ns, holds_ns) : span_ns;
+        instance->missing_ns[i] += row->present >> i & 1 ? left_u64(span_ns, holds_ns) : span_ns;
 }
 
-static enum coverage energy_coverage(const struct gpu_thing *thing, uint64_t start_ns,
+static enum coverage energy_coverage(const struct gpu_instance *instance, uint64_t start_ns,
                                      uint64_t end_ns)
 {
     uint64_t tolerance_ns = min_u64(left_u64(end_ns, start_ns) / 100, ENERGY_TOLERANCE_NS);
-    uint64_t missing_ns = left_u64(thing->energy_from_ns, start_ns) +
-                          left_u64(end_ns, thing->energy_to_ns);
-    uint64_t beyond_ns = left_u64(start_ns, thing->energy_from_ns) +
-                         left_u64(thing->energy_to_ns, end_ns);
-    if (thing->energy_was_reset || missing_ns > tolerance_ns)
+    uint64_t missing_ns = left_u64(instance->energy_from_ns, start_ns) +
+                          left_u64(end_ns, instance->energy_to_ns);
+    uint64_t beyond_ns = left_u64(start_ns, instance->energy_from_ns) +
+                         left_u64(instance->energy_to_ns, end_ns);
+    if (instance->energy_was_reset || missing_ns > tolerance_ns)
         return COVERED_PARTLY;
     return max_u64(missing_ns, beyond_ns) > ENERGY_STEP_NS ? COVERED_ROUGHLY : COVERED;
 }
 
-static enum coverage coverage_of(const struct gpu_thing *thing, unsigned i, uint64_t start_ns,
+static enum coverage coverage_of(const struct gpu_instance *instance, unsigned i, uint64_t start_ns,
                                  uint64_t end_ns)
 {
     enum metric_id id = gpu_first + i;
     if (id == gpu_energy_joules)
-        return energy_coverage(thing, start_ns, end_ns);
+        return energy_coverage(instance, start_ns, end_ns);
     /* Both are made of the utilisation, which is seen at moments. */
     bool is_of_idle = id == gpu_idle_seconds || id == gpu_watched_seconds;
     unsigned known = is_of_idle ? (unsigned)(gpu_utilization_ratio - gpu_first) : i;
-    uint64_t since_ns = left_u64(end_ns, max_u64(thing->answered_ns, start_ns));
-    bool is_known = thing->known >> known & 1;
-    uint64_t missing_ns = thing->missing_ns[known] +
-                          (is_known ? left_u64(since_ns, thing->holds_ns) : since_ns);
+    uint64_t since_ns = left_u64(end_ns, max_u64(instance->answered_ns, start_ns));
+    bool is_known = instance->known >> known & 1;
+    uint64_t missing_ns = instance->missing_ns[known] +
+                          (is_known ? left_u64(since_ns, instance->holds_ns) : since_ns);
     if (missing_ns && id != gpu_watched_seconds)
         return COVERED_PARTLY;
     return is_of_idle ? COVERED_ROUGHLY : COVERED;
 }
 
-void gpu_things_judge(const struct gpu_things *t, struct summary *s, uint64_t start_ns,
-                      uint64_t end_ns)
+void gpu_instances_judge(const struct gpu_instances *t, struct summary *s, uint64_t start_ns,
+                         uint64_t end_ns)
 {
     for (size_t k = 0; k < t->count; k++)
-        for (size_t n = 0; t->items[k] && n < s->thing_count; n++) {
-            if (s->things[n].thing != &t->items[k]->measured)
+        for (size_t n = 0; t->items[k] && n < s->instance_count; n++) {
+            if (s->instances[n].instance != &t->items[k]->instance)
                 continue;
             for (unsigned i = 0; i < GPU_METRICS; i++)
-                s->things[n].series[i].coverage = coverage_of(t->items[k], i, start_ns, end_ns);
+                s->instances[n].series[i].coverage = coverage_of(t->items[k], i, start_ns, end_ns);
         }
 }
 
 /* A driver that takes long has told its counter, and the rest is still to come. */
-static void put_energy_alone(struct gpu_thing *thing, const struct gpu_device *d, uint64_t start_ns,
-                             struct measured_list *list)
+static void put_energy_alone(struct gpu_instance *instance, const struct gpu_device *d,
+                             uint64_t start_ns, struct instance_list *list)
 {
     if (!row_has(&d->row, gpu_energy_joules))
         return;
-    row_init(&thing->measured.read, ENTITY_GPU);
-    row_put_u64(&thing->measured.read, gpu_energy_joules, row_u64(&d->row, gpu_energy_joules));
-    gpu_things_keep_energy(thing, d->energy_ns, start_ns);
-    measured_list_add(list, &thing->measured);
+    row_init(&instance->instance.read, ENTITY_GPU);
+    row_put_u64(&instance->instance.read, gpu_energy_joules, row_u64(&d->row, gpu_energy_joules));
+    gpu_instances_keep_energy(instance, d->energy_ns, start_ns);
+    instance_list_add(list, &instance->instance);
 }
 
-void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t start_ns,
-                    uint64_t most_ns, struct measured_list *list)
+void gpu_instances_put(struct gpu_instances *t, const struct gpu_frame *f, uint64_t start_ns,
+                       uint64_t most_ns, struct instance_list *list)
 {
     for (unsigned i = 0; i < f->device_count && i < t->count; i++) {
-        struct gpu_thing *thing = t->items[i];
+        struct gpu_instance *instance = t->items[i];
         const struct gpu_device *d = &f->devices[i];
-        if (!gpu_things_chosen(t, i))
+        if (!gpu_instances_chosen(t, i))
             continue;
-        bool is_read = d->read_ns != thing->read_ns;
-        if (!is_read && !d->is_lost && d->energy_ns > thing->energy_to_ns)
-            put_energy_alone(thing, d, start_ns, list);
-        thing->read_ns = d->read_ns;
+        bool is_read = d->read_ns != instance->read_ns;
+        if (!is_read && !d->is_lost && d->energy_ns > instance->energy_to_ns)
+            put_energy_alone(instance, d, start_ns, list);
+        instance->read_ns = d->read_ns;
         if (d->is_lost || !is_read)
             continue;
-        uint64_t span_ns = left_u64(d->read_ns, max_u64(thing->answered_ns, start_ns));
-        thing->holds_ns = max_u64(most_ns, sum_u64(d->rest_ns, 2 * d->look_ns));
-        gpu_things_count_missing(thing, &d->row, span_ns,
-                                 thing->answered_ns ? thing->holds_ns : LEAD_NS);
-        thing->answered_ns = d->read_ns;
-        thing->measured.read = d->row;
-        thing->known = d->row.present;
-        gpu_things_keep_energy(thing, d->energy_ns, start_ns);
-        count_idle(thing, &d->row, min_u64(span_ns, thing->holds_ns));
+        uint64_t span_ns = left_u64(d->read_ns, max_u64(instance->answered_ns, start_ns));
+        instance->holds_ns = max_u64(most_ns, sum_u64(d->rest_ns, 2 * d->look_ns));
+        gpu_instances_count_missing(instance, &d->row, span_ns,
+                                    instance->answered_ns ? instance->holds_ns : LEAD_NS);
+        instance->answered_ns = d->read_ns;
+        instance->instance.read = d->row;
+        instance->known = d->row.present;
+        gpu_instances_keep_energy(instance, d->energy_ns, start_ns);
+        count_idle(instance, &d->row, min_u64(span_ns, instance->holds_ns));
         if (has_unknown(f, i))
-            label_scope(thing);
-        measured_list_add(list, &thing->measured);
+            label_scope(instance);
+        instance_list_add(list, &instance->instance);
     }
 }
 
-void gpu_things_sum(const struct gpu_things *t, const struct gpu_frame *f, struct row *system)
+void gpu_instances_sum(const struct gpu_instances *t, const struct gpu_frame *f, struct row *system)
 {
     double busy = 0;
     uint64_t used = 0;
     bool any = false, any_counted = false, knows_busy = true, knows_used = true;
     for (unsigned i = 0; i < f->device_count; i++) {
         const struct row *row = &f->devices[i].row;
-        if (!gpu_things_chosen(t, i))
+        if (!gpu_instances_chosen(t, i))
             continue;
         bool is_counted = t->items[i]->is_counted;
         any = true;
@@ -247,32 +248,32 @@ void gpu_things_sum(const struct gpu_things *t, const struct gpu_frame *f, struc
         row_put_u64(system, system_gpu_memory_used_bytes, used);
 }
 
-bool gpu_things_are_fresh(const struct gpu_things *t, const struct gpu_frame *f, uint64_t now_ns,
-                          uint64_t holds_ns)
+bool gpu_instances_are_fresh(const struct gpu_instances *t, const struct gpu_frame *f,
+                             uint64_t now_ns, uint64_t holds_ns)
 {
     for (unsigned i = 0; i < f->device_count; i++) {
         const struct gpu_device *d = &f->devices[i];
-        if (gpu_things_chosen(t, i) &&
+        if (gpu_instances_chosen(t, i) &&
             left_u64(now_ns, d->read_ns) > sum_u64(holds_ns + d->rest_ns, 2 * d->look_ns))
             return false;
     }
     return f->device_count;
 }
 
-bool gpu_things_are_unclear(const struct gpu_things *t, const struct gpu_frame *f)
+bool gpu_instances_are_unclear(const struct gpu_instances *t, const struct gpu_frame *f)
 {
     for (unsigned i = 0; i < f->device_count; i++)
-        if (gpu_things_chosen(t, i) && has_unknown(f, i))
+        if (gpu_instances_chosen(t, i) && has_unknown(f, i))
             return true;
     return false;
 }
 
-void gpu_things_done(struct gpu_things *t)
+void gpu_instances_done(struct gpu_instances *t)
 {
     for (size_t i = 0; i < t->count; i++)
         free(t->items[i]);
     free(t->items);
-    *t = (struct gpu_things){0};
+    *t = (struct gpu_instances){0};
 }
 
 /* ---- Uses ------------------------------------------------------------------------------------ */
@@ -298,7 +299,7 @@ void gpu_uses_end(struct gpu_uses *u, const struct gpu_frame *f)
     u->count = kept;
 }
 
-static struct gpu_use *gpu_things_find(struct gpu_uses *u, const struct gpu_process *p)
+static struct gpu_use *gpu_instances_find(struct gpu_uses *u, const struct gpu_process *p)
 {
     for (size_t i = 0; i < u->count; i++)
         if (u->items[i].pid == p->pid && u->items[i].device == p->device)
@@ -306,7 +307,7 @@ static struct gpu_use *gpu_things_find(struct gpu_uses *u, const struct gpu_proc
     return NULL;
 }
 
-static struct gpu_use *gpu_things_add(struct gpu_uses *u, const struct gpu_process *p)
+static struct gpu_use *gpu_instances_add(struct gpu_uses *u, const struct gpu_process *p)
 {
     if (u->count == u->capacity) {
         size_t capacity = u->capacity ? 2 * u->capacity : 16;
@@ -324,10 +325,10 @@ static struct gpu_use *gpu_things_add(struct gpu_uses *u, const struct gpu_proce
 const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process *p,
                                     bool from_birth, uint64_t read_ns)
 {
-    struct gpu_use *use = gpu_things_find(u, p);
+    struct gpu_use *use = gpu_instances_find(u, p);
     bool is_new = !use;
     if (!use)
-        use = gpu_things_add(u, p);
+        use = gpu_instances_add(u, p);
     if (!use)
         return NULL;
     use->is_there = true;
@@ -348,7 +349,7 @@ const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process
 
 bool gpu_uses_keep(struct gpu_uses *u, const struct gpu_process *p)
 {
-    struct gpu_use *use = gpu_things_find(u, p);
+    struct gpu_use *use = gpu_instances_find(u, p);
     if (use)
         use->is_there = true;
     return use;

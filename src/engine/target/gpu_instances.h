@@ -7,8 +7,8 @@
 #include "summary/summary.h"
 
 /* A GPU: it stays where it is in memory until the end of the run. */
-struct gpu_thing {
-    struct measured measured;
+struct gpu_instance {
+    struct instance instance;
     struct gpu_facts facts; /* labels point into it */
     char index[16];
     bool is_chosen;
@@ -26,8 +26,8 @@ struct gpu_thing {
     bool energy_was_reset; /* what it counted between the last reading and its end is lost */
 };
 
-struct gpu_things {
-    struct gpu_thing **items; /* owned, by the place of the device in a frame */
+struct gpu_instances {
+    struct gpu_instance **items; /* owned, by the place of the device in a frame */
     size_t count;
 };
 
@@ -56,7 +56,7 @@ struct gpus {
     struct gpu_readers *readers;    /* owned, NULL: GPUs are not read */
     struct open_files files_before; /* … of this program, before it began */
     struct gpu_frame frame;         /* the newest */
-    struct gpu_things things;
+    struct gpu_instances instances;
     struct gpu_uses uses;
     bool is_unseen; /* the frame came before the first tick */
     bool is_new;    /* … or with this one */
@@ -70,41 +70,42 @@ struct gpus {
 };
 
 /* A place for each device of the frame. What there is no memory for is left out. */
-void gpu_things_meet(struct gpu_things *t, const struct gpu_frame *f, const struct gpu_choice *c,
-                     const struct gpu_choice *counted);
+void gpu_instances_meet(struct gpu_instances *t, const struct gpu_frame *f,
+                        const struct gpu_choice *c, const struct gpu_choice *counted);
 
 /* The frame's figures into the things that were chosen; those that were read anew go into the list.
  * They stand for the time since they were last read, or since start_ns; for no longer than most_ns,
  * or than they rest. */
-void gpu_things_put(struct gpu_things *t, const struct gpu_frame *f, uint64_t start_ns,
-                    uint64_t most_ns, struct measured_list *list);
+void gpu_instances_put(struct gpu_instances *t, const struct gpu_frame *f, uint64_t start_ns,
+                       uint64_t most_ns, struct instance_list *list);
 
 /* How much of the run the figures of the things in the summary cover. */
-void gpu_things_judge(const struct gpu_things *t, struct summary *s, uint64_t start_ns,
-                      uint64_t end_ns);
+void gpu_instances_judge(const struct gpu_instances *t, struct summary *s, uint64_t start_ns,
+                         uint64_t end_ns);
 
 /* Whether a figure that was not known for so long still is one of the whole run. A process needs a
  * quarter of a second to open a GPU, for which a driver may take to begin; apart from that, a
  * hundredth of the run may be missing. */
-static inline bool gpu_things_is_partial(uint64_t missing_ns, uint64_t elapsed_ns)
+static inline bool gpu_instances_is_partial(uint64_t missing_ns, uint64_t elapsed_ns)
 {
     return missing_ns > min_u64(250 * NS_PER_MS, elapsed_ns / 10) + elapsed_ns / 100;
 }
 
 /* Whether no figures of those that were chosen are older than that, than they rest, and than twice
  * the time that a look takes. */
-bool gpu_things_are_fresh(const struct gpu_things *t, const struct gpu_frame *f, uint64_t now_ns,
-                          uint64_t holds_ns);
+bool gpu_instances_are_fresh(const struct gpu_instances *t, const struct gpu_frame *f,
+                             uint64_t now_ns, uint64_t holds_ns);
 
 /* The frame's figures of those that were chosen, added up, into the row of the machine. A sum that
  * leaves one out is none. */
-void gpu_things_sum(const struct gpu_things *t, const struct gpu_frame *f, struct row *system);
+void gpu_instances_sum(const struct gpu_instances *t, const struct gpu_frame *f,
+                       struct row *system);
 
 /* Whether somebody uses one that was chosen, and it cannot be told who. */
-bool gpu_things_are_unclear(const struct gpu_things *t, const struct gpu_frame *f);
-void gpu_things_done(struct gpu_things *t);
+bool gpu_instances_are_unclear(const struct gpu_instances *t, const struct gpu_frame *f);
+void gpu_instances_done(struct gpu_instances *t);
 
-static inline bool gpu_things_chosen(const struct gpu_things *t, unsigned device)
+static inline bool gpu_instances_chosen(const struct gpu_instances *t, unsigned device)
 {
     return device < t->count && t->items[device] && t->items[device]->is_chosen;
 }

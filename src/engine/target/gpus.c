@@ -154,7 +154,7 @@ void gpus_close(struct toll_tracker *t)
     g->readers = NULL;
     open_files_done(&g->files_before);
     gpu_frame_done(&g->frame);
-    gpu_things_done(&g->things);
+    gpu_instances_done(&g->instances);
     gpu_uses_done(&g->uses);
     gpu_choice_done(&g->choice);
     gpu_choice_done(&g->counted);
@@ -255,12 +255,12 @@ static void gpus_take_frame(struct toll_tracker *t)
     g->is_unseen = false;
     if (!g->is_new)
         return;
-    gpu_things_meet(&g->things, &g->frame, &g->choice, &g->counted);
+    gpu_instances_meet(&g->instances, &g->frame, &g->choice, &g->counted);
     if (gpu_readers_are_complete(g->readers))
         t->run.gpu_count = (unsigned)g->frame.device_count;
     uint64_t most_ns = max_u64(NS_PER_SECOND, 2 * t->frame.interval_ns);
-    gpu_things_put(&g->things, &g->frame, t->start_ns, most_ns, &t->machine.list);
-    if (!g->scope_told && gpu_things_are_unclear(&g->things, &g->frame)) {
+    gpu_instances_put(&g->instances, &g->frame, t->start_ns, most_ns, &t->machine.list);
+    if (!g->scope_told && gpu_instances_are_unclear(&g->instances, &g->frame)) {
         g->scope_told = true;
         outputs_note(t, "the processes on the GPUs cannot be told apart in this container: figures "
                         "of GPUs are of the whole device (scope: device)");
@@ -289,11 +289,11 @@ void gpus_tick(struct toll_tracker *t)
     bool was_fresh = g->is_fresh;
     t->run.gpus_awaited = is_awaiting(g);
     g->is_fresh = !t->run.gpus_awaited &&
-                  gpu_things_are_fresh(&g->things, &g->frame, t->frame.mono_ns, HOLDS_NS);
+                  gpu_instances_are_fresh(&g->instances, &g->frame, t->frame.mono_ns, HOLDS_NS);
     t->members_changed |= g->is_new || was_fresh != g->is_fresh;
     struct row *system = &t->machine.system.read;
     if (g->is_fresh)
-        gpu_things_sum(&g->things, &g->frame, system);
+        gpu_instances_sum(&g->instances, &g->frame, system);
     if (!row_has(system, system_gpu_utilization_ratio))
         g->utilization_missing_ns += t->frame.interval_ns;
     if (!row_has(system, system_gpu_memory_used_bytes))
@@ -307,16 +307,17 @@ void gpus_judge(struct toll_tracker *t)
     uint64_t elapsed_ns = t->frame.elapsed_ns;
     if (!g->readers)
         return;
-    gpu_things_judge(&g->things, s, t->start_ns, t->start_ns + elapsed_ns);
+    gpu_instances_judge(&g->instances, s, t->start_ns, t->start_ns + elapsed_ns);
     const struct {
         enum metric_id id;
         uint64_t missing_ns;
     } sums[] = {{system_gpu_utilization_ratio, g->utilization_missing_ns},
                 {system_gpu_memory_used_bytes, g->memory_missing_ns}};
-    for (size_t n = 0; n < s->thing_count; n++)
-        for (size_t i = 0; s->things[n].thing == &t->machine.system && i < ARRAY_LEN(sums); i++)
-            s->things[n].series[sums[i].id - system_first].coverage =
-                gpu_things_is_partial(sums[i].missing_ns, elapsed_ns) ? COVERED_PARTLY : COVERED;
+    for (size_t n = 0; n < s->instance_count; n++)
+        for (size_t i = 0; s->instances[n].instance == &t->machine.system && i < ARRAY_LEN(sums);
+             i++)
+            s->instances[n].series[sums[i].id - system_first].coverage =
+                gpu_instances_is_partial(sums[i].missing_ns, elapsed_ns) ? COVERED_PARTLY : COVERED;
 }
 
 /* ==== Gpu members ============================================================================= */
@@ -337,7 +338,7 @@ static struct gpu_members_told gpu_members_told(const struct gpus *g)
     bool any = false;
     for (unsigned i = 0; i < g->frame.device_count; i++) {
         const struct gpu_device *d = &g->frame.devices[i];
-        if (!gpu_things_chosen(&g->things, i) || d->is_divided)
+        if (!gpu_instances_chosen(&g->instances, i) || d->is_divided)
             continue;
         any = true;
         all.memory &= (d->tells & GPU_TELLS_MEMORY) != 0;
@@ -456,7 +457,7 @@ static void gpu_members_fill_in(struct toll_tracker *t)
     for (size_t i = 0; i < g->frame.process_count; i++) {
         const struct gpu_process *p = &g->frame.processes[i];
         struct member *m = p->pid > 0 ? members_find(&t->members, p->pid) : NULL;
-        if (m && m->was_seen && gpu_things_chosen(&g->things, p->device))
+        if (m && m->was_seen && gpu_instances_chosen(&g->instances, p->device))
             gpu_members_add_process(t, m, p);
     }
     gpu_uses_end(&g->uses, &g->frame);
@@ -469,7 +470,7 @@ void gpus_members(struct toll_tracker *t)
     if (!g->readers || !t->members_changed)
         return;
     struct gpu_members_told all = gpu_members_told(g);
-    bool is_clear = all.users && !gpu_things_are_unclear(&g->things, &g->frame);
+    bool is_clear = all.users && !gpu_instances_are_unclear(&g->instances, &g->frame);
     g->is_known = g->is_fresh && is_clear;
     if (!g->is_known)
         all = (struct gpu_members_told){0};
@@ -508,7 +509,7 @@ void gpus_judge_target(const struct toll_tracker *t, const struct target *g,
         for (unsigned i = 0; i < TARGET_GPU_GAUGES; i++) {
             struct verdict *v = &s->verdicts[part][gauges[i]];
             if (v->quality == QUALITY_UNKNOWN ||
-                !gpu_things_is_partial(g->gpu_missing_ns[part][i], t->frame.elapsed_ns))
+                !gpu_instances_is_partial(g->gpu_missing_ns[part][i], t->frame.elapsed_ns))
                 continue;
             if (s->series[part][gauges[i]].max > 0)
                 v->quality = QUALITY_LOWER_BOUND;

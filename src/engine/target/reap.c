@@ -22,10 +22,10 @@ size_t own_threads_list(const struct toll_tracker *t, pid_t ret[OWN_THREADS_AT_M
 {
     size_t count = gpus_threads(t, ret);
     for (size_t i = 0; i < t->sink_count; i++) {
-        pid_t courier = sink_thread(t->sinks[i]);
-        if (courier && count < OWN_THREADS_AT_MOST)
-            ret[count] = courier;
-        count += courier != 0;
+        pid_t sender = sink_thread(t->sinks[i]);
+        if (sender && count < OWN_THREADS_AT_MOST)
+            ret[count] = sender;
+        count += sender != 0;
     }
     return count;
 }
@@ -387,7 +387,7 @@ static bool reap_one(struct toll_tracker *t, pid_t pid)
     judge_children(t, pid, now_ns);
     struct member *m = walk_last_look(t, pid, now_ns);
     if (pid == t->launched.pid)
-        surroundings_last_look(t);
+        cgroups_last_look(t);
     struct rusage usage;
     int status;
     pid_t found = wait4(pid, &status, WNOHANG, &usage);

@@ -13,42 +13,42 @@
 
 /* clang-format off */
 #define RSS(key, word, part)                                                                                                                                                                                     \
-    {"max_ram." key ".total_rss",   part "_memory_distinct_bytes",        TAKE_MAX, .type = DIALECT_FLOAT, .scale = "ram_unit", .label = "Max RAM." word ".Total RSS", .otherwise = part "_memory_rss_bytes"}, \
-    {"max_ram." key ".private_rss", part "_memory_uss_bytes",             TAKE_MAX, .type = DIALECT_FLOAT, .scale = "ram_unit", .label = "Max RAM." word ".Private RSS"},                                       \
-    {"max_ram." key ".shared_rss",  part "_memory_distinct_shared_bytes", TAKE_MAX, .type = DIALECT_FLOAT, .scale = "ram_unit", .label = "Max RAM." word ".Shared RSS"}
+    {"max_ram." key ".total_rss",   part "_memory_distinct_bytes",        TAKE_MAX, .type = LAYOUT_FLOAT, .scale = "ram_unit", .label = "Max RAM." word ".Total RSS", .otherwise = part "_memory_rss_bytes"}, \
+    {"max_ram." key ".private_rss", part "_memory_uss_bytes",             TAKE_MAX, .type = LAYOUT_FLOAT, .scale = "ram_unit", .label = "Max RAM." word ".Private RSS"},                                       \
+    {"max_ram." key ".shared_rss",  part "_memory_distinct_shared_bytes", TAKE_MAX, .type = LAYOUT_FLOAT, .scale = "ram_unit", .label = "Max RAM." word ".Shared RSS"}
 
 #define GPU_RAM(key, word, terms)                                                                                                    \
-    {"max_gpu_ram." key, terms, TAKE_MAX, .type = DIALECT_FLOAT, .factor = MIB, .flags = ABSENT_IS_ZERO, .scale = "gpu_ram_unit", .label = "Max GPU RAM." word}
+    {"max_gpu_ram." key, terms, TAKE_MAX, .type = LAYOUT_FLOAT, .factor = MIB, .flags = ABSENT_IS_ZERO, .scale = "gpu_ram_unit", .label = "Max GPU RAM." word}
 
 #define PERCENTAGES(key, word, use, of, flags_)                                                                                     \
-    {key ".max_sum_percent",       use, TAKE_MAX,  .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_,            .label = word ".Max sum percent"},      \
-    {key ".max_hardware_percent",  use, TAKE_MAX,  .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_, .per = of, .label = word ".Max hardware percent"}, \
-    {key ".mean_sum_percent",      use, TAKE_MEAN, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_,            .label = word ".Mean sum percent"},     \
-    {key ".mean_hardware_percent", use, TAKE_MEAN, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_, .per = of, .label = word ".Mean hardware percent"}
+    {key ".max_sum_percent",       use, TAKE_MAX,  .type = LAYOUT_FLOAT, .factor = PERCENT, .flags = flags_,            .label = word ".Max sum percent"},      \
+    {key ".max_hardware_percent",  use, TAKE_MAX,  .type = LAYOUT_FLOAT, .factor = PERCENT, .flags = flags_, .per = of, .label = word ".Max hardware percent"}, \
+    {key ".mean_sum_percent",      use, TAKE_MEAN, .type = LAYOUT_FLOAT, .factor = PERCENT, .flags = flags_,            .label = word ".Mean sum percent"},     \
+    {key ".mean_hardware_percent", use, TAKE_MEAN, .type = LAYOUT_FLOAT, .factor = PERCENT, .flags = flags_, .per = of, .label = word ".Mean hardware percent"}
 
 #define CPU(key, word, part, of)                                                                                                     \
     PERCENTAGES("cpu_utilization." key, "CPU utilization." word, part "_cpu_cores", of, 0)
 
 #define THREADS(key, word, part)                                                                                                     \
-    {"cpu_utilization." key "_n_threads", part "_threads", TAKE_MAX, .type = DIALECT_INTEGER, .label = "CPU utilization." word " number of threads"}
+    {"cpu_utilization." key "_n_threads", part "_threads", TAKE_MAX, .type = LAYOUT_INTEGER, .label = "CPU utilization." word " number of threads"}
 
-static const struct dialect_column columns[] = {
-    {"max_ram.unit",            "=ram_unit",                 TAKE_VALUE, .type = DIALECT_TEXT,                       .label = "Max RAM.Unit"},
-    {"max_ram.system_capacity", "system_memory_total_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, .scale = "ram_unit", .label = "Max RAM.System capacity"},
-    {"max_ram.system",          "system_memory_used_bytes",  TAKE_MAX,   .type = DIALECT_FLOAT, .scale = "ram_unit", .label = "Max RAM.System"},
+static const struct layout_column columns[] = {
+    {"max_ram.unit",            "=ram_unit",                 TAKE_VALUE, .type = LAYOUT_TEXT,                       .label = "Max RAM.Unit"},
+    {"max_ram.system_capacity", "system_memory_total_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, .scale = "ram_unit", .label = "Max RAM.System capacity"},
+    {"max_ram.system",          "system_memory_used_bytes",  TAKE_MAX,   .type = LAYOUT_FLOAT, .scale = "ram_unit", .label = "Max RAM.System"},
     RSS("main",        "Main",        "main"),
     RSS("descendants", "Descendants", "descendants"),
     RSS("combined",    "Combined",    "target"),
 
-    {"max_gpu_ram.unit",        "=gpu_ram_unit",             TAKE_VALUE, .type = DIALECT_TEXT,                       .label = "Max GPU RAM.Unit"},
-    {"max_gpu_ram.system_capacity", "gpu.*.memory_total_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, .factor = MIB, .flags = ABSENT_IS_ZERO, .scale = "gpu_ram_unit", .label = "Max GPU RAM.System capacity"},
+    {"max_gpu_ram.unit",        "=gpu_ram_unit",             TAKE_VALUE, .type = LAYOUT_TEXT,                       .label = "Max GPU RAM.Unit"},
+    {"max_gpu_ram.system_capacity", "gpu.*.memory_total_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = MIB, .flags = ABSENT_IS_ZERO, .scale = "gpu_ram_unit", .label = "Max GPU RAM.System capacity"},
     GPU_RAM("system",      "System",      "system_gpu_memory_used_bytes"),
     GPU_RAM("main",        "Main",        "main_gpu_memory_bytes"),
     GPU_RAM("descendants", "Descendants", "descendants_gpu_memory_bytes"),
     GPU_RAM("combined",    "Combined",    "target_gpu_memory_bytes"),
 
-    {"cpu_utilization.system_core_count", "system_cpus_online", TAKE_VALUE, .type = DIALECT_INTEGER, .label = "CPU utilization.System core count"},
-    {"cpu_utilization.n_expected_cores",  "=n_expected_cores",  TAKE_VALUE, .type = DIALECT_INTEGER, .label = "CPU utilization.Number of expected cores"},
+    {"cpu_utilization.system_core_count", "system_cpus_online", TAKE_VALUE, .type = LAYOUT_INTEGER, .label = "CPU utilization.System core count"},
+    {"cpu_utilization.n_expected_cores",  "=n_expected_cores",  TAKE_VALUE, .type = LAYOUT_INTEGER, .label = "CPU utilization.Number of expected cores"},
     CPU("system",      "System",      "system",      "system_cpus_online"),
     CPU("main",        "Main",        "main",        "n_expected_cores"),
     CPU("descendants", "Descendants", "descendants", "n_expected_cores"),
@@ -57,44 +57,44 @@ static const struct dialect_column columns[] = {
     THREADS("descendants", "Descendants", "descendants"),
     THREADS("combined",    "Combined",    "target"),
 
-    {"gpu_utilization.system_gpu_count", "@gpus", TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO, .label = "GPU utilization.System GPU count"},
-    {"gpu_utilization.n_expected_gpus",  "=n_expected_gpus", TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO, .label = "GPU utilization.Number of expected GPUs"},
+    {"gpu_utilization.system_gpu_count", "@gpus", TAKE_VALUE, .type = LAYOUT_INTEGER, .flags = ABSENT_IS_ZERO, .label = "GPU utilization.System GPU count"},
+    {"gpu_utilization.n_expected_gpus",  "=n_expected_gpus", TAKE_VALUE, .type = LAYOUT_INTEGER, .flags = ABSENT_IS_ZERO, .label = "GPU utilization.Number of expected GPUs"},
     PERCENTAGES("gpu_utilization.gpu_percentages", "GPU utilization.GPU percentages", "system_gpu_utilization_ratio", "n_expected_gpus", ABSENT_IS_ZERO),
 
-    {"compute_time.unit", "=time_unit", TAKE_VALUE, .type = DIALECT_TEXT,                        .label = "Compute time.Unit"},
-    {"compute_time.time", "@elapsed",   TAKE_VALUE, .type = DIALECT_FLOAT, .scale = "time_unit", .label = "Compute time.Time"},
+    {"compute_time.unit", "=time_unit", TAKE_VALUE, .type = LAYOUT_TEXT,                        .label = "Compute time.Unit"},
+    {"compute_time.time", "@elapsed",   TAKE_VALUE, .type = LAYOUT_FLOAT, .scale = "time_unit", .label = "Compute time.Time"},
 };
 
 /* The tracking file: what holds for the whole session, and then a row for each sample. */
-static const struct dialect_column session[] = {
-    {"ram_unit",                "=ram_unit",                 TAKE_VALUE, .type = DIALECT_TEXT},
-    {"gpu_ram_unit",            "=gpu_ram_unit",             TAKE_VALUE, .type = DIALECT_TEXT},
-    {"time_unit",               "=time_unit",                TAKE_VALUE, .type = DIALECT_TEXT},
-    {"ram_system_capacity",     "system_memory_total_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, .scale = "ram_unit"},
-    {"gpu_ram_system_capacity", "gpu.*.memory_total_bytes",  TAKE_VALUE, .type = DIALECT_FLOAT, .factor = MIB, .flags = ABSENT_IS_ZERO, .scale = "gpu_ram_unit"},
-    {"system_core_count",       "system_cpus_online",        TAKE_VALUE, .type = DIALECT_INTEGER},
-    {"n_expected_cores",        "=n_expected_cores",         TAKE_VALUE, .type = DIALECT_INTEGER},
-    {"system_gpu_count",        "@gpus",                     TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO},
-    {"n_expected_gpus",         "=n_expected_gpus",          TAKE_VALUE, .type = DIALECT_INTEGER, .flags = ABSENT_IS_ZERO},
+static const struct layout_column session[] = {
+    {"ram_unit",                "=ram_unit",                 TAKE_VALUE, .type = LAYOUT_TEXT},
+    {"gpu_ram_unit",            "=gpu_ram_unit",             TAKE_VALUE, .type = LAYOUT_TEXT},
+    {"time_unit",               "=time_unit",                TAKE_VALUE, .type = LAYOUT_TEXT},
+    {"ram_system_capacity",     "system_memory_total_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, .scale = "ram_unit"},
+    {"gpu_ram_system_capacity", "gpu.*.memory_total_bytes",  TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = MIB, .flags = ABSENT_IS_ZERO, .scale = "gpu_ram_unit"},
+    {"system_core_count",       "system_cpus_online",        TAKE_VALUE, .type = LAYOUT_INTEGER},
+    {"n_expected_cores",        "=n_expected_cores",         TAKE_VALUE, .type = LAYOUT_INTEGER},
+    {"system_gpu_count",        "@gpus",                     TAKE_VALUE, .type = LAYOUT_INTEGER, .flags = ABSENT_IS_ZERO},
+    {"n_expected_gpus",         "=n_expected_gpus",          TAKE_VALUE, .type = LAYOUT_INTEGER, .flags = ABSENT_IS_ZERO},
 };
 
 #define POINT_RAM(key, part)                                                                                                         \
-    {key "_ram", part "_memory_distinct_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, .scale = "ram_unit", .otherwise = part "_memory_rss_bytes"}
+    {key "_ram", part "_memory_distinct_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, .scale = "ram_unit", .otherwise = part "_memory_rss_bytes"}
 
 #define POINT_GPU_RAM(key, terms)                                                                                                    \
-    {key "_gpu_ram", terms, TAKE_VALUE, .type = DIALECT_FLOAT, .factor = MIB, .flags = ABSENT_IS_ZERO, .scale = "gpu_ram_unit"}
+    {key "_gpu_ram", terms, TAKE_VALUE, .type = LAYOUT_FLOAT, .factor = MIB, .flags = ABSENT_IS_ZERO, .scale = "gpu_ram_unit"}
 
 #define POINT_USE(key, terms, take, of, flags_)                                                                                      \
-    {key "_sum_utilization_percent",      terms, take, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_},                   \
-    {key "_hardware_utilization_percent", terms, take, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = flags_, .per = of}
+    {key "_sum_utilization_percent",      terms, take, .type = LAYOUT_FLOAT, .factor = PERCENT, .flags = flags_},                   \
+    {key "_hardware_utilization_percent", terms, take, .type = LAYOUT_FLOAT, .factor = PERCENT, .flags = flags_, .per = of}
 
-#define POINT_THREADS(key, part) {key "_n_threads", part "_threads", TAKE_VALUE, .type = DIALECT_INTEGER}
+#define POINT_THREADS(key, part) {key "_n_threads", part "_threads", TAKE_VALUE, .type = LAYOUT_INTEGER}
 
-static const struct dialect_column points[] = {
+static const struct layout_column points[] = {
     POINT_RAM("main", "main"),
     POINT_RAM("descendants", "descendants"),
     POINT_RAM("combined", "target"),
-    {"system_ram", "system_memory_used_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, .scale = "ram_unit"},
+    {"system_ram", "system_memory_used_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, .scale = "ram_unit"},
     POINT_GPU_RAM("main", "main_gpu_memory_bytes"),
     POINT_GPU_RAM("descendants", "descendants_gpu_memory_bytes"),
     POINT_GPU_RAM("combined", "target_gpu_memory_bytes"),
@@ -107,11 +107,11 @@ static const struct dialect_column points[] = {
     POINT_USE("cpu_main", "main_cpu_seconds", TAKE_RATE, "n_expected_cores", 0),
     POINT_USE("cpu_descendants", "descendants_cpu_seconds", TAKE_RATE, "n_expected_cores", 0),
     POINT_USE("cpu_combined", "target_cpu_seconds", TAKE_RATE, "n_expected_cores", 0),
-    {"timestamp", "@time", TAKE_VALUE, .type = DIALECT_FLOAT},
+    {"timestamp", "@time", TAKE_VALUE, .type = LAYOUT_FLOAT},
 };
 /* clang-format on */
 
-static const struct dialect_table session_table = {
+static const struct layout_table session_table = {
     .format = "csv",
     .subject = SUBJECT_TARGET,
     .newline = "\r\n",
@@ -119,7 +119,7 @@ static const struct dialect_table session_table = {
     .count = ARRAY_LEN(session),
 };
 
-static const struct dialect_table tables[] = {
+static const struct layout_table tables[] = {
     {.format = "csv",
      .subject = SUBJECT_TARGET,
      .skips_start = true,
@@ -141,21 +141,21 @@ static const struct dialect_table tables[] = {
      .count = ARRAY_LEN(columns)},
 };
 
-static const struct dialect_word ram_units[] = {
+static const struct layout_word ram_units[] = {
     {"bytes", 1},        {"kilobytes", 1e-3},  {"megabytes", 1e-6},
     {"gigabytes", 1e-9}, {"terabytes", 1e-12}, {NULL, 0},
 };
 
-static const struct dialect_word gpu_ram_units[] = {
+static const struct layout_word gpu_ram_units[] = {
     {"bytes", 1e6},      {"kilobytes", 1e3},  {"megabytes", 1},
     {"gigabytes", 1e-3}, {"terabytes", 1e-6}, {NULL, 0},
 };
 
-static const struct dialect_word time_units[] = {
+static const struct layout_word time_units[] = {
     {"seconds", 1}, {"minutes", 1.0 / 60}, {"hours", 1.0 / 3600}, {"days", 1.0 / 86400}, {NULL, 0},
 };
 
-static const struct dialect_option options[] = {
+static const struct layout_option options[] = {
     {.name = "ram_unit", .value = "gigabytes", .words = ram_units, .help = "of memory"},
     {.name = "gpu_ram_unit",
      .value = "gigabytes",
@@ -174,7 +174,7 @@ static const struct dialect_option options[] = {
      .help = "what the hardware percentages of GPUs are of; all that are read by default"},
 };
 
-const struct dialect dialect_gpu_tracker = {
+const struct layout layout_gpu_tracker = {
     .facts = {.name = "gpu-tracker",
               .formats = "csv json text",
               .help = "the result of gpu_tracker: most memory, use of CPUs and GPUs, time",

@@ -8,22 +8,22 @@
 #define MEGABYTES (1.0 / MEGABYTE)
 
 /* clang-format off */
-static const struct dialect_column columns[] = {
-    {"timestamp",               "@time",                        TAKE_VALUE, .type = DIALECT_FLOAT, 1, 3},
-    {"step",                    "@step",                        TAKE_VALUE, .type = DIALECT_INTEGER},
-    {"cpu_usage_percentage",    "target_cpu_seconds",           TAKE_RATE,  .type = DIALECT_FLOAT, 100, 0, WITH_PREFIX, .per = "max_cpu_count"},
-    {"memory_rss_megabytes",    "target_memory_rss_bytes",      TAKE_VALUE, .type = DIALECT_FLOAT, MEGABYTES, 0, WITH_PREFIX},
-    {"memory_vms_megabytes",    "target_memory_virtual_bytes",  TAKE_VALUE, .type = DIALECT_FLOAT, MEGABYTES, 0, WITH_PREFIX},
-    {"memory_uss_megabytes",    "target_memory_uss_bytes",      TAKE_VALUE, .type = DIALECT_FLOAT, MEGABYTES, 0, WITH_PREFIX},
-    {"memory_usage_percentage", "target_memory_rss_bytes",      TAKE_VALUE, .type = DIALECT_FLOAT, 100, 0, WITH_PREFIX, .per = "max_memory_megabytes"},
-    {"num_threads",             "target_threads",               TAKE_VALUE, .type = DIALECT_FLOAT, 1, 0, WITH_PREFIX},
-    {"num_fds",                 "target_open_files",            TAKE_VALUE, .type = DIALECT_FLOAT, 1, 0, WITH_PREFIX},
-    {"io_read_megabytes",       "target_storage_read_bytes",    TAKE_TOTAL, .type = DIALECT_FLOAT, MEGABYTES, 0, WITH_PREFIX},
-    {"io_write_megabytes",      "target_storage_written_bytes", TAKE_TOTAL, .type = DIALECT_FLOAT, MEGABYTES, 0, WITH_PREFIX},
+static const struct layout_column columns[] = {
+    {"timestamp",               "@time",                        TAKE_VALUE, .type = LAYOUT_FLOAT, 1, 3},
+    {"step",                    "@step",                        TAKE_VALUE, .type = LAYOUT_INTEGER},
+    {"cpu_usage_percentage",    "target_cpu_seconds",           TAKE_RATE,  .type = LAYOUT_FLOAT, 100, 0, WITH_PREFIX, .per = "max_cpu_count"},
+    {"memory_rss_megabytes",    "target_memory_rss_bytes",      TAKE_VALUE, .type = LAYOUT_FLOAT, MEGABYTES, 0, WITH_PREFIX},
+    {"memory_vms_megabytes",    "target_memory_virtual_bytes",  TAKE_VALUE, .type = LAYOUT_FLOAT, MEGABYTES, 0, WITH_PREFIX},
+    {"memory_uss_megabytes",    "target_memory_uss_bytes",      TAKE_VALUE, .type = LAYOUT_FLOAT, MEGABYTES, 0, WITH_PREFIX},
+    {"memory_usage_percentage", "target_memory_rss_bytes",      TAKE_VALUE, .type = LAYOUT_FLOAT, 100, 0, WITH_PREFIX, .per = "max_memory_megabytes"},
+    {"num_threads",             "target_threads",               TAKE_VALUE, .type = LAYOUT_FLOAT, 1, 0, WITH_PREFIX},
+    {"num_fds",                 "target_open_files",            TAKE_VALUE, .type = LAYOUT_FLOAT, 1, 0, WITH_PREFIX},
+    {"io_read_megabytes",       "target_storage_read_bytes",    TAKE_TOTAL, .type = LAYOUT_FLOAT, MEGABYTES, 0, WITH_PREFIX},
+    {"io_write_megabytes",      "target_storage_written_bytes", TAKE_TOTAL, .type = LAYOUT_FLOAT, MEGABYTES, 0, WITH_PREFIX},
 };
 /* clang-format on */
 
-static const struct dialect_table tables[] = {
+static const struct layout_table tables[] = {
     {.format = "jsonl",
      .subject = SUBJECT_TARGET,
      .averages = true,
@@ -39,7 +39,7 @@ static const struct dialect_table tables[] = {
      .count = ARRAY_LEN(columns) - 2},
 };
 
-static const struct dialect_option options[] = {
+static const struct layout_option options[] = {
     {.name = "prefix", .value = "process/", .help = "what stands in front of each figure's name"},
     {.name = "samples",
      .value = "1",
@@ -58,7 +58,7 @@ static const struct dialect_option options[] = {
      .help = "divide cpu_usage_percentage by so many CPUs; by default it is of one"},
 };
 
-const struct dialect dialect_process_metrics = {
+const struct layout layout_process_metrics = {
     .facts = {.name = "process-metrics",
               .formats = "jsonl mlflow",
               .help = "the figures of stouputils' ProcessMetricsMonitor: a line for one or more "

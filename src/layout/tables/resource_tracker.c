@@ -29,158 +29,158 @@
 #define SPACE_FREE     "mount.*.available_bytes"
 
 /* clang-format off */
-static const struct dialect_column process_v1[] = {
-    {"timestamp",    "@time",                                TAKE_VALUE, .type = DIALECT_FLOAT},
-    {"pid",          "@pid",                                 TAKE_VALUE, .type = DIALECT_INTEGER},
-    {"children",     "descendants_processes",                TAKE_VALUE, .type = DIALECT_INTEGER},
-    {"utime",        "target_cpu_user_seconds",              TAKE_DELTA, .type = DIALECT_INTEGER, TICKS_PER_SECOND},
-    {"stime",        "target_cpu_system_seconds",            TAKE_DELTA, .type = DIALECT_INTEGER, TICKS_PER_SECOND},
-    {"cpu_usage",    "target_cpu_seconds",                   TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},
-    {"pss",          "target_memory_pss_bytes",              TAKE_VALUE, .type = DIALECT_INTEGER, KIB, 0, NEEDED},
-    {"read_bytes",   "target_storage_read_bytes",            TAKE_DELTA, .type = DIALECT_INTEGER},
-    {"write_bytes",  "target_storage_written_bytes",         TAKE_DELTA, .type = DIALECT_INTEGER},
-    {"gpu_usage",    "target_gpu_utilization_ratio",         TAKE_VALUE, .type = DIALECT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO},
-    {"gpu_vram",     "target_gpu_memory_bytes",              TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO},
-    {"gpu_utilized", "target_gpus",                          TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO},
+static const struct layout_column process_v1[] = {
+    {"timestamp",    "@time",                                TAKE_VALUE, .type = LAYOUT_FLOAT},
+    {"pid",          "@pid",                                 TAKE_VALUE, .type = LAYOUT_INTEGER},
+    {"children",     "descendants_processes",                TAKE_VALUE, .type = LAYOUT_INTEGER},
+    {"utime",        "target_cpu_user_seconds",              TAKE_DELTA, .type = LAYOUT_INTEGER, TICKS_PER_SECOND},
+    {"stime",        "target_cpu_system_seconds",            TAKE_DELTA, .type = LAYOUT_INTEGER, TICKS_PER_SECOND},
+    {"cpu_usage",    "target_cpu_seconds",                   TAKE_RATE,  .type = LAYOUT_FLOAT,   1,   4, BARE_ZERO},
+    {"pss",          "target_memory_pss_bytes",              TAKE_VALUE, .type = LAYOUT_INTEGER, KIB, 0, NEEDED},
+    {"read_bytes",   "target_storage_read_bytes",            TAKE_DELTA, .type = LAYOUT_INTEGER},
+    {"write_bytes",  "target_storage_written_bytes",         TAKE_DELTA, .type = LAYOUT_INTEGER},
+    {"gpu_usage",    "target_gpu_utilization_ratio",         TAKE_VALUE, .type = LAYOUT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO},
+    {"gpu_vram",     "target_gpu_memory_bytes",              TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO},
+    {"gpu_utilized", "target_gpus",                          TAKE_VALUE, .type = LAYOUT_INTEGER, 1,   0, ABSENT_IS_ZERO},
 };
 
-static const struct dialect_column system_v1[] = {
-    {"timestamp",            "@time",                              TAKE_VALUE, .type = DIALECT_FLOAT},
-    {"processes",            "system_processes",                   TAKE_VALUE, .type = DIALECT_INTEGER},
-    {"utime",                SYSTEM_USER,                          TAKE_DELTA, .type = DIALECT_INTEGER, TICKS_PER_SECOND},
-    {"stime",                SYSTEM_KERNEL,                        TAKE_DELTA, .type = DIALECT_INTEGER, TICKS_PER_SECOND},
-    {"cpu_usage",            SYSTEM_BOTH,                          TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},
-    {"memory_free",          "system_memory_free_bytes",           TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
-    {"memory_used",          SYSTEM_USED,                          TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
-    {"memory_buffers",       "system_memory_buffers_bytes",        TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
-    {"memory_cached",        "system_memory_cached_bytes",         TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
-    {"memory_active_anon",   "system_memory_active_anon_bytes",    TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
-    {"memory_inactive_anon", "system_memory_inactive_anon_bytes",  TAKE_VALUE, .type = DIALECT_INTEGER, KIB},
-    {"disk_read_bytes",      "system_disk_read_bytes",             TAKE_DELTA, .type = DIALECT_INTEGER},
-    {"disk_write_bytes",     "system_disk_written_bytes",          TAKE_DELTA, .type = DIALECT_INTEGER},
-    {"disk_space_total_gb",  SPACE_TOTAL,                          TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},
-    {"disk_space_used_gb",   SPACE_TOTAL " - " SPACE_FREE,         TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},
-    {"disk_space_free_gb",   SPACE_FREE,                           TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},
-    {"net_recv_bytes",       "system_network_received_bytes",      TAKE_DELTA, .type = DIALECT_INTEGER},
-    {"net_sent_bytes",       "system_network_sent_bytes",          TAKE_DELTA, .type = DIALECT_INTEGER},
-    {"gpu_usage",            "system_gpu_utilization_ratio",       TAKE_VALUE, .type = DIALECT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO},
-    {"gpu_vram",             "system_gpu_memory_used_bytes",       TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO},
-    {"gpu_utilized",         "gpu.*.utilization_ratio>0",          TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO},
+static const struct layout_column system_v1[] = {
+    {"timestamp",            "@time",                              TAKE_VALUE, .type = LAYOUT_FLOAT},
+    {"processes",            "system_processes",                   TAKE_VALUE, .type = LAYOUT_INTEGER},
+    {"utime",                SYSTEM_USER,                          TAKE_DELTA, .type = LAYOUT_INTEGER, TICKS_PER_SECOND},
+    {"stime",                SYSTEM_KERNEL,                        TAKE_DELTA, .type = LAYOUT_INTEGER, TICKS_PER_SECOND},
+    {"cpu_usage",            SYSTEM_BOTH,                          TAKE_RATE,  .type = LAYOUT_FLOAT,   1,   4, BARE_ZERO},
+    {"memory_free",          "system_memory_free_bytes",           TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},
+    {"memory_used",          SYSTEM_USED,                          TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},
+    {"memory_buffers",       "system_memory_buffers_bytes",        TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},
+    {"memory_cached",        "system_memory_cached_bytes",         TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},
+    {"memory_active_anon",   "system_memory_active_anon_bytes",    TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},
+    {"memory_inactive_anon", "system_memory_inactive_anon_bytes",  TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},
+    {"disk_read_bytes",      "system_disk_read_bytes",             TAKE_DELTA, .type = LAYOUT_INTEGER},
+    {"disk_write_bytes",     "system_disk_written_bytes",          TAKE_DELTA, .type = LAYOUT_INTEGER},
+    {"disk_space_total_gb",  SPACE_TOTAL,                          TAKE_VALUE, .type = LAYOUT_FLOAT,   GIB, 2},
+    {"disk_space_used_gb",   SPACE_TOTAL " - " SPACE_FREE,         TAKE_VALUE, .type = LAYOUT_FLOAT,   GIB, 2},
+    {"disk_space_free_gb",   SPACE_FREE,                           TAKE_VALUE, .type = LAYOUT_FLOAT,   GIB, 2},
+    {"net_recv_bytes",       "system_network_received_bytes",      TAKE_DELTA, .type = LAYOUT_INTEGER},
+    {"net_sent_bytes",       "system_network_sent_bytes",          TAKE_DELTA, .type = LAYOUT_INTEGER},
+    {"gpu_usage",            "system_gpu_utilization_ratio",       TAKE_VALUE, .type = LAYOUT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO},
+    {"gpu_vram",             "system_gpu_memory_used_bytes",       TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO},
+    {"gpu_utilized",         "gpu.*.utilization_ratio>0",          TAKE_VALUE, .type = LAYOUT_INTEGER, 1,   0, ABSENT_IS_ZERO},
 };
 
 /* The names behind a prefix that is empty when they stand alone. */
 #define PROCESS_V2(prefix)                                                                                                            \
-    {prefix "children",         "descendants_processes",             TAKE_VALUE, .type = DIALECT_INTEGER},                                    \
-    {prefix "utime",            "target_cpu_user_seconds",           TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                 \
-    {prefix "stime",            "target_cpu_system_seconds",         TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                 \
-    {prefix "cpu_usage",        "target_cpu_seconds",                TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},                 \
-    {prefix "memory_mib",       "target_memory_pss_bytes",           TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4, NEEDED},                    \
-    {prefix "disk_read_bytes",  "target_storage_read_bytes",         TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
-    {prefix "disk_write_bytes", "target_storage_written_bytes",      TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
-    {prefix "gpu_usage",        "target_gpu_utilization_ratio",      TAKE_VALUE, .type = DIALECT_FLOAT,   1,   4, ABSENT_IS_ZERO | BARE_ZERO},\
-    {prefix "gpu_vram_mib",     "target_gpu_memory_bytes",           TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4, ABSENT_IS_ZERO | BARE_ZERO},\
-    {prefix "gpu_utilized",     "target_gpus",                       TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO}
+    {prefix "children",         "descendants_processes",             TAKE_VALUE, .type = LAYOUT_INTEGER},                                    \
+    {prefix "utime",            "target_cpu_user_seconds",           TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                 \
+    {prefix "stime",            "target_cpu_system_seconds",         TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                 \
+    {prefix "cpu_usage",        "target_cpu_seconds",                TAKE_RATE,  .type = LAYOUT_FLOAT,   1,   4, BARE_ZERO},                 \
+    {prefix "memory_mib",       "target_memory_pss_bytes",           TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4, NEEDED},                    \
+    {prefix "disk_read_bytes",  "target_storage_read_bytes",         TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
+    {prefix "disk_write_bytes", "target_storage_written_bytes",      TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
+    {prefix "gpu_usage",        "target_gpu_utilization_ratio",      TAKE_VALUE, .type = LAYOUT_FLOAT,   1,   4, ABSENT_IS_ZERO | BARE_ZERO},\
+    {prefix "gpu_vram_mib",     "target_gpu_memory_bytes",           TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4, ABSENT_IS_ZERO | BARE_ZERO},\
+    {prefix "gpu_utilized",     "target_gpus",                       TAKE_VALUE, .type = LAYOUT_INTEGER, 1,   0, ABSENT_IS_ZERO}
 
 #define SYSTEM_V2(prefix)                                                                                                                \
-    {prefix "processes",            "system_processes",              TAKE_VALUE, .type = DIALECT_INTEGER},                                    \
-    {prefix "utime",                SYSTEM_USER,                     TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                 \
-    {prefix "stime",                SYSTEM_KERNEL,                   TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                 \
-    {prefix "cpu_usage",            SYSTEM_BOTH,                     TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},                 \
-    {prefix "memory_free_mib",      "system_memory_free_bytes",      TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
-    {prefix "memory_used_mib",      SYSTEM_USED_V2,                  TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
-    {prefix "memory_buffers_mib",   "system_memory_buffers_bytes",   TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
-    {prefix "memory_cached_mib",    SYSTEM_CACHED,                   TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
-    {prefix "memory_active_mib",    "system_memory_active_bytes",    TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
-    {prefix "memory_inactive_mib",  "system_memory_inactive_bytes",  TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4},                            \
-    {prefix "disk_read_bytes",      "system_disk_read_bytes",        TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
-    {prefix "disk_write_bytes",     "system_disk_written_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
-    {prefix "disk_space_total_gb",  SPACE_TOTAL,                     TAKE_VALUE, .type = DIALECT_FLOAT,   GB,  2},                            \
-    {prefix "disk_space_used_gb",   SPACE_TOTAL " - " SPACE_FREE,    TAKE_VALUE, .type = DIALECT_FLOAT,   GB,  2},                            \
-    {prefix "disk_space_free_gb",   SPACE_FREE,                      TAKE_VALUE, .type = DIALECT_FLOAT,   GB,  2},                            \
-    {prefix "net_recv_bytes",       "system_network_received_bytes", TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
-    {prefix "net_sent_bytes",       "system_network_sent_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                    \
-    {prefix "gpu_usage",            "system_gpu_utilization_ratio",  TAKE_VALUE, .type = DIALECT_FLOAT,   1,   4, ABSENT_IS_ZERO | BARE_ZERO},\
-    {prefix "gpu_vram_mib",         "system_gpu_memory_used_bytes",  TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 4, ABSENT_IS_ZERO | BARE_ZERO},\
-    {prefix "gpu_utilized",         "gpu.*.utilization_ratio>0",     TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO}
+    {prefix "processes",            "system_processes",              TAKE_VALUE, .type = LAYOUT_INTEGER},                                    \
+    {prefix "utime",                SYSTEM_USER,                     TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                 \
+    {prefix "stime",                SYSTEM_KERNEL,                   TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                 \
+    {prefix "cpu_usage",            SYSTEM_BOTH,                     TAKE_RATE,  .type = LAYOUT_FLOAT,   1,   4, BARE_ZERO},                 \
+    {prefix "memory_free_mib",      "system_memory_free_bytes",      TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
+    {prefix "memory_used_mib",      SYSTEM_USED_V2,                  TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
+    {prefix "memory_buffers_mib",   "system_memory_buffers_bytes",   TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
+    {prefix "memory_cached_mib",    SYSTEM_CACHED,                   TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
+    {prefix "memory_active_mib",    "system_memory_active_bytes",    TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
+    {prefix "memory_inactive_mib",  "system_memory_inactive_bytes",  TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
+    {prefix "disk_read_bytes",      "system_disk_read_bytes",        TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
+    {prefix "disk_write_bytes",     "system_disk_written_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
+    {prefix "disk_space_total_gb",  SPACE_TOTAL,                     TAKE_VALUE, .type = LAYOUT_FLOAT,   GB,  2},                            \
+    {prefix "disk_space_used_gb",   SPACE_TOTAL " - " SPACE_FREE,    TAKE_VALUE, .type = LAYOUT_FLOAT,   GB,  2},                            \
+    {prefix "disk_space_free_gb",   SPACE_FREE,                      TAKE_VALUE, .type = LAYOUT_FLOAT,   GB,  2},                            \
+    {prefix "net_recv_bytes",       "system_network_received_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
+    {prefix "net_sent_bytes",       "system_network_sent_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
+    {prefix "gpu_usage",            "system_gpu_utilization_ratio",  TAKE_VALUE, .type = LAYOUT_FLOAT,   1,   4, ABSENT_IS_ZERO | BARE_ZERO},\
+    {prefix "gpu_vram_mib",         "system_gpu_memory_used_bytes",  TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4, ABSENT_IS_ZERO | BARE_ZERO},\
+    {prefix "gpu_utilized",         "gpu.*.utilization_ratio>0",     TAKE_VALUE, .type = LAYOUT_INTEGER, 1,   0, ABSENT_IS_ZERO}
 
 /* Release 0.4: seconds as later, kB and GiB as before. */
 #define PROCESS_04(prefix)                                                                                                                 \
-    {prefix "children",     "descendants_processes",         TAKE_VALUE, .type = DIALECT_INTEGER},                                          \
-    {prefix "utime",        "target_cpu_user_seconds",       TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                       \
-    {prefix "stime",        "target_cpu_system_seconds",     TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                       \
-    {prefix "cpu_usage",    "target_cpu_seconds",            TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},                       \
-    {prefix "memory",       "target_memory_pss_bytes",       TAKE_VALUE, .type = DIALECT_INTEGER, KIB, 0, NEEDED},                          \
-    {prefix "read_bytes",   "target_storage_read_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                          \
-    {prefix "write_bytes",  "target_storage_written_bytes",  TAKE_DELTA, .type = DIALECT_INTEGER},                                          \
-    {prefix "gpu_usage",    "target_gpu_utilization_ratio",  TAKE_VALUE, .type = DIALECT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO},      \
-    {prefix "gpu_vram",     "target_gpu_memory_bytes",       TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO},      \
-    {prefix "gpu_utilized", "target_gpus",                   TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO}
+    {prefix "children",     "descendants_processes",         TAKE_VALUE, .type = LAYOUT_INTEGER},                                          \
+    {prefix "utime",        "target_cpu_user_seconds",       TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                       \
+    {prefix "stime",        "target_cpu_system_seconds",     TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                       \
+    {prefix "cpu_usage",    "target_cpu_seconds",            TAKE_RATE,  .type = LAYOUT_FLOAT,   1,   4, BARE_ZERO},                       \
+    {prefix "memory",       "target_memory_pss_bytes",       TAKE_VALUE, .type = LAYOUT_INTEGER, KIB, 0, NEEDED},                          \
+    {prefix "read_bytes",   "target_storage_read_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                          \
+    {prefix "write_bytes",  "target_storage_written_bytes",  TAKE_DELTA, .type = LAYOUT_INTEGER},                                          \
+    {prefix "gpu_usage",    "target_gpu_utilization_ratio",  TAKE_VALUE, .type = LAYOUT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO},      \
+    {prefix "gpu_vram",     "target_gpu_memory_bytes",       TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO},      \
+    {prefix "gpu_utilized", "target_gpus",                   TAKE_VALUE, .type = LAYOUT_INTEGER, 1,   0, ABSENT_IS_ZERO}
 
 #define SYSTEM_04(prefix)                                                                                                                  \
-    {prefix "processes",           "system_processes",              TAKE_VALUE, .type = DIALECT_INTEGER},                                   \
-    {prefix "utime",               SYSTEM_USER,                     TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                \
-    {prefix "stime",               SYSTEM_KERNEL,                   TAKE_DELTA, .type = DIALECT_FLOAT,   1,   6, BARE_ZERO},                \
-    {prefix "cpu_usage",           SYSTEM_BOTH,                     TAKE_RATE,  .type = DIALECT_FLOAT,   1,   4, BARE_ZERO},                \
-    {prefix "memory_free",         "system_memory_free_bytes",      TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
-    {prefix "memory_used",         SYSTEM_USED_V2,                  TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
-    {prefix "memory_buffers",      "system_memory_buffers_bytes",   TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
-    {prefix "memory_cached",       SYSTEM_CACHED,                   TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
-    {prefix "memory_active",       "system_memory_active_bytes",    TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
-    {prefix "memory_inactive",     "system_memory_inactive_bytes",  TAKE_VALUE, .type = DIALECT_INTEGER, KIB},                              \
-    {prefix "disk_read_bytes",     "system_disk_read_bytes",        TAKE_DELTA, .type = DIALECT_INTEGER},                                   \
-    {prefix "disk_write_bytes",    "system_disk_written_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                   \
-    {prefix "disk_space_total_gb", SPACE_TOTAL,                     TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                           \
-    {prefix "disk_space_used_gb",  SPACE_TOTAL " - " SPACE_FREE,    TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                           \
-    {prefix "disk_space_free_gb",  SPACE_FREE,                      TAKE_VALUE, .type = DIALECT_FLOAT,   GIB, 2},                           \
-    {prefix "net_recv_bytes",      "system_network_received_bytes", TAKE_DELTA, .type = DIALECT_INTEGER},                                   \
-    {prefix "net_sent_bytes",      "system_network_sent_bytes",     TAKE_DELTA, .type = DIALECT_INTEGER},                                   \
-    {prefix "gpu_usage",           "system_gpu_utilization_ratio",  TAKE_VALUE, .type = DIALECT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO}, \
-    {prefix "gpu_vram",            "system_gpu_memory_used_bytes",  TAKE_VALUE, .type = DIALECT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO}, \
-    {prefix "gpu_utilized",        "gpu.*.utilization_ratio>0",     TAKE_VALUE, .type = DIALECT_INTEGER, 1,   0, ABSENT_IS_ZERO}
+    {prefix "processes",           "system_processes",              TAKE_VALUE, .type = LAYOUT_INTEGER},                                   \
+    {prefix "utime",               SYSTEM_USER,                     TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                \
+    {prefix "stime",               SYSTEM_KERNEL,                   TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                \
+    {prefix "cpu_usage",           SYSTEM_BOTH,                     TAKE_RATE,  .type = LAYOUT_FLOAT,   1,   4, BARE_ZERO},                \
+    {prefix "memory_free",         "system_memory_free_bytes",      TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
+    {prefix "memory_used",         SYSTEM_USED_V2,                  TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
+    {prefix "memory_buffers",      "system_memory_buffers_bytes",   TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
+    {prefix "memory_cached",       SYSTEM_CACHED,                   TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
+    {prefix "memory_active",       "system_memory_active_bytes",    TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
+    {prefix "memory_inactive",     "system_memory_inactive_bytes",  TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
+    {prefix "disk_read_bytes",     "system_disk_read_bytes",        TAKE_DELTA, .type = LAYOUT_INTEGER},                                   \
+    {prefix "disk_write_bytes",    "system_disk_written_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                   \
+    {prefix "disk_space_total_gb", SPACE_TOTAL,                     TAKE_VALUE, .type = LAYOUT_FLOAT,   GIB, 2},                           \
+    {prefix "disk_space_used_gb",  SPACE_TOTAL " - " SPACE_FREE,    TAKE_VALUE, .type = LAYOUT_FLOAT,   GIB, 2},                           \
+    {prefix "disk_space_free_gb",  SPACE_FREE,                      TAKE_VALUE, .type = LAYOUT_FLOAT,   GIB, 2},                           \
+    {prefix "net_recv_bytes",      "system_network_received_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER},                                   \
+    {prefix "net_sent_bytes",      "system_network_sent_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                   \
+    {prefix "gpu_usage",           "system_gpu_utilization_ratio",  TAKE_VALUE, .type = LAYOUT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO}, \
+    {prefix "gpu_vram",            "system_gpu_memory_used_bytes",  TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO}, \
+    {prefix "gpu_utilized",        "gpu.*.utilization_ratio>0",     TAKE_VALUE, .type = LAYOUT_INTEGER, 1,   0, ABSENT_IS_ZERO}
 
-#define TIME_V2 {"timestamp", "@time", TAKE_VALUE, .type = DIALECT_FLOAT, 1, 3}
-#define PID_V2(prefix) {prefix "pid", "@pid", TAKE_VALUE, .type = DIALECT_INTEGER}
+#define TIME_V2 {"timestamp", "@time", TAKE_VALUE, .type = LAYOUT_FLOAT, 1, 3}
+#define PID_V2(prefix) {prefix "pid", "@pid", TAKE_VALUE, .type = LAYOUT_INTEGER}
 
-static const struct dialect_column process_04[] = {TIME_V2, PID_V2(""), PROCESS_04("")};
-static const struct dialect_column system_04[] = {TIME_V2, SYSTEM_04("")};
-static const struct dialect_column combined_04[] = {TIME_V2, SYSTEM_04("system_"), PID_V2("process_"), PROCESS_04("process_")};
-static const struct dialect_column process_v2[] = {TIME_V2, PID_V2(""), PROCESS_V2("")};
-static const struct dialect_column system_v2[] = {TIME_V2, SYSTEM_V2("")};
-static const struct dialect_column combined[] = {TIME_V2, SYSTEM_V2("system_"), PID_V2("process_"), PROCESS_V2("process_")};
+static const struct layout_column process_04[] = {TIME_V2, PID_V2(""), PROCESS_04("")};
+static const struct layout_column system_04[] = {TIME_V2, SYSTEM_04("")};
+static const struct layout_column combined_04[] = {TIME_V2, SYSTEM_04("system_"), PID_V2("process_"), PROCESS_04("process_")};
+static const struct layout_column process_v2[] = {TIME_V2, PID_V2(""), PROCESS_V2("")};
+static const struct layout_column system_v2[] = {TIME_V2, SYSTEM_V2("")};
+static const struct layout_column combined[] = {TIME_V2, SYSTEM_V2("system_"), PID_V2("process_"), PROCESS_V2("process_")};
 
 /* The newest names, which tell their units, in their order; with labels for people. */
-static const struct dialect_column host_proc[] = {
-    {"timestamp", "@time", TAKE_VALUE, .type = DIALECT_FLOAT, 1, 3, .label = "Timestamp"},
-    {"host_cpu_all_stime_s_delta",              SYSTEM_KERNEL, TAKE_DELTA, .type = DIALECT_FLOAT, 1, 6, BARE_ZERO, .label = "System CPU time (system)"},
-    {"host_cpu_all_usage_core_gauge",           SYSTEM_BOTH, TAKE_RATE, .type = DIALECT_FLOAT, 1, 4, BARE_ZERO, .label = "System CPU usage"},
-    {"host_cpu_all_utime_s_delta",              SYSTEM_USER, TAKE_DELTA, .type = DIALECT_FLOAT, 1, 6, BARE_ZERO, .label = "System CPU time (user)"},
-    {"host_disk_all_read_bytes_delta",          "system_disk_read_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "System disk read"},
-    {"host_disk_all_space_free_gb_gauge",       SPACE_FREE, TAKE_VALUE, .type = DIALECT_FLOAT, GB, 2, .label = "System disk space free"},
-    {"host_disk_all_space_total_gb_gauge",      SPACE_TOTAL, TAKE_VALUE, .type = DIALECT_FLOAT, GB, 2, .label = "System disk space total"},
-    {"host_disk_all_space_used_gb_gauge",       SPACE_TOTAL " - " SPACE_FREE, TAKE_VALUE, .type = DIALECT_FLOAT, GB, 2, .label = "System disk space used"},
-    {"host_disk_all_write_bytes_delta",         "system_disk_written_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "System disk write"},
-    {"host_gpu_all_memory_mib_gauge",           "system_gpu_memory_used_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "System VRAM used"},
-    {"host_gpu_all_usage_core_gauge",           "system_gpu_utilization_ratio", TAKE_VALUE, .type = DIALECT_FLOAT, 1, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "System GPU usage"},
-    {"host_gpu_all_utilized_count_gauge",       "gpu.*.utilization_ratio>0", TAKE_VALUE, .type = DIALECT_INTEGER, 1, 0, ABSENT_IS_ZERO, .label = "System GPUs in use"},
-    {"host_memory_all_active_mib_gauge",        "system_memory_active_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System active memory"},
-    {"host_memory_all_buffers_mib_gauge",       "system_memory_buffers_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System memory buffers"},
-    {"host_memory_all_cached_mib_gauge",        SYSTEM_CACHED, TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System memory page/file cached"},
-    {"host_memory_all_free_mib_gauge",          "system_memory_free_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System free memory"},
-    {"host_memory_all_inactive_mib_gauge",      "system_memory_inactive_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System inactive memory"},
-    {"host_memory_all_used_mib_gauge",          SYSTEM_USED_V2, TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, .label = "System used memory"},
-    {"host_net_all_recv_bytes_delta",           "system_network_received_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "System inbound network traffic"},
-    {"host_net_all_sent_bytes_delta",           "system_network_sent_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "System outbound network traffic"},
-    {"host_processes_all_total_count_gauge",    "system_processes", TAKE_VALUE, .type = DIALECT_INTEGER, .label = "System processes"},
-    {"proc_cpu_all_stime_s_delta",              "target_cpu_system_seconds", TAKE_DELTA, .type = DIALECT_FLOAT, 1, 6, BARE_ZERO, .label = "Process CPU time (system)"},
-    {"proc_cpu_all_usage_core_gauge",           "target_cpu_seconds", TAKE_RATE, .type = DIALECT_FLOAT, 1, 4, BARE_ZERO, .label = "Process CPU usage"},
-    {"proc_cpu_all_utime_s_delta",              "target_cpu_user_seconds", TAKE_DELTA, .type = DIALECT_FLOAT, 1, 6, BARE_ZERO, .label = "Process CPU time (user)"},
-    {"proc_disk_all_read_bytes_delta",          "target_storage_read_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "Process disk read"},
-    {"proc_disk_all_write_bytes_delta",         "target_storage_written_bytes", TAKE_DELTA, .type = DIALECT_INTEGER, .label = "Process disk write"},
-    {"proc_gpu_all_memory_mib_gauge",           "target_gpu_memory_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "Process VRAM used"},
-    {"proc_gpu_all_usage_core_gauge",           "target_gpu_utilization_ratio", TAKE_VALUE, .type = DIALECT_FLOAT, 1, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "Process GPU usage"},
-    {"proc_gpu_all_utilized_count_gauge",       "target_gpus", TAKE_VALUE, .type = DIALECT_INTEGER, 1, 0, ABSENT_IS_ZERO, .label = "Process GPUs in use"},
-    {"proc_memory_all_used_mib_gauge",          "target_memory_pss_bytes", TAKE_VALUE, .type = DIALECT_FLOAT, MIB, 4, NEEDED, .label = "Process memory usage"},
-    {"proc_processes_all_children_count_gauge", "descendants_processes", TAKE_VALUE, .type = DIALECT_INTEGER, .label = "Process children"},
+static const struct layout_column host_proc[] = {
+    {"timestamp", "@time", TAKE_VALUE, .type = LAYOUT_FLOAT, 1, 3, .label = "Timestamp"},
+    {"host_cpu_all_stime_s_delta",              SYSTEM_KERNEL, TAKE_DELTA, .type = LAYOUT_FLOAT, 1, 6, BARE_ZERO, .label = "System CPU time (system)"},
+    {"host_cpu_all_usage_core_gauge",           SYSTEM_BOTH, TAKE_RATE, .type = LAYOUT_FLOAT, 1, 4, BARE_ZERO, .label = "System CPU usage"},
+    {"host_cpu_all_utime_s_delta",              SYSTEM_USER, TAKE_DELTA, .type = LAYOUT_FLOAT, 1, 6, BARE_ZERO, .label = "System CPU time (user)"},
+    {"host_disk_all_read_bytes_delta",          "system_disk_read_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER, .label = "System disk read"},
+    {"host_disk_all_space_free_gb_gauge",       SPACE_FREE, TAKE_VALUE, .type = LAYOUT_FLOAT, GB, 2, .label = "System disk space free"},
+    {"host_disk_all_space_total_gb_gauge",      SPACE_TOTAL, TAKE_VALUE, .type = LAYOUT_FLOAT, GB, 2, .label = "System disk space total"},
+    {"host_disk_all_space_used_gb_gauge",       SPACE_TOTAL " - " SPACE_FREE, TAKE_VALUE, .type = LAYOUT_FLOAT, GB, 2, .label = "System disk space used"},
+    {"host_disk_all_write_bytes_delta",         "system_disk_written_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER, .label = "System disk write"},
+    {"host_gpu_all_memory_mib_gauge",           "system_gpu_memory_used_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, MIB, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "System VRAM used"},
+    {"host_gpu_all_usage_core_gauge",           "system_gpu_utilization_ratio", TAKE_VALUE, .type = LAYOUT_FLOAT, 1, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "System GPU usage"},
+    {"host_gpu_all_utilized_count_gauge",       "gpu.*.utilization_ratio>0", TAKE_VALUE, .type = LAYOUT_INTEGER, 1, 0, ABSENT_IS_ZERO, .label = "System GPUs in use"},
+    {"host_memory_all_active_mib_gauge",        "system_memory_active_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, MIB, 4, .label = "System active memory"},
+    {"host_memory_all_buffers_mib_gauge",       "system_memory_buffers_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, MIB, 4, .label = "System memory buffers"},
+    {"host_memory_all_cached_mib_gauge",        SYSTEM_CACHED, TAKE_VALUE, .type = LAYOUT_FLOAT, MIB, 4, .label = "System memory page/file cached"},
+    {"host_memory_all_free_mib_gauge",          "system_memory_free_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, MIB, 4, .label = "System free memory"},
+    {"host_memory_all_inactive_mib_gauge",      "system_memory_inactive_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, MIB, 4, .label = "System inactive memory"},
+    {"host_memory_all_used_mib_gauge",          SYSTEM_USED_V2, TAKE_VALUE, .type = LAYOUT_FLOAT, MIB, 4, .label = "System used memory"},
+    {"host_net_all_recv_bytes_delta",           "system_network_received_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER, .label = "System inbound network traffic"},
+    {"host_net_all_sent_bytes_delta",           "system_network_sent_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER, .label = "System outbound network traffic"},
+    {"host_processes_all_total_count_gauge",    "system_processes", TAKE_VALUE, .type = LAYOUT_INTEGER, .label = "System processes"},
+    {"proc_cpu_all_stime_s_delta",              "target_cpu_system_seconds", TAKE_DELTA, .type = LAYOUT_FLOAT, 1, 6, BARE_ZERO, .label = "Process CPU time (system)"},
+    {"proc_cpu_all_usage_core_gauge",           "target_cpu_seconds", TAKE_RATE, .type = LAYOUT_FLOAT, 1, 4, BARE_ZERO, .label = "Process CPU usage"},
+    {"proc_cpu_all_utime_s_delta",              "target_cpu_user_seconds", TAKE_DELTA, .type = LAYOUT_FLOAT, 1, 6, BARE_ZERO, .label = "Process CPU time (user)"},
+    {"proc_disk_all_read_bytes_delta",          "target_storage_read_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER, .label = "Process disk read"},
+    {"proc_disk_all_write_bytes_delta",         "target_storage_written_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER, .label = "Process disk write"},
+    {"proc_gpu_all_memory_mib_gauge",           "target_gpu_memory_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, MIB, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "Process VRAM used"},
+    {"proc_gpu_all_usage_core_gauge",           "target_gpu_utilization_ratio", TAKE_VALUE, .type = LAYOUT_FLOAT, 1, 4, ABSENT_IS_ZERO | BARE_ZERO, .label = "Process GPU usage"},
+    {"proc_gpu_all_utilized_count_gauge",       "target_gpus", TAKE_VALUE, .type = LAYOUT_INTEGER, 1, 0, ABSENT_IS_ZERO, .label = "Process GPUs in use"},
+    {"proc_memory_all_used_mib_gauge",          "target_memory_pss_bytes", TAKE_VALUE, .type = LAYOUT_FLOAT, MIB, 4, NEEDED, .label = "Process memory usage"},
+    {"proc_processes_all_children_count_gauge", "descendants_processes", TAKE_VALUE, .type = LAYOUT_INTEGER, .label = "Process children"},
 };
 /* clang-format on */
 
@@ -191,7 +191,7 @@ static const struct dialect_column host_proc[] = {
         .newline = "\r\n", .columns = (columns_), .count = ARRAY_LEN(columns_),                    \
     }
 
-static const struct dialect_table tables[] = {
+static const struct layout_table tables[] = {
     TABLE("v1", SUBJECT_TARGET, process_v1),         TABLE("v1", SUBJECT_MACHINE, system_v1),
     TABLE("0.4", SUBJECT_TARGET, process_04),        TABLE("0.4", SUBJECT_MACHINE, system_04),
     TABLE("v2", SUBJECT_TARGET, process_v2),         TABLE("v2", SUBJECT_MACHINE, system_v2),
@@ -199,11 +199,11 @@ static const struct dialect_table tables[] = {
     TABLE("host-proc", SUBJECT_ANY, host_proc),
 };
 
-static const struct dialect_word variants[] = {
+static const struct layout_word variants[] = {
     {"v1", 1},       {"0.4", 1},       {"v2", 1}, {"combined-0.4", 1},
     {"combined", 1}, {"host-proc", 1}, {NULL, 0}};
 
-static const struct dialect_option options[] = {
+static const struct layout_option options[] = {
     {.name = "columns",
      .value = "v1",
      .words = variants,
@@ -212,7 +212,7 @@ static const struct dialect_option options[] = {
              "names of 0.4 (combined-0.4), of 0.5 (combined) or of 0.6 (host-proc)"},
 };
 
-const struct dialect dialect_resource_tracker = {
+const struct layout layout_resource_tracker = {
     .facts = {.name = "resource-tracker",
               .formats = "csv",
               .help = "the CSV of resource-tracker: a row for a process and its children, or for "

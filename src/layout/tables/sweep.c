@@ -13,53 +13,53 @@
 #define IDLE    "system_cpu_idle_seconds"
 
 /* clang-format off */
-static const struct dialect_column cpu[] = {
-    {"timestamp", "@utc", TAKE_VALUE, .type = DIALECT_TEXT},
-    {"usr_pct",   USER,   TAKE_SHARE, .type = DIALECT_FLOAT, .factor = PERCENT, .decimals = 1, .flags = NEEDED, .per = ALL},
-    {"idle_pct",  IDLE,   TAKE_SHARE, .type = DIALECT_FLOAT, .factor = PERCENT, .decimals = 1, .flags = NEEDED, .per = ALL},
+static const struct layout_column cpu[] = {
+    {"timestamp", "@utc", TAKE_VALUE, .type = LAYOUT_TEXT},
+    {"usr_pct",   USER,   TAKE_SHARE, .type = LAYOUT_FLOAT, .factor = PERCENT, .decimals = 1, .flags = NEEDED, .per = ALL},
+    {"idle_pct",  IDLE,   TAKE_SHARE, .type = LAYOUT_FLOAT, .factor = PERCENT, .decimals = 1, .flags = NEEDED, .per = ALL},
 };
 
 /* As nvidia-smi --query-gpu=… --format=csv,nounits,noheader has them. */
-static const struct dialect_column gpu[] = {
-    {"timestamp",              "@local",                        TAKE_VALUE, .type = DIALECT_TEXT},
-    {"utilization.gpu",        "gpu.*.utilization_ratio",       TAKE_VALUE, .type = DIALECT_INTEGER, .factor = PERCENT},
-    {"utilization.memory",     "gpu.*.memory_controller_ratio", TAKE_VALUE, .type = DIALECT_INTEGER, .factor = PERCENT},
-    {"memory.used",            "gpu.*.memory_used_bytes",       TAKE_VALUE, .type = DIALECT_INTEGER, .factor = MIB},
-    {"memory.total",           "gpu.*.memory_total_bytes",      TAKE_VALUE, .type = DIALECT_INTEGER, .factor = MIB},
-    {"power.draw",             "gpu.*.power_watts",             TAKE_VALUE, .type = DIALECT_FLOAT,   .decimals = 2, .flags = FIXED_DECIMALS},
-    {"temperature.gpu",        "gpu.*.temperature_celsius",     TAKE_VALUE, .type = DIALECT_INTEGER},
-    {"clocks.current.sm",      "gpu.*.clock_sm_hertz",          TAKE_VALUE, .type = DIALECT_INTEGER, .factor = MHZ},
-    {"clocks.current.memory",  "gpu.*.clock_memory_hertz",      TAKE_VALUE, .type = DIALECT_INTEGER, .factor = MHZ},
+static const struct layout_column gpu[] = {
+    {"timestamp",              "@local",                        TAKE_VALUE, .type = LAYOUT_TEXT},
+    {"utilization.gpu",        "gpu.*.utilization_ratio",       TAKE_VALUE, .type = LAYOUT_INTEGER, .factor = PERCENT},
+    {"utilization.memory",     "gpu.*.memory_controller_ratio", TAKE_VALUE, .type = LAYOUT_INTEGER, .factor = PERCENT},
+    {"memory.used",            "gpu.*.memory_used_bytes",       TAKE_VALUE, .type = LAYOUT_INTEGER, .factor = MIB},
+    {"memory.total",           "gpu.*.memory_total_bytes",      TAKE_VALUE, .type = LAYOUT_INTEGER, .factor = MIB},
+    {"power.draw",             "gpu.*.power_watts",             TAKE_VALUE, .type = LAYOUT_FLOAT,   .decimals = 2, .flags = FIXED_DECIMALS},
+    {"temperature.gpu",        "gpu.*.temperature_celsius",     TAKE_VALUE, .type = LAYOUT_INTEGER},
+    {"clocks.current.sm",      "gpu.*.clock_sm_hertz",          TAKE_VALUE, .type = LAYOUT_INTEGER, .factor = MHZ},
+    {"clocks.current.memory",  "gpu.*.clock_memory_hertz",      TAKE_VALUE, .type = LAYOUT_INTEGER, .factor = MHZ},
 };
 
 /* As nvidia-smi dmon. */
-static const struct dialect_column dmon[] = {
-    {"gpu", "@number",                       TAKE_VALUE, .type = DIALECT_INTEGER},
-    {"sm",  "gpu.*.utilization_ratio",       TAKE_VALUE, .type = DIALECT_INTEGER, .factor = PERCENT},
-    {"mem", "gpu.*.memory_controller_ratio", TAKE_VALUE, .type = DIALECT_INTEGER, .factor = PERCENT},
-    {"fb",  "gpu.*.memory_used_bytes",       TAKE_VALUE, .type = DIALECT_INTEGER, .factor = MIB},
+static const struct layout_column dmon[] = {
+    {"gpu", "@number",                       TAKE_VALUE, .type = LAYOUT_INTEGER},
+    {"sm",  "gpu.*.utilization_ratio",       TAKE_VALUE, .type = LAYOUT_INTEGER, .factor = PERCENT},
+    {"mem", "gpu.*.memory_controller_ratio", TAKE_VALUE, .type = LAYOUT_INTEGER, .factor = PERCENT},
+    {"fb",  "gpu.*.memory_used_bytes",       TAKE_VALUE, .type = LAYOUT_INTEGER, .factor = MIB},
 };
 
 /* The log is made of marks: what their lines have in common. */
-static const struct dialect_column run_log[] = {
-    {"ts", "@utc", TAKE_VALUE, .type = DIALECT_TEXT},
+static const struct layout_column run_log[] = {
+    {"ts", "@utc", TAKE_VALUE, .type = LAYOUT_TEXT},
 };
 
-static const struct dialect_column summary[] = {
-    {"peak_vram_mb",      "gpu.*.memory_used_bytes^",       TAKE_MAX,  .type = DIALECT_FLOAT, .factor = MIB,     .flags = ABSENT_IS_ZERO},
-    {"gpu_util_mean_pct", "gpu.*.utilization_ratio",        TAKE_MEAN, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = ABSENT_IS_ZERO, .per = "gpu.*"},
-    {"gpu_util_max_pct",  "gpu.*.utilization_ratio^",       TAKE_MAX,  .type = DIALECT_FLOAT, .factor = PERCENT, .flags = ABSENT_IS_ZERO},
-    {"power_watts_mean",  "gpu.*.power_watts",              TAKE_MEAN, .type = DIALECT_FLOAT, .flags = ABSENT_IS_ZERO, .per = "gpu.*"},
-    {"power_watts_max",   "gpu.*.power_watts^",             TAKE_MAX,  .type = DIALECT_FLOAT, .flags = ABSENT_IS_ZERO},
-    {"cpu_usr_mean_pct",  USER,                             TAKE_SHARE, .type = DIALECT_FLOAT, .factor = PERCENT, .per = ALL},
-    {"cpu_idle_mean_pct", IDLE,                             TAKE_SHARE, .type = DIALECT_FLOAT, .factor = PERCENT, .per = ALL},
-    {"jax_peak_bytes_mb", "~jax_peak_bytes_mb",             TAKE_MAX,  .type = DIALECT_FLOAT, .flags = OMIT_ZERO},
-    {"mem_util_mean_pct", "gpu.*.memory_controller_ratio",  TAKE_MEAN, .type = DIALECT_FLOAT, .factor = PERCENT, .flags = OMIT_ZERO, .per = "gpu.*"},
-    {"mem_util_max_pct",  "gpu.*.memory_controller_ratio^", TAKE_MAX,  .type = DIALECT_FLOAT, .factor = PERCENT, .flags = OMIT_ZERO},
+static const struct layout_column summary[] = {
+    {"peak_vram_mb",      "gpu.*.memory_used_bytes^",       TAKE_MAX,  .type = LAYOUT_FLOAT, .factor = MIB,     .flags = ABSENT_IS_ZERO},
+    {"gpu_util_mean_pct", "gpu.*.utilization_ratio",        TAKE_MEAN, .type = LAYOUT_FLOAT, .factor = PERCENT, .flags = ABSENT_IS_ZERO, .per = "gpu.*"},
+    {"gpu_util_max_pct",  "gpu.*.utilization_ratio^",       TAKE_MAX,  .type = LAYOUT_FLOAT, .factor = PERCENT, .flags = ABSENT_IS_ZERO},
+    {"power_watts_mean",  "gpu.*.power_watts",              TAKE_MEAN, .type = LAYOUT_FLOAT, .flags = ABSENT_IS_ZERO, .per = "gpu.*"},
+    {"power_watts_max",   "gpu.*.power_watts^",             TAKE_MAX,  .type = LAYOUT_FLOAT, .flags = ABSENT_IS_ZERO},
+    {"cpu_usr_mean_pct",  USER,                             TAKE_SHARE, .type = LAYOUT_FLOAT, .factor = PERCENT, .per = ALL},
+    {"cpu_idle_mean_pct", IDLE,                             TAKE_SHARE, .type = LAYOUT_FLOAT, .factor = PERCENT, .per = ALL},
+    {"jax_peak_bytes_mb", "~jax_peak_bytes_mb",             TAKE_MAX,  .type = LAYOUT_FLOAT, .flags = OMIT_ZERO},
+    {"mem_util_mean_pct", "gpu.*.memory_controller_ratio",  TAKE_MEAN, .type = LAYOUT_FLOAT, .factor = PERCENT, .flags = OMIT_ZERO, .per = "gpu.*"},
+    {"mem_util_max_pct",  "gpu.*.memory_controller_ratio^", TAKE_MAX,  .type = LAYOUT_FLOAT, .factor = PERCENT, .flags = OMIT_ZERO},
 };
 /* clang-format on */
 
-static const struct dialect_table tables[] = {
+static const struct layout_table tables[] = {
     {.format = "csv",
      .file = "cpu_metrics.csv",
      .keeps_time = true,
@@ -100,7 +100,7 @@ static const struct dialect_table tables[] = {
      .count = ARRAY_LEN(summary)},
 };
 
-const struct dialect dialect_sweep = {
+const struct layout layout_sweep = {
     .facts = {.name = "sweep",
               .formats = "csv jsonl json",
               .help = "the files of a GPU sweep's monitors: all into a directory (-o DIR/), or one "

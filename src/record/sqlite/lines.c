@@ -268,9 +268,9 @@ static void sqlite_samples_add_labels(struct json_out *j, const struct sqlite_st
         json_raw(j, labels + 1, length - 2);
 }
 
-static void sqlite_samples_add_thing(struct json_out *j, struct sqlite_samples *x,
-                                     enum entity_kind kind, const struct row *row,
-                                     uint64_t selected)
+static void sqlite_samples_add_instance(struct json_out *j, struct sqlite_samples *x,
+                                        enum entity_kind kind, const struct row *row,
+                                        uint64_t selected)
 {
     const struct sqlite_statement *st = x->of[kind].statement;
     json_object(j);
@@ -321,7 +321,7 @@ static int sqlite_samples_add_kind(struct sqlite_samples *x, struct json_out *j,
         if (kind == ENTITY_PROCESS)
             sqlite_samples_add_process(j, x, &row, s->selection->of[kind]);
         else
-            sqlite_samples_add_thing(j, x, kind, &row, s->selection->of[kind]);
+            sqlite_samples_add_instance(j, x, kind, &row, s->selection->of[kind]);
     }
     if (any && !alone)
         json_array_end(j);

@@ -10,7 +10,7 @@
 /* ==== Sqlite tape ============================================================================= */
 
 /* A byte that tells what follows: nothing, a byte, eight bytes, or a length and as many bytes. */
-static void sqlite_tape_put(struct buf *b, enum tape_is is, const void *value, size_t size)
+static void sqlite_row_log_put(struct buf *b, enum row_log_is is, const void *value, size_t size)
 {
     char bytes[1 + sizeof(uint64_t)];
     bytes[0] = (char)is;
@@ -18,43 +18,43 @@ static void sqlite_tape_put(struct buf *b, enum tape_is is, const void *value, s
     buf_add(b, bytes, 1 + size);
 }
 
-void sqlite_tape_row(struct buf *b, unsigned statement)
+void sqlite_row_log_row(struct buf *b, unsigned statement)
 {
     uint8_t number = (uint8_t)statement;
-    sqlite_tape_put(b, TAPE_ROW, &number, sizeof number);
+    sqlite_row_log_put(b, TAPE_ROW, &number, sizeof number);
 }
 
-void sqlite_tape_null(struct buf *b)
+void sqlite_row_log_null(struct buf *b)
 {
     buf_putc(b, TAPE_NULL);
 }
 
-void sqlite_tape_i64(struct buf *b, int64_t value)
+void sqlite_row_log_i64(struct buf *b, int64_t value)
 {
-    sqlite_tape_put(b, TAPE_I64, &value, sizeof value);
+    sqlite_row_log_put(b, TAPE_I64, &value, sizeof value);
 }
 
-void sqlite_tape_u64(struct buf *b, uint64_t value)
+void sqlite_row_log_u64(struct buf *b, uint64_t value)
 {
     if (value > INT64_MAX)
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
     else
-        sqlite_tape_i64(b, (int64_t)value);
+        sqlite_row_log_i64(b, (int64_t)value);
 }
 
-void sqlite_tape_double(struct buf *b, double value)
+void sqlite_row_log_double(struct buf *b, double value)
 {
     if (isnan(value))
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
     else
-        sqlite_tape_put(b, TAPE_DOUBLE, &value, sizeof value);
+        sqlite_row_log_put(b, TAPE_DOUBLE, &value, sizeof value);
 }
 
 /* Where the length stands is known before the length is. */
 static size_t text_begin(struct buf *b)
 {
     uint32_t length = 0;
-    sqlite_tape_put(b, TAPE_TEXT, &length, sizeof length);
+    sqlite_row_log_put(b, TAPE_TEXT, &length, sizeof length);
     return b->length;
 }
 
@@ -66,10 +66,10 @@ static void text_end(struct buf *b, size_t began)
     memcpy(b->data + began - sizeof length, &length, sizeof length);
 }
 
-void sqlite_tape_text(struct buf *b, const char *value)
+void sqlite_row_log_text(struct buf *b, const char *value)
 {
     if (!value) {
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
         return;
     }
     size_t began = text_begin(b);
@@ -90,49 +90,50 @@ void sqlite_tape_text(struct buf *b, const char *value)
     text_end(b, began);
 }
 
-size_t sqlite_tape_json(struct buf *b, struct json_out *j)
+size_t sqlite_row_log_json(struct buf *b, struct json_out *j)
 {
     size_t began = text_begin(b);
     json_begin(j, b, 0);
     return began;
 }
 
-void sqlite_tape_json_end(struct buf *b, size_t began)
+void sqlite_row_log_json_end(struct buf *b, size_t began)
 {
     text_end(b, began);
 }
 
-static bool sqlite_tape_take(struct scan *tape, void *ret, size_t size)
+static bool sqlite_row_log_take(struct scan *row_log, void *ret, size_t size)
 {
-    if ((size_t)(tape->end - tape->at) < size)
+    if ((size_t)(row_log->end - row_log->at) < size)
         return false;
-    memcpy(ret, tape->at, size);
-    tape->at += size;
+    memcpy(ret, row_log->at, size);
+    row_log->at += size;
     return true;
 }
 
-enum tape_is sqlite_tape_next(struct scan *tape, struct tape_item *ret)
+enum row_log_is sqlite_row_log_next(struct scan *row_log, struct row_log_item *ret)
 {
     uint8_t is, number;
     uint32_t length;
-    if (!sqlite_tape_take(tape, &is, sizeof is))
+    if (!sqlite_row_log_take(row_log, &is, sizeof is))
         return TAPE_END;
     switch (is) {
     case TAPE_ROW:
-        if (!sqlite_tape_take(tape, &number, sizeof number))
+        if (!sqlite_row_log_take(row_log, &number, sizeof number))
             return TAPE_END;
         ret->statement = number;
         return TAPE_ROW;
     case TAPE_NULL: return TAPE_NULL;
-    case TAPE_I64: return sqlite_tape_take(tape, &ret->i, sizeof ret->i) ? TAPE_I64 : TAPE_END;
+    case TAPE_I64:
+        return sqlite_row_log_take(row_log, &ret->i, sizeof ret->i) ? TAPE_I64 : TAPE_END;
     case TAPE_DOUBLE:
-        return sqlite_tape_take(tape, &ret->d, sizeof ret->d) ? TAPE_DOUBLE : TAPE_END;
+        return sqlite_row_log_take(row_log, &ret->d, sizeof ret->d) ? TAPE_DOUBLE : TAPE_END;
     case TAPE_TEXT:
-        if (!sqlite_tape_take(tape, &length, sizeof length) ||
-            (size_t)(tape->end - tape->at) < length)
+        if (!sqlite_row_log_take(row_log, &length, sizeof length) ||
+            (size_t)(row_log->end - row_log->at) < length)
             return TAPE_END;
-        ret->text = (struct scan){tape->at, tape->at + length};
-        tape->at += length;
+        ret->text = (struct scan){row_log->at, row_log->at + length};
+        row_log->at += length;
         return TAPE_TEXT;
     default: return TAPE_END;
     }
@@ -145,21 +146,21 @@ enum tape_is sqlite_tape_next(struct scan *tape, struct tape_item *ret)
 void sqlite_rows_run(struct buf *b, const struct run *run, const struct selection *selection)
 {
     struct json_out j;
-    sqlite_tape_row(b, STATEMENT_RUN);
-    sqlite_tape_text(b, run->name ? run->name : "");
-    sqlite_tape_text(b, run->host);
+    sqlite_row_log_row(b, STATEMENT_RUN);
+    sqlite_row_log_text(b, run->name ? run->name : "");
+    sqlite_row_log_text(b, run->host);
     if (run->pid)
-        sqlite_tape_i64(b, run->pid);
+        sqlite_row_log_i64(b, run->pid);
     else
-        sqlite_tape_null(b);
-    sqlite_tape_u64(b, run->start_real_ns);
-    size_t began = sqlite_tape_json(b, &j);
+        sqlite_row_log_null(b);
+    sqlite_row_log_u64(b, run->start_real_ns);
+    size_t began = sqlite_row_log_json(b, &j);
     json_object(&j);
     record_json_run(&j, run);
     record_json_run_details(&j, run);
     record_json_left_out(&j, run, selection);
     json_object_end(&j);
-    sqlite_tape_json_end(b, began);
+    sqlite_row_log_json_end(b, began);
 }
 
 /* ---- Samples --------------------------------------------------------------------------------- */
@@ -167,9 +168,9 @@ void sqlite_rows_run(struct buf *b, const struct run *run, const struct selectio
 static void sqlite_rows_add_value(struct buf *b, const struct metric *m, union value v)
 {
     if (metric_is_double(m))
-        sqlite_tape_double(b, v.d);
+        sqlite_row_log_double(b, v.d);
     else
-        sqlite_tape_u64(b, v.u);
+        sqlite_row_log_u64(b, v.u);
 }
 
 static void sqlite_rows_add_values(struct buf *b, enum entity_kind kind, const struct row *row,
@@ -181,7 +182,7 @@ static void sqlite_rows_add_values(struct buf *b, enum entity_kind kind, const s
         if (known >> i & 1)
             sqlite_rows_add_value(b, metric_of(row->first + i), row->values[i]);
         else
-            sqlite_tape_null(b);
+            sqlite_row_log_null(b);
     }
 }
 
@@ -190,21 +191,21 @@ static void add_bounds(struct buf *b, const struct row *row, uint64_t selected)
 {
     struct json_out j;
     if (!(row->at_least & selected)) {
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
         return;
     }
-    size_t began = sqlite_tape_json(b, &j);
+    size_t began = sqlite_row_log_json(b, &j);
     record_json_bounds(&j, row, selected);
-    sqlite_tape_json_end(b, began);
+    sqlite_row_log_json_end(b, began);
 }
 
 /* A row of the samples of its kind begins. */
 static void sqlite_rows_begin_row(struct buf *b, uint64_t tick, unsigned entity,
                                   enum entity_kind kind)
 {
-    sqlite_tape_row(b, STATEMENT_ROW + kind);
-    sqlite_tape_u64(b, tick);
-    sqlite_tape_i64(b, entity);
+    sqlite_row_log_row(b, STATEMENT_ROW + kind);
+    sqlite_row_log_u64(b, tick);
+    sqlite_row_log_i64(b, entity);
 }
 
 static void sqlite_rows_add_row(struct buf *b, uint64_t tick, unsigned entity,
@@ -228,9 +229,9 @@ static void sqlite_rows_add_parts(struct buf *b, struct sqlite_entities *x, cons
         sqlite_rows_begin_row(b, f->tick, sqlite_entities_part(x, target, index, part),
                               ENTITY_TARGET);
         if (target && f->targets[index].has_ended)
-            sqlite_tape_i64(b, 1);
+            sqlite_row_log_i64(b, 1);
         else
-            sqlite_tape_null(b);
+            sqlite_row_log_null(b);
         add_bounds(b, parts[part].row, selection->parts[part]);
         sqlite_rows_add_values(b, ENTITY_TARGET, parts[part].row, selection->parts[part]);
     }
@@ -248,25 +249,25 @@ void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct fra
                        const struct run *run, const struct selection *selection)
 {
     struct sqlite_entities *x = &rows->entities;
-    sqlite_tape_row(b, STATEMENT_SAMPLE);
-    sqlite_tape_u64(b, f->tick);
-    sqlite_tape_u64(b, rows->seq++);
-    sqlite_tape_u64(b, f->real_ns);
-    sqlite_tape_u64(b, f->elapsed_ns);
-    sqlite_tape_u64(b, f->interval_ns);
+    sqlite_row_log_row(b, STATEMENT_SAMPLE);
+    sqlite_row_log_u64(b, f->tick);
+    sqlite_row_log_u64(b, rows->seq++);
+    sqlite_row_log_u64(b, f->real_ns);
+    sqlite_row_log_u64(b, f->elapsed_ns);
+    sqlite_row_log_u64(b, f->interval_ns);
     if (f->between)
-        sqlite_tape_i64(b, 1);
+        sqlite_row_log_i64(b, 1);
     else
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
     if (run->gpu_count)
-        sqlite_tape_i64(b, run->gpu_count);
+        sqlite_row_log_i64(b, run->gpu_count);
     else
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
     sqlite_rows_add_targets(b, x, f, run, selection);
     for (size_t i = 0; i < f->machine_count; i++) {
         enum entity_kind kind = f->machine[i]->entity.kind;
         if (selection->of[kind])
-            sqlite_rows_add_row(b, f->tick, sqlite_entities_thing(x, f->machine[i]), kind,
+            sqlite_rows_add_row(b, f->tick, sqlite_entities_instance(x, f->machine[i]), kind,
                                 &f->machine[i]->row, selection->of[kind]);
     }
     sqlite_rows_add_row(b, f->tick, sqlite_entities_self(x), ENTITY_SELF, f->self.row,
@@ -281,38 +282,38 @@ void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct fra
 void sqlite_rows_end(struct buf *b, const struct toll_end *end)
 {
     bool has_code = end->ended && !end->unknown;
-    sqlite_tape_text(b, record_json_end_word(end));
+    sqlite_row_log_text(b, record_json_end_word(end));
     if (has_code && !end->signaled)
-        sqlite_tape_i64(b, end->status);
+        sqlite_row_log_i64(b, end->status);
     else
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
     if (has_code && end->signaled)
-        sqlite_tape_i64(b, end->status);
+        sqlite_row_log_i64(b, end->status);
     else
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
 }
 
 void sqlite_rows_process_end(struct buf *b, struct sqlite_rows *rows, const struct process_end *e,
                              const struct run *run, const struct selection *selection)
 {
     const struct entity *who = &e->process->entity;
-    sqlite_tape_row(b, STATEMENT_PROCESS);
-    sqlite_tape_u64(b, rows->seq++);
-    sqlite_tape_u64(b, e->elapsed_ns);
-    sqlite_tape_text(b, record_json_departure(e->how));
+    sqlite_row_log_row(b, STATEMENT_PROCESS);
+    sqlite_row_log_u64(b, rows->seq++);
+    sqlite_row_log_u64(b, e->elapsed_ns);
+    sqlite_row_log_text(b, record_json_departure(e->how));
     if (e->has_status) {
         sqlite_rows_end(b, &e->end);
-        sqlite_tape_i64(b, e->end.core_dumped);
-        sqlite_tape_i64(b, e->end.oom_killed);
-        sqlite_tape_i64(b, e->end.timed_out);
+        sqlite_row_log_i64(b, e->end.core_dumped);
+        sqlite_row_log_i64(b, e->end.oom_killed);
+        sqlite_row_log_i64(b, e->end.timed_out);
     } else {
         for (unsigned i = 0; i < 6; i++)
-            sqlite_tape_null(b);
+            sqlite_row_log_null(b);
     }
-    sqlite_tape_i64(b, who->pid);
-    sqlite_tape_i64(b, who->parent);
-    sqlite_tape_u64(b, who->start_ticks);
-    sqlite_tape_text(b, who->name);
+    sqlite_row_log_i64(b, who->pid);
+    sqlite_row_log_i64(b, who->parent);
+    sqlite_row_log_u64(b, who->start_ticks);
+    sqlite_row_log_text(b, who->name);
     sqlite_entities_targets(b, run, who->targets);
     struct row copy;
     const struct row *row = process_shown(e->process, &copy);
@@ -323,47 +324,47 @@ void sqlite_rows_process_end(struct buf *b, struct sqlite_rows *rows, const stru
 
 static void sqlite_rows_add_phase(struct buf *b, const struct told_mark *m)
 {
-    sqlite_tape_u64(b, left_u64(m->phase->begin_ns, m->start_ns));
-    sqlite_tape_u64(b, left_u64(m->phase->end_ns, m->start_ns));
-    sqlite_tape_i64(b, !m->phase->not_ended);
-    sqlite_tape_text(b, phase_is_of_target(m->phase) ? "target" : "process");
-    sqlite_tape_u64(b, phase_figures(m->phase)->looks);
+    sqlite_row_log_u64(b, left_u64(m->phase->begin_ns, m->start_ns));
+    sqlite_row_log_u64(b, left_u64(m->phase->end_ns, m->start_ns));
+    sqlite_row_log_i64(b, !m->phase->not_ended);
+    sqlite_row_log_text(b, phase_is_of_target(m->phase) ? "target" : "process");
+    sqlite_row_log_u64(b, phase_figures(m->phase)->looks);
 }
 
 void sqlite_rows_mark(struct buf *b, struct sqlite_rows *rows, const struct told_mark *m,
                       const struct selection *selection)
 {
     struct json_out j;
-    sqlite_tape_row(b, m->phase                ? STATEMENT_PHASE
-                       : m->kind == MARK_GAUGE ? STATEMENT_GAUGE
-                                               : STATEMENT_EVENT);
-    sqlite_tape_u64(b, rows->seq++);
-    sqlite_tape_u64(b, m->elapsed_ns);
-    sqlite_tape_text(b, m->name);
-    sqlite_tape_i64(b, m->pid);
+    sqlite_row_log_row(b, m->phase                ? STATEMENT_PHASE
+                          : m->kind == MARK_GAUGE ? STATEMENT_GAUGE
+                                                  : STATEMENT_EVENT);
+    sqlite_row_log_u64(b, rows->seq++);
+    sqlite_row_log_u64(b, m->elapsed_ns);
+    sqlite_row_log_text(b, m->name);
+    sqlite_row_log_i64(b, m->pid);
     if (m->kind == MARK_GAUGE) {
-        sqlite_tape_double(b, m->value);
+        sqlite_row_log_double(b, m->value);
         return;
     }
     if (m->phase)
         sqlite_rows_add_phase(b, m);
-    size_t began = sqlite_tape_json(b, &j);
+    size_t began = sqlite_row_log_json(b, &j);
     record_json_attributes(&j, m->attributes);
-    sqlite_tape_json_end(b, began);
+    sqlite_row_log_json_end(b, began);
     if (!m->phase)
         return;
-    began = sqlite_tape_json(b, &j);
+    began = sqlite_row_log_json(b, &j);
     record_json_phase_figures(&j, m->phase, selection);
-    sqlite_tape_json_end(b, began);
+    sqlite_row_log_json_end(b, began);
 }
 
 void sqlite_rows_note(struct buf *b, struct sqlite_rows *rows, uint64_t elapsed_ns,
                       const char *sentence)
 {
-    sqlite_tape_row(b, STATEMENT_NOTE);
-    sqlite_tape_u64(b, rows->seq++);
-    sqlite_tape_u64(b, elapsed_ns);
-    sqlite_tape_text(b, sentence);
+    sqlite_row_log_row(b, STATEMENT_NOTE);
+    sqlite_row_log_u64(b, rows->seq++);
+    sqlite_row_log_u64(b, elapsed_ns);
+    sqlite_row_log_text(b, sentence);
 }
 
 /* ==== Sqlite summary ========================================================================== */
@@ -374,17 +375,17 @@ void sqlite_rows_note(struct buf *b, struct sqlite_rows *rows, uint64_t elapsed_
 static void sqlite_summary_add_number(struct buf *b, const struct metric *m, union value v)
 {
     if (metric_is_double(m) || m->unit == UNIT_seconds || m->unit == UNIT_joules)
-        sqlite_tape_double(b, metric_number(m, v));
+        sqlite_row_log_double(b, metric_number(m, v));
     else
-        sqlite_tape_u64(b, v.u);
+        sqlite_row_log_u64(b, v.u);
 }
 
 static void sqlite_summary_add_if(struct buf *b, bool is_known, double value)
 {
     if (is_known)
-        sqlite_tape_double(b, value);
+        sqlite_row_log_double(b, value);
     else
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
 }
 
 static void add_quantiles(struct buf *b, const struct series *s, const struct metric *m,
@@ -407,18 +408,18 @@ static void sqlite_summary_add_series(struct buf *b, const struct series *s, con
     if (is_known && counts)
         sqlite_summary_add_number(b, m, s->last);
     else
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
     if (is_observed && !counts && s->count)
         sqlite_summary_add_number(b, m, s->last);
     else
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
     sqlite_summary_add_if(b, counts ? is_known : is_observed, is_known ? series_mean(s, m) : 0);
     sqlite_summary_add_if(b, is_known && s->count && !counts, s->min);
     sqlite_summary_add_if(b, is_known && s->count, s->max);
     if (is_known && s->count)
-        sqlite_tape_u64(b, s->max_at_ns);
+        sqlite_row_log_u64(b, s->max_at_ns);
     else
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
     add_quantiles(b, s, m, is_known && s->count && !counts);
 }
 
@@ -428,12 +429,12 @@ static void sqlite_summary_add_figure(struct buf *b, unsigned entity, const stru
 {
     bool is_known = verdict && !s->is_unlimited ? verdict->quality != QUALITY_UNKNOWN
                                                 : s->observed_ns > 0;
-    sqlite_tape_row(b, STATEMENT_FIGURE);
-    sqlite_tape_i64(b, entity);
-    sqlite_tape_text(b, m->facts.name);
+    sqlite_row_log_row(b, STATEMENT_FIGURE);
+    sqlite_row_log_i64(b, entity);
+    sqlite_row_log_text(b, m->facts.name);
     sqlite_summary_add_series(b, s, m, is_known);
-    sqlite_tape_text(b, verdict ? quality_word(verdict->quality) : NULL);
-    sqlite_tape_text(b, verdict ? verdict->rung : NULL);
+    sqlite_row_log_text(b, verdict ? quality_word(verdict->quality) : NULL);
+    sqlite_row_log_text(b, verdict ? verdict->rung : NULL);
 }
 
 static void sqlite_summary_add_target(struct buf *b, struct sqlite_entities *x,
@@ -451,15 +452,15 @@ static void sqlite_summary_add_target(struct buf *b, struct sqlite_entities *x,
     }
 }
 
-static void sqlite_summary_add_thing(struct buf *b, struct sqlite_entities *x,
-                                     const struct thing_summary *t, uint64_t selected)
+static void sqlite_summary_add_instance(struct buf *b, struct sqlite_entities *x,
+                                        const struct instance_summary *t, uint64_t selected)
 {
-    enum metric_id first = metric_first(t->thing->entity.kind);
-    unsigned entity = selected ? sqlite_entities_thing(x, t->thing) : 0;
+    enum metric_id first = metric_first(t->instance->entity.kind);
+    unsigned entity = selected ? sqlite_entities_instance(x, t->instance) : 0;
     FOR_EACH_BIT(i, selected)
     {
         const struct metric *m = metric_of(first + i);
-        struct verdict v = {summary_thing_quality(&t->series[i], m), "kernel"};
+        struct verdict v = {summary_instance_quality(&t->series[i], m), "kernel"};
         if (v.quality == QUALITY_UNKNOWN && t->series[i].is_unlimited)
             v.quality = QUALITY_SAMPLED; /* it was read that there is no limit */
         if (v.quality == QUALITY_UNKNOWN)
@@ -477,21 +478,21 @@ void sqlite_summary(struct buf *b, struct sqlite_rows *rows, const struct summar
         sqlite_summary_add_target(b, x, &s->whole, NULL, 0, selection);
     for (size_t i = 0; i < s->target_count; i++)
         sqlite_summary_add_target(b, x, &s->targets[i], &s->run->targets[i], i, selection);
-    for (size_t i = 0; i < s->thing_count; i++)
-        if (s->things[i].thing)
-            sqlite_summary_add_thing(b, x, &s->things[i],
-                                     selection->of[s->things[i].thing->entity.kind]);
+    for (size_t i = 0; i < s->instance_count; i++)
+        if (s->instances[i].instance)
+            sqlite_summary_add_instance(b, x, &s->instances[i],
+                                        selection->of[s->instances[i].instance->entity.kind]);
     unsigned self = sqlite_entities_self(x);
     FOR_EACH_BIT(i, selection->of[ENTITY_SELF])
     sqlite_summary_add_figure(b, self, &s->self[i], metric_of(metric_first(ENTITY_SELF) + i), NULL);
-    sqlite_tape_row(b, STATEMENT_RUN_END);
-    sqlite_tape_u64(b, s->elapsed_ns);
+    sqlite_row_log_row(b, STATEMENT_RUN_END);
+    sqlite_row_log_u64(b, s->elapsed_ns);
     sqlite_rows_end(b, &s->whole.end);
-    size_t began = sqlite_tape_json(b, &j);
+    size_t began = sqlite_row_log_json(b, &j);
     json_object(&j);
     record_json_summary(&j, s, selection);
     json_object_end(&j);
-    sqlite_tape_json_end(b, began);
+    sqlite_row_log_json_end(b, began);
 }
 
 /* ==== Sqlite entities ========================================================================= */
@@ -505,7 +506,7 @@ struct known_process {
 void sqlite_entities_done(struct sqlite_entities *x)
 {
     buf_done(&x->met);
-    free(x->things);
+    free(x->instances);
     map_done(&x->pids);
     free(x->known);
 }
@@ -521,17 +522,17 @@ static unsigned new_number(struct sqlite_entities *x)
 static void sqlite_entities_describe(struct sqlite_entities *x, unsigned number,
                                      enum entity_kind kind, const char *part, const char *name)
 {
-    sqlite_tape_row(&x->met, STATEMENT_ENTITY);
-    sqlite_tape_i64(&x->met, number);
-    sqlite_tape_text(&x->met, entity_kind_name(kind));
-    sqlite_tape_text(&x->met, part);
-    sqlite_tape_text(&x->met, name);
+    sqlite_row_log_row(&x->met, STATEMENT_ENTITY);
+    sqlite_row_log_i64(&x->met, number);
+    sqlite_row_log_text(&x->met, entity_kind_name(kind));
+    sqlite_row_log_text(&x->met, part);
+    sqlite_row_log_text(&x->met, name);
 }
 
 static void describe_no_process(struct buf *b)
 {
     for (unsigned i = 0; i < 4; i++) /* pid, parent, start, targets */
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
 }
 
 /* ---- Targets, toll and the machine ----------------------------------------------------------- */
@@ -544,7 +545,7 @@ static unsigned sqlite_entities_fixed(struct sqlite_entities *x, unsigned number
     x->fixed |= BIT(number);
     sqlite_entities_describe(x, number, kind, part, "");
     describe_no_process(&x->met);
-    sqlite_tape_null(&x->met);
+    sqlite_row_log_null(&x->met);
     return number;
 }
 
@@ -560,7 +561,7 @@ unsigned sqlite_entities_part(struct sqlite_entities *x, const struct run_target
     *number = new_number(x);
     sqlite_entities_describe(x, *number, ENTITY_TARGET, part_name(part), target->name);
     describe_no_process(&x->met);
-    sqlite_tape_null(&x->met);
+    sqlite_row_log_null(&x->met);
     return *number;
 }
 
@@ -573,35 +574,36 @@ static void sqlite_entities_add_labels(struct buf *b, const struct entity *e)
 {
     struct json_out j;
     if (!e->labels[0].key) {
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
         return;
     }
-    size_t began = sqlite_tape_json(b, &j);
+    size_t began = sqlite_row_log_json(b, &j);
     json_object(&j);
     for (unsigned i = 0; i < ENTITY_LABELS && e->labels[i].key; i++)
         json_put_string(&j, e->labels[i].key, e->labels[i].value);
     json_object_end(&j);
-    sqlite_tape_json_end(b, began);
+    sqlite_row_log_json_end(b, began);
 }
 
 /* NULL without memory. */
-static unsigned *sqlite_entities_place_of(struct sqlite_entities *x, unsigned thing)
+static unsigned *sqlite_entities_place_of(struct sqlite_entities *x, unsigned instance)
 {
-    if (thing >= x->thing_capacity) {
-        size_t capacity = (size_t)thing * 2 + 16;
-        unsigned *longer = realloc(x->things, capacity * sizeof *longer);
+    if (instance >= x->instance_capacity) {
+        size_t capacity = (size_t)instance * 2 + 16;
+        unsigned *longer = realloc(x->instances, capacity * sizeof *longer);
         if (!longer) {
             x->met.failed = true;
             return NULL;
         }
-        memset(longer + x->thing_capacity, 0, (capacity - x->thing_capacity) * sizeof *longer);
-        x->things = longer;
-        x->thing_capacity = capacity;
+        memset(longer + x->instance_capacity, 0,
+               (capacity - x->instance_capacity) * sizeof *longer);
+        x->instances = longer;
+        x->instance_capacity = capacity;
     }
-    return &x->things[thing];
+    return &x->instances[instance];
 }
 
-unsigned sqlite_entities_thing(struct sqlite_entities *x, const struct measured *m)
+unsigned sqlite_entities_instance(struct sqlite_entities *x, const struct instance *m)
 {
     if (m->entity.kind == ENTITY_SYSTEM)
         return sqlite_entities_fixed(x, SQLITE_ENTITY_SYSTEM, ENTITY_SYSTEM, "");
@@ -636,16 +638,16 @@ void sqlite_entities_targets(struct buf *b, const struct run *run, uint64_t targ
 {
     struct json_out j;
     if (!run || run->target_count <= 1) {
-        sqlite_tape_null(b);
+        sqlite_row_log_null(b);
         return;
     }
-    size_t began = sqlite_tape_json(b, &j);
+    size_t began = sqlite_row_log_json(b, &j);
     json_array(&j);
     for (size_t i = 0; i < run->target_count; i++)
         if (targets >> i & 1)
             json_string(&j, run->targets[i].name);
     json_array_end(&j);
-    sqlite_tape_json_end(b, began);
+    sqlite_row_log_json_end(b, began);
 }
 
 static struct known_process *new_place(struct sqlite_entities *x, pid_t pid)
@@ -676,11 +678,11 @@ unsigned sqlite_entities_process(struct sqlite_entities *x, const struct run *ru
     if (k)
         *k = (struct known_process){looks, number, e->pid};
     sqlite_entities_describe(x, number, ENTITY_PROCESS, "", e->name);
-    sqlite_tape_i64(&x->met, e->pid);
-    sqlite_tape_i64(&x->met, e->parent);
-    sqlite_tape_u64(&x->met, e->start_ticks);
+    sqlite_row_log_i64(&x->met, e->pid);
+    sqlite_row_log_i64(&x->met, e->parent);
+    sqlite_row_log_u64(&x->met, e->start_ticks);
     sqlite_entities_targets(&x->met, run, e->targets);
-    sqlite_tape_null(&x->met);
+    sqlite_row_log_null(&x->met);
     return number;
 }
 

@@ -26,8 +26,8 @@ struct sqlite_entities {
     unsigned next;  /* number; 0 before the first */
     uint64_t fixed; /* bits of the fixed numbers that were met */
     unsigned targets[SQLITE_TARGETS_AT_MOST][PARTS];
-    unsigned *things; /* owned, by the numbers of the things */
-    size_t thing_capacity;
+    unsigned *instances; /* owned, by the numbers of the things */
+    size_t instance_capacity;
     struct map pids;             /* to the places of processes */
     struct known_process *known; /* owned */
     size_t known_count, known_capacity;
@@ -39,7 +39,7 @@ void sqlite_entities_done(struct sqlite_entities *x);
 unsigned sqlite_entities_part(struct sqlite_entities *x, const struct run_target *target,
                               size_t index, enum part part);
 unsigned sqlite_entities_self(struct sqlite_entities *x);
-unsigned sqlite_entities_thing(struct sqlite_entities *x, const struct measured *m);
+unsigned sqlite_entities_instance(struct sqlite_entities *x, const struct instance *m);
 unsigned sqlite_entities_process(struct sqlite_entities *x, const struct run *run,
                                  const struct entity *e);
 
@@ -78,26 +78,26 @@ void sqlite_summary(struct buf *b, struct sqlite_rows *rows, const struct summar
 /* ==== Sqlite tape ============================================================================= */
 
 /* Rows on their way to a database, as bytes: whoever samples writes them down, quickly and without
- * SQLite, and the courier's thread plays them into its statements. A row is the number of its
+ * SQLite, and the sender's thread plays them into its statements. A row is the number of its
  * statement and the values for its question marks. */
 
 /* Values of the row that was begun last. */
-void sqlite_tape_row(struct buf *b, unsigned statement);
-void sqlite_tape_null(struct buf *b);
-void sqlite_tape_i64(struct buf *b, int64_t value);
-void sqlite_tape_u64(struct buf *b, uint64_t value);  /* unknown when SQLite has no room for it */
-void sqlite_tape_double(struct buf *b, double value); /* NAN is unknown */
+void sqlite_row_log_row(struct buf *b, unsigned statement);
+void sqlite_row_log_null(struct buf *b);
+void sqlite_row_log_i64(struct buf *b, int64_t value);
+void sqlite_row_log_u64(struct buf *b, uint64_t value); /* unknown when SQLite has no room for it */
+void sqlite_row_log_double(struct buf *b, double value); /* NAN is unknown */
 
 /* NULL is unknown. As in JSON, a byte that is no UTF-8 becomes the character of the same number. */
-void sqlite_tape_text(struct buf *b, const char *value);
+void sqlite_row_log_text(struct buf *b, const char *value);
 
 /* Text that json_… functions add to the same buffer, between the two calls. */
-size_t sqlite_tape_json(struct buf *b, struct json_out *j);
-void sqlite_tape_json_end(struct buf *b, size_t began);
+size_t sqlite_row_log_json(struct buf *b, struct json_out *j);
+void sqlite_row_log_json_end(struct buf *b, size_t began);
 
-enum tape_is { TAPE_END, TAPE_ROW, TAPE_NULL, TAPE_I64, TAPE_DOUBLE, TAPE_TEXT };
+enum row_log_is { TAPE_END, TAPE_ROW, TAPE_NULL, TAPE_I64, TAPE_DOUBLE, TAPE_TEXT };
 
-struct tape_item {
+struct row_log_item {
     unsigned statement; /* of a row */
     int64_t i;
     double d;
@@ -105,4 +105,4 @@ struct tape_item {
 };
 
 /* The next thing on the tape; at its end, and where it is cut short, TAPE_END. */
-enum tape_is sqlite_tape_next(struct scan *tape, struct tape_item *ret);
+enum row_log_is sqlite_row_log_next(struct scan *row_log, struct row_log_item *ret);

@@ -116,12 +116,12 @@ void mlflow_key_part(struct buf *b, const char *name)
 
 /* ==== Mlflow frames =========================================================================== */
 
-/* A series that is a cell of a dialect's table: which table, row and column. */
+/* A series that is a cell of a layout's table: which table, row and column. */
 #define OF_TABLE    BIT(63)
 #define TABLE_SHIFT 48
 #define ROW_SHIFT   24
 #define NUMBER_MASK (BIT(24) - 1)
-#define PIECE_BYTES (sizeof(uint64_t) + sizeof(struct points_head))
+#define CHUNK_BYTES (sizeof(uint64_t) + sizeof(struct points_head))
 
 struct gauge_head {
     int64_t time_ms;
@@ -149,7 +149,7 @@ int mlflow_frames_init(struct mlflow_frames *f, struct sink *s, bool all_parts, 
     int r = 0;
     points_init(&f->points);
     f->fold.interval_ns = interval_ns;
-    f->has_points = !s->dialect;
+    f->has_points = !s->layout;
     f->all_parts = all_parts;
     f->prefix = strdup(prefix);
     struct buf b = {0};
@@ -159,9 +159,9 @@ int mlflow_frames_init(struct mlflow_frames *f, struct sink *s, bool all_parts, 
     }
     f->node = buf_failed(&b) ? NULL : strdup(b.data ? b.data : "");
     buf_done(&b);
-    f->choice = s->dialect;
-    if (!s->dialect && !s->selection.by_name) { /* beside our own names, those people know */
-        r = dialect_choice_parse(&f->own, "mlflow-system", e);
+    f->choice = s->layout;
+    if (!s->layout && !s->selection.by_name) { /* beside our own names, those people know */
+        r = layout_choice_parse(&f->own, "mlflow-system", e);
         f->choice = r == 0 ? &f->own : NULL;
     }
     return r < 0 ? r : f->prefix && f->node ? 0 : -ENOMEM;
@@ -173,7 +173,7 @@ void mlflow_frames_done(struct mlflow_frames *f)
     for (size_t i = 0; i < f->table_count; i++)
         translation_done(&f->tables[i]);
     if (f->choice == &f->own)
-        dialect_choice_done(&f->own);
+        layout_choice_done(&f->own);
     free(f->prefix);
     free(f->node);
     free(f->fold.series);
@@ -275,13 +275,13 @@ static void fold_end(struct mlflow_frames *f, uint64_t elapsed_ns, struct buf *o
 
 /* ---- While a sample is taken ----------------------------------------------------------------- */
 
-/* All tables of the dialect that are for what is measured. */
+/* All tables of the layout that are for what is measured. */
 static void mlflow_frames_open_tables(struct mlflow_frames *f, struct sink *s, bool has_target)
 {
-    enum dialect_subject subject = has_target ? SUBJECT_TARGET : SUBJECT_MACHINE;
-    const struct dialect *d = f->choice->dialect;
+    enum layout_subject subject = has_target ? SUBJECT_TARGET : SUBJECT_MACHINE;
+    const struct layout *d = f->choice->layout;
     for (size_t i = 0; i < d->table_count && f->table_count < MLFLOW_TABLES; i++) {
-        const struct dialect_table *t = &d->tables[i];
+        const struct layout_table *t = &d->tables[i];
         if (strcmp(t->format, s->kind->format.name) != 0 ||
             (t->subject != SUBJECT_ANY && t->subject != subject))
             continue;
@@ -293,14 +293,14 @@ static void mlflow_frames_open_tables(struct mlflow_frames *f, struct sink *s, b
 }
 
 static void put_table(struct mlflow_frames *f, struct sink *s, size_t table,
-                      const struct dialect_source *source, bool last)
+                      const struct layout_source *source, bool last)
 {
     struct translation *t = &f->tables[table];
     if (translation_put(t, source, last) < 0)
         s->text.failed = true;
     for (size_t row = 0; row < t->ready; row++)
         for (size_t column = 0; column < t->table->count; column++) {
-            const struct dialect_cell *cell = translation_cell(t, row, column);
+            const struct layout_cell *cell = translation_cell(t, row, column);
             struct point p = {OF_TABLE | table << TABLE_SHIFT | row << ROW_SHIFT | column,
                               cell->number};
             if (!cell->text && !isnan(cell->number))
@@ -308,9 +308,9 @@ static void put_table(struct mlflow_frames *f, struct sink *s, size_t table,
         }
 }
 
-/* By the names of a dialect alone, which says itself how many samples make a row. */
+/* By the names of a layout alone, which says itself how many samples make a row. */
 static void put_rows(struct mlflow_frames *f, struct sink *s, const struct frame *frame,
-                     const struct dialect_source *source)
+                     const struct layout_source *source)
 {
     size_t start = s->text.length;
     uint64_t step = frame->tick;
@@ -321,16 +321,16 @@ static void put_rows(struct mlflow_frames *f, struct sink *s, const struct frame
         put_table(f, s, i, source, frame->last);
     if (buf_failed(&s->text))
         return;
-    if (f->table_count && f->tables[0].step) /* a step is a row of the dialect */
+    if (f->table_count && f->tables[0].step) /* a step is a row of the layout */
         step = f->tables[0].step - 1;
     f->step = step;
     memcpy(s->text.data + start, &step, sizeof step);
-    if (s->text.length - start == PIECE_BYTES)
+    if (s->text.length - start == CHUNK_BYTES)
         s->text.length = start; /* several samples make a row, and this was not the last */
 }
 
 static void put_points(struct mlflow_frames *f, struct sink *s, const struct frame *frame,
-                       const struct dialect_source *source)
+                       const struct layout_source *source)
 {
     struct mlflow_fold *fold = &f->fold;
     bool is_due = fold_is_due(fold, frame);
@@ -349,14 +349,14 @@ static void put_points(struct mlflow_frames *f, struct sink *s, const struct fra
         put_table(f, s, i, source, frame->last);
     }
     s->text.failed |= buf_failed(&fold->sample);
-    if (s->text.length - start == PIECE_BYTES)
+    if (s->text.length - start == CHUNK_BYTES)
         s->text.length = start; /* nothing of what was asked for is known */
 }
 
 void mlflow_frames_put(struct mlflow_frames *f, struct sink *s, const struct frame *frame)
 {
     struct frame_view view = {.frame = frame, .run = s->run};
-    struct dialect_source source = frame_view_source(&view);
+    struct layout_source source = frame_view_source(&view);
     if (f->choice && !f->table_count)
         mlflow_frames_open_tables(f, s, frame->target[PART_COMBINED].row != NULL);
     if (f->has_points)
@@ -435,7 +435,7 @@ static void name_point(struct mlflow_frames *f, uint64_t series)
     const struct metric *m;
     const struct point_row *row = points_series(&f->points, series, &m);
     const char *kind = row->kind == ENTITY_TARGET ? NULL : entity_kind_name(row->kind);
-    const char *thing = kind ? mlflow_frames_label_of(&row->labels, kind) : NULL;
+    const char *instance = kind ? mlflow_frames_label_of(&row->labels, kind) : NULL;
     const char *target = mlflow_frames_label_of(&row->labels, "target");
     const char *scope = mlflow_frames_label_of(&row->labels, "scope");
     buf_printf(&f->name, "%s%s", f->prefix, f->node);
@@ -443,9 +443,9 @@ static void name_point(struct mlflow_frames *f, uint64_t series)
         mlflow_key_part(&f->name, target);
         buf_putc(&f->name, '/');
     }
-    if (kind && thing && row->kind != ENTITY_SYSTEM && row->kind != ENTITY_SELF) {
+    if (kind && instance && row->kind != ENTITY_SYSTEM && row->kind != ENTITY_SELF) {
         buf_printf(&f->name, "%s/", kind);
-        mlflow_key_part(&f->name, thing);
+        mlflow_key_part(&f->name, instance);
         buf_printf(&f->name, "/%s", m->facts.name);
     } else {
         bool is_whole = !scope || strcmp(scope, part_name(PART_COMBINED)) == 0;
@@ -457,16 +457,16 @@ static void name_point(struct mlflow_frames *f, uint64_t series)
     }
 }
 
-/* The prefix of the dialect, or that of the sink; then which of several we are. N is the number of
+/* The prefix of the layout, or that of the sink; then which of several we are. N is the number of
  * the row. */
 static void name_cell(struct mlflow_frames *f, uint64_t series)
 {
     const struct translation *t = &f->tables[(series & ~OF_TABLE) >> TABLE_SHIFT];
     uint64_t row = series >> ROW_SHIFT & NUMBER_MASK;
-    const struct dialect_column *c = &t->table->columns[series & NUMBER_MASK];
+    const struct layout_column *c = &t->table->columns[series & NUMBER_MASK];
     const char *number = t->table->each == EACH_SAMPLE ? NULL : strstr(c->name, "_N_");
     buf_printf(&f->name, "%s%s%s",
-               c->flags & WITH_PREFIX ? dialect_choice_value(f->choice, "prefix") : f->prefix,
+               c->flags & WITH_PREFIX ? layout_choice_value(f->choice, "prefix") : f->prefix,
                f->is_doubled && !(c->flags & WITH_PREFIX) ? "toll/" : "", f->node);
     if (number)
         buf_printf(&f->name, "%.*s_%llu_%s", (int)(number - c->name), c->name,
@@ -489,8 +489,8 @@ static const char *key_of(struct mlflow_frames *f, uint64_t series)
 
 const char *mlflow_frames_key_of_monitor(struct mlflow_frames *f)
 {
-    const struct dialect *d = f->choice ? f->choice->dialect : NULL;
-    if (!d || d != &dialect_mlflow_system)
+    const struct layout *d = f->choice ? f->choice->layout : NULL;
+    if (!d || d != &layout_mlflow_system)
         return NULL;
     buf_clear(&f->name);
     buf_clear(&f->key);
@@ -501,14 +501,14 @@ const char *mlflow_frames_key_of_monitor(struct mlflow_frames *f)
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
-static void encode_frame(struct mlflow_frames *f, const struct piece *p, struct mlflow_metrics *m)
+static void encode_frame(struct mlflow_frames *f, const struct chunk *p, struct mlflow_metrics *m)
 {
     uint64_t step;
     struct points_head head;
     struct point point;
     memcpy(&step, p->data, sizeof step);
     memcpy(&head, p->data + sizeof step, sizeof head);
-    for (size_t at = PIECE_BYTES; at + sizeof point <= p->length; at += sizeof point) {
+    for (size_t at = CHUNK_BYTES; at + sizeof point <= p->length; at += sizeof point) {
         memcpy(&point, p->data + at, sizeof point);
         const char *key = key_of(f, point.series);
         if (key)
@@ -518,7 +518,7 @@ static void encode_frame(struct mlflow_frames *f, const struct piece *p, struct 
     }
 }
 
-static void encode_gauge(struct mlflow_frames *f, const struct piece *p, struct mlflow_metrics *m)
+static void encode_gauge(struct mlflow_frames *f, const struct chunk *p, struct mlflow_metrics *m)
 {
     struct gauge_head head;
     memcpy(&head, p->data, sizeof head);
@@ -534,10 +534,10 @@ void mlflow_frames_encode(struct mlflow_frames *f, const struct batch *b, struct
 {
     struct mlflow_metrics m = {.ops = ops};
     for (size_t i = 0; i < b->count; i++) {
-        const struct piece *p = &b->pieces[i];
-        if (p->of == PIECE_FRAME) {
+        const struct chunk *p = &b->chunks[i];
+        if (p->of == CHUNK_FRAME) {
             encode_frame(f, p, &m);
-        } else if (p->of == PIECE_MARK) {
+        } else if (p->of == CHUNK_MARK) {
             encode_gauge(f, p, &m);
         } else {
             mlflow_metrics_end(&m);

@@ -45,15 +45,15 @@ struct mlflow_phase {
 
 struct mlflow_frames {
     struct points points;
-    bool has_points; /* our own figures too, not those of a dialect alone */
+    bool has_points; /* our own figures too, not those of a layout alone */
     bool all_parts;
     struct mlflow_fold fold;     /* of our own figures, and of the table beside them */
     struct mlflow_phase *phases; /* owned */
     size_t phase_count;
     _Atomic bool is_doubled; /* the program logs the names of the table itself: ours have another
                                 place */
-    struct dialect_choice *choice; /* borrowed or own; NULL: no tables */
-    struct dialect_choice own;
+    struct layout_choice *choice; /* borrowed or own; NULL: no tables */
+    struct layout_choice own;
     struct translation tables[MLFLOW_TABLES];
     size_t table_count;
     char *prefix;  /* owned: "system/" */

@@ -205,7 +205,7 @@ enum { BATCH_BYTES = 64 * 1024 };
 enum { LOOKS = 3 };
 
 struct mlflow {
-    struct mlflow_desk desk; /* of the courier, once there is one */
+    struct mlflow_desk desk; /* of the sender, once there is one */
     struct mlflow_facts facts;
     bool has_begun;
     unsigned looks_left; /* at a run that is joined, for MLflow's own system metrics in it */
@@ -340,7 +340,7 @@ static const char *const *mlflow_environment(struct sink *s)
         mlflow_early_create(&m->desk.client, sink_options_u64(&s->settings, "wait"), &a) < 0) {
         char sentence[sizeof a.why + 64];
         snprintf(sentence, sizeof sentence, "%s; the command is not told MLFLOW_RUN_ID", a.why);
-        courier_tell(s->courier, sentence);
+        sender_tell(s->sender, sentence);
         return NULL;
     }
     tell_command(s, m);
@@ -376,11 +376,11 @@ static void mlflow_summary(struct sink *s, const struct summary *summary)
 {
     struct mlflow *m = s->state;
     struct buf rest = {0};
-    struct piece p = {.of = PIECE_FRAME, .samples = mlflow_frames_rest(&m->desk.frames, &rest)};
+    struct chunk p = {.of = CHUNK_FRAME, .samples = mlflow_frames_rest(&m->desk.frames, &rest)};
     p.data = rest.data;
     p.length = rest.length;
-    if (p.samples && !buf_failed(&rest) && s->courier)
-        courier_put(s->courier, &p);
+    if (p.samples && !buf_failed(&rest) && s->sender)
+        sender_put(s->sender, &p);
     buf_done(&rest);
     mlflow_facts_end(&s->text, &m->facts, summary, &s->selection);
 }
@@ -396,8 +396,8 @@ static void look_for_monitor(struct sink *s, struct mlflow *m)
     if (found <= 0)
         return;
     m->desk.frames.is_doubled = true;
-    courier_tell(s->courier, "the run has MLflow's system metrics already: toll's figures by these "
-                             "names are below system/toll/ (monitor=no: in the same keys)");
+    sender_tell(s->sender, "the run has MLflow's system metrics already: toll's figures by these "
+                           "names are below system/toll/ (monitor=no: in the same keys)");
 }
 
 static enum delivery mlflow_deliver(struct sink *s, const struct batch *b, struct attempt *a)
@@ -561,7 +561,7 @@ static const struct sink_option options[] = {
      OPTION_WORD,
      false},
     SINK_SPOOL_OPTIONS,
-    SINK_COURIER_OPTIONS("5s"),
+    SINK_SENDER_OPTIONS("5s"),
     SINK_HTTP_OPTIONS,
     {.facts = {0}},
 };
@@ -570,7 +570,7 @@ const struct sink_kind sink_mlflow = {
     .format = {"mlflow", "", "MLflow tracking server: samples and the summary as metrics of a run",
                "[URL]"},
     .options = options,
-    .has_dialects = true,
+    .has_layouts = true,
     .open = mlflow_open,
     .environment = mlflow_environment,
     .begin = mlflow_begin,

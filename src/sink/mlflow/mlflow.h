@@ -29,7 +29,7 @@ struct mlflow_desk *mlflow_sink_desk(struct sink *s);
 
 /* ==== Mlflow early ============================================================================ */
 
-/* Questions to the server before there is a courier, by a helper process: whatever the network, the
+/* Questions to the server before there is a sender, by a helper process: whatever the network, the
  * server or the lookup of its name do, it takes no longer than it may, and leaves nothing behind.
  */
 

@@ -128,22 +128,22 @@ static int write_text(struct om_file *f)
     return r;
 }
 
-int om_file_add(struct om_file *f, const char *piece, size_t length)
+int om_file_add(struct om_file *f, const char *chunk, size_t length)
 {
     uint64_t described[ARRAY_LEN(f->families)];
     memcpy(described, f->families, sizeof described);
     buf_clear(&f->text);
-    points_read(piece, length, om_file_add_line, f);
+    points_read(chunk, length, om_file_add_line, f);
     int r = write_text(f);
     buf_clear(&f->text);
     if (r < 0) {
         memcpy(f->families, described, sizeof described);
         return r;
     }
-    if (f->spool >= 0 && file_write_quietly(f->spool, piece, length, NULL) < 0)
+    if (f->spool >= 0 && file_write_quietly(f->spool, chunk, length, NULL) < 0)
         close_p(&f->spool);
     if (f->spool >= 0)
-        points_read(piece, length, om_file_count, f);
+        points_read(chunk, length, om_file_count, f);
     return 0;
 }
 
@@ -205,22 +205,22 @@ static void om_file_gather(void *arg, int64_t time_ms, const struct point *point
 /* All pieces of the spool, one after the other. */
 static int read_spool(struct ordering *o)
 {
-    struct buf piece = {0};
+    struct buf chunk = {0};
     struct points_head head;
     size_t room;
     off_t at = 0;
     int r = 0;
     for (ssize_t n; r == 0 && (n = pread(o->f->spool, &head, sizeof head, at)) != 0;) {
         size_t length = sizeof head + head.count * sizeof(struct point);
-        buf_clear(&piece);
-        char *into = n == sizeof head ? buf_room(&piece, length, &room) : NULL;
+        buf_clear(&chunk);
+        char *into = n == sizeof head ? buf_room(&chunk, length, &room) : NULL;
         if (!into || pread(o->f->spool, into, length, at) != (ssize_t)length)
             r = -EIO;
         else
             points_read(into, length, om_file_gather, o);
         at += (off_t)length;
     }
-    buf_done(&piece);
+    buf_done(&chunk);
     return r;
 }
 
@@ -387,7 +387,7 @@ static void openmetrics_begin(struct sink *s, const struct run *run)
         begin_to_serve(s);
 }
 
-/* The server has no courier: what it serves is taken over at once. */
+/* The server has no sender: what it serves is taken over at once. */
 static void openmetrics_frame(struct sink *s, const struct frame *f)
 {
     struct openmetrics *o = s->state;
@@ -426,7 +426,7 @@ static void openmetrics_summary(struct sink *s, const struct summary *summary)
     buf_clear(&s->text);
 }
 
-/* ---- In the courier's thread ----------------------------------------------------------------- */
+/* ---- In the sender's thread ----------------------------------------------------------------- */
 
 static enum delivery openmetrics_failed(struct attempt *a, int r)
 {
@@ -440,8 +440,8 @@ static enum delivery write_samples(struct sink *s, const struct batch *b, struct
     struct openmetrics *o = s->state;
     int failure = 0;
     for (size_t i = 0; i < b->count; i++) {
-        const struct piece *p = &b->pieces[i];
-        int r = p->of == PIECE_SUMMARY ? om_file_finish(&o->file)
+        const struct chunk *p = &b->chunks[i];
+        int r = p->of == CHUNK_SUMMARY ? om_file_finish(&o->file)
                                        : om_file_add(&o->file, p->data, p->length);
         s->bytes = o->file.bytes;
         failure = r < 0 ? r : failure;

@@ -31,7 +31,7 @@ void om_file_init(struct om_file *f, struct points *points, int fd, const char *
 void om_file_done(struct om_file *f);
 
 /* Writes the lines of a piece. 0 or -errno, and nothing of it is in the file. */
-int om_file_add(struct om_file *f, const char *piece, size_t length);
+int om_file_add(struct om_file *f, const char *chunk, size_t length);
 
 /* Puts the lines in order, or adds "# EOF" where that is not possible. 0 or -errno. */
 int om_file_finish(struct om_file *f);

@@ -105,7 +105,7 @@ struct otlp {
     char program[256];
     struct run_end end; /* told before the piece of end_ms, which ends all series */
     int64_t end_ms;
-    /* Of the courier's thread: */
+    /* Of the sender's thread: */
     struct point_batch batch;
     struct spooler spooler;
     struct otlp_point *sent; /* owned, used again */
@@ -243,7 +243,7 @@ static void look_at_program(struct otlp *o)
     pthread_mutex_unlock(&o->points.lock);
 }
 
-/* What takes a moment, in the courier's thread. Names of users by the file alone: other sources may
+/* What takes a moment, in the sender's thread. Names of users by the file alone: other sources may
  * be across a network. From the first request on the resource stays as it is. */
 static void complete_resource(struct otlp *o)
 {
@@ -302,13 +302,13 @@ static void otlp_summary(struct sink *s, const struct summary *summary)
     o->end_ms = o->points.last_ms;
 }
 
-/* Without a courier: of one that is disabled, where there was nothing to be sent. */
+/* Without a sender: of one that is disabled, where there was nothing to be sent. */
 static void otlp_outcome(struct sink *s, struct output_summary *ret)
 {
     ret->samples = ret->delivered = 0;
 }
 
-/* ---- In the courier's thread: what is sent ------------------------------------------------------
+/* ---- In the sender's thread: what is sent ------------------------------------------------------
  */
 
 static bool last_word_is(const char *name, const char *begin)
@@ -730,7 +730,7 @@ static enum delivery otlp_send_message(void *arg, struct scan message, uint64_t 
     };
     if (o->gzip) {
         if (gzip_pack(o->gzip, request.body, request.length, &o->packed) < 0)
-            return courier_lacks_memory(a);
+            return sender_lacks_memory(a);
         request.body = o->packed.data;
         request.length = o->packed.length;
     }
@@ -830,7 +830,7 @@ static void otlp_close(struct sink *s)
 }
 
 static const struct sink_option options[] = {
-    SINK_COURIER_OPTIONS("10s"),
+    SINK_SENDER_OPTIONS("10s"),
     SINK_SPOOL_OPTIONS,
     SINK_HTTP_OPTIONS,
     {{"compression", "none|gzip", "none",

@@ -64,7 +64,7 @@ static void pushgateway_add_group(struct buf *b, const char *before, const char 
  * be lost. */
 static void pushgateway_add_label(struct buf *b, const char *name, const char *value)
 {
-    pushgateway_add_group(b, labels_is_of_things(name) ? "label_" : "", name, value);
+    pushgateway_add_group(b, labels_is_of_instances(name) ? "label_" : "", name, value);
 }
 
 static void pushgateway_add_groups(struct buf *b, const struct labels *l)
@@ -95,7 +95,7 @@ static void pushgateway_begin(struct sink *s, const struct run *run)
     pushgateway_add_groups(&p->url, &p->exposition.of_run);
 }
 
-/* ---- In the courier's thread ----------------------------------------------------------------- */
+/* ---- In the sender's thread ----------------------------------------------------------------- */
 
 static void make_body(struct pushgateway *p, const struct batch *b)
 {
@@ -111,7 +111,7 @@ static enum delivery pushgateway_deliver(struct sink *s, const struct batch *b, 
     if (!b->attempt)
         make_body(p, b);
     if (buf_failed(&p->body) || buf_failed(&p->url))
-        return courier_lacks_memory(a);
+        return sender_lacks_memory(a);
     struct http_request request = {
         .method = "PUT",
         .url = p->url.data,
@@ -149,7 +149,7 @@ static void pushgateway_close(struct sink *s)
 }
 
 static const struct sink_option options[] = {
-    SINK_COURIER_OPTIONS("15s"),
+    SINK_SENDER_OPTIONS("15s"),
     SINK_ID_OPTION,
     SINK_HTTP_OPTIONS,
     {.facts = {0}},

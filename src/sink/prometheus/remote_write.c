@@ -178,7 +178,7 @@ struct prometheus {
     struct run_end end; /* told before the piece of end_ms, which ends all series */
     int64_t end_ms;
     struct mark_table told;
-    /* Of the courier's thread: */
+    /* Of the sender's thread: */
     struct mark_table sent;
     struct point_batch batch;
     struct spooler spooler;
@@ -316,12 +316,12 @@ static uint64_t add_mark_series(struct prometheus *p, const struct batch *b, siz
     size_t began = write_request_begin_series(&p->message, mark_metrics[series->metric].name,
                                               &labels);
     for (size_t i = 0; i < b->count; i++) {
-        const struct piece *piece = &b->pieces[i];
+        const struct chunk *chunk = &b->chunks[i];
         struct mark_point point;
-        for (size_t at = 0; piece->of == PIECE_MARK && at + sizeof point <= piece->length;
+        for (size_t at = 0; chunk->of == CHUNK_MARK && at + sizeof point <= chunk->length;
              at += sizeof point + point.name_bytes) {
-            memcpy(&point, piece->data + at, sizeof point);
-            const char *name = piece->data + at + sizeof point;
+            memcpy(&point, chunk->data + at, sizeof point);
+            const char *name = chunk->data + at + sizeof point;
             if (point.metric != series->metric || strlen(series->name) != point.name_bytes ||
                 memcmp(name, series->name, point.name_bytes) != 0)
                 continue;
@@ -350,14 +350,14 @@ static uint64_t add_marks(struct prometheus *p, const struct batch *b)
     uint64_t count = 0;
     bool is_here[MARK_SERIES_AT_MOST] = {0};
     for (size_t i = 0; i < b->count; i++) {
-        const struct piece *piece = &b->pieces[i];
+        const struct chunk *chunk = &b->chunks[i];
         struct mark_point point;
-        for (size_t at = 0; piece->of == PIECE_MARK && at + sizeof point <= piece->length;
+        for (size_t at = 0; chunk->of == CHUNK_MARK && at + sizeof point <= chunk->length;
              at += sizeof point + point.name_bytes) {
-            memcpy(&point, piece->data + at, sizeof point);
+            memcpy(&point, chunk->data + at, sizeof point);
             char name[MARK_NAME_BYTES + 1];
             snprintf(name, sizeof name, "%.*s", (int)point.name_bytes,
-                     piece->data + at + sizeof point);
+                     chunk->data + at + sizeof point);
             const struct mark_series *series = mark_table_find(&p->sent, point.metric, name);
             if (series)
                 is_here[series - p->sent.items] = true;
@@ -485,7 +485,7 @@ static enum delivery prometheus_send_message(void *arg, struct scan message, uin
     snappy_compress(&p->body, message.at, (size_t)(message.end - message.at));
     if (buf_failed(&p->body)) {
         buf_done(&p->body);
-        return courier_lacks_memory(a);
+        return sender_lacks_memory(a);
     }
     struct http_request request = {
         .url = s->place,
@@ -594,8 +594,8 @@ static struct spooler *prometheus_spooler(struct sink *s)
 }
 
 static const struct sink_option options[] = {
-    SINK_COURIER_OPTIONS("5s"), SINK_ID_OPTION, SINK_SPOOL_OPTIONS,
-    SINK_HTTP_OPTIONS,          {.facts = {0}},
+    SINK_SENDER_OPTIONS("5s"), SINK_ID_OPTION, SINK_SPOOL_OPTIONS,
+    SINK_HTTP_OPTIONS,         {.facts = {0}},
 };
 
 const struct sink_kind sink_prometheus = {

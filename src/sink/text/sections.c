@@ -11,13 +11,13 @@
 
 /* ==== Text gpus =============================================================================== */
 
-static const struct series *text_gpus_series_of(const struct thing_summary *t, enum metric_id id)
+static const struct series *text_gpus_series_of(const struct instance_summary *t, enum metric_id id)
 {
     const struct series *s = &t->series[id - gpu_first];
     return s->observed_ns ? s : NULL;
 }
 
-static void text_gpus_add_mean(struct buf *b, const struct thing_summary *t, enum metric_id id,
+static void text_gpus_add_mean(struct buf *b, const struct instance_summary *t, enum metric_id id,
                                const char *lead, const char *tail)
 {
     const struct series *s = text_gpus_series_of(t, id);
@@ -41,7 +41,8 @@ static void add_watched(struct buf *b, uint64_t watched_ns, uint64_t elapsed_ns)
 }
 
 /* What a GPU that costs money did not do, in a line; the most it did is in the table. */
-static void add_idle(struct sink *s, const struct summary *summary, const struct thing_summary *t)
+static void add_idle(struct sink *s, const struct summary *summary,
+                     const struct instance_summary *t)
 {
     const struct series *idle = text_gpus_series_of(t, gpu_idle_seconds);
     const struct series *watched = text_gpus_series_of(t, gpu_watched_seconds);
@@ -49,7 +50,7 @@ static void add_idle(struct sink *s, const struct summary *summary, const struct
         !(s->selection.of[ENTITY_GPU] >> (gpu_idle_seconds - gpu_first) & 1))
         return;
     struct buf b = {0};
-    buf_printf(&b, "%s idled ", entity_name(&t->thing->entity));
+    buf_printf(&b, "%s idled ", entity_name(&t->instance->entity));
     buf_double_fixed(&b, (double)idle->last.u / (double)watched->last.u * 100, 0);
     buf_puts(&b, " % of the time");
     add_watched(&b, watched->last.u, summary->elapsed_ns);
@@ -90,17 +91,17 @@ static void add_energy(struct sink *s, const struct summary *summary)
 void text_gpus(struct sink *s, const struct summary *summary, bool has_table)
 {
     bool any = false;
-    for (size_t i = 0; i < summary->thing_count; i++)
-        any |= summary->things[i].thing->entity.kind == ENTITY_GPU;
+    for (size_t i = 0; i < summary->instance_count; i++)
+        any |= summary->instances[i].instance->entity.kind == ENTITY_GPU;
     if (!any)
         return;
     if (!has_table) {
         buf_putc(&s->text, '\n');
         text_kind(s, summary, ENTITY_GPU);
     }
-    for (size_t i = 0; i < summary->thing_count; i++)
-        if (summary->things[i].thing->entity.kind == ENTITY_GPU)
-            add_idle(s, summary, &summary->things[i]);
+    for (size_t i = 0; i < summary->instance_count; i++)
+        if (summary->instances[i].instance->entity.kind == ENTITY_GPU)
+            add_idle(s, summary, &summary->instances[i]);
     add_energy(s, summary);
 }
 

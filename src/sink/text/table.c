@@ -28,9 +28,9 @@ struct text_rows text_rows_of_target(const struct sink *s, const struct target_s
     return r;
 }
 
-struct text_rows text_rows_of_thing(const struct sink *s, const struct thing_summary *t)
+struct text_rows text_rows_of_instance(const struct sink *s, const struct instance_summary *t)
 {
-    enum entity_kind kind = t->thing->entity.kind;
+    enum entity_kind kind = t->instance->entity.kind;
     return (struct text_rows){
         .first = metric_first(kind),
         .count = metric_count(kind),
@@ -50,7 +50,7 @@ enum quality text_quality(const struct text_rows *r, enum part part, unsigned i)
         return QUALITY_UNKNOWN;
     if (r->verdicts[part])
         return r->verdicts[part][i].quality;
-    return summary_thing_quality(&r->series[part][i], metric_at(r, i));
+    return summary_instance_quality(&r->series[part][i], metric_at(r, i));
 }
 
 double text_figure(const struct text_rows *r, enum part part, unsigned i)

@@ -16,7 +16,7 @@ struct text_rows {
 };
 
 struct text_rows text_rows_of_target(const struct sink *s, const struct target_summary *t);
-struct text_rows text_rows_of_thing(const struct sink *s, const struct thing_summary *t);
+struct text_rows text_rows_of_instance(const struct sink *s, const struct instance_summary *t);
 
 enum quality text_quality(const struct text_rows *r, enum part part, unsigned i);
 

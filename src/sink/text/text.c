@@ -201,25 +201,25 @@ static bool says_something(const struct sink *s, const struct kind_table *t,
 void text_kind(struct sink *s, const struct summary *summary, enum entity_kind kind)
 {
     struct kind_table t = {0};
-    for (size_t i = 0; i < summary->thing_count; i++) {
-        if (summary->things[i].thing->entity.kind != kind)
+    for (size_t i = 0; i < summary->instance_count; i++) {
+        if (summary->instances[i].instance->entity.kind != kind)
             continue;
-        struct text_rows r = text_rows_of_thing(s, &summary->things[i]);
+        struct text_rows r = text_rows_of_instance(s, &summary->instances[i]);
         text_kind_choose(&t, &r);
     }
     if (!t.count)
         return;
     text_kind_sort(&t);
     bool any = false;
-    for (size_t i = 0; i < summary->thing_count; i++) {
-        const struct thing_summary *thing = &summary->things[i];
-        struct text_rows r = text_rows_of_thing(s, thing);
-        if (thing->thing->entity.kind != kind || !says_something(s, &t, &r))
+    for (size_t i = 0; i < summary->instance_count; i++) {
+        const struct instance_summary *instance = &summary->instances[i];
+        struct text_rows r = text_rows_of_instance(s, instance);
+        if (instance->instance->entity.kind != kind || !says_something(s, &t, &r))
             continue;
         if (!any)
             text_kind_add_heading(s, &t, entity_kind_plural(kind), r.first);
         any = true;
-        text_kind_add_figures(s, &t, &r, entity_name(&thing->thing->entity));
+        text_kind_add_figures(s, &t, &r, entity_name(&instance->instance->entity));
     }
     if (any)
         buf_putc(&s->text, '\n');
@@ -522,9 +522,9 @@ static void text_add_target(struct sink *s, const struct summary *summary)
 }
 
 static void add_system(struct sink *s, const struct summary *summary,
-                       const struct thing_summary *system)
+                       const struct instance_summary *system)
 {
-    struct text_rows r = text_rows_of_thing(s, system);
+    struct text_rows r = text_rows_of_instance(s, system);
     if (summary->has_target) {
         text_style(s, BOLD);
         buf_puts(&s->text, "\nthe machine ");
@@ -543,20 +543,20 @@ static void add_system(struct sink *s, const struct summary *summary,
 
 /* Others are in it too, so its figures are not the job's; they say how near the limits were. */
 static void add_cgroup(struct sink *s, const struct summary *summary,
-                       const struct thing_summary *cgroup)
+                       const struct instance_summary *cgroup)
 {
-    struct text_rows r = text_rows_of_thing(s, cgroup);
+    struct text_rows r = text_rows_of_instance(s, cgroup);
     buf_puts(&s->text, "\n");
     text_style(s, BOLD);
     buf_puts(&s->text, "everything in cgroup ");
-    text_foreign(s, entity_name(&cgroup->thing->entity));
+    text_foreign(s, entity_name(&cgroup->instance->entity));
     text_style(s, PLAIN);
     buf_puts(&s->text, "\n");
     text_table(s, &r, summary->elapsed_ns);
 }
 
 /* A cgroup without limits and without trouble is of interest only when all is. */
-static bool is_tight(const struct thing_summary *t)
+static bool is_tight(const struct instance_summary *t)
 {
     static const enum metric_id signs[] = {cgroup_cpu_limit_cores, cgroup_memory_limit_bytes,
                                            cgroup_oom_kills_count, cgroup_cpu_throttled_seconds};
@@ -571,14 +571,14 @@ static bool is_tight(const struct thing_summary *t)
 static void add_machine(struct sink *s, const struct summary *summary)
 {
     bool has_system = false;
-    for (size_t i = 0; i < summary->thing_count; i++)
-        if (summary->things[i].thing->entity.kind == ENTITY_SYSTEM) {
-            add_system(s, summary, &summary->things[i]);
+    for (size_t i = 0; i < summary->instance_count; i++)
+        if (summary->instances[i].instance->entity.kind == ENTITY_SYSTEM) {
+            add_system(s, summary, &summary->instances[i]);
             has_system = true;
         }
-    for (size_t i = 0; i < summary->thing_count; i++) {
-        const struct thing_summary *t = &summary->things[i];
-        if (t->thing->entity.kind == ENTITY_CGROUP &&
+    for (size_t i = 0; i < summary->instance_count; i++) {
+        const struct instance_summary *t = &summary->instances[i];
+        if (t->instance->entity.kind == ENTITY_CGROUP &&
             ((s->flags & TOLL_OUTPUT_VERBOSE) || is_tight(t)))
             add_cgroup(s, summary, t);
     }

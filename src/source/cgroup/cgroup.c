@@ -336,7 +336,7 @@ struct cgroup {
     struct cgroup_oom oom;
     struct map pids; /* those met in a walk */
     struct buf pids_text;
-    struct measured measured;
+    struct instance instance;
 };
 
 /* With version 1 a process may be elsewhere in another hierarchy; then its figures are said to be
@@ -351,7 +351,7 @@ static void label_other_paths(struct cgroup *c)
         {CGROUP_CPU, "quota_cgroup"},     {CGROUP_BLKIO, "storage_cgroup"},
         {CGROUP_PIDS, "tasks_cgroup"},    {CGROUP_UNIFIED, "pressure_cgroup"},
     };
-    struct label *next = c->measured.entity.labels;
+    struct label *next = c->instance.entity.labels;
     for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
         const struct cgroup_place *p = cgroup_place_for(&c->places, labels[i].controller);
         /* Where version 1 has memory, and the process is at its root, there are no such figures. */
@@ -377,8 +377,8 @@ static int cgroup_new(struct cgroup **ret, const struct sysroot *root, struct cg
     cgroup_figures_init(&c->figures, root);
     const struct cgroup_place *storage = cgroup_place_for(&c->places, CGROUP_BLKIO);
     cgroup_disks_init(&c->disks, storage ? storage->path : cgroup_name(c));
-    measured_init(&c->measured, ENTITY_CGROUP);
-    c->measured.entity.path = cgroup_name(c);
+    instance_init(&c->instance, ENTITY_CGROUP);
+    c->instance.entity.path = cgroup_name(c);
     label_other_paths(c);
     int r = cgroup_limits_init(&c->limits, &c->places);
     if (r < 0) {
@@ -560,10 +560,10 @@ static void put_limits(struct cgroup *c, struct row *row)
         {CGROUP_LIMIT_CORES, cgroup_cpu_limit_cores},
         {CGROUP_LIMIT_TASKS, cgroup_tasks_limit_count},
     };
-    c->measured.unlimited = 0;
+    c->instance.unlimited = 0;
     for (size_t i = 0; i < ARRAY_LEN(shown); i++)
         if (limits[shown[i].limit].unlimited)
-            c->measured.unlimited |= BIT(shown[i].id - cgroup_first);
+            c->instance.unlimited |= BIT(shown[i].id - cgroup_first);
     if (limits[CGROUP_LIMIT_MEMORY].known)
         row_put_u64(row, cgroup_memory_limit_bytes, limits[CGROUP_LIMIT_MEMORY].value);
     if (limits[CGROUP_LIMIT_CORES].known)
@@ -572,11 +572,11 @@ static void put_limits(struct cgroup *c, struct row *row)
         row_put_u64(row, cgroup_tasks_limit_count, limits[CGROUP_LIMIT_TASKS].value);
 }
 
-void cgroup_collect(struct cgroup *c, struct measured_list *out)
+void cgroup_collect(struct cgroup *c, struct instance_list *out)
 {
     if (cgroup_is_root(c))
         return;
-    struct row *row = &c->measured.read;
+    struct row *row = &c->instance.read;
     uint64_t kills;
     row->present = 0;
     cgroup_figures_read(&c->figures, c->root, &c->places, row);
@@ -586,7 +586,7 @@ void cgroup_collect(struct cgroup *c, struct measured_list *out)
     else if (cgroup_oom_kills(c, &kills))
         row_put_u64(row, cgroup_oom_kills_count, kills);
     size_t place = out->count;
-    if (measured_list_add(out, &c->measured) < 0)
+    if (instance_list_add(out, &c->instance) < 0)
         return;
     cgroup_disks_collect(&c->disks, c->root, &c->places, row, out);
     if (!row->present && out->count == place + 1)

@@ -98,7 +98,7 @@ bool cgroup_is_gone(struct cgroup *c);
 int cgroup_each_pid(struct cgroup *c, void (*meet)(void *arg, pid_t pid), void *arg);
 
 /* Its own row and one for each block device. The root gives none. */
-void cgroup_collect(struct cgroup *c, struct measured_list *out);
+void cgroup_collect(struct cgroup *c, struct instance_list *out);
 
 /* How many processes of it and below were killed for want of memory, read now; what was read last
  * when it is gone. Version 1 forgets those of cgroups that were removed. False when the kernel does

@@ -128,7 +128,7 @@ struct cgroup_disk {
     unsigned major, minor;
     bool stands_on_others;
     bool read_now;
-    struct measured measured;
+    struct instance instance;
 };
 
 void cgroup_disks_init(struct cgroup_disks *d, const char *cgroup)
@@ -213,11 +213,11 @@ static struct cgroup_disk *disk_new(struct cgroup_disks *d, const struct sysroot
     disk->major = major;
     disk->minor = minor;
     disk->stands_on_others = stands_on_others(root, major, minor);
-    measured_init(&disk->measured, ENTITY_CGROUP_DISK);
-    struct entity *e = &disk->measured.entity;
+    instance_init(&disk->instance, ENTITY_CGROUP_DISK);
+    struct entity *e = &disk->instance.entity;
     name_device(root, major, minor, e->name, sizeof e->name);
     e->labels[0] = (struct label){"cgroup", d->cgroup};
-    disk->measured.is_new = d->begun;
+    disk->instance.is_new = d->begun;
     return disk;
 }
 
@@ -252,7 +252,7 @@ static bool read_v2(struct cgroup_disks *d, const struct sysroot *root, const ch
                                        : NULL;
         if (!disk)
             continue;
-        struct row *row = &disk->measured.read;
+        struct row *row = &disk->instance.read;
         row_put_u64(row, cgroup_disk_read_bytes, io.read_bytes);
         row_put_u64(row, cgroup_disk_written_bytes, io.written_bytes);
         row_put_u64(row, cgroup_disk_reads_count, io.reads);
@@ -293,7 +293,7 @@ static bool read_blkio(struct cgroup_disks *d, const struct sysroot *root, const
         struct cgroup_disk *disk = cgroup_disks_find_disk(d, root, b.major, b.minor);
         if (!disk)
             continue;
-        row_put_u64(&disk->measured.read, b.is_write ? what->writes : what->reads, b.value);
+        row_put_u64(&disk->instance.read, b.is_write ? what->writes : what->reads, b.value);
         disk->read_now = true;
     }
     return true;
@@ -326,8 +326,8 @@ static void cgroup_disks_add_up(const struct cgroup_disks *d, struct row *row)
         for (const struct cgroup_disk *disk = d->first; disk; disk = disk->next) {
             if (disk->stands_on_others)
                 continue;
-            complete &= row_has(&disk->measured.read, ids[i][1]) &&
-                        !__builtin_add_overflow(sum, row_u64(&disk->measured.read, ids[i][1]),
+            complete &= row_has(&disk->instance.read, ids[i][1]) &&
+                        !__builtin_add_overflow(sum, row_u64(&disk->instance.read, ids[i][1]),
                                                 &sum);
         }
         if (complete)
@@ -337,7 +337,7 @@ static void cgroup_disks_add_up(const struct cgroup_disks *d, struct row *row)
 
 void cgroup_disks_collect(struct cgroup_disks *d, const struct sysroot *root,
                           const struct cgroup_places *places, struct row *row,
-                          struct measured_list *out)
+                          struct instance_list *out)
 {
     const struct cgroup_place *p = cgroup_place_for(places, CGROUP_BLKIO);
     if (!p)
@@ -350,5 +350,5 @@ void cgroup_disks_collect(struct cgroup_disks *d, const struct sysroot *root,
         cgroup_disks_add_up(d, row);
     for (struct cgroup_disk *disk = d->first; disk; disk = disk->next)
         if (disk->read_now)
-            measured_list_add(out, &disk->measured);
+            instance_list_add(out, &disk->instance);
 }

@@ -25,7 +25,7 @@ void cgroup_disks_close_files(struct cgroup_disks *d);
 /* Adds the devices to the list, and their sum to the row of the cgroup. */
 void cgroup_disks_collect(struct cgroup_disks *d, const struct sysroot *root,
                           const struct cgroup_places *places, struct row *row,
-                          struct measured_list *out);
+                          struct instance_list *out);
 
 /* ==== Cgroup io =============================================================================== */
 

@@ -179,7 +179,7 @@ int parse_proc_stat(struct scan text, struct proc_stat *ret)
 /* ==== Machine cpu ============================================================================= */
 
 struct core {
-    struct measured measured;
+    struct instance instance;
     unsigned number;
     struct cpu_frequency frequency;
 };
@@ -250,8 +250,8 @@ static struct core *add_core(struct machine_cpu *s, unsigned number)
     struct core *core = calloc(1, sizeof *core);
     if (!core)
         return NULL;
-    measured_init(&core->measured, ENTITY_CORE);
-    snprintf(core->measured.entity.name, sizeof core->measured.entity.name, "%u", number);
+    instance_init(&core->instance, ENTITY_CORE);
+    snprintf(core->instance.entity.name, sizeof core->instance.entity.name, "%u", number);
     core->number = number;
     core->frequency = CPU_FREQUENCY_NONE;
     s->cores[s->core_count++] = core;
@@ -273,9 +273,9 @@ static void put_frequency(struct core *core, const struct sysroot *root, bool ke
 {
     uint64_t hertz;
     if (cpu_frequency_read(&core->frequency, root, core->number, keep, &hertz) == 0)
-        row_put_u64(&core->measured.read, core_frequency_hertz, hertz);
+        row_put_u64(&core->instance.read, core_frequency_hertz, hertz);
     else
-        row_unknown(&core->measured.read, core_frequency_hertz);
+        row_unknown(&core->instance.read, core_frequency_hertz);
 }
 
 enum { MOST_KEPT_FREQUENCIES = 64 }; /* descriptors are scarce: 1024 for everything */
@@ -296,14 +296,14 @@ static void collect_frequencies(struct machine_cpu *s, const struct sysroot *roo
             return;
         struct core *core = s->cores[s->frequency_next++ % s->core_count];
         put_frequency(core, root, keep);
-        found_any |= row_has(&core->measured.read, core_frequency_hertz);
+        found_any |= row_has(&core->instance.read, core_frequency_hertz);
     }
     s->has_no_frequency = !found_any;
     s->frequency_due_ns = begun_ns + between_ns;
 }
 
 static void collect_cores(struct machine_cpu *s, const struct proc_stat *st,
-                          struct measured_list *out)
+                          struct instance_list *out)
 {
     struct scan lines = st->cpus;
     struct cpu_times times;
@@ -314,8 +314,8 @@ static void collect_cores(struct machine_cpu *s, const struct proc_stat *st,
         struct core *core = find_core(s, number, i);
         if (!core)
             continue;
-        put_times(&core->measured.read, &times, s->ns_per_tick);
-        measured_list_add(out, &core->measured);
+        put_times(&core->instance.read, &times, s->ns_per_tick);
+        instance_list_add(out, &core->instance);
     }
 }
 
@@ -332,7 +332,7 @@ static int machine_cpu_open(void **ret_state, const struct collect_context *c)
 }
 
 static void machine_cpu_collect(void *state, const struct collect_context *c,
-                                struct measured_list *out)
+                                struct instance_list *out)
 {
     struct machine_cpu *s = state;
     struct row *row = &c->system->read;

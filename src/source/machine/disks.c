@@ -213,7 +213,7 @@ struct disk {
     char name[DISKSTATS_NAME_BYTES];
     struct disk_facts facts;
     struct disk_history history;
-    struct measured *measured; /* owned; NULL as long as it was never put into the list */
+    struct instance *instance; /* owned; NULL as long as it was never put into the list */
     bool has_facts;
     bool is_there;    /* at this reading */
     bool was_removed; /* since the last one that had it */
@@ -279,20 +279,20 @@ static void put_size(struct disk *d, const struct sysroot *root)
 {
     uint64_t bytes;
     if (disk_facts_read_size(root, d->name, &bytes) == 0)
-        row_put_u64(&d->measured->read, disk_size_bytes, bytes);
+        row_put_u64(&d->instance->read, disk_size_bytes, bytes);
     else
-        row_unknown(&d->measured->read, disk_size_bytes);
+        row_unknown(&d->instance->read, disk_size_bytes);
 }
 
 /* One that was hidden before for want of use is new, too: its counters were zero. */
 static int begin_measuring(struct disk *d, const struct sysroot *root, bool is_new)
 {
-    d->measured = malloc(sizeof *d->measured);
-    if (!d->measured)
+    d->instance = malloc(sizeof *d->instance);
+    if (!d->instance)
         return -ENOMEM;
-    measured_init(d->measured, ENTITY_DISK);
-    d->measured->is_new = is_new;
-    snprintf(d->measured->entity.name, sizeof d->measured->entity.name, "%s", d->name);
+    instance_init(d->instance, ENTITY_DISK);
+    d->instance->is_new = is_new;
+    snprintf(d->instance->entity.name, sizeof d->instance->entity.name, "%s", d->name);
     put_size(d, root);
     return 0;
 }
@@ -323,7 +323,7 @@ static void put_counters(struct row *row, const struct disk *d)
 }
 
 static void read_disk(struct disks *s, const struct collect_context *c, const struct diskstats *now,
-                      unsigned guess, struct measured_list *out)
+                      unsigned guess, struct instance_list *out)
 {
     struct disk *d = disks_find_disk(s, now->name, guess);
     if (!d || d->is_there) /* a name that stands there twice is nobody's */
@@ -338,11 +338,11 @@ static void read_disk(struct disks *s, const struct collect_context *c, const st
     d->was_removed = false;
     if (!c->selection->of[ENTITY_DISK] || !is_in_use(d))
         return;
-    if (!d->measured && begin_measuring(d, c->root, s->has_read) < 0)
+    if (!d->instance && begin_measuring(d, c->root, s->has_read) < 0)
         return;
-    d->measured->entity.labels[0] = (struct label){"class", disk_class_name(d->facts.class)};
-    put_counters(&d->measured->read, d);
-    measured_list_add(out, d->measured);
+    d->instance->entity.labels[0] = (struct label){"class", disk_class_name(d->facts.class)};
+    put_counters(&d->instance->read, d);
+    instance_list_add(out, d->instance);
 }
 
 /* The kernel hands the file out in pieces, and may leave a device out when another one goes in
@@ -365,7 +365,7 @@ static void look_at_a_size(struct disks *s, const struct sysroot *root)
         return;
     for (unsigned i = 0; i < s->count; i++) {
         struct disk *d = &s->list[s->size_next++ % s->count];
-        if (!d->measured || !d->is_there)
+        if (!d->instance || !d->is_there)
             continue;
         put_size(d, root);
         return;
@@ -424,7 +424,7 @@ static int disks_open(void **ret_state, const struct collect_context *c)
     return 0;
 }
 
-static void disks_collect(void *state, const struct collect_context *c, struct measured_list *out)
+static void disks_collect(void *state, const struct collect_context *c, struct instance_list *out)
 {
     struct disks *s = state;
     struct scan text;
@@ -453,7 +453,7 @@ static void disks_close(void *state)
     if (!s)
         return;
     for (unsigned i = 0; i < s->count; i++)
-        free(s->list[i].measured);
+        free(s->list[i].instance);
     free(s->list);
     kernel_file_done(&s->file);
     free(s);

@@ -219,7 +219,7 @@ static void put_pressures(struct machine_load *s, const struct sysroot *root, ui
 }
 
 static void machine_load_collect(void *state, const struct collect_context *c,
-                                 struct measured_list *out)
+                                 struct instance_list *out)
 {
     (void)out;
     struct machine_load *s = state;

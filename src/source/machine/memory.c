@@ -170,7 +170,7 @@ static void put_used(struct row *row, enum metric_id id, const struct meminfo *m
 }
 
 static void machine_memory_collect(void *state, const struct collect_context *c,
-                                   struct measured_list *out)
+                                   struct instance_list *out)
 {
     (void)out;
     struct memory_file *s = state;
@@ -192,7 +192,7 @@ static void machine_memory_collect(void *state, const struct collect_context *c,
 /* ---- vmstat ---------------------------------------------------------------------------------- */
 
 static void machine_paging_collect(void *state, const struct collect_context *c,
-                                   struct measured_list *out)
+                                   struct instance_list *out)
 {
     (void)out;
     static const enum metric_id ids[VMSTAT_KEYS] = {

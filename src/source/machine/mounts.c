@@ -271,8 +271,8 @@ static struct mount *make_mount(const struct mountinfo *info, bool is_new)
     struct mount *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
-    measured_init(&m->measured, ENTITY_MOUNT);
-    struct entity *e = &m->measured.entity;
+    instance_init(&m->instance, ENTITY_MOUNT);
+    struct entity *e = &m->instance.entity;
     m->point = decoded_copy(info->point);
     m->type = decoded_copy(info->type);
     m->source = decoded_copy(info->source);
@@ -280,7 +280,7 @@ static struct mount *make_mount(const struct mountinfo *info, bool is_new)
         free_mount(m);
         return NULL;
     }
-    m->measured.is_new = is_new;
+    m->instance.is_new = is_new;
     m->device = info->device;
     m->class = mount_class_of(info->type);
     m->question.path = m->point;
@@ -496,7 +496,7 @@ static void ask_the_slow(struct mounts *m, const struct collect_context *c)
 }
 
 static void collect_one(struct mounts *m, struct mount *mount, const struct collect_context *c,
-                        struct scan record, struct measured_list *out)
+                        struct scan record, struct instance_list *out)
 {
     struct space space = {0};
     int r;
@@ -508,15 +508,15 @@ static void collect_one(struct mounts *m, struct mount *mount, const struct coll
         r = ask_at_once(m, mount, &space);
     if (mount->question.is_late)
         say_late(c, mount);
-    mount->measured.read.present = 0;
+    mount->instance.read.present = 0;
     if (r == 0 && !space.blocks)
         return; /* it has no space to speak of */
     if (r == 0)
-        put_space(&mount->measured.read, &space);
-    measured_list_add(out, &mount->measured);
+        put_space(&mount->instance.read, &space);
+    instance_list_add(out, &mount->instance);
 }
 
-static void mounts_collect(void *state, const struct collect_context *c, struct measured_list *out)
+static void mounts_collect(void *state, const struct collect_context *c, struct instance_list *out)
 {
     struct mounts *m = state;
     struct scan record = scan_string("");

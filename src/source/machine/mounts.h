@@ -34,7 +34,7 @@ const char *mount_class_name(enum mount_class class);
 /* The filesystems that are mounted, each once, found in mountinfo. */
 
 struct mount {
-    struct measured measured;
+    struct instance instance;
     struct mount *next;
     uint64_t device; /* as in mountinfo */
     enum mount_class class;

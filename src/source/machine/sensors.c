@@ -33,7 +33,7 @@
 enum { ZONE_BYTES = 48 };
 
 struct zone {
-    struct measured measured;
+    struct instance instance;
     struct zone *next;
     struct number_file energy;
     char label[ZONE_BYTES]; /* intel-rapl:0:1 */
@@ -88,8 +88,8 @@ static void rapl_visit_zone(void *arg, const char *zone)
     if (number_file_read(&range, r->root, &range_uj) == 0 && range_uj > 0)
         z->range_uj = (uint64_t)range_uj;
     number_file_done(&range);
-    measured_init(&z->measured, ENTITY_RAPL);
-    struct entity *e = &z->measured.entity;
+    instance_init(&z->instance, ENTITY_RAPL);
+    struct entity *e = &z->instance.entity;
     bool has_parent = parent_name(r, zone, parent);
     snprintf(e->name, sizeof e->name, "%s%s%s", has_parent ? parent : "", has_parent ? " " : "",
              name);
@@ -170,21 +170,21 @@ static void say_denied(const struct collect_context *c)
 }
 
 /* The machine's energy is a sum, and a sum that leaves somebody out is none. */
-static void rapl_collect(void *state, const struct collect_context *c, struct measured_list *out)
+static void rapl_collect(void *state, const struct collect_context *c, struct instance_list *out)
 {
     struct rapl *r = state;
     uint64_t sum_uj = 0;
     bool has_sum = false, is_whole = true, is_denied = false;
     for (struct zone *z = r->first; z; z = z->next) {
         int code = read_zone(z, c->root);
-        z->measured.read.present = 0;
+        z->instance.read.present = 0;
         is_denied |= code == -EACCES || code == -EPERM;
         if (code < 0) {
             is_whole &= !z->is_added;
             continue;
         }
-        row_put_u64(&z->measured.read, rapl_energy_joules, z->total_uj);
-        measured_list_add(out, &z->measured);
+        row_put_u64(&z->instance.read, rapl_energy_joules, z->total_uj);
+        instance_list_add(out, &z->instance);
         if (z->is_added) {
             sum_uj += z->total_uj;
             has_sum = true;
@@ -214,7 +214,7 @@ const struct collector collector_rapl = {
 enum { COLDEST_MILLI = -100000, HOTTEST_MILLI = 250000 };
 
 struct sensor {
-    struct measured measured;
+    struct instance instance;
     struct sensor *next;
     struct number_file file;
     char device[64]; /* hwmon2, as a label */
@@ -244,8 +244,8 @@ static void add_sensor(struct sensors *s, const char *file, const char *chip, co
         free(sensor);
         return;
     }
-    measured_init(&sensor->measured, ENTITY_SENSOR);
-    struct entity *e = &sensor->measured.entity;
+    instance_init(&sensor->instance, ENTITY_SENSOR);
+    struct entity *e = &sensor->instance.entity;
     snprintf(e->name, sizeof e->name, "%s%s%s", chip, *label ? " " : "", label);
     memcpy(sensor->device, s->device, sizeof sensor->device);
     e->labels[0] = (struct label){"device", sensor->device};
@@ -258,7 +258,7 @@ static bool is_taken(const struct sensors *s, const char *chip, const char *labe
     char name[ENTITY_NAME_BYTES];
     snprintf(name, sizeof name, "%s %s", chip, label);
     for (const struct sensor *sensor = s->first; sensor; sensor = sensor->next)
-        if (strcmp(sensor->measured.entity.name, name) == 0)
+        if (strcmp(sensor->instance.entity.name, name) == 0)
             return true;
     return false;
 }
@@ -384,19 +384,19 @@ static int sensors_open(void **ret_state, const struct collect_context *c)
 }
 
 /* A sensor that does not answer now (asleep, busy, nothing connected) is left out of this tick. */
-static void sensors_collect(void *state, const struct collect_context *c, struct measured_list *out)
+static void sensors_collect(void *state, const struct collect_context *c, struct instance_list *out)
 {
     struct sensors *s = state;
     int64_t hottest = INT64_MIN;
     for (struct sensor *sensor = s->first; sensor; sensor = sensor->next) {
-        struct measured *m = &sensor->measured;
+        struct instance *m = &sensor->instance;
         int64_t milli;
         m->read.present = 0;
         if (number_file_read(&sensor->file, c->root, &milli) < 0 || milli <= COLDEST_MILLI ||
             milli >= HOTTEST_MILLI)
             continue;
         row_put_double(&m->read, sensor_temperature_celsius, (double)milli / 1000);
-        measured_list_add(out, m);
+        instance_list_add(out, m);
         if (milli > hottest)
             hottest = milli;
     }

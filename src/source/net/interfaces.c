@@ -289,7 +289,7 @@ enum { RECEIVED, SENT, COUNTERS = ARRAY_LEN(counters) };
 
 struct netif {
     struct netif *next; /* owned, in order of appearance */
-    struct measured measured;
+    struct instance instance;
     bool is_physical, is_loopback, counts_twice;
     uint64_t tick;                /* that saw it last */
     uint64_t read[COUNTERS];      /* what the kernel said last */
@@ -306,7 +306,7 @@ struct netifs {
     uint64_t tick;           /* counts from 1 */
     uint64_t total_bytes[SENT + 1];
     const struct collect_context *context; /* during a tick */
-    struct measured_list *out;
+    struct instance_list *out;
 };
 
 /* ---- One interface --------------------------------------------------------------------------- */
@@ -316,8 +316,8 @@ struct netifs {
 static struct netif **netifs_find(struct netifs *s, const char *name)
 {
     struct netif **at = s->expected;
-    if (!*at || strcmp((*at)->measured.entity.name, name) != 0)
-        for (at = &s->first; *at && strcmp((*at)->measured.entity.name, name) != 0;)
+    if (!*at || strcmp((*at)->instance.entity.name, name) != 0)
+        for (at = &s->first; *at && strcmp((*at)->instance.entity.name, name) != 0;)
             at = &(*at)->next;
     return at;
 }
@@ -328,12 +328,12 @@ static struct netif *netif_new(const struct netifs *s, const char *name)
     struct netif *n = calloc(1, sizeof *n);
     if (!n)
         return NULL;
-    measured_init(&n->measured, ENTITY_NETIF);
-    memcpy(n->measured.entity.name, name, NET_DEV_NAME_BYTES);
+    instance_init(&n->instance, ENTITY_NETIF);
+    memcpy(n->instance.entity.name, name, NET_DEV_NAME_BYTES);
     const char *class = netif_class(root, s->in_sys, name);
-    n->measured.entity.labels[0] = (struct label){"class", class};
+    n->instance.entity.labels[0] = (struct label){"class", class};
     if (s->is_elsewhere)
-        n->measured.entity.labels[1] = (struct label){"namespace", "of the target"};
+        n->instance.entity.labels[1] = (struct label){"namespace", "of the target"};
     n->is_physical = strcmp(class, "physical") == 0;
     n->is_loopback = strcmp(class, "loopback") == 0;
     n->counts_twice = netif_counts_twice(root, s->in_sys, name);
@@ -353,7 +353,7 @@ static void netifs_take(struct netif *n, const struct net_dev *dev)
         if (value < n->read[i])
             n->carried[i] += n->read[i];
         n->read[i] = value;
-        row_put_u64(&n->measured.read, counters[i].metric, netifs_total_of(n, i));
+        row_put_u64(&n->instance.read, counters[i].metric, netifs_total_of(n, i));
     }
 }
 
@@ -372,7 +372,7 @@ static void netifs_visit(void *arg, const struct net_dev *dev)
     netifs_take(n, dev);
     for (unsigned i = RECEIVED; is_late && i <= SENT; i++)
         n->summed_up[i] = netifs_total_of(n, i);
-    measured_list_add(s->out, &n->measured);
+    instance_list_add(s->out, &n->instance);
 }
 
 /* ---- The machine ----------------------------------------------------------------------------- */
@@ -400,7 +400,7 @@ static void look_again(struct netifs *s)
     for (struct netif *n = s->first; n; n = n->next)
         if (is_here(s, n))
             n->counts_twice = netif_counts_twice(s->context->root, s->in_sys,
-                                                 n->measured.entity.name);
+                                                 n->instance.entity.name);
 }
 
 static void netifs_sum_up(struct netifs *s)
@@ -437,7 +437,7 @@ static int open_net_dev(struct netifs *s)
     return fd;
 }
 
-static void netifs_collect(void *state, const struct collect_context *c, struct measured_list *out)
+static void netifs_collect(void *state, const struct collect_context *c, struct instance_list *out)
 {
     struct netifs *s = state;
     s->context = c;

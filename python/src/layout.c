@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The tables of dialects, as tuples. */
+ * The tables of layouts, as tuples. */
 #include "binding.h"
 
 /* Appends a new reference, which may be NULL; false: raised. */
@@ -10,21 +10,21 @@ static bool append(PyObject *list, PyObject *item)
     return good;
 }
 
-static PyObject *options_of(const char *dialect)
+static PyObject *options_of(const char *layout)
 {
     PyObject *all = PyList_New(0);
-    const struct toll_dialect_option *o;
-    for (size_t i = 0; all && (o = toll_dialect_option_at(dialect, i)); i++)
+    const struct toll_layout_option *o;
+    for (size_t i = 0; all && (o = toll_layout_option_at(layout, i)); i++)
         if (!append(all, Py_BuildValue("(ssss)", o->name, o->value, o->accepted, o->help)))
             Py_CLEAR(all);
     return all;
 }
 
-static PyObject *columns_of(const char *dialect)
+static PyObject *columns_of(const char *layout)
 {
     PyObject *all = PyList_New(0);
-    const struct toll_dialect_column *c;
-    for (size_t i = 0; all && (c = toll_dialect_column_at(dialect, i)); i++)
+    const struct toll_layout_column *c;
+    for (size_t i = 0; all && (c = toll_layout_column_at(layout, i)); i++)
         if (!append(all, Py_BuildValue("(sssssssssdIN)", c->format, c->columns, c->subject, c->file,
                                        c->name, c->label, c->terms, c->take, c->type, c->factor,
                                        c->decimals, PyBool_FromLong(c->optional))))
@@ -32,13 +32,13 @@ static PyObject *columns_of(const char *dialect)
     return all;
 }
 
-PyObject *dialect_tables(PyObject *module, PyObject *unused)
+PyObject *layout_tables(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
     PyObject *all = PyList_New(0);
-    const struct toll_dialect *d;
-    for (size_t i = 0; all && (d = toll_dialect_at(i)); i++) {
+    const struct toll_layout *d;
+    for (size_t i = 0; all && (d = toll_layout_at(i)); i++) {
         PyObject *options = options_of(d->name), *columns = columns_of(d->name);
         PyObject *one = options && columns
                             ? Py_BuildValue("(sssdOO)", d->name, d->formats, d->help,
