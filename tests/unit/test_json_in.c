@@ -287,9 +287,22 @@ static void test_any_bytes(void **state)
     }
 }
 
+/* A key that has NUL bytes is not the word it begins with, however the word goes on in memory. */
+static void test_is_with_nul_bytes(void **state)
+{
+    static const char text[] = {'n', 'o', 0, 0, 0}, word[] = {'n', 'o', 0, 0, 0, 0, 0};
+    struct scan key = {text, text + sizeof text};
+    assert_false(json_in_is(&key, word));
+    key.end = text + 2;
+    assert_true(json_in_is(&key, word));
+    key.end = text + 1;
+    assert_false(json_in_is(&key, word));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_is_with_nul_bytes),
         cmocka_unit_test(test_what_is_json),
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_cut),

@@ -549,8 +549,9 @@ bool json_in_item(struct json_in *j)
 
 bool json_in_is(const struct scan *text, const char *word)
 {
+    /* The text may hold a NUL byte, so its length cannot be used to look into the word. */
     size_t length = (size_t)(text->end - text->at);
-    return strncmp(text->at, word, length) == 0 && !word[length];
+    return strlen(word) == length && memcmp(text->at, word, length) == 0;
 }
 
 /* ---- Strings --------------------------------------------------------------------------------- */
