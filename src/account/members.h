@@ -27,7 +27,7 @@ struct member {
     bool in_books;         /* … and its leaving is booked already */
     bool was_seen;         /* read at least once, so it counts as started */
     uint32_t slot;
-    bool loss_told;                    /* it was said that its children vanish uncounted */
+    bool loss_noted;                   /* it was said that its children vanish uncounted */
     bool had_children;                 /* members were seen that were born to it */
     uint64_t inherited_base_ns;        /* CPU time it had inherited when it was first seen */
     uint64_t vanished_ns;              /* CPU time of its children that have left since */

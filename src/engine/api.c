@@ -115,7 +115,7 @@ int lifetime_check_owner(const struct toll_tracker *t, struct toll_error *e)
 struct found {
     const struct series *series;
     const struct metric *metric;
-    struct verdict verdict;
+    struct provenance provenance;
 };
 
 static bool find_in_target(struct found *f, const struct target_summary *t, const char *target,
@@ -126,7 +126,7 @@ static bool find_in_target(struct found *f, const struct target_summary *t, cons
         if (id < 0)
             continue;
         *f = (struct found){&t->series[part][id], metric_of((enum metric_id)id),
-                            t->verdicts[part][id]};
+                            t->provenance[part][id]};
         return true;
     }
     return false;
@@ -141,8 +141,8 @@ static bool find_in_instances(struct found *f, enum entity_kind kind, const char
         return false;
     f->series = &series[(enum metric_id)id - metric_first(kind)];
     f->metric = metric_of((enum metric_id)id);
-    f->verdict = (struct verdict){summary_instance_quality(f->series, f->metric),
-                                  f->series->observed_ns ? f->metric->facts.source : ""};
+    f->provenance = (struct provenance){summary_instance_quality(f->series, f->metric),
+                                        f->series->observed_ns ? f->metric->facts.source : ""};
     return true;
 }
 
@@ -164,7 +164,7 @@ static bool results_find(struct found *f, const struct summary *s, const char *n
 static struct toll_figure results_figure_of(const struct found *f)
 {
     const struct series *s = f->series;
-    bool known = f->verdict.quality != QUALITY_UNKNOWN;
+    bool known = f->provenance.quality != QUALITY_UNKNOWN;
     bool is_counter = f->metric->kind == METRIC_COUNTER;
     bool has_range = known && s->count;
     double last = known && s->observed_ns ? metric_number(f->metric, s->last) : (double)NAN;
@@ -175,8 +175,8 @@ static struct toll_figure results_figure_of(const struct found *f)
         .max = has_range ? s->max : (double)NAN,
         .mean = known && s->observed_ns ? series_mean(s, f->metric) : (double)NAN,
         .max_at_ns = s->max_at_ns,
-        .quality = quality_word(f->verdict.quality),
-        .from = f->verdict.rung ? f->verdict.rung : "",
+        .quality = quality_word(f->provenance.quality),
+        .from = f->provenance.source ? f->provenance.source : "",
     };
 }
 
@@ -196,7 +196,7 @@ static int judged_init(struct toll_tracker *t, struct summary *ret)
             return -ENOMEM;
         memcpy(ret->targets, t->summary.targets, bytes);
     }
-    verdicts_make(t, ret);
+    quality_judge_all(t, ret);
     cgroups_use_limits(t, ret);
     return 0;
 }
@@ -281,7 +281,7 @@ int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret)
         return -ESRCH;
     if (!ret || !t->background.is_on)
         return -EINVAL;
-    struct taken *frame = frame_queue_latest(&t->background.frames);
+    struct frame_copy *frame = frame_queue_latest(&t->background.frames);
     if (!frame)
         return -EAGAIN;
     *ret = &frame->head;
@@ -294,7 +294,7 @@ int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_
         return -ESRCH;
     if (!ret || !t->background.is_on || t->options.frame || !t->options.frames_kept)
         return -EINVAL;
-    struct taken *frame = frame_queue_next(&t->background.frames, timeout_ms);
+    struct frame_copy *frame = frame_queue_next(&t->background.frames, timeout_ms);
     if (!frame)
         return 1;
     *ret = &frame->head;
@@ -482,7 +482,7 @@ int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end)
 {
     if (is_elsewhere(t))
         return -ESRCH;
-    if (background_is_teller(t))
+    if (background_is_callback_thread(t))
         return -EDEADLK; /* it would wait for itself */
     if (!t->started || t->finished || (ret_end && sized_check(ret_end, "end", NULL) < 0))
         return -EINVAL;
@@ -500,7 +500,7 @@ void toll_tracker_hurry(struct toll_tracker *t)
 
 void toll_tracker_free(struct toll_tracker *t)
 {
-    if (is_elsewhere(t) || background_is_teller(t))
+    if (is_elsewhere(t) || background_is_callback_thread(t))
         return; /* what a fork has of it goes with the fork; a callback's tracker is in use */
     if (t->background.is_on)
         background_end(t);

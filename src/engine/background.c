@@ -20,7 +20,7 @@
 int frame_queue_init(struct frame_queue *q, size_t capacity)
 {
     *q = (struct frame_queue){.capacity = capacity};
-    if (capacity && !(q->ring = calloc(capacity, sizeof(struct taken *))))
+    if (capacity && !(q->ring = calloc(capacity, sizeof(struct frame_copy *))))
         return -ENOMEM;
     pthread_mutex_init(&q->lock, NULL);
     wait_init(&q->came);
@@ -29,42 +29,42 @@ int frame_queue_init(struct frame_queue *q, size_t capacity)
 
 void frame_queue_done(struct frame_queue *q)
 {
-    taken_release(q->latest);
+    frame_copy_release(q->latest);
     for (size_t i = 0; i < q->note_count; i++)
         free(q->notes[i].sentence);
     for (size_t i = 0; i < q->count; i++)
-        taken_release(q->ring[(q->first + i) % q->capacity]);
+        frame_copy_release(q->ring[(q->first + i) % q->capacity]);
     free(q->ring);
     pthread_mutex_destroy(&q->lock);
     pthread_cond_destroy(&q->came);
 }
 
-static struct taken *take_first(struct frame_queue *q)
+static struct frame_copy *take_first(struct frame_queue *q)
 {
-    struct taken *first = q->ring[q->first];
+    struct frame_copy *first = q->ring[q->first];
     q->first = (q->first + 1) % q->capacity;
     q->count--;
     return first;
 }
 
-void frame_queue_put(struct frame_queue *q, struct taken *frame)
+void frame_queue_put(struct frame_queue *q, struct frame_copy *frame)
 {
-    struct taken *surplus = NULL;
+    struct frame_copy *surplus = NULL;
     pthread_mutex_lock(&q->lock);
-    struct taken *before = q->latest;
+    struct frame_copy *before = q->latest;
     q->latest = frame;
     if (q->capacity) {
         if (q->count == q->capacity) {
             surplus = take_first(q);
             q->dropped++;
         }
-        q->ring[(q->first + q->count++) % q->capacity] = taken_hold(frame);
+        q->ring[(q->first + q->count++) % q->capacity] = frame_copy_hold(frame);
     }
     frame->head.dropped = q->dropped;
     pthread_cond_broadcast(&q->came);
     pthread_mutex_unlock(&q->lock);
-    taken_release(before);
-    taken_release(surplus);
+    frame_copy_release(before);
+    frame_copy_release(surplus);
 }
 
 void frame_queue_lose(struct frame_queue *q)
@@ -86,7 +86,7 @@ void frame_queue_drop(struct frame_queue *q)
 {
     pthread_mutex_lock(&q->lock);
     while (q->count) {
-        taken_release(take_first(q));
+        frame_copy_release(take_first(q));
         q->dropped++;
     }
     pthread_mutex_unlock(&q->lock);
@@ -136,21 +136,21 @@ bool frame_queue_take_note(struct frame_queue *q, struct queued_note *ret)
     return has_any;
 }
 
-struct taken *frame_queue_latest(struct frame_queue *q)
+struct frame_copy *frame_queue_latest(struct frame_queue *q)
 {
     pthread_mutex_lock(&q->lock);
-    struct taken *latest = q->latest ? taken_hold(q->latest) : NULL;
+    struct frame_copy *latest = q->latest ? frame_copy_hold(q->latest) : NULL;
     pthread_mutex_unlock(&q->lock);
     return latest;
 }
 
-struct taken *frame_queue_next(struct frame_queue *q, int timeout_ms)
+struct frame_copy *frame_queue_next(struct frame_queue *q, int timeout_ms)
 {
     uint64_t until_ns = wait_until(timeout_ms);
     pthread_mutex_lock(&q->lock);
     while (!q->count && !q->is_over && wait_for(&q->came, &q->lock, until_ns))
         ;
-    struct taken *first = q->count ? take_first(q) : NULL;
+    struct frame_copy *first = q->count ? take_first(q) : NULL;
     pthread_mutex_unlock(&q->lock);
     return first;
 }
@@ -277,18 +277,18 @@ static void *background_tell(void *arg)
     struct frame_queue *q = &t->background.frames;
     while (frame_queue_wait(q, t->options.frame)) {
         tell_notes(t);
-        struct taken *frame = t->options.frame ? frame_queue_next(q, 0) : NULL;
+        struct frame_copy *frame = t->options.frame ? frame_queue_next(q, 0) : NULL;
         if (frame)
             t->options.frame(t->options.frame_arg, &frame->head);
-        taken_release(frame);
+        frame_copy_release(frame);
     }
     return NULL;
 }
 
-bool background_is_teller(const struct toll_tracker *t)
+bool background_is_callback_thread(const struct toll_tracker *t)
 {
     const struct background *b = &t->background;
-    return b->is_on && b->has_teller && pthread_equal(pthread_self(), b->teller);
+    return b->is_on && b->has_callback_thread && pthread_equal(pthread_self(), b->callback_thread);
 }
 
 /* ---- For the program's threads --------------------------------------------------------------- */
@@ -331,12 +331,12 @@ static void background_undo(struct toll_tracker *t)
 }
 
 /* What waits is still told. */
-static void end_teller(struct background *b)
+static void end_callback_thread(struct background *b)
 {
     frame_queue_end(&b->frames);
-    if (b->has_teller)
-        pthread_join(b->teller, NULL);
-    b->has_teller = false;
+    if (b->has_callback_thread)
+        pthread_join(b->callback_thread, NULL);
+    b->has_callback_thread = false;
 }
 
 /* The sampler has its own copies of them by now. */
@@ -365,11 +365,12 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
     t->own_cpu = clock_thread_cpu;
     t->cpu_base_ns = 0;
     bool tells = t->options.frame || t->options.note || t->options.ending;
-    b->has_teller = tells && (r = thread_start(&b->teller, 0, background_tell, t)) == 0;
+    b->has_callback_thread = tells &&
+                             (r = thread_start(&b->callback_thread, 0, background_tell, t)) == 0;
     if (r == 0)
         r = thread_start(&b->sampler, THREAD_STACK_BYTES, background_sample, t);
     if (r < 0) {
-        end_teller(b);
+        end_callback_thread(b);
         close_p(&b->woken);
         background_undo(t);
         return err_set(e, r, "cannot start a thread: %s", strerror(-r));
@@ -421,7 +422,7 @@ int background_finish(struct toll_tracker *t)
         pthread_cond_wait(&b->changed, &b->lock);
     int r = b->result;
     pthread_mutex_unlock(&b->lock);
-    end_teller(b);
+    end_callback_thread(b);
     return r;
 }
 
@@ -434,6 +435,6 @@ void background_end(struct toll_tracker *t)
     background_ask(t, &b->stop);
     pthread_mutex_unlock(&b->lock);
     pthread_join(b->sampler, NULL);
-    end_teller(b);
+    end_callback_thread(b);
     background_undo(t);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A tracker on a thread of its own, the sampler; a second one, the teller, calls the program's
- * callback.
+ * A tracker on a thread of its own, the sampler; a second one, the callback thread, calls the
+ * program's callback.
  *
  * The sampler has descriptors of its own: it opens, reads and closes everything, also at the end.
  * So a tracker that was started is only ever taken apart there. What others read of the tracker
@@ -30,8 +30,8 @@ struct queued_note {
 struct frame_queue {
     pthread_mutex_t lock;
     pthread_cond_t came;
-    struct taken *latest;
-    struct taken **ring; /* owned, capacity of them; NULL: none are kept */
+    struct frame_copy *latest;
+    struct frame_copy **ring; /* owned, capacity of them; NULL: none are kept */
     size_t capacity;
     size_t first, count;
     uint64_t dropped;
@@ -45,7 +45,7 @@ int frame_queue_init(struct frame_queue *q, size_t capacity);
 void frame_queue_done(struct frame_queue *q);
 
 /* Takes the frame over, and writes into it how many were dropped. */
-void frame_queue_put(struct frame_queue *q, struct taken *frame);
+void frame_queue_put(struct frame_queue *q, struct frame_copy *frame);
 
 /* There was no memory for one: it counts as dropped. */
 void frame_queue_lose(struct frame_queue *q);
@@ -65,19 +65,19 @@ bool frame_queue_wait(struct frame_queue *q, bool for_frames);
 bool frame_queue_take_note(struct frame_queue *q, struct queued_note *ret);
 
 /* The last one, held once more; NULL: there was none yet. */
-struct taken *frame_queue_latest(struct frame_queue *q);
+struct frame_copy *frame_queue_latest(struct frame_queue *q);
 
 /* The oldest that waits, for the caller to release. NULL when there was none for so many
  * milliseconds (-1: however long it takes) or none will come. */
-struct taken *frame_queue_next(struct frame_queue *q, int timeout_ms);
+struct frame_copy *frame_queue_next(struct frame_queue *q, int timeout_ms);
 
 /* ==== Background ============================================================================== */
 
 struct background {
     bool is_on;         /* toll_tracker_start was called */
     bool has_own_files; /* the kernel allowed it */
-    bool has_teller;
-    pthread_t sampler, teller;
+    bool has_callback_thread;
+    pthread_t sampler, callback_thread;
     pthread_mutex_t lock;
     pthread_cond_t changed; /* one of those below */
     bool begun;             /* … or failed to: result and error */
@@ -108,7 +108,7 @@ int background_finish(struct toll_tracker *t);
 void background_end(struct toll_tracker *t);
 
 /* Whether this is the thread that calls the program's callbacks. */
-bool background_is_teller(const struct toll_tracker *t);
+bool background_is_callback_thread(const struct toll_tracker *t);
 
 /* While others read of the tracker. Does nothing for one without a sampler. */
 void background_lock(struct toll_tracker *t);

@@ -293,7 +293,7 @@ static int begin_with_own(struct toll_tracker *t, struct toll_error *e)
     bool has_self = false;
     t->discovery.with_tracker = (t->background.is_on && !t->options.without_self) || t->is_probe;
     if (t->background.is_on)
-        own_thread_begin(&t->reader.own, 1 + t->background.has_teller);
+        own_thread_begin(&t->reader.own, 1 + t->background.has_callback_thread);
     for (size_t i = 0; i < t->target_count; i++)
         has_self |= t->targets[i].kind == TOLL_TARGET_PROCESS && t->targets[i].id == t->owner_pid;
     if (has_self && !t->discovery.with_tracker)

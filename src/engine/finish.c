@@ -13,28 +13,28 @@
 
 #include <string.h>
 
-/* ==== Verdicts ================================================================================ */
+/* ==== Quality ================================================================================= */
 
-bool verdicts_has_hidden(const struct toll_tracker *t)
+bool quality_has_hidden(const struct toll_tracker *t)
 {
     return is_launched(t) && t->reaper.main_reaped && !t->reaper.no_children_left &&
            !t->members.count && !t->run.no_children;
 }
 
-static struct evidence verdicts_gather(struct toll_tracker *t, const struct target *g,
-                                       const struct target_summary *s)
+static struct evidence quality_gather(struct toll_tracker *t, const struct target *g,
+                                      const struct target_summary *s)
 {
     const struct ledger *l = &g->ledger;
     struct evidence e = {
         .all_reaped = g->is_launched && t->reaper.main_reaped && t->reaper.no_children_left,
-        .auto_reaping = l->losing || l->ignoring || verdicts_has_hidden(t),
+        .auto_reaping = l->losing || l->ignoring || quality_has_hidden(t),
         .started_is_exact = g->is_launched && exits_are_complete(t),
         .peak_is_exact = t->reaper.peak_is_exact,
         .main_at_end = l->main_fresh,
         .of_cgroup = g->cgroup_bits,
         .cgroup_has_ticks = g->cgroup_has_ticks,
         .cgroup_is_gone = g->cgroup && g->ended,
-        .of_network = network_verdict(t, g),
+        .of_network = network_quality(t, g),
     };
     /* Counters come to light when the process is reaped; a gauge was without it, and so is what no
      * kernel hands on. */
@@ -69,17 +69,17 @@ static void judge_slow(struct target_summary *s, const struct target *g, enum pa
     bool of_several = s->series[part][process_processes_count].max > 1;
     FOR_EACH_BIT(id, PROCESS_ROLLUP_BITS)
     {
-        struct verdict *v = &s->verdicts[part][id];
+        struct provenance *v = &s->provenance[part][id];
         if (v->quality == QUALITY_UNKNOWN)
             continue;
         if (most > 0 && seen == 0)
-            *v = (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
+            *v = (struct provenance){.quality = QUALITY_UNKNOWN, .source = ""};
         else if (most > seen * 1.1 || (of_several && metric_of(id)->fold == FOLD_ONCE))
             v->quality = QUALITY_LOWER_BOUND;
     }
-    struct verdict *once = &s->verdicts[part][process_memory_distinct_bytes];
+    struct provenance *once = &s->provenance[part][process_memory_distinct_bytes];
     if (of_several && most > 0 && seen == 0) { /* what one had alone says nothing of all */
-        *once = (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
+        *once = (struct provenance){.quality = QUALITY_UNKNOWN, .source = ""};
         s->series[part][process_memory_distinct_bytes] = (struct series){0};
     } else if (of_several && once->quality != QUALITY_UNKNOWN)
         once->quality = QUALITY_LOWER_BOUND;
@@ -92,40 +92,41 @@ static void judge_pauses(struct target_summary *s, const struct ledger *l)
     for (unsigned part = 0; part < PARTS; part++)
         FOR_EACH_BIT(id, gauges)
         {
-            if (s->verdicts[part][id].quality == QUALITY_SAMPLED)
-                s->verdicts[part][id].quality = QUALITY_LOWER_BOUND;
+            if (s->provenance[part][id].quality == QUALITY_SAMPLED)
+                s->provenance[part][id].quality = QUALITY_LOWER_BOUND;
         }
 }
 
-static void verdicts_judge(struct toll_tracker *t, const struct target *g, struct target_summary *s)
+static void quality_judge_target(struct toll_tracker *t, const struct target *g,
+                                 struct target_summary *s)
 {
-    struct evidence e = verdicts_gather(t, g, s);
+    struct evidence e = quality_gather(t, g, s);
     for (unsigned part = 0; part < PARTS; part++) {
         struct row row = known_figures(g, s, part);
         if (e.of_network.quality == QUALITY_UNKNOWN) { /* also when they were thought to be known */
             row_unknown(&row, process_network_received_bytes);
             row_unknown(&row, process_network_sent_bytes);
         }
-        struct rung rungs[LADDER_RUNGS];
-        size_t count = ladder_build(rungs, part, g->ledger.own_only, &row, &e);
+        struct figure_source sources[QUALITY_SOURCES_AT_MOST];
+        size_t count = quality_sources(sources, part, g->ledger.own_only, &row, &e);
         for (unsigned id = 0; id < PROCESS_METRICS; id++) {
             union value value;
-            struct verdict v = ladder_pick(rungs, count, id, &value);
+            struct provenance v = quality_pick(sources, count, id, &value);
             bool difference = part == PART_DESCENDANTS && v.quality != QUALITY_UNKNOWN &&
                               metric_of(id)->kind == METRIC_COUNTER;
             /* What nothing tells when a process is reaped was read of each by itself. */
             bool of_others = metric_of(id)->fold != FOLD_CONSERVED &&
                              !row_has(&g->ledger.reaped, id);
             if (difference)
-                v = ladder_difference(s->verdicts[PART_COMBINED][id], s->verdicts[PART_MAIN][id],
-                                      of_others);
-            s->verdicts[part][id] = v;
+                v = quality_of_difference(s->provenance[PART_COMBINED][id],
+                                          s->provenance[PART_MAIN][id], of_others);
+            s->provenance[part][id] = v;
         }
         judge_slow(s, g, part);
         s->partial[part] = 0;
         FOR_EACH_BIT(id, e.denied[part])
         {
-            enum quality quality = s->verdicts[part][id].quality;
+            enum quality quality = s->provenance[part][id].quality;
             if (quality == QUALITY_LOWER_BOUND || quality == QUALITY_SAMPLED)
                 s->partial[part] |= BIT(id);
         }
@@ -134,7 +135,7 @@ static void verdicts_judge(struct toll_tracker *t, const struct target *g, struc
         {
             if (s->series[part][id].max > 0)
                 continue;
-            s->verdicts[part][id] = (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
+            s->provenance[part][id] = (struct provenance){.quality = QUALITY_UNKNOWN, .source = ""};
             s->partial[part] &= ~BIT(id);
         }
     }
@@ -147,14 +148,14 @@ static void verdicts_judge(struct toll_tracker *t, const struct target *g, struc
 static void raise_peak(struct target_summary *s)
 {
     struct series *series = s->series[PART_COMBINED];
-    struct verdict *verdicts = s->verdicts[PART_COMBINED];
+    struct provenance *provenance = s->provenance[PART_COMBINED];
     if (!series[process_memory_peak_bytes].observed_ns)
         return;
     series_at_least(&series[process_memory_rss_bytes],
                     (double)series[process_memory_peak_bytes].last.u);
-    if (verdicts[process_memory_rss_bytes].quality == QUALITY_UNKNOWN)
-        verdicts[process_memory_rss_bytes] = (struct verdict){
-            QUALITY_LOWER_BOUND, verdicts[process_memory_peak_bytes].rung};
+    if (provenance[process_memory_rss_bytes].quality == QUALITY_UNKNOWN)
+        provenance[process_memory_rss_bytes] = (struct provenance){
+            QUALITY_LOWER_BOUND, provenance[process_memory_peak_bytes].source};
     for (unsigned part = 0; part < PARTS; part++) {
         struct series *of = s->series[part];
         if (of[process_memory_distinct_bytes].observed_ns &&
@@ -164,7 +165,7 @@ static void raise_peak(struct target_summary *s)
 }
 
 /* What toll itself may run on is no bound for a target that it did not start. */
-double verdicts_most_cores(const struct toll_tracker *t)
+double quality_most_cores(const struct toll_tracker *t)
 {
     return !t->replay && t->run.online_cpus ? t->run.online_cpus : t->run.cpus;
 }
@@ -182,19 +183,19 @@ static void bound_rates(const struct toll_tracker *t, struct target_summary *s)
 {
     for (unsigned part = 0; part < PARTS; part++) {
         struct series *series = s->series[part];
-        bound_series(&series[process_cpu_cores], process_cpu_cores, verdicts_most_cores(t));
+        bound_series(&series[process_cpu_cores], process_cpu_cores, quality_most_cores(t));
         bound_series(&series[process_cpu_wait_seconds], process_cpu_wait_seconds,
                      series[process_threads_count].max);
     }
 }
 
-void verdicts_make(struct toll_tracker *t, struct summary *summary)
+void quality_judge_all(struct toll_tracker *t, struct summary *summary)
 {
     gpus_judge(t);
     for (size_t i = 0; t->whole && i < book_count(t); i++) {
         const struct target *g = &t->targets[i];
         struct target_summary *s = g == t->whole ? &summary->whole : &summary->targets[i];
-        verdicts_judge(t, g, s);
+        quality_judge_target(t, g, s);
         raise_peak(s);
         bound_rates(t, s);
         gpus_judge_target(t, g, s);
@@ -243,7 +244,7 @@ static void note_what_is_missing(struct toll_tracker *t)
             "samples were skipped, for up to %llu.%llu s at a time: a sample took long, or "
             "had to wait for the CPU or for its budget; peaks are lower bounds",
             (unsigned long long)tenths / 10, (unsigned long long)tenths % 10);
-    if (verdicts_has_hidden(t))
+    if (quality_has_hidden(t))
         outputs_note(t, "a process of the job still runs and could not be seen: it is missing in "
                         "the totals");
     if (l->ignoring && !l->losing)
@@ -302,7 +303,7 @@ static void take_ends(struct toll_tracker *t)
             .ended = all,
             .unknown = all,
         };
-    t->summary.whole.end.timed_out = t->timeout.told;
+    t->summary.whole.end.timed_out = t->timeout.term_sent;
 }
 
 void finish(struct toll_tracker *t)
@@ -322,7 +323,7 @@ void finish(struct toll_tracker *t)
         note_what_is_missing(t);
         note_unseen_children(t);
     }
-    verdicts_make(t, &t->summary);
+    quality_judge_all(t, &t->summary);
     cgroups_use_limits(t, &t->summary); /* of figures that are known */
     t->settled = true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The end of a run: last sample, verdict on every figure. */
+ * The end of a run: last sample, quality of every figure. */
 #pragma once
 
 #include "engine/tracker.h"
@@ -9,17 +9,17 @@
 /* From now on the figures are final. The summary is not yet written. */
 void finish(struct toll_tracker *t);
 
-/* ==== Verdicts ================================================================================ */
+/* ==== Quality ================================================================================= */
 
 /* What every figure of the targets is worth, judged when the run is over or when the program asks.
  */
 
 /* Somebody is left whom no list shows: born a moment ago, or hidden from us. */
-bool verdicts_has_hidden(const struct toll_tracker *t);
+bool quality_has_hidden(const struct toll_tracker *t);
 
 /* More than these cannot have been in use at any moment; 0: not known. */
-double verdicts_most_cores(const struct toll_tracker *t);
+double quality_most_cores(const struct toll_tracker *t);
 
 /* Into the tracker's own summary when the run is over, into a copy of it before: what is settled by
  * the end must not be judged by what was known in between. */
-void verdicts_make(struct toll_tracker *t, struct summary *summary);
+void quality_judge_all(struct toll_tracker *t, struct summary *summary);

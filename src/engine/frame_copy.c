@@ -19,19 +19,19 @@ struct source {
 /* What is copied where: measured in a first pass, filled in a second. */
 struct copy {
     size_t rows, values, text_bytes;
-    struct taken_row *row; /* NULL in the first pass */
+    struct frame_copy_row *row; /* NULL in the first pass */
     union value *value;
     char *text;
 };
 
-static const char *taken_name_of(const struct source *s)
+static const char *frame_copy_name_of(const struct source *s)
 {
     if (s->entity->kind == ENTITY_TARGET)
         return s->target ? s->target : "";
     return entity_name(s->entity);
 }
 
-static const char *taken_copy_text(struct copy *c, const char *text)
+static const char *frame_copy_copy_text(struct copy *c, const char *text)
 {
     size_t bytes = strlen(text) + 1;
     char *at = c->text;
@@ -48,10 +48,10 @@ static const union value *copy_values(struct copy *c, const struct source *s, un
     return at;
 }
 
-static void taken_add_row(struct copy *c, const struct source *s)
+static void frame_copy_add_row(struct copy *c, const struct source *s)
 {
     const struct entity *e = s->entity;
-    const char *name = taken_name_of(s);
+    const char *name = frame_copy_name_of(s);
     if (!s->selected)
         return;
     unsigned count = metric_count(e->kind);
@@ -61,8 +61,8 @@ static void taken_add_row(struct copy *c, const struct source *s)
     if (!c->row)
         return;
     bool is_target = e->kind == ENTITY_TARGET;
-    const char *copied = taken_copy_text(c, name);
-    *c->row++ = (struct taken_row){
+    const char *copied = frame_copy_copy_text(c, name);
+    *c->row++ = (struct frame_copy_row){
         .facts = {.entity = is_target ? "target" : entity_kind_name(e->kind),
                   .part = is_target ? part_name(e->part) : "",
                   .name = copied,
@@ -80,44 +80,44 @@ static void taken_add_row(struct copy *c, const struct source *s)
     };
 }
 
-static void taken_add_parts(struct copy *c, const struct frame_row parts[PARTS], const char *target,
-                            const struct selection *selection)
+static void frame_copy_add_parts(struct copy *c, const struct frame_row parts[PARTS],
+                                 const char *target, const struct selection *selection)
 {
     for (unsigned part = 0; part < PARTS; part++)
         if (parts[part].row)
-            taken_add_row(c, &(struct source){parts[part].entity, parts[part].row,
-                                              selection->parts[part], target});
+            frame_copy_add_row(c, &(struct source){parts[part].entity, parts[part].row,
+                                                   selection->parts[part], target});
 }
 
 static void add_all(struct copy *c, const struct frame *f, const struct selection *selection)
 {
-    taken_add_parts(c, f->target, NULL, selection);
+    frame_copy_add_parts(c, f->target, NULL, selection);
     for (size_t i = 0; i < f->target_count; i++)
-        taken_add_parts(c, f->targets[i].parts, f->targets[i].name, selection);
+        frame_copy_add_parts(c, f->targets[i].parts, f->targets[i].name, selection);
     for (size_t i = 0; i < f->machine_count; i++) {
         const struct instance *m = f->machine[i];
-        taken_add_row(c,
-                      &(struct source){&m->entity, &m->row, selection->of[m->entity.kind], NULL});
+        frame_copy_add_row(
+            c, &(struct source){&m->entity, &m->row, selection->of[m->entity.kind], NULL});
     }
     for (size_t i = 0; i < f->process_count; i++)
-        taken_add_row(c, &(struct source){f->processes[i].entity, f->processes[i].row,
-                                          selection->of[ENTITY_PROCESS], NULL});
+        frame_copy_add_row(c, &(struct source){f->processes[i].entity, f->processes[i].row,
+                                               selection->of[ENTITY_PROCESS], NULL});
     if (f->self.row)
-        taken_add_row(
+        frame_copy_add_row(
             c, &(struct source){f->self.entity, f->self.row, selection->of[ENTITY_SELF], NULL});
 }
 
 /* With room for that much, and nothing in it yet. */
-static struct taken *taken_make_room(const struct frame *f, const struct copy *size,
-                                     struct copy *ret)
+static struct frame_copy *frame_copy_make_room(const struct frame *f, const struct copy *size,
+                                               struct copy *ret)
 {
-    struct taken *t = malloc(sizeof *t + size->rows * sizeof *t->rows +
-                             size->values * sizeof *ret->value + size->text_bytes);
+    struct frame_copy *t = malloc(sizeof *t + size->rows * sizeof *t->rows +
+                                  size->values * sizeof *ret->value + size->text_bytes);
     if (!t)
         return NULL;
-    struct taken_row *rows = (struct taken_row *)(t + 1);
+    struct frame_copy_row *rows = (struct frame_copy_row *)(t + 1);
     union value *values = (union value *)(rows + size->rows);
-    *t = (struct taken){
+    *t = (struct frame_copy){
         .head = {.number = f->tick,
                  .real_ns = f->real_ns,
                  .elapsed_ns = f->elapsed_ns,
@@ -131,29 +131,29 @@ static struct taken *taken_make_room(const struct frame *f, const struct copy *s
     return t;
 }
 
-struct taken *taken_copy(const struct frame *f, const struct selection *selection)
+struct frame_copy *frame_copy_new(const struct frame *f, const struct selection *selection)
 {
     struct copy size = {0}, c;
     add_all(&size, f, selection);
-    struct taken *t = taken_make_room(f, &size, &c);
+    struct frame_copy *t = frame_copy_make_room(f, &size, &c);
     if (t)
         add_all(&c, f, selection);
     return t;
 }
 
-struct taken *taken_copy_whole(const struct frame *f, const struct selection *selection)
+struct frame_copy *frame_copy_new_whole(const struct frame *f, const struct selection *selection)
 {
     const struct frame_row *whole = &f->target[PART_COMBINED];
     struct copy size = {.values = metric_count(ENTITY_TARGET), .text_bytes = 1}, c;
     size.rows = selection->parts[PART_COMBINED] ? 1 : 0;
-    struct taken *t = taken_make_room(f, &size, &c);
+    struct frame_copy *t = frame_copy_make_room(f, &size, &c);
     if (t)
-        taken_add_row(
+        frame_copy_add_row(
             &c, &(struct source){whole->entity, whole->row, selection->parts[PART_COMBINED], NULL});
     return t;
 }
 
-struct taken *taken_hold(struct taken *frame)
+struct frame_copy *frame_copy_hold(struct frame_copy *frame)
 {
     atomic_fetch_add_explicit(&frame->holders, 1, memory_order_relaxed);
     return frame;
@@ -161,7 +161,7 @@ struct taken *taken_hold(struct taken *frame)
 
 /* Nobody else can begin to hold what has one holder: without a second one there is nothing to
  * count. */
-void taken_release(struct taken *frame)
+void frame_copy_release(struct frame_copy *frame)
 {
     if (frame && (atomic_load_explicit(&frame->holders, memory_order_acquire) == 1 ||
                   atomic_fetch_sub_explicit(&frame->holders, 1, memory_order_acq_rel) == 1))
@@ -171,33 +171,33 @@ void taken_release(struct taken *frame)
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 /* The head of a frame is its beginning, as the facts are that of a row. */
-static const struct taken *taken_of(const struct toll_frame *frame)
+static const struct frame_copy *frame_copy_of(const struct toll_frame *frame)
 {
-    return (const struct taken *)frame;
+    return (const struct frame_copy *)frame;
 }
 
-static const struct taken_row *row_of(const struct toll_row *row)
+static const struct frame_copy_row *row_of(const struct toll_row *row)
 {
-    return (const struct taken_row *)row;
+    return (const struct frame_copy_row *)row;
 }
 
-double taken_number(const struct taken_row *r, size_t i)
+double frame_copy_number(const struct frame_copy_row *r, size_t i)
 {
     return r->known >> i & 1 ? metric_number(&r->metrics[i], r->values[i]) : (double)NAN;
 }
 
 const struct toll_row *toll_frame_row(const struct toll_frame *frame, size_t i)
 {
-    return frame && i < frame->row_count ? &taken_of(frame)->rows[i].facts : NULL;
+    return frame && i < frame->row_count ? &frame_copy_of(frame)->rows[i].facts : NULL;
 }
 
 const struct toll_metric *toll_row_at(const struct toll_row *row, size_t i, double *ret_value)
 {
-    const struct taken_row *r = row_of(row);
+    const struct frame_copy_row *r = row_of(row);
     if (!r || i >= r->count)
         return NULL;
     if (ret_value)
-        *ret_value = taken_number(r, i);
+        *ret_value = frame_copy_number(r, i);
     return &r->metrics[i].facts;
 }
 
@@ -212,14 +212,14 @@ double toll_row_get(const struct toll_row *row, const char *name)
 }
 
 /* Of one of several targets or of a thing; NULL where there is but one of the kind. */
-static const char *name_in_columns(const struct taken_row *r)
+static const char *name_in_columns(const struct frame_copy_row *r)
 {
     return r->kind == ENTITY_TARGET ? r->target : r->facts.name;
 }
 
 size_t toll_row_column(const struct toll_row *row, const char *metric, char *buf, size_t size)
 {
-    const struct taken_row *r = row_of(row);
+    const struct frame_copy_row *r = row_of(row);
     struct buf text = {0};
     if (r && metric && r->kind != ENTITY_PROCESS) {
         column_lead(&text, r->kind, r->part, name_in_columns(r));
@@ -239,17 +239,17 @@ size_t toll_row_column(const struct toll_row *row, const char *metric, char *buf
 double toll_frame_get(const struct toll_frame *frame, const char *name)
 {
     for (size_t i = 0; frame && name && i < frame->row_count; i++) {
-        const struct taken_row *r = &taken_of(frame)->rows[i];
+        const struct frame_copy_row *r = &frame_copy_of(frame)->rows[i];
         if (r->kind == ENTITY_PROCESS)
             continue; /* there are many of them */
         int id = column_metric(r->kind, r->part, name_in_columns(r), name);
         if (id >= 0)
-            return taken_number(r, (enum metric_id)id - metric_first(r->kind));
+            return frame_copy_number(r, (enum metric_id)id - metric_first(r->kind));
     }
     return (double)NAN;
 }
 
 void toll_frame_free(struct toll_frame *frame)
 {
-    taken_release((struct taken *)frame);
+    frame_copy_release((struct frame_copy *)frame);
 }

@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-struct taken_row {
+struct frame_copy_row {
     struct toll_row facts;
     enum entity_kind kind;
     enum part part;
@@ -20,24 +20,24 @@ struct taken_row {
     const union value *values;    /* as they were read: who asks for one pays for its number */
 };
 
-struct taken {
+struct frame_copy {
     struct toll_frame head;
     atomic_uint holders;
-    struct taken_row *rows;
+    struct frame_copy_row *rows;
 };
 
 /* A copy with what was selected, held once; NULL when there is no memory. */
-struct taken *taken_copy(const struct frame *f, const struct selection *selection);
+struct frame_copy *frame_copy_new(const struct frame *f, const struct selection *selection);
 
 /* The same of a frame that has nothing but the whole of one target, of which something was
  * selected: without measuring what there is. */
-struct taken *taken_copy_whole(const struct frame *f, const struct selection *selection);
+struct frame_copy *frame_copy_new_whole(const struct frame *f, const struct selection *selection);
 
 /* The i-th figure of a row, or NAN when it is not known. */
-double taken_number(const struct taken_row *r, size_t i);
+double frame_copy_number(const struct frame_copy_row *r, size_t i);
 
 /* Hold it once more. */
-struct taken *taken_hold(struct taken *frame);
+struct frame_copy *frame_copy_hold(struct frame_copy *frame);
 
 /* Let go of it: the last holder frees it. Accepts NULL. */
-void taken_release(struct taken *frame);
+void frame_copy_release(struct frame_copy *frame);

@@ -112,7 +112,7 @@ int toll_probe_new(struct toll_probe **ret, const struct toll_target *target,
     return r;
 }
 
-static struct taken *copy_own(struct toll_probe *p, int *result)
+static struct frame_copy *copy_own(struct toll_probe *p, int *result)
 {
     struct row row;
     *result = own_figures_read(&p->own, p->selection.parts[PART_COMBINED], &row);
@@ -121,17 +121,17 @@ static struct taken *copy_own(struct toll_probe *p, int *result)
     static const struct entity entity = {.kind = ENTITY_TARGET};
     struct frame frame = {.real_ns = clock_real(NULL), .last = true};
     frame.target[PART_COMBINED] = (struct frame_row){&entity, &row};
-    return taken_copy_whole(&frame, &p->selection);
+    return frame_copy_new_whole(&frame, &p->selection);
 }
 
-static struct taken *copy_target(struct toll_probe *p, int *result)
+static struct frame_copy *copy_target(struct toll_probe *p, int *result)
 {
     struct toll_tracker *t = p->tracker;
     *result = is_elsewhere(t) || (t->whole && targets_have_ended(t)) ? -ESRCH : 0;
     if (*result < 0)
         return NULL;
     tick(t, false);
-    return taken_copy(&t->frame, &p->selection);
+    return frame_copy_new(&t->frame, &p->selection);
 }
 
 int toll_probe_read(struct toll_probe *p, struct toll_frame **ret)
@@ -139,7 +139,7 @@ int toll_probe_read(struct toll_probe *p, struct toll_frame **ret)
     int r;
     if (!p || !ret)
         return p ? -EINVAL : -ESRCH;
-    struct taken *frame = p->tracker ? copy_target(p, &r) : copy_own(p, &r);
+    struct frame_copy *frame = p->tracker ? copy_target(p, &r) : copy_own(p, &r);
     if (!frame)
         return r < 0 ? r : -ENOMEM;
     *ret = &frame->head;

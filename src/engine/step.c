@@ -39,7 +39,7 @@ uint64_t timeout_due(const struct toll_tracker *t)
 {
     if (!t->options.timeout_ns || t->replay || t->timeout.is_over)
         return UINT64_MAX;
-    if (!t->timeout.told)
+    if (!t->timeout.term_sent)
         return sum_u64(t->start_ns, t->options.timeout_ns);
     return t->timeout.killed ? t->timeout.again_ns : kill_ns(t);
 }
@@ -93,10 +93,10 @@ void timeout_step(struct toll_tracker *t)
     uint64_t now_ns = clock_mono(NULL);
     if (now_ns < timeout_due(t))
         return;
-    if (t->timeout.told) {
+    if (t->timeout.term_sent) {
         kill_all(t, now_ns);
     } else {
-        t->timeout.told = true;
+        t->timeout.term_sent = true;
         signal_all(t, SIGTERM);
         signal_all(t, SIGCONT); /* one that is stopped could not hear it */
     }
@@ -104,7 +104,7 @@ void timeout_step(struct toll_tracker *t)
 
 bool timeout_goes_on(const struct toll_tracker *t)
 {
-    return t->timeout.told && !t->timeout.is_over && !t->reaper.no_children_left &&
+    return t->timeout.term_sent && !t->timeout.is_over && !t->reaper.no_children_left &&
            !t->run.no_children;
 }
 

@@ -273,7 +273,7 @@ static uint64_t end_of_run(const struct toll_tracker *t, uint64_t now_ns)
     const struct reaper *r = &t->reaper;
     if (!is_launched(t))
         return targets_end(t, now_ns);
-    bool to_the_last = t->options.wait == TOLL_WAIT_ALL || t->timeout.told;
+    bool to_the_last = t->options.wait == TOLL_WAIT_ALL || t->timeout.term_sent;
     if (!to_the_last && r->main_reaped)
         return r->main_end_ns;
     return r->no_children_left && r->last_end_ns ? r->last_end_ns : now_ns;
@@ -344,7 +344,7 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
         if (g->ledger.denied[part]) /* first: a rate is over all of the time that was not known */
             part_bounds(g, part, row);
         rates_put(g->rates[part], row, ENTITY_PROCESS, t->frame.mono_ns,
-                  t->frame.last ? 0 : verdicts_most_cores(t));
+                  t->frame.last ? 0 : quality_most_cores(t));
         target_summary_of(t, g)->denied[part] |= g->ledger.denied[part];
         if (part == PART_COMBINED || target_has_parts(t, g))
             rows[part] = (struct frame_row){&g->entities[part], row};
@@ -389,7 +389,7 @@ static void publish_member(struct toll_tracker *t, struct member *m)
     struct frame *f = &t->frame;
     membership_put_wall(t, m, f->elapsed_ns);
     m->process.entity.targets = m->targets;
-    rates_put(m->rates, &m->process.own, ENTITY_PROCESS, f->mono_ns, verdicts_most_cores(t));
+    rates_put(m->rates, &m->process.own, ENTITY_PROCESS, f->mono_ns, quality_most_cores(t));
     struct row copy;
     const struct row *row = process_shown(&m->process, &copy);
     if (row == &copy) {
@@ -475,7 +475,7 @@ static void measure_self(struct toll_tracker *t)
 /* For the program's other threads. */
 static void tick_publish(struct toll_tracker *t)
 {
-    struct taken *frame = taken_copy(&t->frame, &t->selection);
+    struct frame_copy *frame = frame_copy_new(&t->frame, &t->selection);
     if (!frame) {
         frame_queue_lose(&t->background.frames);
         return;

@@ -407,8 +407,8 @@ struct toll_tracker {
     } network;
 
     struct {
-        bool told;   /* SIGTERM was sent */
-        bool killed; /* … and SIGKILL */
+        bool term_sent; /* SIGTERM */
+        bool killed;    /* SIGKILL was sent */
         bool is_over;
         uint64_t again_ns; /* SIGKILL is sent once more */
     } timeout;

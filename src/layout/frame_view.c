@@ -155,7 +155,7 @@ static const struct series *frame_view_find_series(const struct summary *s,
     if (p->kind == ENTITY_TARGET) {
         const struct target_summary *t = find_target(s, p->target);
         bool is_known = t && (t->has_parts || p->part == PART_COMBINED) &&
-                        t->verdicts[p->part][p->id].quality != QUALITY_UNKNOWN;
+                        t->provenance[p->part][p->id].quality != QUALITY_UNKNOWN;
         return is_known ? &t->series[p->part][p->id] : NULL;
     }
     if (p->kind == ENTITY_SELF)

@@ -208,9 +208,9 @@ enum quality {
 const char *quality_word(enum quality q);
 
 /* Which means gave a figure, and how good it is. */
-struct verdict {
+struct provenance {
     enum quality quality;
-    const char *rung; /* a name with static life, "" when unknown */
+    const char *source; /* a name with static life, "" when unknown */
 };
 
 /* ==== Column ================================================================================== */

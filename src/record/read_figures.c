@@ -377,17 +377,17 @@ enum quality read_quality(struct json_in *j)
     return q < 0 ? QUALITY_UNKNOWN : (enum quality)q;
 }
 
-static void read_verdict(struct reading *r, const struct scan *key, struct verdict *v)
+static void read_provenance(struct reading *r, const struct scan *key, struct provenance *v)
 {
     if (json_in_is(key, "quality")) {
         v->quality = read_quality(&r->json);
     } else {
-        v->rung = read_kept(r);
+        v->source = read_kept(r);
     }
 }
 
 static void read_series_read_member(struct reading *r, const struct scan *key, struct series *s,
-                                    const struct metric *m, struct found *f, struct verdict *v,
+                                    const struct metric *m, struct found *f, struct provenance *v,
                                     bool *partial)
 {
     struct json_in *j = &r->json;
@@ -408,7 +408,7 @@ static void read_series_read_member(struct reading *r, const struct scan *key, s
         f->quantile_count++;
         read_double(j, &f->quantiles[quantile]);
     } else if (v && (json_in_is(key, "quality") || json_in_is(key, "from"))) {
-        read_verdict(r, key, v);
+        read_provenance(r, key, v);
     } else if (partial && json_in_is(key, "partial")) {
         json_in_bool(j, partial);
     } else if (json_in_is(key, "unlimited")) {
@@ -431,7 +431,7 @@ static void fill_histogram(struct series *s, const struct metric *m, const struc
     }
 }
 
-bool read_series(struct reading *r, struct series *s, const struct metric *m, struct verdict *v,
+bool read_series(struct reading *r, struct series *s, const struct metric *m, struct provenance *v,
                  bool *partial)
 {
     struct json_in *j = &r->json;

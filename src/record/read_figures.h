@@ -159,9 +159,9 @@ bool read_process_row(struct reading *r, struct process_row *ret); /* of a sampl
 bool read_mark(struct reading *r, enum mark_kind kind);            /* an event may be a note */
 bool read_summary(struct reading *r);
 
-/* Of the summary: what one figure came to. verdict, partial NULL: there is none. *partial becomes
- * true when the figure lacks a process that could not be read. */
-bool read_series(struct reading *r, struct series *s, const struct metric *m, struct verdict *v,
+/* Of the summary: what one figure came to. provenance, partial NULL: there is none. *partial
+ * becomes true when the figure lacks a process that could not be read. */
+bool read_series(struct reading *r, struct series *s, const struct metric *m, struct provenance *v,
                  bool *partial);
 
 /* "phases", "gauges", "events" and "marks" of it. False when the key is none of them. */

@@ -514,8 +514,8 @@ static void read_summary_read_part(struct reading *r, struct target_summary *t, 
         }
         r->selection.parts[part] |= BIT(id);
         bool partial = false;
-        read_series(r, &t->series[part][id], metric_of((enum metric_id)id), &t->verdicts[part][id],
-                    &partial);
+        read_series(r, &t->series[part][id], metric_of((enum metric_id)id),
+                    &t->provenance[part][id], &partial);
         t->partial[part] |= partial ? BIT(id) : 0;
     }
 }
@@ -592,7 +592,7 @@ static void read_summary_add_instance(struct reading *r, const struct entity *e,
 /* The quality follows from what is known, and from how much of the run was covered. */
 static void read_instance_series(struct reading *r, struct series *s, const struct metric *m)
 {
-    struct verdict v = {.quality = summary_instance_quality(s, m)};
+    struct provenance v = {.quality = summary_instance_quality(s, m)};
     read_series(r, s, m, &v, NULL);
     if (v.quality == QUALITY_LOWER_BOUND)
         s->coverage = COVERED_SO_FAR; /* also of nothing: it was written as a lower bound */

@@ -22,7 +22,7 @@ static void judge_target(struct target_summary *t)
     for (unsigned part = 0; part < PARTS; part++)
         for (unsigned id = 0; id < PROCESS_METRICS; id++)
             if (t->series[part][id].observed_ns) {
-                t->verdicts[part][id] = (struct verdict){QUALITY_LOWER_BOUND, "samples"};
+                t->provenance[part][id] = (struct provenance){QUALITY_LOWER_BOUND, "samples"};
                 t->partial[part] |= t->denied[part] & BIT(id);
                 t->has_parts |= part != PART_COMBINED;
             }

@@ -275,20 +275,21 @@ static void record_json_add_gauge(struct json_out *j, const struct series *s,
 
 /* is_partial: a process that has some of it could not be read. */
 static void record_json_add_series(struct json_out *j, const struct series *s,
-                                   const struct metric *m, const struct verdict *verdict,
+                                   const struct metric *m, const struct provenance *provenance,
                                    bool is_partial)
 {
     json_key(j, m->facts.name);
     json_object(j);
     bool unlimited = s->is_unlimited && !s->observed_ns;
-    bool known = !unlimited && (verdict ? verdict->quality != QUALITY_UNKNOWN : s->observed_ns > 0);
+    bool known = !unlimited &&
+                 (provenance ? provenance->quality != QUALITY_UNKNOWN : s->observed_ns > 0);
     if (known && m->kind == METRIC_COUNTER)
         add_counter(j, s, m);
     else if (known)
         record_json_add_gauge(j, s, m);
-    if (verdict) {
-        json_put_string(j, "quality", quality_word(verdict->quality));
-        json_put_string(j, "from", verdict->rung);
+    if (provenance) {
+        json_put_string(j, "quality", quality_word(provenance->quality));
+        json_put_string(j, "from", provenance->source);
     }
     if (is_partial)
         json_put_bool(j, "partial", true);
@@ -306,7 +307,7 @@ static void record_json_add_parts(struct json_out *j, const struct target_summar
         json_key(j, part_name(part));
         json_object(j);
         FOR_EACH_BIT(id, selection->parts[part])
-        record_json_add_series(j, &t->series[part][id], metric_of(id), &t->verdicts[part][id],
+        record_json_add_series(j, &t->series[part][id], metric_of(id), &t->provenance[part][id],
                                t->partial[part] >> id & 1);
         json_object_end(j);
     }
@@ -339,11 +340,9 @@ static void record_json_add_instance(struct json_out *j, const struct instance_s
     FOR_EACH_BIT(i, selected)
     {
         const struct metric *m = metric_of(metric_first(e->kind) + i);
-        struct verdict v = {summary_instance_quality(&t->series[i], m), "kernel"};
-        if (v.quality == QUALITY_UNKNOWN && t->series[i].is_unlimited)
-            v.quality = QUALITY_SAMPLED; /* without a number: it is known that there is none */
-        else if (v.quality == QUALITY_UNKNOWN)
-            v.rung = "";
+        struct provenance v = {summary_instance_quality(&t->series[i], m), "kernel"};
+        if (v.quality == QUALITY_UNKNOWN)
+            v.source = "";
         record_json_add_series(j, &t->series[i], m, &v, false);
     }
     json_object_end(j);

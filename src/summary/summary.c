@@ -250,7 +250,7 @@ static void init_target(struct target_summary *t)
 {
     for (unsigned part = 0; part < PARTS; part++)
         for (unsigned i = 0; i < PROCESS_METRICS; i++)
-            t->verdicts[part][i].rung = "";
+            t->provenance[part][i].source = "";
 }
 
 int summary_init(struct summary *s, const struct run *run)
@@ -423,8 +423,8 @@ void summary_end(struct summary *s, uint64_t elapsed_ns)
 
 enum quality summary_instance_quality(const struct series *s, const struct metric *m)
 {
-    if (!s->observed_ns)
-        return QUALITY_UNKNOWN;
+    if (!s->observed_ns) /* a limit that was read and is not set has no number */
+        return s->is_unlimited ? QUALITY_SAMPLED : QUALITY_UNKNOWN;
     bool counts = m->kind == METRIC_COUNTER;
     if (s->coverage == COVERED_SO_FAR)
         return QUALITY_LOWER_BOUND;

@@ -90,7 +90,7 @@ struct survivor {
 /* What one target came to. */
 struct target_summary {
     struct series series[PARTS][PROCESS_METRICS];
-    struct verdict verdicts[PARTS][PROCESS_METRICS];
+    struct provenance provenance[PARTS][PROCESS_METRICS];
     bool has_parts;       /* a main process and its descendants */
     struct limits limits; /* what it may use */
     struct toll_end end;

@@ -42,7 +42,7 @@ static inline void sample_make(struct sample *s, const char *metrics)
     s->summary.elapsed_ns = 2 * NS_PER_SECOND;
     for (unsigned part = 0; part < PARTS; part++) {
         for (unsigned id = 0; id < PROCESS_METRICS; id++)
-            s->summary.whole.verdicts[part][id].rung = "";
+            s->summary.whole.provenance[part][id].source = "";
         row_init(&s->parts[part], ENTITY_PROCESS);
         s->frame.target[part] = (struct frame_row){&s->entity, &s->parts[part]};
     }
@@ -93,5 +93,5 @@ static inline void sample_total(struct sample *s, enum part part, enum metric_id
     series_put(&s->summary.whole.series[part][id], metric_of(id), (union value){.u = value},
                2 * NS_PER_SECOND);
     series_end(&s->summary.whole.series[part][id], metric_of(id), 2 * NS_PER_SECOND);
-    s->summary.whole.verdicts[part][id] = (struct verdict){quality, "test"};
+    s->summary.whole.provenance[part][id] = (struct provenance){quality, "test"};
 }

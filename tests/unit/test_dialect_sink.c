@@ -282,7 +282,7 @@ static void gauge(struct sample *s, enum part part, enum metric_id id, uint64_t 
     struct series *series = &s->summary.whole.series[part][id];
     series_put(series, metric_of(id), (union value){.u = most}, NS_PER_SECOND);
     series_put(series, metric_of(id), (union value){.u = most / 2}, 2 * NS_PER_SECOND);
-    s->summary.whole.verdicts[part][id] = (struct verdict){QUALITY_SAMPLED, "test"};
+    s->summary.whole.provenance[part][id] = (struct provenance){QUALITY_SAMPLED, "test"};
 }
 
 static void cores(struct sample *s, enum part part, double in_use)
@@ -290,7 +290,7 @@ static void cores(struct sample *s, enum part part, double in_use)
     enum metric_id id = process_cpu_cores;
     struct series *series = &s->summary.whole.series[part][id];
     series_put(series, metric_of(id), (union value){.d = in_use}, 2 * NS_PER_SECOND);
-    s->summary.whole.verdicts[part][id] = (struct verdict){QUALITY_SAMPLED, "test"};
+    s->summary.whole.provenance[part][id] = (struct provenance){QUALITY_SAMPLED, "test"};
 }
 
 static char *summary_of(struct sample *s, const char *name, const char *layout)

@@ -3,22 +3,22 @@
 
 #include "unit.h"
 
-static struct taken *numbered(uint64_t number)
+static struct frame_copy *numbered(uint64_t number)
 {
     static const struct selection nothing;
     struct frame f = {.tick = number};
-    struct taken *t = taken_copy(&f, &nothing);
+    struct frame_copy *t = frame_copy_new(&f, &nothing);
     assert_non_null(t);
     return t;
 }
 
 static void expect_next(struct frame_queue *q, uint64_t number, uint64_t dropped)
 {
-    struct taken *t = frame_queue_next(q, 0);
+    struct frame_copy *t = frame_queue_next(q, 0);
     assert_non_null(t);
     assert_int_equal(t->head.number, number);
     assert_int_equal(t->head.dropped, dropped);
-    taken_release(t);
+    frame_copy_release(t);
 }
 
 static void test_the_oldest_are_dropped(void **state)
@@ -29,9 +29,9 @@ static void test_the_oldest_are_dropped(void **state)
     assert_null(frame_queue_next(&q, 0));
     for (uint64_t i = 0; i < 5; i++)
         frame_queue_put(&q, numbered(i));
-    struct taken *latest = frame_queue_latest(&q);
+    struct frame_copy *latest = frame_queue_latest(&q);
     assert_int_equal(latest->head.number, 4);
-    taken_release(latest);
+    frame_copy_release(latest);
     expect_next(&q, 2, 0); /* when it came, nothing had been lost */
     expect_next(&q, 3, 1);
     frame_queue_put(&q, numbered(5));
@@ -49,10 +49,10 @@ static void test_none_are_kept(void **state)
     assert_int_equal(frame_queue_init(&q, 0), 0);
     frame_queue_put(&q, numbered(1));
     frame_queue_put(&q, numbered(2));
-    struct taken *latest = frame_queue_latest(&q);
+    struct frame_copy *latest = frame_queue_latest(&q);
     assert_int_equal(latest->head.number, 2);
     assert_int_equal(latest->head.dropped, 0);
-    taken_release(latest);
+    frame_copy_release(latest);
     assert_null(frame_queue_next(&q, 0));
     frame_queue_done(&q);
 }
@@ -73,8 +73,8 @@ static void test_a_reader_of_its_own(void **state)
     pthread_t writer;
     assert_int_equal(pthread_create(&writer, NULL, put_some, &q), 0);
     uint64_t seen = 0;
-    for (struct taken *t; (t = frame_queue_next(&q, -1)); seen++)
-        taken_release(t);
+    for (struct frame_copy *t; (t = frame_queue_next(&q, -1)); seen++)
+        frame_copy_release(t);
     pthread_join(writer, NULL);
     assert_int_equal(seen + q.dropped, 1000);
     frame_queue_done(&q);

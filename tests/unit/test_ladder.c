@@ -20,49 +20,50 @@ static void test_best_rung_that_knows(void **state)
     row_put_u64(&good, process_cpu_seconds, 10);
     row_put_u64(&poor, process_cpu_seconds, 8);
     row_put_u64(&poor, process_io_read_bytes, 5);
-    const struct rung rungs[] = {
+    const struct figure_source sources[] = {
         {"good", &good, ~UINT64_C(0), QUALITY_EXACT, BIT(process_faults_minor_count)},
         {"poor", &poor, ~UINT64_C(0), QUALITY_SAMPLED, BIT(process_io_read_bytes)},
     };
     union value value = {.u = 77};
-    struct verdict v = ladder_pick(rungs, 2, process_cpu_seconds, &value);
+    struct provenance v = quality_pick(sources, 2, process_cpu_seconds, &value);
     assert_int_equal(v.quality, QUALITY_EXACT);
-    assert_string_equal(v.rung, "good");
+    assert_string_equal(v.source, "good");
     assert_int_equal(value.u, 10);
-    v = ladder_pick(rungs, 2, process_io_read_bytes, &value);
+    v = quality_pick(sources, 2, process_io_read_bytes, &value);
     assert_int_equal(v.quality, QUALITY_LOWER_BOUND);
-    assert_string_equal(v.rung, "poor");
+    assert_string_equal(v.source, "poor");
     assert_int_equal(value.u, 5);
     value.u = 77;
-    v = ladder_pick(rungs, 2, process_faults_minor_count, &value);
+    v = quality_pick(sources, 2, process_faults_minor_count, &value);
     assert_int_equal(v.quality, QUALITY_UNKNOWN);
-    assert_string_equal(v.rung, "");
+    assert_string_equal(v.source, "");
     assert_int_equal(value.u, 77);
-    v = ladder_pick(rungs, 0, process_cpu_seconds, &value);
+    v = quality_pick(sources, 0, process_cpu_seconds, &value);
     assert_int_equal(v.quality, QUALITY_UNKNOWN);
 }
 
 static void test_a_rung_answers_only_for_its_own(void **state)
 {
     struct row row = full_row();
-    const struct rung rungs[] = {
+    const struct figure_source sources[] = {
         {"narrow", &row, BIT(process_cpu_seconds), QUALITY_EXACT, 0},
         {"wide", &row, ~UINT64_C(0), QUALITY_SAMPLED, 0},
     };
     union value value;
-    assert_string_equal(ladder_pick(rungs, 2, process_cpu_seconds, &value).rung, "narrow");
-    assert_string_equal(ladder_pick(rungs, 2, process_faults_minor_count, &value).rung, "wide");
+    assert_string_equal(quality_pick(sources, 2, process_cpu_seconds, &value).source, "narrow");
+    assert_string_equal(quality_pick(sources, 2, process_faults_minor_count, &value).source,
+                        "wide");
 }
 
 static enum quality quality_of(enum part part, bool own_only, struct evidence e, enum metric_id id)
 {
     struct row row = full_row();
-    struct rung rungs[LADDER_RUNGS];
-    size_t count = ladder_build(rungs, part, own_only, &row, &e);
-    assert_true(count <= LADDER_RUNGS);
+    struct figure_source sources[QUALITY_SOURCES_AT_MOST];
+    size_t count = quality_sources(sources, part, own_only, &row, &e);
+    assert_true(count <= QUALITY_SOURCES_AT_MOST);
     union value value;
-    struct verdict v = ladder_pick(rungs, count, id, &value);
-    assert_true(*v.rung);
+    struct provenance v = quality_pick(sources, count, id, &value);
+    assert_true(*v.source);
     assert_int_equal(value.u, id + 1);
     return v.quality;
 }
@@ -141,23 +142,23 @@ static void test_never_better_than_the_evidence(void **state)
 
 static void test_difference(void **state)
 {
-    struct verdict good = {QUALITY_EXACT, "a"}, poor = {QUALITY_SAMPLED, "b"};
-    struct verdict bound = {QUALITY_LOWER_BOUND, "c"}, none = {QUALITY_UNKNOWN, ""};
-    assert_int_equal(ladder_difference(good, good, false).quality, QUALITY_EXACT);
-    assert_string_equal(ladder_difference(good, poor, false).rung, "b");
-    assert_string_equal(ladder_difference(poor, good, false).rung, "b");
-    assert_int_equal(ladder_difference(bound, good, false).quality, QUALITY_LOWER_BOUND);
+    struct provenance good = {QUALITY_EXACT, "a"}, poor = {QUALITY_SAMPLED, "b"};
+    struct provenance bound = {QUALITY_LOWER_BOUND, "c"}, none = {QUALITY_UNKNOWN, ""};
+    assert_int_equal(quality_of_difference(good, good, false).quality, QUALITY_EXACT);
+    assert_string_equal(quality_of_difference(good, poor, false).source, "b");
+    assert_string_equal(quality_of_difference(poor, good, false).source, "b");
+    assert_int_equal(quality_of_difference(bound, good, false).quality, QUALITY_LOWER_BOUND);
     /* Too little taken away is no bound from below. */
-    assert_int_equal(ladder_difference(good, bound, false).quality, QUALITY_SAMPLED);
-    assert_int_equal(ladder_difference(bound, bound, false).quality, QUALITY_SAMPLED);
+    assert_int_equal(quality_of_difference(good, bound, false).quality, QUALITY_SAMPLED);
+    assert_int_equal(quality_of_difference(bound, bound, false).quality, QUALITY_SAMPLED);
     /* The figures of the others, of which some are missing. */
-    assert_int_equal(ladder_difference(bound, bound, true).quality, QUALITY_LOWER_BOUND);
-    assert_int_equal(ladder_difference(bound, good, true).quality, QUALITY_LOWER_BOUND);
-    assert_int_equal(ladder_difference(bound, none, true).quality, QUALITY_UNKNOWN);
-    assert_int_equal(ladder_difference(good, bound, true).quality, QUALITY_SAMPLED);
-    assert_int_equal(ladder_difference(good, good, true).quality, QUALITY_EXACT);
-    assert_int_equal(ladder_difference(none, bound, false).quality, QUALITY_UNKNOWN);
-    assert_int_equal(ladder_difference(good, none, false).quality, QUALITY_UNKNOWN);
+    assert_int_equal(quality_of_difference(bound, bound, true).quality, QUALITY_LOWER_BOUND);
+    assert_int_equal(quality_of_difference(bound, good, true).quality, QUALITY_LOWER_BOUND);
+    assert_int_equal(quality_of_difference(bound, none, true).quality, QUALITY_UNKNOWN);
+    assert_int_equal(quality_of_difference(good, bound, true).quality, QUALITY_SAMPLED);
+    assert_int_equal(quality_of_difference(good, good, true).quality, QUALITY_EXACT);
+    assert_int_equal(quality_of_difference(none, bound, false).quality, QUALITY_UNKNOWN);
+    assert_int_equal(quality_of_difference(good, none, false).quality, QUALITY_UNKNOWN);
 }
 
 int main(void)

@@ -82,7 +82,7 @@ static void test_used_again_is_like_new(void **state)
     struct members m;
     members_init(&m, 32);
     struct member *one = members_add(&m, 1);
-    one->main_of = one->was_seen = one->gone = one->in_books = one->loss_told = true;
+    one->main_of = one->was_seen = one->gone = one->in_books = one->loss_noted = true;
     one->vanished_ns = one->seen_peak_bytes = one->slow_pass = 5;
     one->process.state = 'R';
     row_put_u64(&one->process.own, process_cpu_seconds, 5);
@@ -91,7 +91,7 @@ static void test_used_again_is_like_new(void **state)
     struct member *two = members_add(&m, 2);
     assert_ptr_equal(one, two); /* no malloc in a steady state */
     assert_false(two->main_of || two->was_seen || two->gone || two->in_books);
-    assert_false(two->loss_told);
+    assert_false(two->loss_noted);
     assert_true(two->vanished_ns == 0 && two->seen_peak_bytes == 0 && two->slow_pass == 0);
     assert_true(two->process.own.present == 0 && two->process.state == 0);
     for (int i = 0; i < 32; i++)

@@ -84,7 +84,7 @@ static void add_frame(struct fixture *f)
         f->t->frame.target[part] = (struct frame_row){&f->entity, &f->rows[part]};
     }
     for (unsigned id = 0; id < PARTS * PROCESS_METRICS; id++)
-        f->t->summary.whole.verdicts[id % PARTS][id / PARTS].rung = "";
+        f->t->summary.whole.provenance[id % PARTS][id / PARTS].source = "";
     row_init(&f->t->self_row, ENTITY_SELF);
     f->t->frame.self = (struct frame_row){&f->t->self_entity, &f->t->self_row};
 }

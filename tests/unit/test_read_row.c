@@ -81,7 +81,7 @@ static void test_lower_bounds(void **state)
     const struct process *left = record_next(&r, RECORD_PROCESS_END)->process_end->process;
     assert_true(left->own.at_least == BIT(process_io_read_bytes));
     const struct summary *s = record_next(&r, RECORD_SUMMARY)->summary;
-    assert_int_equal(s->whole.verdicts[PART_COMBINED][process_memory_pss_bytes].quality,
+    assert_int_equal(s->whole.provenance[PART_COMBINED][process_memory_pss_bytes].quality,
                      QUALITY_LOWER_BOUND);
     assert_true(s->whole.partial[PART_COMBINED] == BIT(process_memory_pss_bytes));
     record_end(&r);

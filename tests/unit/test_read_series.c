@@ -21,9 +21,9 @@ static void test_a_counter_and_a_gauge(void **state)
     assert_true(series_mean(rss, metric_of(process_memory_rss_bytes)) == 10);
     assert_true(rss->max == 20 && rss->min == 5);
     assert_int_equal(rss->max_at_ns, NS_PER_SECOND);
-    assert_int_equal(t->verdicts[PART_COMBINED][process_cpu_seconds].quality, QUALITY_EXACT);
-    assert_string_equal(t->verdicts[PART_COMBINED][process_cpu_seconds].rung, "wait4");
-    assert_int_equal(t->verdicts[PART_COMBINED][process_threads_count].quality, QUALITY_UNKNOWN);
+    assert_int_equal(t->provenance[PART_COMBINED][process_cpu_seconds].quality, QUALITY_EXACT);
+    assert_string_equal(t->provenance[PART_COMBINED][process_cpu_seconds].source, "wait4");
+    assert_int_equal(t->provenance[PART_COMBINED][process_threads_count].quality, QUALITY_UNKNOWN);
     record_end(&r);
 }
 

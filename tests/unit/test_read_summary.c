@@ -34,7 +34,7 @@ static void test_none(void **state)
     assert_true(!s->whole.end.ended && s->whole.end.unknown);
     assert_int_equal(s->elapsed_ns, 500000000);
     assert_int_equal(s->whole.series[PART_COMBINED][process_cpu_seconds].last.u, 250000000);
-    assert_int_equal(s->whole.verdicts[PART_COMBINED][process_cpu_seconds].quality,
+    assert_int_equal(s->whole.provenance[PART_COMBINED][process_cpu_seconds].quality,
                      QUALITY_LOWER_BOUND);
     record_end(&r);
 }

@@ -101,7 +101,7 @@ static void test_unknown_until_judged(void **state)
     struct summary *s = fresh(&run);
     for (unsigned part = 0; part < PARTS; part++)
         for (unsigned id = 0; id < PROCESS_METRICS; id++)
-            assert_int_equal(s->whole.verdicts[part][id].quality, QUALITY_UNKNOWN);
+            assert_int_equal(s->whole.provenance[part][id].quality, QUALITY_UNKNOWN);
     drop(s);
 }
 

@@ -53,12 +53,12 @@ static void make(struct made *m)
     m->frame.elapsed_ns = 30;
 }
 
-static struct taken *copy(struct made *m, const char *metrics)
+static struct frame_copy *copy(struct made *m, const char *metrics)
 {
     struct selection selection;
     assert_int_equal(selection_parse(&selection, metrics, NULL), 0);
     make(m);
-    struct taken *t = taken_copy(&m->frame, &selection);
+    struct frame_copy *t = frame_copy_new(&m->frame, &selection);
     assert_non_null(t);
     memset(m, 0xAA, sizeof *m); /* the copy stands alone */
     return t;
@@ -133,13 +133,13 @@ static void test_the_whole_alone(void **state)
     struct selection selection;
     make(&m);
     assert_int_equal(selection_parse(&selection, NULL, NULL), 0);
-    struct toll_frame *f = &taken_copy_whole(&m.frame, &selection)->head;
+    struct toll_frame *f = &frame_copy_new_whole(&m.frame, &selection)->head;
     assert_int_equal(f->row_count, 1);
     assert_true(toll_frame_get(f, "target_cpu_seconds") == 0.5);
     assert_true(isnan(toll_frame_get(f, "main_cpu_seconds")));
     toll_frame_free(f);
     assert_int_equal(selection_parse(&selection, "disk_*", NULL), 0);
-    f = &taken_copy_whole(&m.frame, &selection)->head;
+    f = &frame_copy_new_whole(&m.frame, &selection)->head;
     assert_int_equal(f->row_count, 0);
     assert_null(toll_frame_row(f, 0));
     toll_frame_free(f);
@@ -176,12 +176,12 @@ static void test_what_was_selected(void **state)
 static void test_holders(void **state)
 {
     struct made m;
-    struct taken *t = copy(&m, NULL);
-    assert_ptr_equal(taken_hold(t), t);
-    taken_release(t);
+    struct frame_copy *t = copy(&m, NULL);
+    assert_ptr_equal(frame_copy_hold(t), t);
+    frame_copy_release(t);
     assert_true(toll_frame_get(&t->head, "target_cpu_seconds") == 0.5);
-    taken_release(t);
-    taken_release(NULL);
+    frame_copy_release(t);
+    frame_copy_release(NULL);
 }
 
 int main(void)

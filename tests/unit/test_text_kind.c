@@ -74,15 +74,15 @@ static void test_targets(void **state)
     series_put(&web->series[PART_COMBINED][process_storage_read_bytes - process_first],
                metric_of(process_storage_read_bytes), (union value){.u = 1 << 20},
                2 * NS_PER_SECOND);
-    web->verdicts[PART_COMBINED][process_storage_read_bytes - process_first] = (struct verdict){
-        QUALITY_SAMPLED, "test"};
+    web->provenance[PART_COMBINED][process_storage_read_bytes - process_first] =
+        (struct provenance){QUALITY_SAMPLED, "test"};
     sample_total(&s, PART_COMBINED, process_storage_read_bytes, 1 << 20, QUALITY_SAMPLED);
     expect(&s, 0, ENTITY_TARGET,
            "targets                       read\n"
            "web                       1.00 MiB\n"
            "db                               ?\n"
            "together                  1.00 MiB\n\n");
-    web->verdicts[PART_COMBINED][process_storage_read_bytes - process_first].quality =
+    web->provenance[PART_COMBINED][process_storage_read_bytes - process_first].quality =
         QUALITY_LOWER_BOUND;
     expect(&s, 0, ENTITY_TARGET,
            "targets                       read\n"

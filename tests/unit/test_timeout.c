@@ -16,7 +16,7 @@ static void test_when_it_is_due(void **state)
     assert_int_equal(timeout_due(&t), UINT64_MAX);
     t.options.timeout_ns = 500;
     assert_int_equal(timeout_due(&t), 1500);
-    t.timeout.told = true;
+    t.timeout.term_sent = true;
     assert_int_equal(timeout_due(&t), 1500 + 10 * NS_PER_SECOND);
     t.options.grace_ns = 7;
     assert_int_equal(timeout_due(&t), 1507);

@@ -17,7 +17,7 @@ static size_t column(const struct toll_translator *tr, const char *name)
 
 static struct toll_frame *take(const struct sample *s)
 {
-    struct taken *frame = taken_copy(&s->frame, &s->selection);
+    struct frame_copy *frame = frame_copy_new(&s->frame, &s->selection);
     assert_non_null(frame);
     return &frame->head;
 }

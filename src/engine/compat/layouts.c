@@ -235,11 +235,11 @@ int toll_phases_compare(const struct toll_comparison *comparison, char **ret, st
 struct toll_translator {
     struct layout_choice choice;
     struct translation translation;
-    bool is_open;               /* the table is known */
-    double facts[LAYOUT_FACTS]; /* that were told; NAN: not */
-    struct buf *names;          /* owned, of the columns */
-    struct buf text;            /* the last that was asked for … */
-    const struct taken *frame;  /* borrowed while it is read */
+    bool is_open;                   /* the table is known */
+    double facts[LAYOUT_FACTS];     /* that were told; NAN: not */
+    struct buf *names;              /* owned, of the columns */
+    struct buf text;                /* the last that was asked for … */
+    const struct frame_copy *frame; /* borrowed while it is read */
 };
 
 int toll_translator_new(struct toll_translator **ret, const char *layout, struct toll_error *e)
@@ -291,12 +291,12 @@ int toll_translator_tell(struct toll_translator *tr, const char *fact, double va
 /* ---- The frame as a source ------------------------------------------------------------------- */
 
 /* Rows of several targets have names, and come in their order; a row of each part. */
-static const struct taken_row *translator_find_row(const struct taken *f,
-                                                   const struct layout_place *p)
+static const struct frame_copy_row *translator_find_row(const struct frame_copy *f,
+                                                        const struct layout_place *p)
 {
     size_t target = 0, instance = 0;
     for (size_t i = 0; i < f->head.row_count; i++) {
-        const struct taken_row *r = &f->rows[i];
+        const struct frame_copy_row *r = &f->rows[i];
         if (r->kind != p->kind)
             continue;
         if (r->kind != ENTITY_TARGET && instance++ == p->instance)
@@ -313,24 +313,24 @@ static const struct taken_row *translator_find_row(const struct taken *f,
 static double taken_figure(const void *of, const struct layout_place *place, enum layout_take take)
 {
     (void)take;
-    const struct taken_row *r = translator_find_row(((const struct toll_translator *)of)->frame,
-                                                    place);
-    return r ? taken_number(r, place->id - metric_first(place->kind)) : (double)NAN;
+    const struct frame_copy_row *r = translator_find_row(
+        ((const struct toll_translator *)of)->frame, place);
+    return r ? frame_copy_number(r, place->id - metric_first(place->kind)) : (double)NAN;
 }
 
 static bool taken_is_partial(const void *of, const struct layout_place *place)
 {
-    const struct taken_row *r = translator_find_row(((const struct toll_translator *)of)->frame,
-                                                    place);
+    const struct frame_copy_row *r = translator_find_row(
+        ((const struct toll_translator *)of)->frame, place);
     return r && r->at_least >> (place->id - metric_first(place->kind)) & 1;
 }
 
 static size_t taken_count(const void *of, enum entity_kind kind)
 {
-    const struct taken *f = ((const struct toll_translator *)of)->frame;
+    const struct frame_copy *f = ((const struct toll_translator *)of)->frame;
     size_t count = 0;
     for (size_t i = 0; i < f->head.row_count; i++) {
-        const struct taken_row *r = &f->rows[i];
+        const struct frame_copy_row *r = &f->rows[i];
         bool is_one = kind != ENTITY_TARGET || (r->target && r->part == PART_COMBINED);
         count += r->kind == kind && is_one;
     }
@@ -353,13 +353,13 @@ static double taken_fact(const void *of, enum layout_fact fact, size_t target)
 
 static const char *taken_name(const void *of, enum entity_kind kind, size_t number)
 {
-    const struct taken *f = ((const struct toll_translator *)of)->frame;
+    const struct frame_copy *f = ((const struct toll_translator *)of)->frame;
     struct layout_place place = {.kind = kind};
     if (kind == ENTITY_TARGET)
         place.target = number;
     else
         place.instance = number;
-    const struct taken_row *r = translator_find_row(f, &place);
+    const struct frame_copy_row *r = translator_find_row(f, &place);
     return r ? r->facts.name : "";
 }
 
@@ -373,8 +373,8 @@ static double taken_own(const void *of, const char *name)
 static enum space_kind taken_space(const void *of, size_t instance)
 {
     struct layout_place place = {.kind = ENTITY_MOUNT, .instance = instance};
-    const struct taken_row *r = translator_find_row(((const struct toll_translator *)of)->frame,
-                                                    &place);
+    const struct frame_copy_row *r = translator_find_row(
+        ((const struct toll_translator *)of)->frame, &place);
     return r ? r->space : SPACE_NONE;
 }
 
@@ -409,7 +409,7 @@ int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *f
 {
     if (!tr || !frame)
         return -EINVAL;
-    tr->frame = (const struct taken *)frame;
+    tr->frame = (const struct frame_copy *)frame;
     int r = tr->is_open ? 0 : open_table(tr);
     struct layout_source source = {tr,         taken_figure, taken_count,     taken_fact,
                                    taken_name, taken_own,    taken_space,     false,

@@ -435,7 +435,8 @@ static void use_of_target(const struct toll_tracker *t, const struct summary *su
         of[LIMIT_CPUS].reached_times = cgroups_counted(instance,
                                                        cgroup_cpu_throttled_periods_count);
     }
-    bool has_rss = s->verdicts[PART_COMBINED][process_memory_rss_bytes].quality != QUALITY_UNKNOWN;
+    bool has_rss = s->provenance[PART_COMBINED][process_memory_rss_bytes].quality !=
+                   QUALITY_UNKNOWN;
     if (of[LIMIT_MEMORY_BYTES].known && rss->count && has_rss)
         cgroups_use(&of[LIMIT_MEMORY_BYTES], rss->max, of[LIMIT_MEMORY_BYTES].cgroup != NULL,
                     "target");

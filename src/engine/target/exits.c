@@ -43,7 +43,7 @@ struct exit_parent {
     uint64_t faults_now;
     uint64_t round; /* in which that was read */
     bool is_alive;
-    bool loss_told;
+    bool loss_noted;
     char name[ENTITY_NAME_BYTES];
 };
 
@@ -126,13 +126,13 @@ static void judge_exits(struct toll_tracker *t)
             continue;
         t->whole->ledger.losing = true;
         struct member *m = members_find_any(&t->members, e->parent);
-        if (!p->loss_told && !(m && m->loss_told))
+        if (!p->loss_noted && !(m && m->loss_noted))
             outputs_note(
                 t, "process %d (%s) does not wait for its children; their usage is a lower bound",
                 (int)e->parent, p->name);
-        p->loss_told = true;
+        p->loss_noted = true;
         if (m)
-            m->loss_told = true;
+            m->loss_noted = true;
     }
     for (size_t i = 0; i < w->parent_count; i++)
         if (w->parents[i].round == w->round && w->parents[i].is_alive) {

@@ -507,14 +507,14 @@ void gpus_judge_target(const struct toll_tracker *t, const struct target *g,
         return;
     for (unsigned part = 0; part < PARTS; part++)
         for (unsigned i = 0; i < TARGET_GPU_GAUGES; i++) {
-            struct verdict *v = &s->verdicts[part][gauges[i]];
+            struct provenance *v = &s->provenance[part][gauges[i]];
             if (v->quality == QUALITY_UNKNOWN ||
                 !gpu_instances_is_partial(g->gpu_missing_ns[part][i], t->frame.elapsed_ns))
                 continue;
             if (s->series[part][gauges[i]].max > 0)
                 v->quality = QUALITY_LOWER_BOUND;
             else
-                *v = (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
+                *v = (struct provenance){.quality = QUALITY_UNKNOWN, .source = ""};
         }
 }
 

@@ -237,15 +237,15 @@ void network_put(struct toll_tracker *t, struct target *g)
     row_put_u64(row, process_network_sent_bytes, sent);
 }
 
-struct verdict network_verdict(const struct toll_tracker *t, const struct target *g)
+struct provenance network_quality(const struct toll_tracker *t, const struct target *g)
 {
     if (!t->run.network)
-        return (struct verdict){.rung = ""};
+        return (struct provenance){.source = ""};
     if (g->namespace.is_shared || (g->is_union && has_spoiled(t)))
-        return (struct verdict){.quality = QUALITY_UNKNOWN, .rung = ""};
+        return (struct provenance){.quality = QUALITY_UNKNOWN, .source = ""};
     if (g->namespace.known)
-        return (struct verdict){g->namespace.is_partial ? QUALITY_LOWER_BOUND : QUALITY_EXACT,
-                                "network namespace"};
+        return (struct provenance){g->namespace.is_partial ? QUALITY_LOWER_BOUND : QUALITY_EXACT,
+                                   "network namespace"};
     /* A connection that came and went between two looks was seen by nobody. */
-    return (struct verdict){QUALITY_LOWER_BOUND, "TCP sockets, sampled"};
+    return (struct provenance){QUALITY_LOWER_BOUND, "TCP sockets, sampled"};
 }

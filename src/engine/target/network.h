@@ -14,5 +14,5 @@ void network_tick(struct toll_tracker *t);
 /* Put them into a target's row. */
 void network_put(struct toll_tracker *t, struct target *g);
 
-/* How good they are; no rung when they were not asked for. */
-struct verdict network_verdict(const struct toll_tracker *t, const struct target *g);
+/* How good they are; no source when they were not asked for. */
+struct provenance network_quality(const struct toll_tracker *t, const struct target *g);

@@ -116,9 +116,9 @@ static bool read_inherited(void *context, struct member *m, struct handed_on *re
 static void note_loss(struct toll_tracker *t, const struct member *m, struct member *ancestor)
 {
     const struct member *parent = members_find_any(&t->members, m->process.entity.parent);
-    if (ancestor->loss_told)
+    if (ancestor->loss_noted)
         return;
-    ancestor->loss_told = true;
+    ancestor->loss_noted = true;
     if (parent && parent->process.is_namespace_init &&
         (parent != ancestor || ancestor->ended_meanwhile))
         outputs_note(t,

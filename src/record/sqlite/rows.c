@@ -423,18 +423,18 @@ static void sqlite_summary_add_series(struct buf *b, const struct series *s, con
     add_quantiles(b, s, m, is_known && s->count && !counts);
 }
 
-/* verdict NULL: there is none. */
+/* provenance NULL: there is none. */
 static void sqlite_summary_add_figure(struct buf *b, unsigned entity, const struct series *s,
-                                      const struct metric *m, const struct verdict *verdict)
+                                      const struct metric *m, const struct provenance *provenance)
 {
-    bool is_known = verdict && !s->is_unlimited ? verdict->quality != QUALITY_UNKNOWN
-                                                : s->observed_ns > 0;
+    bool is_known = provenance && !s->is_unlimited ? provenance->quality != QUALITY_UNKNOWN
+                                                   : s->observed_ns > 0;
     sqlite_row_log_row(b, STATEMENT_FIGURE);
     sqlite_row_log_i64(b, entity);
     sqlite_row_log_text(b, m->facts.name);
     sqlite_summary_add_series(b, s, m, is_known);
-    sqlite_row_log_text(b, verdict ? quality_word(verdict->quality) : NULL);
-    sqlite_row_log_text(b, verdict ? verdict->rung : NULL);
+    sqlite_row_log_text(b, provenance ? quality_word(provenance->quality) : NULL);
+    sqlite_row_log_text(b, provenance ? provenance->source : NULL);
 }
 
 static void sqlite_summary_add_target(struct buf *b, struct sqlite_entities *x,
@@ -448,7 +448,7 @@ static void sqlite_summary_add_target(struct buf *b, struct sqlite_entities *x,
         unsigned entity = sqlite_entities_part(x, target, index, part);
         FOR_EACH_BIT(id, selection->parts[part])
         sqlite_summary_add_figure(b, entity, &t->series[part][id], metric_of(id),
-                                  &t->verdicts[part][id]);
+                                  &t->provenance[part][id]);
     }
 }
 
@@ -460,11 +460,9 @@ static void sqlite_summary_add_instance(struct buf *b, struct sqlite_entities *x
     FOR_EACH_BIT(i, selected)
     {
         const struct metric *m = metric_of(first + i);
-        struct verdict v = {summary_instance_quality(&t->series[i], m), "kernel"};
-        if (v.quality == QUALITY_UNKNOWN && t->series[i].is_unlimited)
-            v.quality = QUALITY_SAMPLED; /* it was read that there is no limit */
+        struct provenance v = {summary_instance_quality(&t->series[i], m), "kernel"};
         if (v.quality == QUALITY_UNKNOWN)
-            v.rung = "";
+            v.source = "";
         sqlite_summary_add_figure(b, entity, &t->series[i], m, &v);
     }
 }

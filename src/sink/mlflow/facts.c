@@ -325,7 +325,7 @@ static void put_figures(struct buf *ops, const struct mlflow_facts *f,
         const struct metric *metric = metric_of(id);
         const struct series *s = &summary->whole.series[PART_COMBINED][id];
         const char *name = metric->facts.name;
-        if (summary->whole.verdicts[PART_COMBINED][id].quality == QUALITY_UNKNOWN)
+        if (summary->whole.provenance[PART_COMBINED][id].quality == QUALITY_UNKNOWN)
             continue;
         if (metric->kind == METRIC_COUNTER) {
             put_metric(&m, f, name, "", metric_number(metric, s->last), time_ms);

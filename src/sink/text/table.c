@@ -23,7 +23,7 @@ struct text_rows text_rows_of_target(const struct sink *s, const struct target_s
     };
     for (unsigned part = 0; part < PARTS; part++) {
         r.series[part] = part == PART_COMBINED || t->has_parts ? t->series[part] : NULL;
-        r.verdicts[part] = t->verdicts[part];
+        r.provenance[part] = t->provenance[part];
     }
     return r;
 }
@@ -46,10 +46,10 @@ static const struct metric *metric_at(const struct text_rows *r, unsigned i)
 
 enum quality text_quality(const struct text_rows *r, enum part part, unsigned i)
 {
-    if (!r->series[part])
+    if (!r->series[part] || r->series[part][i].is_unlimited) /* no number to print */
         return QUALITY_UNKNOWN;
-    if (r->verdicts[part])
-        return r->verdicts[part][i].quality;
+    if (r->provenance[part])
+        return r->provenance[part][i].quality;
     return summary_instance_quality(&r->series[part][i], metric_at(r, i));
 }
 
@@ -125,8 +125,7 @@ bool text_has_sampled_parts(const struct sink *s, const struct text_rows *r)
 
 static bool is_no_limit(const struct text_rows *r, enum part part, unsigned i)
 {
-    return r->series[part] && r->series[part][i].is_unlimited &&
-           text_quality(r, part, i) == QUALITY_UNKNOWN;
+    return r->series[part] && r->series[part][i].is_unlimited;
 }
 
 static void text_table_add_number(struct sink *s, const struct text_rows *r, enum part part,

@@ -11,8 +11,8 @@ struct text_rows {
     unsigned count;
     uint64_t selected;
     uint64_t partial; /* bits of those that lack a process which could not be read */
-    const struct series *series[PARTS];    /* NULL: this part does not exist */
-    const struct verdict *verdicts[PARTS]; /* NULL: the kernel counts it */
+    const struct series *series[PARTS];         /* NULL: this part does not exist */
+    const struct provenance *provenance[PARTS]; /* NULL: the kernel counts it */
 };
 
 struct text_rows text_rows_of_target(const struct sink *s, const struct target_summary *t);
