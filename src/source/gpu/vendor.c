@@ -139,8 +139,10 @@ void gpu_frame_done(struct gpu_frame *f)
 /* ==== Gpu vendors ============================================================================= */
 
 const struct gpu_vendor *const gpu_vendors[] = {
-    &gpu_vendor_nvml,    &gpu_vendor_nvidia_smi, &gpu_vendor_amdgpu,
-    &gpu_vendor_amd_smi, &gpu_vendor_intel,      NULL,
+    &gpu_vendor_nvml,
+    &gpu_vendor_amdgpu,
+    &gpu_vendor_intel,
+    NULL,
 };
 
 const struct gpu_vendor *const *gpu_vendor_next(const struct gpu_vendor *const *first)

@@ -183,9 +183,7 @@ bool gpu_vendors_are_likely(const struct gpu_vendor *const *vendors, const struc
 /* The vendors of GPUs by name, for their list. */
 
 extern const struct gpu_vendor gpu_vendor_nvml;
-extern const struct gpu_vendor gpu_vendor_nvidia_smi;
 extern const struct gpu_vendor gpu_vendor_amdgpu;
-extern const struct gpu_vendor gpu_vendor_amd_smi;
 extern const struct gpu_vendor gpu_vendor_intel;
 
 /* ==== Gpu sentences =========================================================================== */
