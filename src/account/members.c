@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/members.h"
 
+#include "base/memory.h"
+
 #include <string.h>
 
 /* ==== Losses ================================================================================== */
@@ -217,15 +219,12 @@ struct member *members_find(const struct members *m, pid_t pid)
 /* All three arrays hold at most one entry per member, so they grow together. */
 static int members_reserve(struct members *m)
 {
-    if (m->count + m->spare_count < m->capacity)
-        return 0;
-    size_t capacity = m->capacity ? m->capacity * 2 : 32;
+    size_t wanted = m->count + m->spare_count + 1, capacity = m->capacity;
     struct member ***arrays[] = {&m->order, &m->slots, &m->spare};
     for (size_t i = 0; i < ARRAY_LEN(arrays); i++) {
-        struct member **bigger = realloc(*arrays[i], capacity * sizeof *bigger);
-        if (!bigger)
+        capacity = m->capacity;
+        if (!ARRAY_RESERVE(*arrays[i], capacity, wanted))
             return -ENOMEM;
-        *arrays[i] = bigger;
     }
     m->capacity = capacity;
     return 0;
@@ -321,14 +320,8 @@ static uint64_t *targets_of_memory(struct members *m, uint32_t id)
     if (map_get(&m->memories, id, &place))
         return &m->memory_targets[place];
     place = m->memories.count;
-    if (place == m->memory_capacity) {
-        size_t capacity = m->memory_capacity ? 2 * m->memory_capacity : 16;
-        uint64_t *longer = realloc(m->memory_targets, capacity * sizeof *longer);
-        if (!longer)
-            return NULL;
-        m->memory_targets = longer;
-        m->memory_capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(m->memory_targets, m->memory_capacity, place + 1))
+        return NULL;
     if (map_put(&m->memories, id, place) < 0)
         return NULL;
     m->memory_targets[place] = 0;

@@ -4,6 +4,48 @@
 #include <stdalign.h>
 #include <string.h>
 
+/* ==== Growing array =========================================================================== */
+
+enum { ARRAY_LEAST = 4 }; /* elements, a power of two */
+
+bool array_reserve(void *items, size_t *capacity, size_t wanted, size_t size)
+{
+    void *old, *moved;
+    if (wanted <= *capacity)
+        return true;
+    size_t more = max_u64(max_u64(wanted, 2 * *capacity), ARRAY_LEAST);
+    memcpy(&old, items, sizeof old); /* a pointer of any type */
+    moved = more <= SIZE_MAX / size ? realloc(old, more * size) : NULL;
+    if (!moved)
+        return false;
+    memset((char *)moved + *capacity * size, 0, (more - *capacity) * size);
+    memcpy(items, &moved, sizeof moved);
+    *capacity = more;
+    return true;
+}
+
+bool array_grow(void *items, size_t count, size_t size)
+{
+    bool is_full = !count || (count >= ARRAY_LEAST && !(count & (count - 1)));
+    return !is_full || array_reserve(items, &count, count + 1, size);
+}
+
+bool list_append(void *list, const void *item)
+{
+    const void **items;
+    size_t count = 0;
+    memcpy(&items, list, sizeof items);
+    while (items && items[count])
+        count++;
+    /* An item and the NULL after it. */
+    if (!array_grow(list, count, sizeof item) || !array_grow(list, count + 1, sizeof item))
+        return false;
+    memcpy(&items, list, sizeof items);
+    items[count] = item;
+    items[count + 1] = NULL;
+    return true;
+}
+
 /* ==== Map ===================================================================================== */
 
 void map_done(struct map *m)

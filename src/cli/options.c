@@ -2,6 +2,7 @@
  * Where settings come from: configuration file, environment, command line. */
 #include "cli/options.h"
 
+#include "base/memory.h"
 #include "base/util.h"
 
 #include <fcntl.h>
@@ -54,16 +55,7 @@ static void forget_list(struct settings *s, const struct option *o)
 
 static int options_append(const char ***list, const char *value)
 {
-    size_t count = 0;
-    while (*list && (*list)[count])
-        count++;
-    const char **longer = realloc(*list, (count + 2) * sizeof *longer);
-    if (!longer)
-        return -ENOMEM;
-    longer[count] = value;
-    longer[count + 1] = NULL;
-    *list = longer;
-    return 0;
+    return list_append(list, value) ? 0 : -ENOMEM;
 }
 
 int options_apply(struct settings *s, const struct option *o, const char *value, const char *source,
@@ -90,16 +82,7 @@ int options_apply(struct settings *s, const struct option *o, const char *value,
 
 static int keep_string(struct settings *s, char *text)
 {
-    size_t count = 0;
-    while (s->kept && s->kept[count])
-        count++;
-    char **longer = realloc(s->kept, (count + 2) * sizeof *longer);
-    if (!longer)
-        return -ENOMEM;
-    longer[count] = text;
-    longer[count + 1] = NULL;
-    s->kept = longer;
-    return 0;
+    return list_append(&s->kept, text) ? 0 : -ENOMEM;
 }
 
 /* A list in a variable has blanks between its values. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * toll list: the runs in records. */
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/process.h"
 #include "base/text/buf.h"
 #include "base/text/json.h"
@@ -305,14 +306,13 @@ static void add_status(struct buf *b, const struct toll_run *r)
 
 static void list_add_id(struct list *l, const char *id)
 {
-    struct listed_id *longer = reallocarray(l->ids, l->id_count + 1, sizeof *longer);
-    if (!longer) {
+    if (!ARRAY_GROW(l->ids, l->id_count)) {
         l->text.failed = true;
         return;
     }
-    l->ids = longer;
-    longer[l->id_count].at = l->text.length;
-    snprintf(longer[l->id_count++].id, sizeof longer->id, "%s", id);
+    struct listed_id *added = &l->ids[l->id_count++];
+    added->at = l->text.length;
+    snprintf(added->id, sizeof added->id, "%s", id);
 }
 
 static int compare_from_the_end(const void *left, const void *right)

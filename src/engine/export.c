@@ -3,6 +3,7 @@
  * happened now. */
 #include "base/err.h"
 #include "base/io/output_file.h"
+#include "base/memory.h"
 #include "engine/outputs.h"
 #include "record/reader.h"
 #include "sink/open.h"
@@ -191,14 +192,8 @@ static int export_open_place(struct place *p, const char *record, struct toll_er
 
 static struct place *export_add_place(struct export *x)
 {
-    if (x->place_count == x->place_capacity) {
-        size_t capacity = x->place_capacity ? 2 * x->place_capacity : 8;
-        struct place *longer = realloc(x->places, capacity * sizeof *longer);
-        if (!longer)
-            return NULL;
-        x->places = longer;
-        x->place_capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(x->places, x->place_capacity, x->place_count + 1))
+        return NULL;
     struct place *p = &x->places[x->place_count++];
     *p = (struct place){.file = REPLACEMENT_CLOSED};
     return p;

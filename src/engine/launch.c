@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/util.h"
 #include "engine/tracker.h"
 #include "source/pid_files.h"
@@ -24,12 +25,10 @@
 int environment_add(struct environment *e, const char *variable)
 {
     char *copy = strdup(variable);
-    char **longer = copy ? reallocarray(e->more, e->count + 1, sizeof *longer) : NULL;
-    if (!longer) {
+    if (!copy || !ARRAY_GROW(e->more, e->count)) {
         free(copy);
         return -ENOMEM;
     }
-    e->more = longer;
     e->more[e->count++] = copy;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/io/file.h"
 #include "base/io/output_file.h"
+#include "base/memory.h"
 #include "base/text/buf.h"
 #include "base/text/pickle.h"
 #include "base/text/secrets.h"
@@ -462,10 +463,8 @@ static int add_one(void *tracker, const struct toll_output *o, struct toll_error
     for (size_t i = 0; o->destination && i < t->sink_count; i++)
         if (sink_writes_to(t->sinks[i], o->destination))
             return err_set(e, -EINVAL, "'%s' is given twice", o->destination);
-    struct sink **sinks = realloc(t->sinks, (t->sink_count + 1) * sizeof *sinks);
-    if (!sinks)
+    if (!ARRAY_GROW(t->sinks, t->sink_count))
         return err_set(e, -ENOMEM, "no memory for an output");
-    t->sinks = sinks;
     int r = sink_open(&s, o, &t->selection, e);
     if (r < 0)
         return r;

@@ -14,6 +14,7 @@
 #define IF_NONE(id)
 enum {
 #define METRIC(entity, stem, kind, unit, fold, ...) IF_##fold(entity##_##stem##_##unit)
+#include "base/memory.h"
 #include "metric/metrics.def"
     PLACES
 };
@@ -75,14 +76,8 @@ void instance_init(struct instance *m, enum entity_kind kind)
 
 int instance_list_add(struct instance_list *l, struct instance *m)
 {
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity ? 2 * l->capacity : 16;
-        struct instance **items = realloc(l->items, capacity * sizeof *items);
-        if (!items)
-            return -ENOMEM;
-        l->items = items;
-        l->capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(l->items, l->capacity, l->count + 1))
+        return -ENOMEM;
     l->items[l->count++] = m;
     return 0;
 }

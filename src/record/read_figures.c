@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/read_figures.h"
 
+#include "base/memory.h"
 #include "record/write.h"
 
 #include <limits.h>
@@ -296,10 +297,8 @@ static bool is_same(const struct entity *a, const struct entity *b)
 static struct instance *read_instances_add(struct reading *r, const struct entity *e)
 {
     struct instances *t = &r->instances;
-    void *longer = realloc(t->items, (t->count + 1) * sizeof *t->items);
     struct instance *m = arena_take(&r->kept, sizeof *m);
-    t->items = longer ? longer : t->items;
-    if (!longer || !m) {
+    if (!m || !ARRAY_GROW(t->items, t->count)) {
         r->no_memory = true;
         return NULL;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The first line of a run: what does not change while it goes. */
+#include "base/memory.h"
 #include "record/read_figures.h"
 #include "record/write.h"
 
@@ -120,18 +121,11 @@ static void read_sample_read_instances(struct reading *r, enum entity_kind kind)
 
 static bool read_sample_make_room(struct reading *r, size_t count)
 {
-    if (count < r->process_capacity)
-        return true;
-    size_t capacity = r->process_capacity ? 2 * r->process_capacity : 32;
-    struct process_row *rows = realloc(r->processes, capacity * sizeof *rows);
-    struct frame_row *pointers = realloc(r->process_rows, capacity * sizeof *pointers);
-    r->processes = rows ? rows : r->processes;
-    r->process_rows = pointers ? pointers : r->process_rows;
-    if (rows && pointers)
-        r->process_capacity = capacity;
-    else
-        r->no_memory = true;
-    return rows && pointers;
+    size_t pointers = r->process_capacity;
+    bool has_room = ARRAY_RESERVE(r->process_rows, pointers, count + 1) &&
+                    ARRAY_RESERVE(r->processes, r->process_capacity, count + 1);
+    r->no_memory |= !has_room;
+    return has_room;
 }
 
 static void read_processes(struct reading *r)
@@ -251,18 +245,13 @@ bool read_sample(struct reading *r)
 /* A list of strings that grows, NULL behind the last. */
 static void add_string(struct reading *r, char ***list, size_t *count, char *text)
 {
-    char **longer = realloc(*list, (*count + 2) * sizeof *longer);
-    if (!longer || !text) {
-        *list = longer ? longer : *list;
-        if (longer)
-            longer[*count] = NULL;
+    if (!text || !ARRAY_GROW(*list, *count) || !ARRAY_GROW(*list, *count + 1)) {
         free(text);
         r->no_memory = true;
         return;
     }
-    longer[(*count)++] = text;
-    longer[*count] = NULL;
-    *list = longer;
+    (*list)[(*count)++] = text;
+    (*list)[*count] = NULL;
 }
 
 static char *read_run_copy(struct scan text)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The last line of a run: what it came to. */
+#include "base/memory.h"
 #include "record/read_figures.h"
 #include "record/write.h"
 
@@ -201,14 +202,12 @@ bool read_mark(struct reading *r, enum mark_kind kind)
 static struct phase_total *read_marks_add_phase(struct reading *r)
 {
     struct mark_totals *t = &r->summary.marks;
-    struct phase_total *longer = realloc(t->phases, (t->phase_count + 1) * sizeof *longer);
-    if (!longer) {
+    if (!ARRAY_GROW(t->phases, t->phase_count)) {
         r->no_memory = true;
         return NULL;
     }
-    t->phases = longer;
-    longer[t->phase_count] = (struct phase_total){0};
-    return &longer[t->phase_count++];
+    t->phases[t->phase_count] = (struct phase_total){0};
+    return &t->phases[t->phase_count++];
 }
 
 static char *read_owned(struct reading *r, char *before)
@@ -298,16 +297,14 @@ static void read_gauge_total(struct reading *r)
 {
     struct json_in *j = &r->json;
     struct mark_totals *t = &r->summary.marks;
-    struct gauge_total *longer = realloc(t->gauges, (t->gauge_count + 1) * sizeof *longer);
     double mean = INFINITY; /* null */
     struct scan key;
-    if (!longer) {
+    if (!ARRAY_GROW(t->gauges, t->gauge_count)) {
         r->no_memory = true;
         json_in_fail(j);
         return;
     }
-    t->gauges = longer;
-    struct gauge_total *g = &longer[t->gauge_count++];
+    struct gauge_total *g = &t->gauges[t->gauge_count++];
     *g = (struct gauge_total){0};
     json_in_object(j);
     while (json_in_key(j, &key))
@@ -383,14 +380,12 @@ bool read_marks_member(struct reading *r, const struct scan *key)
 static struct output_summary *read_outputs_add(struct reading *r)
 {
     struct summary *s = &r->summary;
-    struct output_summary *longer = realloc(s->outputs, (s->output_count + 1) * sizeof *longer);
-    if (!longer) {
+    if (!ARRAY_GROW(s->outputs, s->output_count)) {
         r->no_memory = true;
         return NULL;
     }
-    s->outputs = longer;
-    longer[s->output_count] = (struct output_summary){.format = "", .way = OUTPUT_SENT};
-    return &longer[s->output_count++];
+    s->outputs[s->output_count] = (struct output_summary){.format = "", .way = OUTPUT_SENT};
+    return &s->outputs[s->output_count++];
 }
 
 static void read_outputs_read_way(struct json_in *j, struct output_summary *o)
@@ -578,11 +573,9 @@ static void read_summary_add_instance(struct reading *r, const struct entity *e,
 {
     struct summary *s = &r->summary;
     struct instance *m = read_instances_find(r, e);
-    struct instance_summary *longer = realloc(s->instances,
-                                              (s->instance_count + 1) * sizeof *longer);
-    s->instances = longer ? longer : s->instances;
-    r->no_memory |= !longer;
-    if (!longer || !m) {
+    bool has_room = ARRAY_GROW(s->instances, s->instance_count);
+    r->no_memory |= !has_room;
+    if (!has_room || !m) {
         free(series);
         return;
     }

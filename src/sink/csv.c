@@ -6,6 +6,7 @@
  *
  * Each of several targets has columns "target.NAME.cpu_seconds", a thing of the machine
  * "disk.vda.read_bytes". The columns are those of the first sample: what comes later has none. */
+#include "base/memory.h"
 #include "metric/metric.h"
 #include "sink/open.h"
 
@@ -45,12 +46,11 @@ static void csv_add_column(struct buf *b, const char *lead, const char *metric)
 static void csv_add_group(struct sink *s, struct group g, enum entity_kind kind, const char *name)
 {
     struct table *t = s->state;
-    struct group *longer = realloc(t->groups, (t->count + 1) * sizeof *longer);
-    t->failed |= !longer;
-    if (!longer)
+    if (!ARRAY_GROW(t->groups, t->count)) {
+        t->failed = true;
         return;
-    t->groups = longer;
-    longer[t->count++] = g;
+    }
+    t->groups[t->count++] = g;
     struct buf lead = {0};
     column_lead(&lead, kind, g.part, name);
     t->failed |= buf_failed(&lead);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/exposition.h"
 
+#include "base/memory.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -89,14 +91,11 @@ static int exposition_reach(struct exposition *x, uint64_t series)
 {
     if (series < x->count)
         return 0;
-    size_t count = max_u64(series + METRICS_PER_ENTITY, x->count * 2);
-    double *longer = reallocarray(x->values, count, sizeof *longer);
-    if (!longer)
+    size_t before = x->count;
+    if (!ARRAY_RESERVE(x->values, x->count, series + METRICS_PER_ENTITY))
         return -ENOMEM;
-    for (size_t i = x->count; i < count; i++)
-        longer[i] = NAN;
-    x->values = longer;
-    x->count = count;
+    for (size_t i = before; i < x->count; i++)
+        x->values[i] = NAN;
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/points.h"
 
+#include "base/memory.h"
 #include "base/text/buf.h"
 #include "layout/frame_view.h"
 #include "metric/metric.h"
@@ -175,13 +176,8 @@ int point_batch_take(struct point_batch *p, const struct batch *b)
     for (size_t i = 0; i < b->count; i++)
         count += b->chunks[i].length / sizeof(struct point);
     p->count = 0;
-    if (count > p->capacity) {
-        struct placed_point *more = reallocarray(p->items, count, sizeof *more);
-        if (!more)
-            return -ENOMEM;
-        p->items = more;
-        p->capacity = count;
-    }
+    if (!ARRAY_RESERVE(p->items, p->capacity, count))
+        return -ENOMEM;
     for (size_t i = 0; i < b->count; i++)
         if (b->chunks[i].of != CHUNK_MARK) /* which has none */
             points_read(b->chunks[i].data, b->chunks[i].length, point_batch_place, p);
@@ -291,27 +287,12 @@ static struct point_row *points_make_row(const struct points *p, enum entity_kin
     return r;
 }
 
-/* Makes room; 0 or -ENOMEM. */
-static int points_reach(struct points *p, size_t row)
-{
-    if (row < p->row_count)
-        return 0;
-    size_t count = max_u64(row + 1, p->row_count * 2);
-    struct point_row **longer = reallocarray(p->rows, count, sizeof *longer);
-    if (!longer)
-        return -ENOMEM;
-    memset(longer + p->row_count, 0, (count - p->row_count) * sizeof *longer);
-    p->rows = longer;
-    p->row_count = count;
-    return 0;
-}
-
 static void points_add_row(struct points *p, size_t number, enum entity_kind kind, enum part part,
                            const char *scope, const char *target, const struct entity *instance,
                            const struct row *row, uint64_t selected, struct buf *out)
 {
     pthread_mutex_lock(&p->lock);
-    if (points_reach(p, number) == 0 && !p->rows[number])
+    if (ARRAY_RESERVE(p->rows, p->row_count, number + 1) && !p->rows[number])
         p->rows[number] = points_make_row(p, kind, part, scope, target, instance);
     struct point_row *r = number < p->row_count ? p->rows[number] : NULL;
     uint64_t bits = row->present & selected;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "summary/phases.h"
 
+#include "base/memory.h"
 #include "summary/series.h"
 
 /* ==== Mark totals ============================================================================= */
@@ -31,15 +32,11 @@ static struct phase_total *find_phase(struct mark_totals *t, const char *name)
             return &t->phases[i];
     if (t->phase_count == MARK_NAMES_AT_MOST)
         return NULL;
-    struct phase_total *longer = realloc(t->phases, (t->phase_count + 1) * sizeof *longer);
-    if (!longer)
-        return NULL;
-    t->phases = longer;
-    char *copy = strdup(name);
+    char *copy = ARRAY_GROW(t->phases, t->phase_count) ? strdup(name) : NULL;
     if (!copy)
         return NULL;
-    longer[t->phase_count] = (struct phase_total){.name = copy, .min_ns = UINT64_MAX};
-    return &longer[t->phase_count++];
+    t->phases[t->phase_count] = (struct phase_total){.name = copy, .min_ns = UINT64_MAX};
+    return &t->phases[t->phase_count++];
 }
 
 static void mark_totals_add_figure(struct phase_total *p, enum metric_id id,
@@ -119,15 +116,11 @@ static struct gauge_total *find_gauge(struct mark_totals *t, const char *name)
             return &t->gauges[i];
     if (t->gauge_count == MARK_NAMES_AT_MOST)
         return NULL;
-    struct gauge_total *longer = realloc(t->gauges, (t->gauge_count + 1) * sizeof *longer);
-    if (!longer)
-        return NULL;
-    t->gauges = longer;
-    char *copy = strdup(name);
+    char *copy = ARRAY_GROW(t->gauges, t->gauge_count) ? strdup(name) : NULL;
     if (!copy)
         return NULL;
-    longer[t->gauge_count] = (struct gauge_total){.name = copy};
-    return &longer[t->gauge_count++];
+    t->gauges[t->gauge_count] = (struct gauge_total){.name = copy};
+    return &t->gauges[t->gauge_count++];
 }
 
 bool mark_totals_gauge(struct mark_totals *t, const char *name, double value, uint64_t elapsed_ns)
@@ -391,15 +384,7 @@ static int phases_make_room(struct phases *p)
 {
     if (p->count == PHASES_AT_MOST)
         return -ENOSPC;
-    if (p->count < p->capacity)
-        return 0;
-    size_t capacity = p->capacity ? 2 * p->capacity : 8;
-    struct phase **longer = realloc(p->open, capacity * sizeof(struct phase *));
-    if (!longer)
-        return -ENOMEM;
-    p->open = longer;
-    p->capacity = capacity;
-    return 0;
+    return ARRAY_RESERVE(p->open, p->capacity, p->count + 1) ? 0 : -ENOMEM;
 }
 
 int phases_begin(struct phases *p, const char *name, pid_t pid, uint64_t at_ns, struct phase **ret)

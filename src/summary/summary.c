@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "summary/summary.h"
 
+#include "base/memory.h"
 #include "base/text/secrets.h"
 #include "base/util.h"
 
@@ -141,11 +142,9 @@ int run_set_labels(struct run *r, const char *const labels[])
 
 int run_add_target(struct run *r, const char *name, const char *what)
 {
-    struct run_target *longer = realloc(r->targets, (r->target_count + 1) * sizeof *longer);
-    if (!longer)
+    if (!ARRAY_GROW(r->targets, r->target_count))
         return -ENOMEM;
-    r->targets = longer;
-    struct run_target *t = &longer[r->target_count++];
+    struct run_target *t = &r->targets[r->target_count++];
     *t = (struct run_target){.name = strdup(name), .what = kept_text(r, what)};
     return t->name && t->what ? 0 : -ENOMEM;
 }
@@ -355,11 +354,8 @@ static struct series *summary_series_of(struct summary *s, const struct instance
     struct series *met = summary_find_series(s, m);
     if (met)
         return met;
-    struct instance_summary *longer = realloc(s->instances,
-                                              (s->instance_count + 1) * sizeof *longer);
-    if (!longer)
+    if (!ARRAY_GROW(s->instances, s->instance_count))
         return NULL;
-    s->instances = longer;
     struct series *series = calloc(metric_count(m->entity.kind), sizeof *series);
     if (!series)
         return NULL;

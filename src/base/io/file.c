@@ -2,6 +2,7 @@
 #include "base/io/file.h"
 
 #include "base/err.h"
+#include "base/memory.h"
 #include "base/text/scan.h"
 #include "base/util.h"
 
@@ -281,15 +282,11 @@ struct names {
 static void collect_name(void *arg, const char *name)
 {
     struct names *n = arg;
-    char **longer = realloc(n->list, (n->count + 1) * sizeof *longer);
-    char *copy = strdup(name);
-    if (longer)
-        n->list = longer;
-    if (longer && copy)
+    char *copy = ARRAY_GROW(n->list, n->count) ? strdup(name) : NULL;
+    if (copy)
         n->list[n->count++] = copy;
     else
-        free(copy);
-    n->failed |= !longer || !copy;
+        n->failed = true;
 }
 
 /* Numbers by their size: a shorter one is smaller. */
@@ -350,12 +347,9 @@ static void open_files_add(void *arg, const char *name)
     int fd;
     if (l->failed || !open_files_number_of(name, &fd) || fd == l->dir)
         return;
-    int *more = reallocarray(l->files.fds, l->files.count + 1, sizeof *more);
-    l->failed = !more;
-    if (!more)
-        return;
-    l->files.fds = more;
-    more[l->files.count++] = fd;
+    l->failed = !ARRAY_GROW(l->files.fds, l->files.count);
+    if (!l->failed)
+        l->files.fds[l->files.count++] = fd;
 }
 
 static int open_list(void)

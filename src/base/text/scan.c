@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text/scan.h"
 
+#include "base/memory.h"
 #include "base/util.h"
 
 #include <float.h>
@@ -19,14 +20,8 @@ static int begin_cell(struct csv_record *r)
 {
     if (r->count == CSV_CELLS_AT_MOST)
         return -E2BIG;
-    if (r->count == r->capacity) {
-        size_t capacity = r->capacity ? 2 * r->capacity : 32;
-        size_t *longer = realloc(r->starts, capacity * sizeof *longer);
-        if (!longer)
-            return -ENOMEM;
-        r->starts = longer;
-        r->capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(r->starts, r->capacity, r->count + 1))
+        return -ENOMEM;
     r->starts[r->count++] = r->text.length;
     return 0;
 }

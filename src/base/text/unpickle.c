@@ -6,6 +6,7 @@
  * A hostile pickle may refer to one value from many places, or to a value from within itself. What
  * is written, how deep, and the steps that it takes are therefore limited. */
 #include "base/err.h"
+#include "base/memory.h"
 #include "base/text/json.h"
 #include "base/text/pickle.h"
 
@@ -42,7 +43,7 @@ struct value {
         } global;
         struct {
             struct value **items; /* owned array */
-            size_t count, capacity;
+            size_t count;
         } list;
         struct {
             struct value *of, *args;
@@ -67,22 +68,6 @@ struct machine {
 };
 
 /* ---- Values ---------------------------------------------------------------------------------- */
-
-static bool unpickle_grow(struct machine *m, void **list, size_t count, size_t *capacity,
-                          size_t size)
-{
-    if (count < *capacity)
-        return true;
-    size_t more = *capacity ? 2 * *capacity : 16;
-    void *longer = realloc(*list, more * size);
-    if (!longer) {
-        m->no_memory = true;
-        return false;
-    }
-    *list = longer;
-    *capacity = more;
-    return true;
-}
 
 static size_t chunk_size(size_t number)
 {
@@ -109,8 +94,8 @@ static struct value *new_value(struct machine *m, enum value_kind kind)
 
 static bool unpickle_append(struct machine *m, struct value *list, struct value *item)
 {
-    if (!unpickle_grow(m, (void **)&list->list.items, list->list.count, &list->list.capacity,
-                       sizeof item))
+    m->no_memory |= !ARRAY_GROW(list->list.items, list->list.count);
+    if (m->no_memory)
         return false;
     list->list.items[list->list.count++] = item;
     return true;
@@ -118,7 +103,8 @@ static bool unpickle_append(struct machine *m, struct value *list, struct value 
 
 static bool unpickle_push(struct machine *m, struct value *v)
 {
-    if (!v || !unpickle_grow(m, (void **)&m->stack, m->depth, &m->stack_capacity, sizeof v))
+    m->no_memory |= !ARRAY_RESERVE(m->stack, m->stack_capacity, m->depth + 1);
+    if (!v || m->no_memory)
         return false;
     m->stack[m->depth++] = v;
     return true;
@@ -140,7 +126,8 @@ static struct value *unpickle_pop(struct machine *m)
 
 static bool push_mark(struct machine *m)
 {
-    if (!unpickle_grow(m, (void **)&m->marks, m->mark_count, &m->mark_capacity, sizeof *m->marks))
+    m->no_memory |= !ARRAY_RESERVE(m->marks, m->mark_capacity, m->mark_count + 1);
+    if (m->no_memory)
         return false;
     m->marks[m->mark_count++] = m->depth;
     return true;
@@ -304,11 +291,10 @@ static bool put_memo(struct machine *m, uint64_t number)
 {
     if (!unpickle_top(m) || number > (uint64_t)(m->end - m->start))
         return false;
-    while (m->memo_count <= number) {
-        if (!unpickle_grow(m, (void **)&m->memo, m->memo_count, &m->memo_capacity, sizeof *m->memo))
-            return false;
-        m->memo[m->memo_count++] = NULL;
-    }
+    m->no_memory |= !ARRAY_RESERVE(m->memo, m->memo_capacity, number + 1);
+    if (m->no_memory)
+        return false;
+    m->memo_count = max_u64(m->memo_count, number + 1);
     m->memo[number] = unpickle_top(m);
     return true;
 }

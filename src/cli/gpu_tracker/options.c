@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/text/json.h"
 #include "cli/help.h"
 
@@ -81,25 +82,11 @@ const char **gpu_tracker_text_at(struct gpu_tracker *g, const struct tracker_opt
     return (const char **)((char *)g + o->at);
 }
 
-bool gpu_tracker_append(const char ***list, const char *text)
-{
-    size_t count = 0;
-    while (*list && (*list)[count])
-        count++;
-    const char **longer = realloc(*list, (count + 2) * sizeof *longer);
-    if (!longer)
-        return false;
-    longer[count] = text;
-    longer[count + 1] = NULL;
-    *list = longer;
-    return true;
-}
-
 static int gpu_tracker_options_take(struct gpu_tracker *g, const struct tracker_option *o,
                                     const char *value)
 {
     if (!o->name) /* -p and -m repeat */
-        return gpu_tracker_append((const char ***)(void *)((char *)g + o->at), value) ? 0 : -ENOMEM;
+        return list_append((char *)g + o->at, value) ? 0 : -ENOMEM;
     *gpu_tracker_text_at(g, o) = value ? value : "";
     return 0;
 }
@@ -281,7 +268,7 @@ void gpu_tracker_help(struct buf *b)
 /* A copy that lives as long as the options. */
 static const char *gpu_tracker_config_keep(struct gpu_tracker *g, struct buf *text)
 {
-    if (buf_failed(text) || !gpu_tracker_append((const char ***)(void *)&g->kept, text->data)) {
+    if (buf_failed(text) || !list_append(&g->kept, text->data)) {
         buf_done(text);
         return NULL;
     }
@@ -362,10 +349,10 @@ static int gpu_tracker_config_read_sessions(struct gpu_tracker *g, struct json_i
         if (good)
             buf_add(&text, path.at, (size_t)(path.end - path.at));
         const char *kept = gpu_tracker_config_keep(g, &text);
-        good = good && kept && gpu_tracker_append(&g->sessions, kept);
+        good = good && kept && list_append(&g->sessions, kept);
     }
     for (const char **s = given; s && *s; s++)
-        good &= gpu_tracker_append(&g->sessions, *s);
+        good &= list_append(&g->sessions, *s);
     free(given);
     return good ? 0 : -EINVAL;
 }

@@ -25,9 +25,6 @@ extern const size_t tracker_option_count;
 /* The field of an option that does not repeat. */
 const char **gpu_tracker_text_at(struct gpu_tracker *g, const struct tracker_option *o);
 
-/* One more for a list that ends with NULL; false: no memory. */
-bool gpu_tracker_append(const char ***list, const char *text);
-
 /* What the file says that g->config names; what the command line said wins. -errno and a sentence.
  */
 int gpu_tracker_read_config(struct gpu_tracker *g, struct toll_error *e);

@@ -4,6 +4,7 @@
 #include "account/members.h"
 #include "base/err.h"
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/text/secrets.h"
 #include "base/util.h"
 #include "engine/outputs.h"
@@ -594,16 +595,10 @@ static void add_waiting(struct toll_tracker *t, char *text, size_t length, pid_t
         t->summary.marks.lost++;
         return;
     }
-    if (m->waiting_count == m->waiting_capacity) {
-        size_t capacity = m->waiting_capacity ? 2 * m->waiting_capacity : 16;
-        struct mark_waiting *longer = realloc(m->waiting, capacity * sizeof *longer);
-        if (!longer) {
-            t->summary.marks.lost++;
-            free(text);
-            return;
-        }
-        m->waiting = longer;
-        m->waiting_capacity = capacity;
+    if (!ARRAY_RESERVE(m->waiting, m->waiting_capacity, m->waiting_count + 1)) {
+        t->summary.marks.lost++;
+        free(text);
+        return;
     }
     if (parse_mark_text(scan_text(text, length), &w.mark) < 0) {
         mark_intake_ignore(t);

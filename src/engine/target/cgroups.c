@@ -2,6 +2,7 @@
 #include "engine/target/cgroups.h"
 
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "engine/outputs.h"
 #include "engine/target/membership.h"
 #include "engine/target/targets.h"
@@ -68,11 +69,9 @@ static void take_base(struct cgroup *c, uint64_t *ret_peak_bytes)
 
 static int cgroups_add(struct cgroups *s, struct cgroup *c, bool is_target)
 {
-    struct around *longer = realloc(s->around, (s->count + 1) * sizeof *longer);
-    if (!longer)
+    if (!ARRAY_GROW(s->around, s->count))
         return -ENOMEM;
-    s->around = longer;
-    struct around *a = &longer[s->count++];
+    struct around *a = &s->around[s->count++];
     *a = (struct around){
         .cgroup = c, .is_target = is_target, .oom_kills = NOT_KNOWN, .peak_bytes = NOT_KNOWN};
     take_base(c, &a->peak_bytes);

@@ -6,6 +6,7 @@
  * nothing. */
 #include "engine/target/exits.h"
 
+#include "base/memory.h"
 #include "engine/outputs.h"
 #include "engine/step.h"
 #include "source/pid_files.h"
@@ -56,14 +57,8 @@ static struct exit_parent *exits_find_parent(struct exit_watch *w, pid_t pid)
         map_clear(&w->by_pid);
         w->parent_count = 0;
     }
-    if (w->parent_count == w->parent_capacity) {
-        size_t capacity = w->parent_capacity ? 2 * w->parent_capacity : 64;
-        struct exit_parent *more = realloc(w->parents, capacity * sizeof *more);
-        if (!more)
-            return NULL;
-        w->parents = more;
-        w->parent_capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(w->parents, w->parent_capacity, w->parent_count + 1))
+        return NULL;
     if (map_put(&w->by_pid, (uint32_t)pid, (uint32_t)w->parent_count) < 0)
         return NULL;
     w->parents[w->parent_count] = (struct exit_parent){0};

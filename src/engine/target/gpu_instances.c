@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/target/gpu_instances.h"
 
+#include "base/memory.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -309,14 +311,8 @@ static struct gpu_use *gpu_instances_find(struct gpu_uses *u, const struct gpu_p
 
 static struct gpu_use *gpu_instances_add(struct gpu_uses *u, const struct gpu_process *p)
 {
-    if (u->count == u->capacity) {
-        size_t capacity = u->capacity ? 2 * u->capacity : 16;
-        struct gpu_use *items = reallocarray(u->items, capacity, sizeof *items);
-        if (!items)
-            return NULL;
-        u->items = items;
-        u->capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(u->items, u->capacity, u->count + 1))
+        return NULL;
     struct gpu_use *use = &u->items[u->count++];
     *use = (struct gpu_use){.pid = p->pid, .device = p->device, .share = -1};
     return use;

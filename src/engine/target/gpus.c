@@ -2,6 +2,7 @@
 #include "engine/target/gpus.h"
 
 #include "base/err.h"
+#include "base/memory.h"
 #include "engine/outputs.h"
 #include "source/gpu/readers.h"
 
@@ -187,13 +188,8 @@ static int gpus_by_number(const void *a, const void *b)
 static size_t list_members(struct toll_tracker *t)
 {
     struct gpus *g = &t->gpus;
-    if (t->members.count > g->pid_capacity) {
-        pid_t *more = reallocarray(g->pids, 2 * t->members.count, sizeof *more);
-        if (!more)
-            return 0;
-        g->pids = more;
-        g->pid_capacity = 2 * t->members.count;
-    }
+    if (!ARRAY_RESERVE(g->pids, g->pid_capacity, t->members.count))
+        return 0;
     size_t count = 0;
     for (size_t i = 0; i < t->members.count; i++) {
         const struct member *m = t->members.order[i];

@@ -2,6 +2,7 @@
 #include "engine/target/targets.h"
 
 #include "base/err.h"
+#include "base/memory.h"
 #include "engine/outputs.h"
 #include "engine/settings.h"
 #include "engine/step.h"
@@ -18,11 +19,9 @@
 static struct target *targets_append(struct toll_tracker *t)
 {
     /* Room for the union, which stands behind them. */
-    struct target *longer = realloc(t->targets, (t->target_count + 2) * sizeof *longer);
-    if (!longer)
+    if (!ARRAY_GROW(t->targets, t->target_count) || !ARRAY_GROW(t->targets, t->target_count + 1))
         return NULL;
-    t->targets = longer;
-    struct target *g = &longer[t->target_count];
+    struct target *g = &t->targets[t->target_count];
     memset(g, 0, 2 * sizeof *g);
     g[0].pidfd = g[1].pidfd = g[0].main_pidfd = g[1].main_pidfd = -1;
     g[0].namespace.net_dev = g[1].namespace.net_dev = -1;

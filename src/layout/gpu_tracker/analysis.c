@@ -2,6 +2,7 @@
 #include "layout/gpu_tracker/analysis.h"
 
 #include "base/err.h"
+#include "base/memory.h"
 #include "base/text/scan.h"
 #include "layout/gpu_tracker/blocks.h"
 #include "layout/gpu_tracker/row_file.h"
@@ -187,14 +188,8 @@ static int read_names(struct analysis *a, struct gathering *g, struct toll_error
 
 static bool keep_time(struct gathering *g, double time)
 {
-    if (g->count == g->capacity) {
-        size_t capacity = g->capacity ? 2 * g->capacity : 1024;
-        double *longer = realloc(g->times, capacity * sizeof *longer);
-        if (!longer)
-            return false;
-        g->times = longer;
-        g->capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(g->times, g->capacity, g->count + 1))
+        return false;
     g->times[g->count++] = time;
     return true;
 }

@@ -5,6 +5,7 @@
 #include "base/io/file.h"
 #include "base/io/output_file.h"
 #include "base/io/sqlite.h"
+#include "base/memory.h"
 #include "base/text/scan.h"
 #include "layout/cells.h"
 #include "layout/gpu_tracker/row_file.h"
@@ -218,7 +219,7 @@ struct stamp {
 
 struct stamps {
     struct stamp *list;
-    size_t count, capacity;
+    size_t count;
 };
 
 static void stamps_done(struct stamps *s)
@@ -239,25 +240,12 @@ void blocks_done(struct blocks *b)
     *b = (struct blocks){0};
 }
 
-static bool block_calls_grow(void **list, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    size_t more = *capacity ? 2 * *capacity : 64;
-    void *longer = realloc(*list, more * size);
-    if (!longer)
-        return false;
-    *list = longer;
-    *capacity = more;
-    return true;
-}
-
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 static int block_calls_keep(struct stamps *s, const struct block_stamp *row)
 {
     struct stamp stamp = {row->pid, row->number, strdup(row->name), row->time, row->is_stop};
-    if (!stamp.name || !block_calls_grow((void **)&s->list, s->count, &s->capacity, sizeof stamp)) {
+    if (!stamp.name || !ARRAY_GROW(s->list, s->count)) {
         free(stamp.name);
         return -ENOMEM;
     }
@@ -393,12 +381,11 @@ double block_since(const struct block *b, double time)
 static int make_blocks(struct blocks *ret, const struct stamps *s, const char *path,
                        struct toll_error *e)
 {
-    size_t capacity = 0;
     int r = 0;
     for (size_t i = 0, next; i < s->count && r == 0; i = next) {
         for (next = i + 1; next < s->count && strcmp(s->list[next].name, s->list[i].name) == 0;)
             next++;
-        if (!block_calls_grow((void **)&ret->list, ret->count, &capacity, sizeof *ret->list))
+        if (!ARRAY_GROW(ret->list, ret->count))
             return err_set(e, -ENOMEM, "%s: no memory", path);
         struct block *b = &ret->list[ret->count++];
         *b = (struct block){.name = strdup(s->list[i].name)};

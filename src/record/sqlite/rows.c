@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/sqlite/rows.h"
 
+#include "base/memory.h"
 #include "base/text/buf.h"
 #include "record/sqlite/schema.h"
 #include "record/write.h"
@@ -586,19 +587,10 @@ static void sqlite_entities_add_labels(struct buf *b, const struct entity *e)
 /* NULL without memory. */
 static unsigned *sqlite_entities_place_of(struct sqlite_entities *x, unsigned instance)
 {
-    if (instance >= x->instance_capacity) {
-        size_t capacity = (size_t)instance * 2 + 16;
-        unsigned *longer = realloc(x->instances, capacity * sizeof *longer);
-        if (!longer) {
-            x->met.failed = true;
-            return NULL;
-        }
-        memset(longer + x->instance_capacity, 0,
-               (capacity - x->instance_capacity) * sizeof *longer);
-        x->instances = longer;
-        x->instance_capacity = capacity;
-    }
-    return &x->instances[instance];
+    if (ARRAY_RESERVE(x->instances, x->instance_capacity, (size_t)instance + 1))
+        return &x->instances[instance];
+    x->met.failed = true;
+    return NULL;
 }
 
 unsigned sqlite_entities_instance(struct sqlite_entities *x, const struct instance *m)
@@ -650,14 +642,8 @@ void sqlite_entities_targets(struct buf *b, const struct run *run, uint64_t targ
 
 static struct known_process *new_place(struct sqlite_entities *x, pid_t pid)
 {
-    if (x->known_count == x->known_capacity) {
-        size_t capacity = x->known_capacity * 2 + 64;
-        struct known_process *longer = realloc(x->known, capacity * sizeof *longer);
-        if (!longer)
-            return NULL;
-        x->known = longer;
-        x->known_capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(x->known, x->known_capacity, x->known_count + 1))
+        return NULL;
     if (map_put(&x->pids, (uint32_t)pid, (uint32_t)x->known_count) < 0)
         return NULL;
     return &x->known[x->known_count++];

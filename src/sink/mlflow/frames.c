@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/mlflow/frames.h"
 
+#include "base/memory.h"
 #include "layout/frame_view.h"
 #include "layout/layout.h"
 #include "sink/mlflow/facts.h"
@@ -197,16 +198,7 @@ static bool is_as_of_now(const struct metric *m)
 
 static struct mlflow_folded *fold_series(struct mlflow_fold *fold, uint64_t series)
 {
-    if (series >= fold->count) {
-        size_t count = max_u64(series + METRICS_PER_ENTITY, fold->count * 2);
-        struct mlflow_folded *longer = reallocarray(fold->series, count, sizeof *longer);
-        if (!longer)
-            return NULL;
-        memset(longer + fold->count, 0, (count - fold->count) * sizeof *longer);
-        fold->series = longer;
-        fold->count = count;
-    }
-    return &fold->series[series];
+    return ARRAY_RESERVE(fold->series, fold->count, series + 1) ? &fold->series[series] : NULL;
 }
 
 /* A value stands for the time since the one before, as in the summary; what of that was before the
@@ -395,14 +387,10 @@ static uint64_t count_phase(struct mlflow_frames *f, const char *name)
     for (size_t i = 0; i < f->phase_count; i++)
         if (strcmp(f->phases[i].name, name) == 0)
             return ++f->phases[i].count;
-    struct mlflow_phase *more = f->phase_count < MARK_NAMES_AT_MOST
-                                    ? reallocarray(f->phases, f->phase_count + 1, sizeof *more)
-                                    : NULL;
-    if (!more)
+    if (f->phase_count == MARK_NAMES_AT_MOST || !ARRAY_GROW(f->phases, f->phase_count))
         return f->step;
-    f->phases = more;
-    more[f->phase_count] = (struct mlflow_phase){.name = strdup(name)};
-    if (more[f->phase_count].name)
+    f->phases[f->phase_count] = (struct mlflow_phase){.name = strdup(name)};
+    if (f->phases[f->phase_count].name)
         f->phase_count++;
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/io/file.h"
 #include "base/io/output_file.h"
+#include "base/memory.h"
 #include "sink/exposition.h"
 #include "sink/open.h"
 #include "sink/openmetrics/server.h"
@@ -82,18 +83,10 @@ static void om_file_add_line(void *arg, int64_t time_ms, const struct point *poi
 static void om_file_count(void *arg, int64_t time_ms, const struct point *point)
 {
     struct om_file *f = arg;
-    if (point->series >= f->series_count) {
-        size_t more = max_u64(point->series + METRICS_PER_ENTITY, f->series_count * 2);
-        uint64_t *longer = reallocarray(f->counts, more, sizeof *longer);
-        if (!longer) {
-            close_p(&f->spool); /* then they stay as they came */
-            return;
-        }
-        memset(longer + f->series_count, 0, (more - f->series_count) * sizeof *longer);
-        f->counts = longer;
-        f->series_count = more;
-    }
-    f->counts[point->series]++;
+    if (ARRAY_RESERVE(f->counts, f->series_count, point->series + 1))
+        f->counts[point->series]++;
+    else
+        close_p(&f->spool); /* then they stay as they came */
 }
 
 /* The sender's thread has time for a slow reader; after one that took half of it and no more,

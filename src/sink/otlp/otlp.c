@@ -21,6 +21,7 @@
 #include "sink/otlp/otlp.h"
 
 #include "base/err.h"
+#include "base/memory.h"
 #include "base/text/buf.h"
 #include "base/text/encoding.h"
 #include "sink/open.h"
@@ -413,14 +414,8 @@ static ssize_t convert_batch(struct otlp *o)
         for (next = i + 1; next < count && p[next].time_ms == p[i].time_ms &&
                            p[next].series / METRICS_PER_ENTITY == p[i].series / METRICS_PER_ENTITY;)
             next++;
-        if (made + SERIES_PER_ROW > o->sent_capacity) {
-            size_t capacity = (made + SERIES_PER_ROW) * 2;
-            struct otlp_point *more = reallocarray(o->sent, capacity, sizeof *more);
-            if (!more)
-                return -ENOMEM;
-            o->sent = more;
-            o->sent_capacity = capacity;
-        }
+        if (!ARRAY_RESERVE(o->sent, o->sent_capacity, made + SERIES_PER_ROW))
+            return -ENOMEM;
         made += convert_row(o, &p[i], next - i, &o->sent[made]);
     }
     if (made)

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/memory.h"
 #include "base/text/encoding.h"
 #include "sink/http.h"
 #include "sink/open.h"
@@ -214,15 +215,13 @@ static struct mark_series *mark_table_find(struct mark_table *t, enum mark_metri
     for (size_t i = 0; i < t->count; i++)
         if (t->items[i].metric == metric && strcmp(t->items[i].name, name) == 0)
             return &t->items[i];
-    if (t->count == MARK_SERIES_AT_MOST)
+    if (t->count == MARK_SERIES_AT_MOST || !ARRAY_GROW(t->items, t->count))
         return NULL;
-    struct mark_series *longer = reallocarray(t->items, t->count + 1, sizeof *longer);
-    char *own = longer ? strdup(name) : NULL;
-    t->items = longer ? longer : t->items;
+    char *own = strdup(name);
     if (!own)
         return NULL;
-    longer[t->count] = (struct mark_series){.name = own, .metric = metric};
-    return &longer[t->count++];
+    t->items[t->count] = (struct mark_series){.name = own, .metric = metric};
+    return &t->items[t->count++];
 }
 
 static void mark_table_done(struct mark_table *t)

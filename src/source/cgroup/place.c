@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/util.h"
 #include "source/kernel_file.h"
 
@@ -102,10 +103,8 @@ static void done_one(struct mounted_hierarchy *h)
 
 static int cgroup_mounts_add(struct cgroup_mounts *m, const struct mountinfo *found)
 {
-    struct mounted_hierarchy *list = realloc(m->list, (m->count + 1) * sizeof *list);
-    if (!list)
+    if (!ARRAY_GROW(m->list, m->count))
         return -ENOMEM;
-    m->list = list;
     struct scan options = found->super_options;
     struct mounted_hierarchy h = {
         .v2 = cgroup_mounts_is_word(found->type, "cgroup2"),

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/util.h"
 #include "source/gpu/drm.h"
 #include "source/gpu/pids.h"
@@ -87,12 +88,10 @@ static void visit_node(void *arg, const char *name)
     if (!read_number(s->root, folder, "gpu_id", &n.gpu_id) || !n.gpu_id ||
         !read_properties(&n, s->root, folder))
         return;
-    struct amd_kfd_node *nodes = reallocarray(s->kfd->nodes, s->kfd->count + 1, sizeof *nodes);
-    s->failed |= !nodes;
-    if (!nodes)
-        return;
-    s->kfd->nodes = nodes;
-    nodes[s->kfd->count++] = n;
+    if (ARRAY_GROW(s->kfd->nodes, s->kfd->count))
+        s->kfd->nodes[s->kfd->count++] = n;
+    else
+        s->failed = true;
 }
 
 int amd_kfd_open(struct amd_kfd *ret, const struct sysroot *root)

@@ -2,6 +2,7 @@
 #include "source/gpu/drm.h"
 
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/util.h"
 #include "source/kernel_file.h"
 
@@ -184,12 +185,10 @@ static void visit_card(void *arg, const char *name)
         drm_cards_at(s->cards, c.pci))
         return;
     find_hwmon(&c, s->root);
-    struct drm_card *items = reallocarray(s->cards->items, s->cards->count + 1, sizeof *items);
-    s->failed |= !items;
-    if (!items)
-        return;
-    s->cards->items = items;
-    items[s->cards->count++] = c;
+    if (ARRAY_GROW(s->cards->items, s->cards->count))
+        s->cards->items[s->cards->count++] = c;
+    else
+        s->failed = true;
 }
 
 static int compare_pci(const void *a, const void *b)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/util.h"
 #include "source/gpu/drm.h"
 #include "source/pid_files.h"
@@ -290,29 +291,14 @@ void drm_clients_done(struct drm_clients *c)
     *c = (struct drm_clients){0};
 }
 
-/* Room for one more, or NULL; what was there stays. */
-static void *drm_clients_grow(void *items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return items;
-    size_t larger = *capacity ? 2 * *capacity : 8;
-    void *moved = reallocarray(items, larger, size);
-    if (moved)
-        *capacity = larger;
-    return moved;
-}
-
 static struct drm_client *client_of(struct drm_clients *c, unsigned card, uint64_t id)
 {
     for (size_t i = 0; i < c->client_count; i++)
         if (c->clients[i].card == card && c->clients[i].id == id)
             return &c->clients[i];
-    struct drm_client *items = drm_clients_grow(c->clients, c->client_count, &c->client_capacity,
-                                                sizeof *items);
-    if (!items)
+    if (!ARRAY_RESERVE(c->clients, c->client_capacity, c->client_count + 1))
         return NULL;
-    c->clients = items;
-    struct drm_client *client = &items[c->client_count++];
+    struct drm_client *client = &c->clients[c->client_count++];
     *client = (struct drm_client){.card = card, .id = id};
     return client;
 }
@@ -421,12 +407,9 @@ static struct drm_user *user_of(struct drm_clients *c, const struct sysroot *roo
     for (size_t i = 0; i < c->user_count; i++)
         if (c->users[i].card == card && c->users[i].pid == pid)
             return &c->users[i];
-    struct drm_user *items = drm_clients_grow(c->users, c->user_count, &c->user_capacity,
-                                              sizeof *items);
-    if (!items)
+    if (!ARRAY_RESERVE(c->users, c->user_capacity, c->user_count + 1))
         return NULL;
-    c->users = items;
-    struct drm_user *u = &items[c->user_count++];
+    struct drm_user *u = &c->users[c->user_count++];
     *u = (struct drm_user){
         .card = card,
         .pid = pid,

@@ -4,6 +4,7 @@
 #include "source/gpu/nvml.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/process.h"
 #include "base/thread.h"
 #include "source/gpu/vendor.h"
@@ -57,14 +58,7 @@ static size_t written_length(const unsigned char *bytes, size_t size)
 
 static bool nvml_processes_make_room(struct nvml_processes *p, size_t entries)
 {
-    if (entries <= p->info_room)
-        return true;
-    unsigned char *infos = reallocarray(p->infos, entries, LARGEST_ENTRY);
-    if (!infos)
-        return false;
-    p->infos = infos;
-    p->info_room = entries;
-    return true;
+    return array_reserve(&p->infos, &p->info_room, entries, LARGEST_ENTRY);
 }
 
 /* The list into p->infos, by the newest function that the driver really has. */
@@ -168,14 +162,8 @@ static struct nvml_share *share_of(struct nvml_shares *s, unsigned pid)
     for (size_t i = 0; i < s->count; i++)
         if (s->items[i].pid == pid)
             return &s->items[i];
-    if (s->count == s->capacity) {
-        size_t capacity = s->capacity ? 2 * s->capacity : 16;
-        struct nvml_share *items = reallocarray(s->items, capacity, sizeof *items);
-        if (!items)
-            return NULL;
-        s->items = items;
-        s->capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(s->items, s->capacity, s->count + 1))
+        return NULL;
     struct nvml_share *share = &s->items[s->count++];
     *share = (struct nvml_share){.pid = pid};
     return share;
@@ -215,15 +203,11 @@ static int call_samples(struct nvml_processes *p, const struct nvml_api *api, nv
 {
     int r = NVML_TOO_SMALL;
     for (unsigned try = 0; try < TRIES && r == NVML_TOO_SMALL; try++) {
-        unsigned count = p->sample_room;
+        unsigned count = (unsigned)p->sample_room;
         r = api->samples(handle, p->samples, &count, since_us);
         if (r == NVML_TOO_SMALL || (r == NVML_OK && count > p->sample_room)) {
-            unsigned room = count + SPARE_ENTRIES;
-            struct nvml_process_sample *more = reallocarray(p->samples, room, sizeof *more);
-            if (!more)
+            if (!ARRAY_RESERVE(p->samples, p->sample_room, count + SPARE_ENTRIES))
                 return NVML_NOT_SUPPORTED;
-            p->samples = more;
-            p->sample_room = room;
             r = NVML_TOO_SMALL;
         }
         *ret_count = count;

@@ -112,7 +112,7 @@ struct nvml_processes {
     unsigned char *infos;                /* owned */
     size_t info_room;                    /* in entries of the largest size */
     struct nvml_process_sample *samples; /* owned */
-    unsigned sample_room;
+    size_t sample_room;
 };
 
 /* A share of a device that a process had, as it was last told. */

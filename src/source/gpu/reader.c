@@ -2,6 +2,7 @@
 #include "source/gpu/reader.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/thread.h"
 #include "source/gpu/vendor.h"
 
@@ -333,13 +334,8 @@ bool gpu_reader_is_asked(struct gpu_reader *r)
 /* With the lock held. False when there is no memory. */
 static bool take_pids(struct gpu_reader *r, const pid_t *pids, size_t count)
 {
-    if (count > r->asked_capacity) {
-        pid_t *more = reallocarray(r->asked_pids, count, sizeof *more);
-        if (!more)
-            return false;
-        r->asked_pids = more;
-        r->asked_capacity = count;
-    }
+    if (!ARRAY_RESERVE(r->asked_pids, r->asked_capacity, count))
+        return false;
     if (count)
         memcpy(r->asked_pids, pids, count * sizeof *pids);
     r->asked_count = count;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "source/gpu/vendor.h"
 
+#include "base/memory.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -36,28 +38,11 @@ bool gpu_sentences_tell(struct gpu_sentences *s, struct gpu_trouble *ret)
 
 /* ==== Gpu frame =============================================================================== */
 
-enum { FIRST_CAPACITY = 8 };
-
-/* Room for one more, or NULL; what was there stays. */
-static void *gpu_frame_grow(void *items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return items;
-    size_t larger = *capacity ? 2 * *capacity : FIRST_CAPACITY;
-    void *moved = reallocarray(items, larger, size);
-    if (moved)
-        *capacity = larger;
-    return moved;
-}
-
 struct gpu_device *gpu_frame_add_device(struct gpu_frame *f)
 {
-    struct gpu_device *devices = gpu_frame_grow(f->devices, f->device_count, &f->device_capacity,
-                                                sizeof *devices);
-    if (!devices)
+    if (!ARRAY_RESERVE(f->devices, f->device_capacity, f->device_count + 1))
         return NULL;
-    f->devices = devices;
-    struct gpu_device *d = &devices[f->device_count++];
+    struct gpu_device *d = &f->devices[f->device_count++];
     memset(d, 0, sizeof *d);
     d->facts.vendor = d->facts.means = "";
     row_init(&d->row, ENTITY_GPU);
@@ -66,12 +51,9 @@ struct gpu_device *gpu_frame_add_device(struct gpu_frame *f)
 
 static struct gpu_process *gpu_frame_grow_processes(struct gpu_frame *f)
 {
-    struct gpu_process *processes = gpu_frame_grow(f->processes, f->process_count,
-                                                   &f->process_capacity, sizeof *processes);
-    if (!processes)
+    if (!ARRAY_RESERVE(f->processes, f->process_capacity, f->process_count + 1))
         return NULL;
-    f->processes = processes;
-    return &processes[f->process_count++];
+    return &f->processes[f->process_count++];
 }
 
 struct gpu_process *gpu_frame_process(struct gpu_frame *f, unsigned device, pid_t pid)

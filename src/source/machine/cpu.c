@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/util.h"
 #include "source/collector.h"
 #include "source/kernel_file.h"
@@ -243,11 +244,7 @@ static void machine_cpu_put_counts(struct row *row, const struct proc_stat *st)
 /* A CPU that comes online later is not new: the kernel kept what it had counted before. */
 static struct core *add_core(struct machine_cpu *s, unsigned number)
 {
-    struct core **longer = realloc(s->cores, (s->core_count + 1) * sizeof *longer);
-    if (!longer)
-        return NULL;
-    s->cores = longer;
-    struct core *core = calloc(1, sizeof *core);
+    struct core *core = ARRAY_GROW(s->cores, s->core_count) ? calloc(1, sizeof *core) : NULL;
     if (!core)
         return NULL;
     instance_init(&core->instance, ENTITY_CORE);

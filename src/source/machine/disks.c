@@ -3,6 +3,7 @@
 #include "source/machine/disks.h"
 
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "base/util.h"
 #include "source/collector.h"
 #include "source/kernel_file.h"
@@ -254,10 +255,8 @@ static const struct {
 
 static struct disk *add_disk(struct disks *s, const char *name)
 {
-    struct disk *longer = realloc(s->list, (s->count + 1) * sizeof *longer);
-    if (!longer)
+    if (!ARRAY_GROW(s->list, s->count))
         return NULL;
-    s->list = longer;
     struct disk *d = &s->list[s->count++];
     *d = (struct disk){0};
     snprintf(d->name, sizeof d->name, "%s", name);

@@ -328,14 +328,8 @@ static int list_lines(struct mount_table *t, struct listing *ret)
     struct mountinfo info;
     size_t count = 0;
     while (mountinfo_next(&text, &info)) {
-        if (count == t->line_capacity) {
-            size_t capacity = count ? 2 * count : 32;
-            struct mount_line *lines = realloc(t->lines, capacity * sizeof *lines);
-            if (!lines)
-                return -ENOMEM;
-            t->lines = lines;
-            t->line_capacity = capacity;
-        }
+        if (!ARRAY_RESERVE(t->lines, t->line_capacity, count + 1))
+            return -ENOMEM;
         t->lines[count++] = (struct mount_line){.info = info, .known = find_known(t, &info)};
         if (info.id && info.id <= UINT32_MAX &&
             map_put(&ret->by_id, (uint32_t)info.id, (uint32_t)count) < 0)

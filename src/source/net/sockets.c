@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/io/file.h"
+#include "base/memory.h"
 #include "metric/metric.h"
 #include "source/pid_files.h"
 
@@ -81,14 +82,8 @@ static struct tcp_socket *free_place(struct socket_table *t)
         t->free = s->next;
         return s;
     }
-    if (t->used == t->capacity) {
-        uint32_t capacity = t->capacity ? 2 * t->capacity : 64;
-        struct tcp_socket *longer = realloc(t->sockets, capacity * sizeof *longer);
-        if (!longer)
-            return NULL;
-        t->sockets = longer;
-        t->capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(t->sockets, t->capacity, t->used + 1))
+        return NULL;
     return &t->sockets[t->used++];
 }
 

@@ -120,7 +120,8 @@ enum { SOCKET_TARGETS = 64 };
 
 struct socket_table {
     struct tcp_socket *sockets; /* owned */
-    uint32_t used, capacity;
+    size_t capacity;
+    uint32_t used;
     uint32_t free;        /* the first free place below `used`, from 1; 0: none */
     struct map by_cookie; /* folded cookie -> first place, from 1 */
     struct map by_inode;  /* -> place, from 1 */

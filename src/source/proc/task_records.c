@@ -2,6 +2,7 @@
 #include "source/proc/task_records.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -134,15 +135,8 @@ static void note_exit(struct task_records *r, pid_t pid, pid_t parent, uint64_t 
     map_remove(&r->execs, (uint32_t)pid);
     if (state == EXEC_CALLED)
         r->is_incomplete = true; /* it goes on, as another user, and is not recorded any more */
-    if (r->exit_count == r->exit_capacity && r->exit_capacity < EXITS_AT_MOST) {
-        size_t capacity = r->exit_capacity ? 2 * r->exit_capacity : 256;
-        struct task_exit *more = realloc(r->exits, capacity * sizeof *more);
-        if (more) {
-            r->exits = more;
-            r->exit_capacity = capacity;
-        }
-    }
-    if (r->exit_count < r->exit_capacity)
+    if (r->exit_count < EXITS_AT_MOST &&
+        ARRAY_RESERVE(r->exits, r->exit_capacity, r->exit_count + 1))
         r->exits[r->exit_count++] = (struct task_exit){
             .pid = pid, .parent = parent, .at_ns = at_ns, .has_execed = state == EXEC_MAPPED};
 }
