@@ -162,7 +162,7 @@ def test_calls_are_found():
     """In each of the ways that are read."""
     found = called()
     assert "tests/live/test_network.py" in found["strace"]
-    assert "tests/unit/test_netns.c" in found["ip"]
+    assert "tests/unit/source/net/interfaces.c" in found["ip"]
     assert ".ci/run" in found["make"]
     assert {"Makefile", "tools/run-tests"} <= found["ninja"]
     assert set(in_python('run(["a", "--", "tmux"]); f("x; exec sleep 1 | tar")')) == {

@@ -55,11 +55,11 @@ static inline bool is_untouched(const void *output, size_t size)
     return true;
 }
 
-/* Defines `parse`, which hands an exact copy to the parser and insists that a failure leaves the
- * output alone; and `check_cuts`: a text cut anywhere gives an error or the values of the whole,
+/* Defines NAME_parse, which hands an exact copy to the parser and insists that a failure leaves the
+ * output alone, and NAME_check_cuts: a text cut anywhere gives an error or the values of the whole,
  * never others. `same` compares two results. */
-#define PARSER_HARNESS(function, type, same)                                                       \
-    static int parse_n(const char *text, size_t length, type *ret)                                 \
+#define PARSER_HARNESS(name, function, type, same)                                                 \
+    static int name##_parse_n(const char *text, size_t length, type *ret)                          \
     {                                                                                              \
         char *copy = exact_copy(text, length);                                                     \
         memset(ret, UNTOUCHED, sizeof *ret);                                                       \
@@ -69,18 +69,18 @@ static inline bool is_untouched(const void *output, size_t size)
         return r;                                                                                  \
     }                                                                                              \
                                                                                                    \
-    static int parse(const char *text, type *ret)                                                  \
+    static int name##_parse(const char *text, type *ret)                                           \
     {                                                                                              \
-        return parse_n(text, strlen(text), ret);                                                   \
+        return name##_parse_n(text, strlen(text), ret);                                            \
     }                                                                                              \
                                                                                                    \
-    static void check_cuts(const char *text, int when_empty)                                       \
+    static void name##_check_cuts(const char *text, int when_empty)                                \
     {                                                                                              \
         type whole, cut;                                                                           \
-        assert_int_equal(parse(text, &whole), 0);                                                  \
-        assert_int_equal(parse_n(text, 0, &cut), when_empty);                                      \
+        assert_int_equal(name##_parse(text, &whole), 0);                                           \
+        assert_int_equal(name##_parse_n(text, 0, &cut), when_empty);                               \
         for (size_t length = 1; length < strlen(text); length++) {                                 \
-            int r = parse_n(text, length, &cut);                                                   \
+            int r = name##_parse_n(text, length, &cut);                                            \
             if (r == 0)                                                                            \
                 assert_true(same(&whole, &cut));                                                   \
             else                                                                                   \

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/rank.h"
+#include "base/syscalls.h"
+#include "base/util.h"
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdalign.h>
+
+/* ---- util ----------------------------------------------------------------------------------- */
+
+static void test_util_arithmetic(void **state)
+{
+    assert_int_equal(min_u64(1, 2), 1);
+    assert_int_equal(max_u64(1, 2), 2);
+    assert_int_equal(left_u64(5, 3), 2);
+    assert_int_equal(left_u64(3, 5), 0);
+    assert_int_equal(left_u64(3, 3), 0);
+    assert_true(sum_u64(3, 5) == 8);
+    assert_true(sum_u64(UINT64_MAX - 1, 1) == UINT64_MAX);
+    assert_true(sum_u64(UINT64_MAX - 1, 7) == UINT64_MAX);
+    assert_true(BIT(63) == UINT64_C(0x8000000000000000));
+}
+
+static void test_util_descriptor_is_closed(void **state)
+{
+    int seen;
+    {
+        CLEANUP_CLOSE int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        seen = fd;
+        assert_true(fcntl(seen, F_GETFD) >= 0);
+    }
+    assert_int_equal(fcntl(seen, F_GETFD), -1);
+}
+
+static void test_util_descriptor_is_handed_over(void **state)
+{
+    int taken;
+    {
+        CLEANUP_CLOSE int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        taken = take_fd(&fd);
+        assert_int_equal(fd, -1);
+    }
+    assert_true(fcntl(taken, F_GETFD) >= 0);
+    close(taken);
+}
+
+/* The leak checker of the sanitizer build is the judge. */
+static void test_util_memory_is_freed(void **state)
+{
+    CLEANUP_FREE char *p = malloc(16);
+    assert_non_null(p);
+}
+
+/* ---- sized ---------------------------------------------------------------------------------- */
+
+struct known {
+    size_t size;
+    int one, two;
+};
+
+/* As a later version may have it. */
+struct newer {
+    struct known known;
+    int three;
+};
+
+static void test_sized_take(void **state)
+{
+    struct known k, asked = {.size = sizeof asked, .one = 1, .two = 2};
+    struct newer newer = {.known = {.size = sizeof newer, .one = 7}};
+    struct toll_error e;
+    assert_int_equal(sized_take(&k, sizeof k, NULL, "things", &e), 0);
+    assert_true(!k.size && !k.one && !k.two);
+    assert_int_equal(sized_take(&k, sizeof k, &asked, "things", &e), 0);
+    assert_true(k.one == 1 && k.two == 2);
+    asked.size = offsetof(struct known, two); /* an older program */
+    assert_int_equal(sized_take(&k, sizeof k, &asked, "things", &e), 0);
+    assert_true(k.one == 1 && k.two == 0);
+    assert_int_equal(sized_take(&k, sizeof k, &newer, "things", &e), 0);
+    assert_int_equal(k.one, 7);
+    newer.three = 3;
+    assert_int_equal(sized_take(&k, sizeof k, &newer, "things", &e), -E2BIG);
+    assert_non_null(strstr(e.message, "something in the things"));
+    asked.size = 0;
+    assert_int_equal(sized_take(&k, sizeof k, &asked, "things", &e), -EINVAL);
+    assert_non_null(strstr(e.message, "size of the things"));
+    assert_int_equal(sized_check(&asked, "things", NULL), -EINVAL);
+}
+
+static void test_sized_give(void **state)
+{
+    struct known full = {.size = 99, .one = 1, .two = 2}, ret = {.size = sizeof ret};
+    sized_give(&ret, &full, sizeof full);
+    assert_true(ret.size == sizeof ret && ret.one == 1 && ret.two == 2);
+    ret = (struct known){.size = offsetof(struct known, two), .two = 5};
+    sized_give(&ret, &full, sizeof full);
+    assert_true(ret.one == 1 && ret.two == 5);
+    struct newer newer = {.known = {.size = sizeof newer}, .three = 4};
+    sized_give(&newer, &full, sizeof full);
+    assert_true(newer.known.two == 2 && newer.three == 4);
+    ret = (struct known){.size = sizeof(size_t), .one = 5};
+    sized_give(&ret, &full, sizeof full);
+    assert_int_equal(ret.one, 5);
+}
+
+/* ---- err ------------------------------------------------------------------------------------ */
+
+static void test_err_set(void **state)
+{
+    struct toll_error e;
+    assert_int_equal(err_set(&e, -EINVAL, "bad %s: %d", "number", 7), -EINVAL);
+    assert_int_equal(e.code, -EINVAL);
+    assert_string_equal(e.message, "bad number: 7");
+}
+
+static void test_err_wrap(void **state)
+{
+    struct toll_error e;
+    err_set(&e, -ENOENT, "no such file");
+    assert_int_equal(err_wrap(&e, -EINVAL, "cannot read %s", "x.conf"), -EINVAL);
+    assert_int_equal(e.code, -EINVAL);
+    assert_string_equal(e.message, "cannot read x.conf: no such file");
+}
+
+static void test_err_nobody_asks(void **state)
+{
+    assert_int_equal(err_set(NULL, -EACCES, "x"), -EACCES);
+    assert_int_equal(err_wrap(NULL, -EACCES, "x"), -EACCES);
+}
+
+/* Whatever the lengths, the message is terminated inside its space. */
+static void test_err_too_long(void **state)
+{
+    struct toll_error *e = malloc(sizeof *e);
+    char text[2 * sizeof e->message];
+    for (size_t length = 0; length < sizeof text; length++) {
+        memset(text, 'x', length);
+        text[length] = '\0';
+        size_t kept = length < sizeof e->message ? length : sizeof e->message - 1;
+
+        err_set(e, -EINVAL, "%s", text);
+        assert_int_equal(strlen(e->message), kept);
+
+        err_set(e, -EINVAL, "inner");
+        err_wrap(e, -EINVAL, "%s", text);
+        size_t wrapped = length + strlen(": inner");
+        assert_int_equal(strlen(e->message),
+                         wrapped < sizeof e->message ? wrapped : sizeof e->message - 1);
+
+        err_set(e, -EINVAL, "%s", text);
+        err_wrap(e, -EINVAL, "outer");
+        assert_true(strlen(e->message) < sizeof e->message);
+        assert_memory_equal(e->message, "outer: ", 7);
+    }
+    free(e);
+}
+
+/* What it quotes is from outside. */
+static void test_err_harmless(void **state)
+{
+    struct toll_error e;
+    err_set(&e, -EINVAL, "no '%s'", "\x1b[1m\u202Ehttp://u:pw@h\x9b");
+    assert_string_equal(e.message, "no '?[1m?http://u:***@h?'");
+    err_wrap(&e, -EINVAL, "TOKEN=%s", "x y\n");
+    assert_string_equal(e.message, "TOKEN=*** y : no '?[1m?http://u:***@h?'");
+}
+
+/* ---- rank ----------------------------------------------------------------------------------- */
+
+static void test_rank_the_innermost_launcher_counts(void **state)
+{
+    char rank[16] = "";
+    static const char *const all[] = {"RANK",           "WORLD_SIZE",   "OMPI_COMM_WORLD_RANK",
+                                      "PMIX_RANK",      "PMI_RANK",     "PALS_RANKID",
+                                      "FLUX_TASK_RANK", "SLURM_PROCID", "JOB_COMPLETION_INDEX"};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        unsetenv(all[i]);
+    assert_false(rank_find(rank, sizeof rank));
+    setenv("RANK", "7", 1); /* a word that may mean anything */
+    assert_false(rank_find(rank, sizeof rank));
+    setenv("SLURM_PROCID", "0", 1);
+    assert_true(rank_find(rank, sizeof rank));
+    assert_string_equal(rank, "0");
+    setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+    assert_true(rank_find(rank, sizeof rank));
+    assert_string_equal(rank, "3");
+    setenv("WORLD_SIZE", "8", 1);
+    assert_true(rank_find(rank, sizeof rank));
+    assert_string_equal(rank, "7");
+    setenv("RANK", "many", 1);
+    assert_true(rank_find(rank, sizeof rank));
+    assert_string_equal(rank, "3");
+}
+
+/* What each batch system says, nothing else in the environment. */
+static void test_rank_the_batch_job(void **state)
+{
+    static const struct {
+        const char *variables[3][2];
+        const char *id, *array_index;
+    } cases[] = {
+        {{{"SLURM_JOB_ID", "77"}}, "77", ""},
+        {{{"SLURM_JOB_ID", "78"}, {"SLURM_ARRAY_JOB_ID", "77"}, {"SLURM_ARRAY_TASK_ID", "5"}},
+         "77",
+         "5"},
+        {{{"PBS_JOBID", "9[3].server"}, {"PBS_ARRAY_INDEX", "3"}}, "9[3].server", "3"},
+        {{{"PBS_JOBID", "9.server"}}, "9.server", ""},
+        {{{"LSB_JOBID", "4"}, {"LSB_JOBINDEX", "0"}}, "4", ""}, /* in no array */
+        {{{"LSB_JOBID", "4"}, {"LSB_JOBINDEX", "2"}}, "4", "2"},
+        {{{"JOB_ID", "6"}, {"SGE_TASK_ID", "undefined"}}, "6", ""},
+        {{{"JOB_ID", "6"}}, "", ""}, /* a word that may mean anything */
+        {{{"FLUX_JOB_ID", "f2"}}, "f2", ""},
+        {{{"SLURM_JOB_ID", ""}}, "", ""},
+        {{{"SLURM_JOB_ID", "a\nb"}}, "", ""},
+        {{{"SLURM_JOB_ID", "0123456789012345678901234567890123456789012345678901234567890123456"}},
+         "",
+         ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct batch_job job;
+        for (size_t other = 0; other < ARRAY_LEN(cases); other++)
+            for (size_t v = 0; v < 3 && cases[other].variables[v][0]; v++)
+                unsetenv(cases[other].variables[v][0]);
+        for (size_t v = 0; v < 3 && cases[i].variables[v][0]; v++)
+            setenv(cases[i].variables[v][0], cases[i].variables[v][1], 1);
+        batch_job_find(&job);
+        assert_string_equal(job.id, cases[i].id);
+        assert_string_equal(job.array_index, cases[i].array_index);
+    }
+}
+
+/* ---- arena ---------------------------------------------------------------------------------- */
+
+static void test_arena_zeroed_and_aligned(void **state)
+{
+    struct arena a = {0};
+    for (size_t size = 0; size < 300; size++) {
+        unsigned char *p = arena_take(&a, size);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % alignof(max_align_t), 0);
+        for (size_t i = 0; i < size; i++)
+            assert_int_equal(p[i], 0);
+        memset(p, 0xFF, size);
+    }
+    arena_done(&a);
+}
+
+static void test_arena_chunks_do_not_overlap(void **state)
+{
+    struct arena a = {0};
+    enum { CHUNKS = 2000 };
+    static unsigned *chunks[CHUNKS];
+    for (unsigned i = 0; i < CHUNKS; i++) {
+        chunks[i] = arena_take(&a, 10 * sizeof(unsigned));
+        for (unsigned k = 0; k < 10; k++)
+            chunks[i][k] = i;
+    }
+    for (unsigned i = 0; i < CHUNKS; i++)
+        for (unsigned k = 0; k < 10; k++)
+            assert_int_equal(chunks[i][k], i);
+    arena_done(&a);
+}
+
+static void test_arena_empty_keeps_the_memory(void **state)
+{
+    struct arena a = {0};
+    void *first[40];
+    for (size_t i = 0; i < ARRAY_LEN(first); i++)
+        first[i] = memset(arena_take(&a, 1000), 0xFF, 1000);
+    arena_empty(&a);
+    for (size_t i = 0; i < ARRAY_LEN(first); i++) {
+        unsigned char *again = arena_take(&a, 1000);
+        assert_ptr_equal(again, first[i]);
+        assert_int_equal(again[0] | again[999], 0);
+    }
+    arena_done(&a);
+}
+
+static void test_arena_larger_than_a_block(void **state)
+{
+    struct arena a = {0};
+    arena_take(&a, 16);
+    unsigned char *big = arena_take(&a, 1 << 20);
+    assert_non_null(big);
+    big[(1 << 20) - 1] = 1;
+    assert_non_null(arena_take(&a, 16));
+    arena_empty(&a);
+    assert_ptr_equal(arena_take(&a, 1 << 20), big);
+    arena_done(&a);
+}
+
+static void test_arena_impossible_sizes(void **state)
+{
+    struct arena a = {0};
+    assert_null(arena_take(&a, SIZE_MAX));
+    assert_null(arena_take(&a, SIZE_MAX - 8));
+    assert_null(arena_take(&a, (size_t)PTRDIFF_MAX + 1));
+    assert_non_null(arena_take(&a, 8));
+    arena_done(&a);
+}
+
+static void test_arena_done_and_empty_of_nothing(void **state)
+{
+    struct arena a = {0};
+    arena_empty(&a);
+    arena_done(&a);
+    arena_done(&a);
+    assert_non_null(arena_take(&a, 1));
+    arena_done(&a);
+}
+
+/* ---- map ------------------------------------------------------------------------------------ */
+
+static void test_map_empty(void **state)
+{
+    struct map m = {0};
+    uint32_t value = 7;
+    assert_false(map_get(&m, 1, &value));
+    assert_int_equal(value, 7);
+    map_remove(&m, 1);
+    map_clear(&m);
+    map_done(&m);
+    map_done(&m);
+}
+
+static void test_map_put_get_replace(void **state)
+{
+    struct map m = {0};
+    uint32_t value = 0;
+    assert_int_equal(map_put(&m, 42, 1), 0);
+    assert_int_equal(map_put(&m, 42, 2), 0);
+    assert_int_equal(map_put(&m, UINT32_MAX, 0), 0);
+    assert_int_equal(m.count, 2);
+    assert_true(map_get(&m, 42, &value));
+    assert_int_equal(value, 2);
+    assert_true(map_get(&m, UINT32_MAX, &value));
+    assert_int_equal(value, 0);
+    assert_false(map_get(&m, 43, &value));
+    map_clear(&m);
+    assert_int_equal(m.count, 0);
+    assert_false(map_get(&m, 42, &value));
+    map_done(&m);
+}
+
+enum { KEYS = 3000 };
+
+/* Where a plain array says what should be there; 0 = nothing. */
+struct model {
+    uint32_t values[KEYS + 1];
+    uint32_t count;
+};
+
+static void check_all(const struct map *m, const struct model *model, uint32_t stride)
+{
+    assert_int_equal(m->count, model->count);
+    for (uint32_t k = 1; k <= KEYS; k++) {
+        uint32_t value = 0;
+        assert_int_equal(map_get(m, k * stride, &value), model->values[k] != 0);
+        assert_int_equal(value, model->values[k]);
+    }
+}
+
+static uint32_t pick(uint64_t *seed, uint32_t limit)
+{
+    return (uint32_t)random_below(seed, limit);
+}
+
+/* Grows, shrinks and wavers: each round prefers to put or to remove. */
+static void run_random(uint32_t stride, uint64_t seed)
+{
+    struct map m = {0};
+    struct model model = {0};
+    for (uint32_t round = 0; round < 12; round++) {
+        uint32_t removals = round % 3 == 2 ? 75 : round % 3 == 1 ? 50 : 20;
+        uint32_t range = round % 2 ? KEYS : 100;
+        for (uint32_t i = 0; i < 4000; i++) {
+            uint32_t k = pick(&seed, range) + 1;
+            if (pick(&seed, 100) < removals) {
+                map_remove(&m, k * stride);
+                model.count -= model.values[k] != 0;
+                model.values[k] = 0;
+            } else {
+                assert_int_equal(map_put(&m, k * stride, i + 1), 0);
+                model.count += model.values[k] == 0;
+                model.values[k] = i + 1;
+            }
+        }
+        check_all(&m, &model, stride);
+    }
+    for (uint32_t k = 1; k <= KEYS; k++)
+        map_remove(&m, k * stride);
+    assert_int_equal(m.count, 0);
+    for (uint32_t i = 0; i < m.capacity; i++)
+        assert_int_equal(m.slots[i].key, 0);
+    map_done(&m);
+}
+
+static void test_map_random_runs(void **state)
+{
+    for (uint32_t seed = 1; seed <= 5; seed++)
+        run_random(1, seed);
+}
+
+/* Keys with many low zeros, as pids given out in strides would be. */
+static void test_map_random_strides(void **state)
+{
+    run_random(64, 1);
+    run_random(4096, 2);
+    run_random(1 << 20, 3);
+}
+
+/* Full to the limit, so that probing wraps round the end of the table. */
+static void test_map_removal_in_a_crowded_table(void **state)
+{
+    for (uint32_t offset = 0; offset < 200; offset++) {
+        struct map m = {0};
+        for (uint32_t k = 1; k <= 48; k++)
+            assert_int_equal(map_put(&m, offset * 1000 + k * 7, k), 0);
+        assert_int_equal(m.capacity, 64);
+        for (uint32_t gone = 1; gone <= 48; gone++) {
+            map_remove(&m, offset * 1000 + gone * 7);
+            for (uint32_t k = 1; k <= 48; k++) {
+                uint32_t value = 0;
+                assert_int_equal(map_get(&m, offset * 1000 + k * 7, &value), k > gone);
+                assert_int_equal(value, k > gone ? k : 0);
+            }
+        }
+        map_done(&m);
+    }
+}
+
+/* ---- kernel call ---------------------------------------------------------------------------- */
+
+/* They do what the C library's do, and tell errors without errno. */
+static void test_kernel_call_the_same_as_the_library(void **state)
+{
+    CLEANUP_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat ours = {0}, theirs = {0};
+    assert_int_equal(kernel_fstat(fd, &ours), 0);
+    assert_int_equal(fstat(fd, &theirs), 0);
+    assert_int_equal(ours.st_ino, theirs.st_ino);
+    assert_int_equal(ours.st_dev, theirs.st_dev);
+    assert_int_equal(ours.st_nlink, theirs.st_nlink);
+    assert_int_equal(ours.st_size, theirs.st_size);
+    char text[4] = "";
+    assert_int_equal(kernel_pread(fd, text, 3, 1), 3);
+    assert_string_equal(text, "ELF");
+    struct rusage before, between, after;
+    assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+    assert_int_equal(kernel_getrusage(RUSAGE_SELF, &between), 0);
+    assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+    assert_in_range(between.ru_minflt, before.ru_minflt, after.ru_minflt);
+    assert_in_range(between.ru_maxrss, before.ru_maxrss, after.ru_maxrss);
+}
+
+static void test_kernel_call_errors(void **state)
+{
+    struct stat st;
+    char byte;
+    assert_int_equal(kernel_fstat(-1, &st), -EBADF);
+    assert_int_equal(kernel_pread(-1, &byte, 1, 0), -EBADF);
+    struct rusage used;
+    assert_int_equal(kernel_getrusage(12345, &used), -EINVAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_util_arithmetic),
+        cmocka_unit_test(test_util_descriptor_is_closed),
+        cmocka_unit_test(test_util_descriptor_is_handed_over),
+        cmocka_unit_test(test_util_memory_is_freed),
+        cmocka_unit_test(test_sized_take),
+        cmocka_unit_test(test_sized_give),
+        cmocka_unit_test(test_err_harmless),
+        cmocka_unit_test(test_err_set),
+        cmocka_unit_test(test_err_wrap),
+        cmocka_unit_test(test_err_nobody_asks),
+        cmocka_unit_test(test_err_too_long),
+        cmocka_unit_test(test_rank_the_innermost_launcher_counts),
+        cmocka_unit_test(test_rank_the_batch_job),
+        cmocka_unit_test(test_arena_zeroed_and_aligned),
+        cmocka_unit_test(test_arena_chunks_do_not_overlap),
+        cmocka_unit_test(test_arena_empty_keeps_the_memory),
+        cmocka_unit_test(test_arena_larger_than_a_block),
+        cmocka_unit_test(test_arena_impossible_sizes),
+        cmocka_unit_test(test_arena_done_and_empty_of_nothing),
+        cmocka_unit_test(test_map_empty),
+        cmocka_unit_test(test_map_put_get_replace),
+        cmocka_unit_test(test_map_random_runs),
+        cmocka_unit_test(test_map_random_strides),
+        cmocka_unit_test(test_map_removal_in_a_crowded_table),
+        cmocka_unit_test(test_kernel_call_the_same_as_the_library),
+        cmocka_unit_test(test_kernel_call_errors),
+    };
+    return RUN("base/basics", tests);
+}

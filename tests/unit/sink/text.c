@@ -1,0 +1,662 @@
+/* SPDX-License-Identifier: MIT */
+#include "sink/text/text.h"
+#include "sample.h"
+#include "sink/text/sections.h"
+#include "sink/text/table.h"
+
+#include <stdio.h>
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+/* What the sink writes of the sample; the caller frees. */
+static char *text_of(struct sample *s, unsigned flags)
+{
+    char path[512];
+    struct sink *sink;
+    struct toll_output out = {
+        .size = sizeof out, .destination = tree_path(&s->tree, path, "x.txt"), .flags = flags};
+    assert_int_equal(sink_open(&sink, &out, &s->selection, NULL), 0);
+    assert_int_equal(sink_begin(sink, &s->run), 0);
+    assert_int_equal(sink_frame(sink, &s->frame), 0);
+    assert_int_equal(sink_summary(sink, &s->summary), 0);
+    sink_close(sink, false);
+    return tree_read(&s->tree, "x.txt");
+}
+
+static void set_command(struct sample *s, char *const argv[])
+{
+    free(s->run.name); /* that of the command before */
+    s->run.name = NULL;
+    assert_int_equal(run_set_command(&s->run, argv), 0);
+}
+
+static void test_text_the_head(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    char *text = text_of(&s, 0);
+    static const char head[] = "toll: make -j2\nexit 3 after 2.00 s\n";
+    assert_memory_equal(text, head, strlen(head));
+    free(text);
+    s.summary.whole.end = (struct toll_end){.ended = true, .signaled = true, .status = 9};
+    text = text_of(&s, 0);
+    assert_non_null(strstr(text, "killed by SIGKILL after"));
+    free(text);
+    s.summary.whole.end = (struct toll_end){
+        .ended = true, .signaled = true, .status = 64, .core_dumped = true};
+    text = text_of(&s, 0);
+    assert_non_null(strstr(text, "core dumped"));
+    free(text);
+    s.summary.whole.end = (struct toll_end){0};
+    text = text_of(&s, 0);
+    assert_non_null(strstr(text, "still running after"));
+    free(text);
+    sample_remove(&s);
+}
+
+static void test_text_the_command_as_one_could_type_it(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    set_command(&s, (char *[]){strdupa("sh"), strdupa("-c"), strdupa("echo 'it'"), strdupa(""),
+                               strdupa("\033[31m"),
+                               strdupa("a\xC2\x9B"
+                                       "b"),
+                               strdupa("ünï"), NULL});
+    char *text = text_of(&s, 0);
+    static const char head[] = "toll: sh -c 'echo '\\''it'\\''' '' '?[31m' a?b ünï\n";
+    assert_memory_equal(text, head, strlen(head));
+    free(text);
+    sample_remove(&s);
+}
+
+static void check_utf8(const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c;) {
+        unsigned more = *c < 0x80 ? 0 : *c >= 0xF0 ? 3 : *c >= 0xE0 ? 2 : *c >= 0xC2 ? 1 : 99;
+        assert_true(more < 4);
+        for (c++; more; more--, c++)
+            assert_true((*c & 0xC0) == 0x80);
+    }
+}
+
+/* However long, it is cut between two letters. */
+static void test_text_a_long_command(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    for (unsigned lead = 0; lead < 8; lead++) {
+        char word[2000] = "";
+        memset(word, 'x', lead);
+        word[lead] = '\0';
+        for (int i = 0; i < 200; i++)
+            strcat(word, i % 2 ? "€" : "ü");
+        set_command(&s, (char *[]){word, word, NULL});
+        char *text = text_of(&s, 0);
+        *strchr(text, '\n') = '\0';
+        assert_true(strlen(text) < 320);
+        assert_non_null(strstr(text, "…"));
+        check_utf8(text);
+        free(text);
+    }
+    sample_remove(&s);
+}
+
+static void test_text_unknown_is_no_number(void **state)
+{
+    struct sample s;
+    sample_make(&s, "cpu_seconds,storage_read_bytes,memory_rss_bytes");
+    sample_total(&s, PART_COMBINED, process_cpu_seconds, 1500000000, QUALITY_EXACT_IF_REAPED);
+    sample_total(&s, PART_COMBINED, process_storage_read_bytes, 0, QUALITY_EXACT);
+    char *text = text_of(&s, 0);
+    assert_non_null(strstr(text, "1.50 s"));
+    assert_non_null(strstr(text, "\nzero: storage read\n"));
+    assert_non_null(strstr(text, "\nunknown: resident memory"));
+    free(text);
+    text = text_of(&s, TOLL_OUTPUT_VERBOSE);
+    assert_null(strstr(text, "\nzero:"));
+    const char *rss = strstr(text, "\nresident memory");
+    assert_non_null(rss);
+    *strchr(rss + 1, '\n') = '\0';
+    assert_non_null(strstr(rss, "?"));
+    assert_non_null(strstr(rss, "unknown"));
+    assert_null(strchr(rss, '0'));
+    free(text);
+    sample_remove(&s);
+}
+
+static void test_text_how_figures_were_obtained(void **state)
+{
+    struct sample s;
+    sample_make(&s, "cpu_seconds,io_read_bytes");
+    sample_total(&s, PART_COMBINED, process_cpu_seconds, 1500000000, QUALITY_LOWER_BOUND);
+    sample_total(&s, PART_COMBINED, process_io_read_bytes, 100, QUALITY_SAMPLED);
+    char *text = text_of(&s, 0);
+    assert_non_null(strstr(text, " at least\n"));
+    assert_non_null(strstr(text, " sampled\n"));
+    free(text);
+    sample_remove(&s);
+}
+
+static void test_text_no_escapes_unless_asked(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    sample_total(&s, PART_COMBINED, process_cpu_seconds, 1500000000, QUALITY_SAMPLED);
+    char *plain = text_of(&s, TOLL_OUTPUT_VERBOSE);
+    char *colored = text_of(&s, TOLL_OUTPUT_VERBOSE | TOLL_OUTPUT_COLOR);
+    assert_null(strchr(plain, '\033'));
+    assert_non_null(strchr(colored, '\033'));
+    /* Without its sequences it is the same text. */
+    char *to = colored;
+    for (const char *c = colored; *c; c++) {
+        if (*c == '\033')
+            c = strchr(c, 'm');
+        else
+            *to++ = *c;
+    }
+    *to = '\0';
+    assert_string_equal(colored, plain);
+    free(plain);
+    free(colored);
+    sample_remove(&s);
+}
+
+static void test_text_survivors(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    for (int i = 0; i < SUMMARY_STILL_RUNNING; i++)
+        s.summary.survivors[i] = (struct survivor){.pid = 500 + i, .name = "evil\033]0;x\a"};
+    s.summary.survivors[9].has_rss = true;
+    s.summary.survivor_count = SUMMARY_STILL_RUNNING + 7;
+    char *text = text_of(&s, 0);
+    assert_non_null(strstr(text, "  509 evil?]0;x?: 0 s CPU, 0 B\n"));
+    assert_non_null(strstr(text, "  508 evil?]0;x?: 0 s CPU, memory unknown\n"));
+    assert_non_null(strstr(text, "and 7 more"));
+    assert_null(strchr(text, '\033'));
+    free(text);
+    sample_remove(&s);
+}
+
+/* Whatever the figures, a line fits a terminal, and none ends in blanks. */
+static void test_text_lines(void **state)
+{
+    uint64_t seed = 1;
+    for (int round = 0; round < 200; round++) {
+        struct sample s;
+        sample_make(&s, NULL);
+        for (unsigned part = 0; part < PARTS; part++)
+            for (unsigned id = 0; id < PROCESS_METRICS; id++)
+                if (!metric_is_double(metric_of(id)))
+                    sample_total(&s, part, id, random_magnitude(&seed, 24),
+                                 (enum quality)random_below(&seed, QUALITIES));
+        summary_note(&s.summary, "a sentence that is long enough to be broken into several lines, "
+                                 "because no terminal is as wide as that");
+        char *text = text_of(&s, random_below(&seed, 2) ? TOLL_OUTPUT_VERBOSE : 0);
+        check_utf8(text);
+        for (char *line = text, *end; *line; line = end + 1) {
+            end = strchr(line, '\n');
+            assert_non_null(end);
+            unsigned columns = 0;
+            for (const char *c = line; c < end; c++)
+                columns += (*c & 0xC0) != 0x80;
+            assert_true(columns <= 84);
+            assert_true(end == line || end[-1] != ' ');
+        }
+        free(text);
+        sample_remove(&s);
+    }
+}
+
+/* ---- text kind ------------------------------------------------------------------------------ */
+
+static void text_kind_expect(struct sample *s, unsigned flags, enum entity_kind kind,
+                             const char *text)
+{
+    struct sink sink = {.flags = flags, .selection = s->selection};
+    if (kind == ENTITY_TARGET)
+        text_targets(&sink, &s->summary);
+    else
+        text_kind(&sink, &s->summary, kind);
+    buf_putc(&sink.text, '\0');
+    assert_string_equal(sink.text.data, text);
+    buf_done(&sink.text);
+}
+
+enum { DISKS = 3 };
+
+/* Disks of which the first has read something, the second nothing, and the third is not known. */
+struct disks {
+    struct instance instances[DISKS];
+    struct series *series[DISKS];
+};
+
+static void add_disks(struct sample *s, struct disks *d)
+{
+    static const char *const names[DISKS] = {"sda", "sdb", "a-disk-with-a-long-\033-name"};
+    s->summary.instances = calloc(DISKS, sizeof *s->summary.instances);
+    assert_non_null(s->summary.instances);
+    s->summary.instance_count = DISKS;
+    for (unsigned i = 0; i < DISKS; i++) {
+        instance_init(&d->instances[i], ENTITY_DISK);
+        snprintf(d->instances[i].entity.name, ENTITY_NAME_BYTES, "%s", names[i]);
+        d->series[i] = calloc(metric_count(ENTITY_DISK), sizeof *d->series[i]);
+        assert_non_null(d->series[i]);
+        s->summary.instances[i] = (struct instance_summary){&d->instances[i], d->series[i]};
+        if (i == 2)
+            continue;
+        unsigned at = disk_read_bytes - metric_first(ENTITY_DISK);
+        series_put(&d->series[i][at], metric_of(disk_read_bytes),
+                   (union value){.u = i == 0 ? 3 << 20 : 0}, 2 * NS_PER_SECOND);
+    }
+}
+
+static void test_text_kind_instances(void **state)
+{
+    struct sample s;
+    struct disks d;
+    sample_make(&s, NULL);
+    text_kind_expect(&s, 0, ENTITY_DISK, ""); /* there is none */
+    add_disks(&s, &d);
+    text_kind_expect(&s, 0, ENTITY_DISK,
+                     "disks                         read\n"
+                     "sda                       3.00 MiB\n\n");
+    text_kind_expect(&s, TOLL_OUTPUT_VERBOSE, ENTITY_DISK,
+                     "disks                         read\n"
+                     "sda                       3.00 MiB\n"
+                     "sdb                            0 B\n"
+                     "a-disk-with-a-long-?-name\n"
+                     "                                 ?\n\n");
+    text_kind_expect(&s, 0, ENTITY_CORE, "");
+    sample_remove(&s);
+}
+
+static void test_text_kind_targets(void **state)
+{
+    struct sample s;
+    sample_make(&s, "cpu_wait_seconds,storage_read_bytes");
+    assert_int_equal(run_add_target(&s.run, "web", "process 1"), 0);
+    assert_int_equal(run_add_target(&s.run, "db", "process 2"), 0);
+    assert_int_equal(summary_add_targets(&s.summary, 2), 0);
+    text_kind_expect(&s, 0, ENTITY_TARGET, ""); /* nothing is known of any */
+    struct target_summary *web = &s.summary.targets[0];
+    series_put(&web->series[PART_COMBINED][process_storage_read_bytes - process_first],
+               metric_of(process_storage_read_bytes), (union value){.u = 1 << 20},
+               2 * NS_PER_SECOND);
+    web->provenance[PART_COMBINED][process_storage_read_bytes - process_first] =
+        (struct provenance){QUALITY_SAMPLED, "test"};
+    sample_total(&s, PART_COMBINED, process_storage_read_bytes, 1 << 20, QUALITY_SAMPLED);
+    text_kind_expect(&s, 0, ENTITY_TARGET,
+                     "targets                       read\n"
+                     "web                       1.00 MiB\n"
+                     "db                               ?\n"
+                     "together                  1.00 MiB\n\n");
+    web->provenance[PART_COMBINED][process_storage_read_bytes - process_first].quality =
+        QUALITY_LOWER_BOUND;
+    text_kind_expect(&s, 0, ENTITY_TARGET,
+                     "targets                       read\n"
+                     "web                      ≥1.00 MiB\n"
+                     "db                               ?\n"
+                     "together                  1.00 MiB\n\n");
+    sample_remove(&s);
+}
+
+/* ---- text marks ----------------------------------------------------------------------------- */
+
+static char *written(struct sample *s, unsigned flags)
+{
+    struct sink sink = {.selection = s->selection, .flags = flags};
+    text_marks(&sink, &s->summary.marks);
+    buf_putc(&sink.text, '\0');
+    return sink.text.data; /* the caller frees */
+}
+
+static void test_text_marks_nothing_said(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    char *text = written(&s, 0);
+    assert_string_equal(text, "");
+    free(text);
+    sample_remove(&s);
+}
+
+static void test_text_marks_tables(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    struct mark_totals *t = &s.summary.marks;
+    struct phase_figures f, none;
+    struct row row;
+    phase_figures_init(&f);
+    phase_figures_init(&none);
+    row_init(&row, ENTITY_PROCESS);
+    row_put_u64(&row, process_cpu_seconds, 0);
+    row_put_u64(&row, process_memory_rss_bytes, 3 << 20);
+    phase_figures_look(&f, &row, 0, 0);
+    row_put_u64(&row, process_cpu_seconds, NS_PER_SECOND);
+    phase_figures_look(&f, &row, 2 * NS_PER_SECOND, 2 * NS_PER_SECOND);
+    struct phase_over over = {"load", 7, 0, 2 * NS_PER_SECOND, .figures = &f};
+    mark_totals_phase(t, &over);
+    over.name = "a phase with a ü long name";
+    over.figures = &none;
+    over.not_ended = over.widened = true;
+    mark_totals_phase(t, &over);
+    mark_totals_gauge(t, "loss", 0.123456789, 0);
+    mark_totals_gauge(t, "loss", 1e9, 0);
+    t->taken = 5;
+    t->events = 1;
+    t->lost = 2;
+    char *text = written(&s, 0);
+    assert_string_equal(
+        text, "\n"
+              "phase                times     time      cpu cores       rss      read     write\n"
+              "load                     1   2.00 s   1.00 s  0.50  3.00 MiB         ?         ?\n"
+              "a phase with a ü long name\n"
+              "                         1   2.00 s        ?     ?         ?         ?         ?\n"
+              "figures of phases are sampled; CPU time of children may count late, for the next\n"
+              "phase\n"
+              "not ended when the run was over: a phase with a ü long name\n"
+              "figures of the whole target: a phase with a ü long name\n"
+              "\n"
+              "gauge                      times        last         min        mean         max\n"
+              "loss                           2  1000000000 0.123456789 500000000.1  1000000000\n"
+              "1 event in the record\n"
+              "2 marks were lost\n"
+              "\n");
+    free(text);
+    sample_remove(&s);
+}
+
+/* A screen for people; all of it on demand. */
+static void test_text_marks_many(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    struct phase_figures none;
+    phase_figures_init(&none);
+    for (int i = 0; i < 30; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", i);
+        mark_totals_phase(&s.summary.marks, &(struct phase_over){name, 7, 0, 1, .figures = &none});
+        mark_totals_gauge(&s.summary.marks, name, 30005037, 0);
+    }
+    s.summary.marks.taken = 60;
+    char *text = written(&s, 0);
+    const char *first = strstr(text, "… and 10 more; in the record and in JSON\n");
+    assert_non_null(first);
+    assert_non_null(strstr(first + 1, "… and 10 more; in the record and in JSON\n"));
+    assert_non_null(strstr(text, "\nn19 "));
+    assert_null(strstr(text, "\nn20 "));
+    assert_non_null(strstr(text, " 30005037 "));
+    free(text);
+    text = written(&s, TOLL_OUTPUT_VERBOSE);
+    assert_null(strstr(text, "more"));
+    assert_non_null(strstr(text, "\nn29 "));
+    free(text);
+    sample_remove(&s);
+}
+
+/* ---- text gpus ------------------------------------------------------------------------------ */
+
+static void text_gpus_expect(struct sample *s, bool has_table, const char *text)
+{
+    struct sink sink = {.selection = s->selection};
+    text_gpus(&sink, &s->summary, has_table);
+    buf_putc(&sink.text, '\0');
+    assert_string_equal(sink.text.data, text);
+    buf_done(&sink.text);
+}
+
+static void put(struct series *series, enum metric_id id, union value value)
+{
+    series_put(&series[id - gpu_first], metric_of(id), value, 2 * NS_PER_SECOND);
+}
+
+static void test_text_gpus_gpu(void **state)
+{
+    struct sample s;
+    struct instance gpu;
+    sample_make(&s, NULL);
+    text_gpus_expect(&s, false, "");
+    instance_init(&gpu, ENTITY_GPU);
+    memcpy(gpu.entity.name, "nvidia0", 8);
+    s.summary.instances = calloc(1, sizeof *s.summary.instances);
+    struct series *series = calloc(metric_count(ENTITY_GPU), sizeof *series);
+    assert_true(s.summary.instances && series);
+    s.summary.instances[0] = (struct instance_summary){&gpu, series};
+    s.summary.instance_count = 1;
+    text_gpus_expect(&s, true, ""); /* it is not known how long it idled */
+    put(series, gpu_idle_seconds, (union value){.u = 1260 * NS_PER_MS});
+    put(series, gpu_watched_seconds, (union value){.u = 2 * NS_PER_SECOND});
+    put(series, gpu_utilization_ratio, (union value){.d = 0.25});
+    put(series, gpu_power_watts, (union value){.d = 120});
+    put(series, gpu_energy_joules, (union value){.u = 240000000});
+    text_gpus_expect(&s, true,
+                     "the GPU nvidia0 idled 63 % of the time; on average 25.0 % busy, 120 W\n"
+                     "energy: 240 J GPUs, of all that ran meanwhile\n");
+    text_gpus_expect(&s, false,
+                     "\ngpus                          busy     power\n"
+                     "nvidia0                     25.0 %     120 W\n\n"
+                     "the GPU nvidia0 idled 63 % of the time; on average 25.0 % busy, 120 W\n"
+                     "energy: 240 J GPUs, of all that ran meanwhile\n");
+    /* Of half of the time nothing was known: it is not taken for busy. */
+    put(series, gpu_idle_seconds, (union value){.u = 500 * NS_PER_MS});
+    put(series, gpu_watched_seconds, (union value){.u = NS_PER_SECOND});
+    text_gpus_expect(
+        &s, true,
+        "the GPU nvidia0 idled 50 % of the time that is known of it, 1.00 s of 2.00 s; on\n"
+        "        average 25.0 % busy, 120 W\n"
+        "energy: 240 J GPUs, of all that ran meanwhile\n");
+    sample_remove(&s);
+}
+
+/* ---- text table ----------------------------------------------------------------------------- */
+
+/* The lines of the table of the sample's target, as this part of the sink makes them. */
+static void text_table_expect(struct sample *s, unsigned flags, const char *text)
+{
+    struct sink sink = {.flags = flags, .selection = s->selection};
+    struct text_rows r = text_rows_of_target(&sink, &s->summary.whole);
+    text_table(&sink, &r, s->summary.elapsed_ns);
+    buf_putc(&sink.text, '\0');
+    assert_string_equal(sink.text.data, text);
+    buf_done(&sink.text);
+}
+
+static void test_text_table_figures(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    s.summary.whole.has_parts = false;
+    text_table_expect(&s, 0, ""); /* nothing is known: no heading either */
+    sample_total(&s, PART_COMBINED, process_cpu_seconds, 2500000000, QUALITY_EXACT);
+    sample_total(&s, PART_COMBINED, process_storage_read_bytes, 4 << 20, QUALITY_LOWER_BOUND);
+    sample_total(&s, PART_COMBINED, process_storage_written_bytes, 0, QUALITY_EXACT);
+    text_table_expect(&s, 0,
+                      "                          total, peak       mean\n"
+                      "CPU time                       2.50 s\n"
+                      "storage read               ≥ 4.00 MiB 2.00 MiB/s at least\n\n");
+    text_table_expect(&s, TOLL_OUTPUT_COLOR,
+                      DIM "                          total, peak       mean" PLAIN "\n"
+                          "CPU time                 " BOLD "      2.50 s" PLAIN "\n"
+                          "storage read             " BOLD "  ≥ 4.00 MiB" PLAIN " 2.00 MiB/s" DIM
+                          " at least" PLAIN "\n\n");
+    sample_remove(&s);
+}
+
+/* Too short a run says nothing about a second. */
+static void test_text_table_no_rates_of_a_moment(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    s.summary.whole.has_parts = false;
+    s.summary.elapsed_ns = NS_PER_SECOND - 1;
+    sample_total(&s, PART_COMBINED, process_storage_read_bytes, 4 << 20, QUALITY_EXACT);
+    text_table_expect(&s, 0,
+                      "                          total, peak       mean\n"
+                      "storage read                 4.00 MiB\n\n");
+    sample_remove(&s);
+}
+
+/* Main process and descendants, as soon as these did something; unknown is no number. */
+static void test_text_table_parts(void **state)
+{
+    struct sample s;
+    sample_make(&s, "cpu_seconds");
+    sample_total(&s, PART_COMBINED, process_cpu_seconds, 3000000000, QUALITY_EXACT);
+    sample_total(&s, PART_DESCENDANTS, process_cpu_seconds, 1000000000, QUALITY_EXACT);
+    text_table_expect(
+        &s, 0,
+        "                          total, peak       mean       main descendants\n"
+        "CPU time                       3.00 s                     ?      1.00 s\n\n");
+    sample_remove(&s);
+}
+
+/* A part that is worse than the whole says so. */
+static void test_text_table_parts_that_are_worse(void **state)
+{
+    struct sample s;
+    sample_make(&s, "cpu_seconds,cpu_user_seconds,cpu_wait_seconds,storage_read_bytes");
+    for (unsigned part = 0; part < PARTS; part++) {
+        enum quality q = part == PART_COMBINED ? QUALITY_EXACT_IF_REAPED : QUALITY_SAMPLED;
+        sample_total(&s, part, process_cpu_seconds, 3000000000, QUALITY_EXACT);
+        sample_total(&s, part, process_cpu_user_seconds, 2000000000, q);
+        sample_total(&s, part, process_cpu_wait_seconds, 1000000000,
+                     part == PART_MAIN ? QUALITY_LOWER_BOUND : QUALITY_SAMPLED);
+        sample_total(&s, part, process_storage_read_bytes, 4096,
+                     part == PART_DESCENDANTS ? QUALITY_SAMPLED : QUALITY_LOWER_BOUND);
+    }
+    text_table_expect(
+        &s, 0,
+        "                          total, peak       mean       main descendants\n"
+        "CPU time                       3.00 s                3.00 s      3.00 s\n"
+        "CPU time, user                 2.00 s              ~ 2.00 s    ~ 2.00 s\n"
+        "waited for a CPU               1.00 s              ≥ 1.00 s      1.00 s sampled\n"
+        "storage read               ≥ 4.00 KiB 2.00 KiB/s ≥ 4.00 KiB  ~ 4.00 KiB at least\n\n");
+    struct sink sink = {.selection = s.selection};
+    struct text_rows r = text_rows_of_target(&sink, &s.summary.whole);
+    assert_true(text_has_sampled_parts(&sink, &r));
+    assert_int_equal(selection_parse(&sink.selection, "cpu_seconds,cpu_wait_seconds", NULL), 0);
+    r = text_rows_of_target(&sink, &s.summary.whole);
+    assert_false(text_has_sampled_parts(&sink, &r));
+    sample_remove(&s);
+}
+
+/* What was zero, and what nobody knows, are told apart. */
+static void test_text_table_the_rest(void **state)
+{
+    struct sample s;
+    sample_make(&s, "cpu_seconds,storage_read_bytes,storage_written_bytes");
+    sample_total(&s, PART_COMBINED, process_cpu_seconds, 1, QUALITY_EXACT);
+    sample_total(&s, PART_COMBINED, process_storage_read_bytes, 0, QUALITY_EXACT);
+    /* At least nothing: that is no knowledge. */
+    sample_total(&s, PART_COMBINED, process_storage_written_bytes, 0, QUALITY_LOWER_BOUND);
+    struct sink sink = {.selection = s.selection};
+    struct text_rows r = text_rows_of_target(&sink, &s.summary.whole);
+    text_rest(&sink, &r);
+    buf_putc(&sink.text, '\0');
+    assert_string_equal(sink.text.data, "zero: storage read\nnone seen: storage written\n");
+    buf_done(&sink.text);
+    sink = (struct sink){.selection = s.selection, .flags = TOLL_OUTPUT_VERBOSE};
+    for (unsigned i = 0; i < PROCESS_METRICS; i++) /* with all asked for, each has its line */
+        assert_int_equal(text_has_line(&sink, &r, i), s.selection.parts[PART_COMBINED] >> i & 1);
+    text_rest(&sink, &r);
+    assert_int_equal(sink.text.length, 0);
+    buf_done(&sink.text);
+    sample_remove(&s);
+}
+
+/* ---- text outputs --------------------------------------------------------------------------- */
+
+static void text_outputs_expect(struct output_summary o, const char *text)
+{
+    struct sink s = {0};
+    struct summary summary = {.outputs = &o, .output_count = 1};
+    o.way = o.way ? o.way : OUTPUT_SENT;
+    text_outputs(&s, &summary);
+    assert_string_equal(s.text.data, text);
+    buf_done(&s.text);
+}
+
+static void test_text_outputs_lines(void **state)
+{
+    text_outputs_expect(
+        (struct output_summary){.name = "x http://h", .delivered = 5, .is_whole = true},
+        "sent to x http://h: 5 samples\n");
+    text_outputs_expect(
+        (struct output_summary){
+            .name = "x", .delivered = 1, .retries = 2, .is_whole = true, .why = "it was away"},
+        "sent to x: 1 sample, 2 attempts repeated\n");
+    text_outputs_expect(
+        (struct output_summary){.name = "x", .dropped = 3, .retries = 1, .why = "it was away"},
+        "sent to x: 0 samples, 3 lost, 1 attempt repeated: it was away\n");
+    text_outputs_expect(
+        (struct output_summary){.name = "x", .kept = 3, .is_whole = true, .why = "in run.spool"},
+        "sent to x: 0 samples, 3 put aside: in run.spool\n");
+    text_outputs_expect(
+        (struct output_summary){
+            .name = "x", .delivered = 3, .has_kept = true, .is_whole = true, .why = "in run.spool"},
+        "sent to x: 3 samples, the end put aside: in run.spool\n");
+    text_outputs_expect((struct output_summary){.name = "x", .delivered = 3, .why = "no"},
+                        "sent to x: 3 samples, not everything arrived: no\n");
+}
+
+static void test_text_outputs_an_endpoint(void **state)
+{
+    struct output_summary o = {.name = ":9464", .way = OUTPUT_SCRAPED, .is_whole = true};
+    text_outputs_expect(o, "scraped at :9464: never\n");
+    o.scrapes = 1;
+    text_outputs_expect(o, "scraped at :9464: 1 time\n");
+    o.scrapes = 12;
+    text_outputs_expect(o, "scraped at :9464: 12 times\n");
+}
+
+/* Those that are as they should be share a line; what a terminal shows has none. */
+static void test_text_outputs_files(void **state)
+{
+    struct output_summary o[] = {
+        {.name = "a.csv", .delivered = 3, .bytes = 2048, .has_bytes = true, .is_whole = true},
+        {.name = "stdout", .way = OUTPUT_STREAM, .delivered = 3, .is_whole = true},
+        {.name = "b.csv", .delivered = 1, .dropped = 2, .why = "No space left on device"},
+        {.name = "c.sqlite", .delivered = 3, .is_whole = true},
+        {.name = "stderr", .way = OUTPUT_STREAM, .dropped = 3, .why = "Broken pipe"},
+    };
+    struct sink s = {0};
+    struct summary summary = {.outputs = o, .output_count = ARRAY_LEN(o)};
+    text_outputs(&s, &summary);
+    assert_string_equal(s.text.data, "written to a.csv: 3 samples, 2.00 KiB; c.sqlite: 3 samples\n"
+                                     "written to b.csv: 1 sample, 2 lost: No space left on device\n"
+                                     "written to stderr: 0 samples, 3 lost: Broken pipe\n");
+    buf_done(&s.text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_the_head),
+        cmocka_unit_test(test_text_the_command_as_one_could_type_it),
+        cmocka_unit_test(test_text_a_long_command),
+        cmocka_unit_test(test_text_unknown_is_no_number),
+        cmocka_unit_test(test_text_how_figures_were_obtained),
+        cmocka_unit_test(test_text_no_escapes_unless_asked),
+        cmocka_unit_test(test_text_survivors),
+        cmocka_unit_test(test_text_lines),
+        cmocka_unit_test(test_text_kind_instances),
+        cmocka_unit_test(test_text_kind_targets),
+        cmocka_unit_test(test_text_marks_nothing_said),
+        cmocka_unit_test(test_text_marks_tables),
+        cmocka_unit_test(test_text_marks_many),
+        cmocka_unit_test(test_text_gpus_gpu),
+        cmocka_unit_test(test_text_table_figures),
+        cmocka_unit_test(test_text_table_no_rates_of_a_moment),
+        cmocka_unit_test(test_text_table_parts),
+        cmocka_unit_test(test_text_table_parts_that_are_worse),
+        cmocka_unit_test(test_text_table_the_rest),
+        cmocka_unit_test(test_text_outputs_an_endpoint),
+        cmocka_unit_test(test_text_outputs_files),
+        cmocka_unit_test(test_text_outputs_lines),
+    };
+    return RUN("sink/text", tests);
+}
