@@ -506,7 +506,8 @@ struct toll_figure {
     double last;         /* of a gauge: its value at the last sample; of a counter NAN */
     double min, max;     /* of a counter: per second */
     double mean;         /* over time; of a counter: per second */
-    uint64_t max_at_ns;  /* since the start of the run */
+    uint64_t max_at_ns;  /* since the start of the run; UINT64_MAX when not known, as for a
+                            high-water mark that the kernel kept */
     const char *quality; /* exact, exact if reaped, sampled, lower bound, unknown */
     const char *from;    /* the means that gave it, or "" */
 };

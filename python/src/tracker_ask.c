@@ -49,10 +49,12 @@ PyObject *tracker_figure(PyObject *object, PyObject *args)
     Py_BEGIN_ALLOW_THREADS r = toll_tracker_figure(self->t, name, &f);
     Py_END_ALLOW_THREADS PyObject *figure = NULL;
     if (r == 0)
-        figure = Py_BuildValue("(NNNNNdss)", figure_object(f.total, false),
-                               figure_object(f.last, false), figure_object(f.min, false),
-                               figure_object(f.max, false), figure_object(f.mean, false),
-                               (double)f.max_at_ns / 1e9, f.quality, f.from);
+        figure = Py_BuildValue(
+            "(NNNNNNss)", figure_object(f.total, false), figure_object(f.last, false),
+            figure_object(f.min, false), figure_object(f.max, false), figure_object(f.mean, false),
+            figure_object(f.max_at_ns == UINT64_MAX ? (double)NAN : (double)f.max_at_ns / 1e9,
+                          false),
+            f.quality, f.from);
     tracker_leave(self);
     if (r == -ENOENT)
         Py_RETURN_NONE;

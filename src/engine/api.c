@@ -174,7 +174,7 @@ static struct toll_figure results_figure_of(const struct found *f)
         .min = has_range ? s->min : (double)NAN,
         .max = has_range ? s->max : (double)NAN,
         .mean = known && s->observed_ns ? series_mean(s, f->metric) : (double)NAN,
-        .max_at_ns = s->max_at_ns,
+        .max_at_ns = has_range ? s->max_at_ns : UINT64_MAX,
         .quality = quality_word(f->provenance.quality),
         .from = f->provenance.source ? f->provenance.source : "",
     };

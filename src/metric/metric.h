@@ -121,6 +121,13 @@ static inline bool metric_catches_up(const struct metric *m)
            (m->fold == FOLD_KEPT || m->fold == FOLD_WHOLE);
 }
 
+/* A high-water mark that the kernel keeps itself. When it was reached is not known, only when it
+ * was read. */
+static inline bool metric_is_high_water(const struct metric *m)
+{
+    return m == metric_of(process_memory_peak_bytes) || m == metric_of(cgroup_memory_peak_bytes);
+}
+
 /* A value in its base unit, as a number. */
 static inline double metric_number(const struct metric *m, union value v)
 {
@@ -131,11 +138,15 @@ static inline double metric_number(const struct metric *m, union value v)
     return m->unit == UNIT_seconds ? (double)v.u / 1e9 : (double)v.u;
 }
 
-/* Of what is no whole number, as text. */
+/* Decimals of a value that is a double, in text and in a record. */
 enum { METRIC_DECIMALS = 6 };
 
-/* The same as text for CSV and JSON, nothing lost: 1.234567891 for nanoseconds. */
+/* The value as text for CSV and JSON, nothing lost: 1.234567891 for nanoseconds. */
 void metric_write(struct buf *b, const struct metric *m, union value v);
+
+/* The number that is read again of that text. Outputs that send numbers use it, so that what is
+ * exported from a record later is the same as what was sent live. */
+double metric_recorded(const struct metric *m, union value v);
 
 /* Whether one of the globs, with commas between, is the metric's name with or without the prefix
  * of an entity. NULL matches everything. */

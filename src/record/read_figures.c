@@ -437,7 +437,7 @@ bool read_series(struct reading *r, struct series *s, const struct metric *m, st
     struct histogram *histogram = s->histogram;
     struct found f = {0};
     struct scan key;
-    *s = (struct series){.histogram = histogram};
+    *s = (struct series){.histogram = histogram, .max_at_ns = SERIES_TIME_UNKNOWN};
     json_in_object(j);
     while (json_in_key(j, &key))
         read_series_read_member(r, &key, s, m, &f, v, partial);

@@ -161,11 +161,11 @@ void record_json_entity(struct json_out *j, const struct entity *e)
 static void record_json_add_value(struct json_out *j, const struct metric *m, union value v)
 {
     if (metric_is_double(m))
-        json_double(j, v.d, 6);
+        json_double(j, v.d, METRIC_DECIMALS);
     else if (m->unit == UNIT_seconds)
         json_seconds(j, v.u);
     else if (m->unit == UNIT_joules)
-        json_double(j, metric_number(m, v), 6);
+        json_double(j, metric_number(m, v), METRIC_DECIMALS);
     else
         json_u64(j, v.u);
 }
@@ -244,7 +244,8 @@ static void add_counter(struct json_out *j, const struct series *s, const struct
     json_put_double(j, "rate_mean", series_mean(s, m), RECORD_JSON_DECIMALS);
     if (s->count) {
         json_put_double(j, "rate_max", s->max, RECORD_JSON_DECIMALS);
-        json_put_seconds(j, "rate_max_at_seconds", s->max_at_ns);
+        if (s->max_at_ns != SERIES_TIME_UNKNOWN)
+            json_put_seconds(j, "rate_max_at_seconds", s->max_at_ns);
     }
 }
 
@@ -260,7 +261,8 @@ static void record_json_add_gauge(struct json_out *j, const struct series *s,
         return;
     json_put_double(j, "min", s->min, RECORD_JSON_DECIMALS);
     json_put_double(j, "max", s->max, RECORD_JSON_DECIMALS);
-    json_put_seconds(j, "max_at_seconds", s->max_at_ns);
+    if (s->max_at_ns != SERIES_TIME_UNKNOWN)
+        json_put_seconds(j, "max_at_seconds", s->max_at_ns);
     json_key(j, "last");
     if (s->observed_ns)
         record_json_add_value(j, m, s->last);

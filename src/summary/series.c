@@ -134,7 +134,7 @@ static void series_observe(struct series *s, const struct metric *m, double valu
 {
     if (!s->count || value > s->max) {
         s->max = value;
-        s->max_at_ns = elapsed_ns;
+        s->max_at_ns = metric_is_high_water(m) ? SERIES_TIME_UNKNOWN : elapsed_ns;
     }
     if (!s->count || value < s->min)
         s->min = value;
@@ -193,6 +193,7 @@ void series_at_least(struct series *s, double value)
     if (s->count && value <= s->max)
         return;
     s->max = value;
+    s->max_at_ns = SERIES_TIME_UNKNOWN;
     if (!s->count++)
         s->min = value;
 }

@@ -72,12 +72,16 @@ enum coverage {
     COVERED_SO_FAR,  /* the run went on after the last value: the figure is at least this */
 };
 
+/* The time of a maximum that the kernel kept itself: a sample shows that it was reached, not when.
+ */
+#define SERIES_TIME_UNKNOWN UINT64_MAX
+
 struct series {
     uint64_t count;
     uint64_t observed_ns; /* since the start of the run, the time of the last value */
     double weighted;      /* sum of value times time; for counters of the growth */
     double min, max;      /* momentary values, or rates over windows */
-    uint64_t max_at_ns;   /* since the start of the run */
+    uint64_t max_at_ns;   /* since the start of the run, or SERIES_TIME_UNKNOWN */
     union value last;
     double window; /* collected in the window that is open */
     uint64_t window_ns;
@@ -94,7 +98,7 @@ void series_put(struct series *s, const struct metric *m, union value value, uin
 /* Weight of a value in the distribution, where there is one. */
 void series_weigh(struct series *s, const struct metric *m, double value, uint64_t weight);
 
-/* It is known from elsewhere that the value was once as large as this. */
+/* It is known from elsewhere that the value was once as large as this, at an unknown time. */
 void series_at_least(struct series *s, double value);
 
 /* Close the open window: the run is over. */

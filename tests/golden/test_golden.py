@@ -193,6 +193,25 @@ def test_summary_and_last_sample_agree(run, outputs):
     assert {key: value for key, value in lines[-1].items() if key != "type"} == whole
 
 
+@pytest.mark.parametrize("run", recorded.RUNS)
+def test_a_peak_of_the_kernel_has_no_time(run, outputs):
+    """A high-water mark does not say when it was reached, and a figure that was raised to one was
+    never seen that high in a sample."""
+    lines = recorded.records(outputs(run)[".jsonl"])
+    seen = {}
+    for record in lines[:-1]:
+        for part, figures in rows_of(record) if record["type"] == "sample" else ():
+            for name, value in figures.items():
+                if isinstance(value, (int, float)):
+                    seen[part, name] = max(value, seen.get((part, name), value))
+    for part, figures in rows_of(lines[-1]):
+        for name, figure in figures.items():
+            if isinstance(figure, dict) and "max" in figure:
+                was_seen = name != "memory_peak_bytes" and figure["max"] <= seen[part, name]
+                if name.endswith("_bytes"):
+                    assert ("max_at_seconds" in figure) == was_seen, (part, name)
+
+
 @pytest.mark.parametrize("run", recorded.NAMES)
 def test_a_process_ends_once(run, outputs):
     ends = [

@@ -417,7 +417,7 @@ static void sqlite_summary_add_series(struct buf *b, const struct series *s, con
     sqlite_summary_add_if(b, counts ? is_known : is_observed, is_known ? series_mean(s, m) : 0);
     sqlite_summary_add_if(b, is_known && s->count && !counts, s->min);
     sqlite_summary_add_if(b, is_known && s->count, s->max);
-    if (is_known && s->count)
+    if (is_known && s->count && s->max_at_ns != SERIES_TIME_UNKNOWN)
         sqlite_row_log_u64(b, s->max_at_ns);
     else
         sqlite_row_log_null(b);

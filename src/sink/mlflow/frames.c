@@ -192,8 +192,8 @@ void mlflow_frames_done(struct mlflow_frames *f)
 /* Counters, ages and high-water marks are what they are by now: a mean of them says nothing. */
 static bool is_as_of_now(const struct metric *m)
 {
-    return m->kind == METRIC_COUNTER || m->fold == FOLD_MAX ||
-           m == metric_of(cgroup_memory_peak_bytes) || m == metric_of(system_uptime_seconds);
+    return m->kind == METRIC_COUNTER || metric_is_high_water(m) ||
+           m == metric_of(system_uptime_seconds);
 }
 
 static struct mlflow_folded *fold_series(struct mlflow_fold *fold, uint64_t series)
