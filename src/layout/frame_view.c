@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "layout/frame_view.h"
 
-#include "layout/cells.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -27,11 +25,6 @@ static const struct row *frame_view_find_row(const struct frame *f, const struct
     return m ? &m->row : NULL;
 }
 
-double frame_view_recorded(const struct metric *m, double value)
-{
-    return metric_is_double(m) && isfinite(value) ? python_round(value, METRIC_DECIMALS) : value;
-}
-
 /* How many CPUs there are is told by every run, also where the machine was not measured. */
 static double of_the_run(const struct run *run, const struct layout_place *place)
 {
@@ -45,9 +38,8 @@ static double frame_figure(const void *of, const struct layout_place *place, enu
     const struct frame_view *view = of;
     const struct metric *m = metric_of(place->id);
     const struct row *row = frame_view_find_row(view->frame, place);
-    return row && row_has(row, place->id)
-               ? frame_view_recorded(m, metric_number(m, row_value(row, place->id)))
-               : of_the_run(view->run, place);
+    return row && row_has(row, place->id) ? metric_recorded(m, row_value(row, place->id))
+                                          : of_the_run(view->run, place);
 }
 
 static bool frame_is_partial(const void *of, const struct layout_place *place)

@@ -14,7 +14,3 @@ struct frame_view {
 
 struct layout_source frame_view_source(const struct frame_view *view);
 struct layout_source summary_view_source(const struct summary *summary);
-
-/* A figure with as many decimals as a record has of it, so that what is exported from a record
- * later is the same as what was written live. */
-double frame_view_recorded(const struct metric *m, double value);

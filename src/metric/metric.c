@@ -274,6 +274,11 @@ void metric_write(struct buf *b, const struct metric *m, union value v)
         buf_u64(b, v.u);
 }
 
+double metric_recorded(const struct metric *m, union value v)
+{
+    return metric_is_double(m) ? buf_double_again(v.d, METRIC_DECIMALS) : metric_number(m, v);
+}
+
 enum { NAME_MAX_LENGTH = 96 };
 
 /* Cuts the next glob off the list; false at its end. */

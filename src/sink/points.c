@@ -3,7 +3,6 @@
 
 #include "base/memory.h"
 #include "base/text/buf.h"
-#include "layout/frame_view.h"
 #include "metric/metric.h"
 
 #include <ctype.h>
@@ -306,8 +305,7 @@ static void points_add_row(struct points *p, size_t number, enum entity_kind kin
     FOR_EACH_BIT(i, bits)
     {
         const struct metric *m = metric_of(row->first + i);
-        struct point point = {number * METRICS_PER_ENTITY + i,
-                              frame_view_recorded(m, metric_number(m, row->values[i]))};
+        struct point point = {number * METRICS_PER_ENTITY + i, metric_recorded(m, row->values[i])};
         buf_add(out, (const char *)&point, sizeof point);
     }
 }
