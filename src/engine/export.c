@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "engine/outputs.h"
 #include "record/reader.h"
-#include "sink/open.h"
+#include "sink/sink.h"
 #include "sink/spooler.h"
 
 #include <fcntl.h>
@@ -142,7 +142,7 @@ static bool is_same_file(const char *a, const char *b)
 static int check_is_another(const char *record, const struct sink_kind *kind, const char *place,
                             struct toll_error *e)
 {
-    const char *behind = sink_options_behind(kind, place);
+    const char *behind = sink_options_start(kind, place);
     CLEANUP_FREE char *path = strndup(place, behind ? (size_t)(behind - place) : strlen(place));
     if (!path)
         return err_set(e, -ENOMEM, "no memory for the outputs");

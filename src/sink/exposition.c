@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static void add_escaped(struct buf *b, const char *text, bool quoted)
+static void exposition_add_escaped(struct buf *b, const char *text, bool quoted)
 {
     for (; *text; text++) {
         if (*text == '\\' || (*text == '"' && quoted))
@@ -19,8 +19,8 @@ static void add_escaped(struct buf *b, const char *text, bool quoted)
 }
 
 /* In the older format a counter's family is called like its samples. */
-static void add_about(struct buf *b, const char *what, enum entity_kind kind,
-                      const struct metric *m, enum exposition_flavour flavour)
+static void exposition_add_comment(struct buf *b, const char *what, enum entity_kind kind,
+                                   const struct metric *m, enum exposition_flavour flavour)
 {
     buf_printf(b, "# %s ", what);
     points_name(b, kind, m);
@@ -32,15 +32,15 @@ static void add_about(struct buf *b, const char *what, enum entity_kind kind,
 void exposition_family(struct buf *b, enum entity_kind kind, const struct metric *m,
                        enum exposition_flavour flavour)
 {
-    add_about(b, "TYPE", kind, m, flavour);
+    exposition_add_comment(b, "TYPE", kind, m, flavour);
     buf_printf(b, "%s\n", m->facts.kind);
     if (*m->facts.unit && ends_with(m->facts.name, m->facts.unit) &&
         flavour == EXPOSITION_OPENMETRICS) {
-        add_about(b, "UNIT", kind, m, flavour);
+        exposition_add_comment(b, "UNIT", kind, m, flavour);
         buf_printf(b, "%s\n", m->facts.unit);
     }
-    add_about(b, "HELP", kind, m, flavour);
-    add_escaped(b, m->facts.help, flavour == EXPOSITION_OPENMETRICS);
+    exposition_add_comment(b, "HELP", kind, m, flavour);
+    exposition_add_escaped(b, m->facts.help, flavour == EXPOSITION_OPENMETRICS);
     buf_putc(b, '\n');
 }
 
@@ -48,7 +48,7 @@ static void exposition_add_labels(struct buf *b, const struct labels *l)
 {
     for (size_t i = 0; i < l->count; i++) {
         buf_printf(b, "%s%s=\"", i ? "," : "{", l->items[i].name);
-        add_escaped(b, l->items[i].value, true);
+        exposition_add_escaped(b, l->items[i].value, true);
         buf_putc(b, '"');
     }
     buf_puts(b, l->count ? "} " : " ");
@@ -87,23 +87,17 @@ void exposition_done(struct exposition *x)
     x->count = 0;
 }
 
-static int exposition_reach(struct exposition *x, uint64_t series)
-{
-    if (series < x->count)
-        return 0;
-    size_t before = x->count;
-    if (!ARRAY_RESERVE(x->values, x->count, series + METRICS_PER_ENTITY))
-        return -ENOMEM;
-    for (size_t i = before; i < x->count; i++)
-        x->values[i] = NAN;
-    return 0;
-}
-
 static void exposition_take_point(void *arg, int64_t time_ms, const struct point *point)
 {
     struct exposition *x = arg;
-    if (exposition_reach(x, point->series) == 0)
-        x->values[point->series] = point->value;
+    size_t before = x->count;
+    if (point->series >= before) {
+        if (!ARRAY_RESERVE(x->values, x->count, point->series + METRICS_PER_ENTITY))
+            return;
+        for (size_t i = before; i < x->count; i++)
+            x->values[i] = NAN;
+    }
+    x->values[point->series] = point->value;
 }
 
 int exposition_take(struct exposition *x, const char *chunk, size_t length)
@@ -112,19 +106,11 @@ int exposition_take(struct exposition *x, const char *chunk, size_t length)
     return x->count || length <= sizeof(struct points_head) ? 0 : -ENOMEM;
 }
 
-/* ---- The end --------------------------------------------------------------------------------- */
-
 void exposition_add_end(struct buf *b, const struct summary *s)
 {
     struct run_end end;
     run_end_take(&end, s);
     buf_add(b, (const char *)&end, sizeof end);
-}
-
-/* The highest that was ever seen does not end. */
-static bool exposition_stays(const struct metric *m)
-{
-    return m->kind == METRIC_COUNTER || m->fold == FOLD_MAX;
 }
 
 void exposition_take_end(struct exposition *x, const char *chunk, size_t length)
@@ -133,8 +119,9 @@ void exposition_take_end(struct exposition *x, const char *chunk, size_t length)
     if (length != sizeof x->end)
         return;
     memcpy(&x->end, chunk, length);
-    for (size_t i = 0; i < x->count; i++)
-        if (!isnan(x->values[i]) && points_series(x->points, i, &m) && !exposition_stays(m))
+    for (size_t i = 0; i < x->count; i++) /* counters and peaks stay */
+        if (!isnan(x->values[i]) && points_series(x->points, i, &m) && m->kind != METRIC_COUNTER &&
+            m->fold != FOLD_MAX)
             x->values[i] = NAN;
 }
 
@@ -149,41 +136,20 @@ void exposition_take_batch(struct exposition *x, const struct batch *b)
     }
 }
 
-static void write_fact(const struct exposition *x, struct buf *b, const struct run_fact *f,
-                       enum exposition_flavour flavour)
-{
-    buf_printf(b, "# TYPE toll_run_%s gauge\n", f->name);
-    if (ends_with(f->name, "_seconds") && flavour == EXPOSITION_OPENMETRICS)
-        buf_printf(b, "# UNIT toll_run_%s seconds\n", f->name);
-    buf_printf(b, "# HELP toll_run_%s %s\ntoll_run_%s", f->name, f->help, f->name);
-    exposition_add_labels(b, &x->of_run);
-    buf_fixed(b, f->number, f->decimals);
-    buf_putc(b, '\n');
-}
-
-static void write_end(const struct exposition *x, struct buf *b, enum exposition_flavour flavour)
-{
-    struct run_fact facts[RUN_FACTS_AT_MOST];
-    size_t count = run_end_facts(&x->end, facts);
-    for (size_t i = 0; i < count; i++)
-        write_fact(x, b, &facts[i], flavour);
-}
-
-/* ---- All of it ------------------------------------------------------------------------------- */
-
-static void write_family(const struct exposition *x, struct buf *b, enum entity_kind kind,
-                         unsigned metric, enum exposition_flavour flavour)
+static void exposition_write_family(const struct exposition *x, struct buf *b,
+                                    enum entity_kind kind, unsigned metric,
+                                    enum exposition_flavour flavour)
 {
     const struct metric *m = metric_of(metric_first(kind) + metric);
-    bool is_told = false;
+    bool has_family = false;
     for (size_t row = 0; row * METRICS_PER_ENTITY < x->count; row++) {
         size_t series = row * METRICS_PER_ENTITY + metric;
         const struct point_row *r = points_row(x->points, row);
         if (!r || r->kind != kind || series >= x->count || isnan(x->values[series]))
             continue;
-        if (!is_told)
+        if (!has_family)
             exposition_family(b, kind, m, flavour);
-        is_told = true;
+        has_family = true;
         exposition_series(b, r, m);
         exposition_number(b, x->values[series]);
         buf_putc(b, '\n');
@@ -194,8 +160,19 @@ void exposition_write(const struct exposition *x, struct buf *b, enum exposition
 {
     for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++)
         for (unsigned i = 0; kind != ENTITY_PROCESS && i < metric_count(kind); i++)
-            write_family(x, b, kind, i, flavour);
-    write_end(x, b, flavour);
+            exposition_write_family(x, b, kind, i, flavour);
+    struct run_fact facts[RUN_FACTS_AT_MOST];
+    size_t count = run_end_facts(&x->end, facts);
+    for (size_t i = 0; i < count; i++) {
+        const struct run_fact *f = &facts[i];
+        buf_printf(b, "# TYPE toll_run_%s gauge\n", f->name);
+        if (ends_with(f->name, "_seconds") && flavour == EXPOSITION_OPENMETRICS)
+            buf_printf(b, "# UNIT toll_run_%s seconds\n", f->name);
+        buf_printf(b, "# HELP toll_run_%s %s\ntoll_run_%s", f->name, f->help, f->name);
+        exposition_add_labels(b, &x->of_run);
+        buf_fixed(b, f->number, f->decimals);
+        buf_putc(b, '\n');
+    }
     if (flavour == EXPOSITION_OPENMETRICS)
         buf_puts(b, "# EOF\n");
 }

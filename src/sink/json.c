@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * The record of a run: one JSON object a line, written as it happens. docs/formats.md describes
- * it.
+ * JSON: the summary as one document, and the record of a run, one object a line, written as it
+ * happens. docs/formats.md describes both.
  *
  *   {"type":"run","schema":"toll.record/1",…}
  *   {"type":"sample","tick":0,"time":"2026-11-15T21:27:53.120Z","elapsed_seconds":0.01,…}
  *   {"type":"process",…}   {"type":"event",…}
  *   {"type":"summary",…} */
 #include "record/write.h"
-#include "sink/open.h"
-
-/* ==== Json ==================================================================================== */
-
-/* The summary as one JSON document, for programs. docs/formats.md describes it. */
+#include "sink/sink.h"
 
 static void json_summary(struct sink *s, const struct summary *summary)
 {
@@ -30,16 +26,16 @@ const struct sink_kind sink_json = {
     .summary = json_summary,
 };
 
-/* ==== Jsonl =================================================================================== */
+/* ==== Record ================================================================================== */
 
-static void line_begin(struct json_out *j, struct sink *s, const char *type)
+static void jsonl_begin_line(struct json_out *j, struct sink *s, const char *type)
 {
     json_begin(j, &s->text, 0);
     json_object(j);
     json_put_string(j, "type", type);
 }
 
-static void line_end(struct json_out *j, struct sink *s)
+static void jsonl_end_line(struct json_out *j, struct sink *s)
 {
     json_object_end(j);
     buf_putc(&s->text, '\n');
@@ -48,23 +44,12 @@ static void line_end(struct json_out *j, struct sink *s)
 static void jsonl_begin(struct sink *s, const struct run *run)
 {
     struct json_out j;
-    line_begin(&j, s, "run");
+    jsonl_begin_line(&j, s, "run");
     json_put_string(&j, "schema", RECORD_SCHEMA);
     record_json_run(&j, run);
     record_json_run_details(&j, run);
     record_json_left_out(&j, run, &s->selection);
-    line_end(&j, s);
-}
-
-/* Which of several targets a process belongs to. */
-static void add_memberships(struct json_out *j, const struct run *run, uint64_t targets)
-{
-    json_key(j, "targets");
-    json_array(j);
-    for (size_t i = 0; i < run->target_count; i++)
-        if (targets >> i & 1)
-            json_string(j, run->targets[i].name);
-    json_array_end(j);
+    jsonl_end_line(&j, s);
 }
 
 static void jsonl_add_process(struct json_out *j, struct sink *s, const struct entity *e,
@@ -74,8 +59,14 @@ static void jsonl_add_process(struct json_out *j, struct sink *s, const struct e
     json_put_i64(j, "parent", e->parent);
     json_put_u64(j, "start_ticks", e->start_ticks);
     json_put_string(j, "name", e->name);
-    if (s->run && s->run->target_count > 1)
-        add_memberships(j, s->run, e->targets);
+    if (s->run && s->run->target_count > 1) {
+        json_key(j, "targets"); /* that it belongs to */
+        json_array(j);
+        for (size_t i = 0; i < s->run->target_count; i++)
+            if (e->targets >> i & 1)
+                json_string(j, s->run->targets[i].name);
+        json_array_end(j);
+    }
     record_json_row(j, row, s->selection.of[ENTITY_PROCESS] & ~metric_fold_mask(FOLD_WHOLE));
 }
 
@@ -91,23 +82,8 @@ static void jsonl_add_parts(struct json_out *j, struct sink *s, const struct fra
     }
 }
 
-static void jsonl_add_targets(struct json_out *j, struct sink *s, const struct frame *f)
-{
-    json_key(j, "targets");
-    json_array(j);
-    for (size_t i = 0; i < f->target_count; i++) {
-        json_object(j);
-        json_put_string(j, "name", f->targets[i].name);
-        if (f->targets[i].has_ended)
-            json_put_bool(j, "ended", true);
-        jsonl_add_parts(j, s, f->targets[i].parts);
-        json_object_end(j);
-    }
-    json_array_end(j);
-}
-
-/* The machine itself stands alone, of other kinds there may be several. What was not read for this
- * sample is left out. */
+/* The machine is one object, other kinds are arrays. What was not read for this sample is left out.
+ */
 static void jsonl_add_instances(struct json_out *j, struct sink *s, const struct frame *f,
                                 enum entity_kind kind)
 {
@@ -135,7 +111,7 @@ static void jsonl_add_instances(struct json_out *j, struct sink *s, const struct
 static void jsonl_frame(struct sink *s, const struct frame *f)
 {
     struct json_out j;
-    line_begin(&j, s, "sample");
+    jsonl_begin_line(&j, s, "sample");
     json_put_u64(&j, "tick", f->tick);
     json_put_utc(&j, "time", f->real_ns);
     json_put_seconds(&j, "unix_seconds", f->real_ns);
@@ -153,8 +129,19 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
         jsonl_add_parts(&j, s, f->target);
         json_object_end(&j);
     }
-    if (f->target_count)
-        jsonl_add_targets(&j, s, f);
+    if (f->target_count) {
+        json_key(&j, "targets");
+        json_array(&j);
+        for (size_t i = 0; i < f->target_count; i++) {
+            json_object(&j);
+            json_put_string(&j, "name", f->targets[i].name);
+            if (f->targets[i].has_ended)
+                json_put_bool(&j, "ended", true);
+            jsonl_add_parts(&j, s, f->targets[i].parts);
+            json_object_end(&j);
+        }
+        json_array_end(&j);
+    }
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
         jsonl_add_instances(&j, s, f, kind);
     json_key(&j, "self");
@@ -171,13 +158,13 @@ static void jsonl_frame(struct sink *s, const struct frame *f)
         }
         json_array_end(&j);
     }
-    line_end(&j, s);
+    jsonl_end_line(&j, s);
 }
 
 static void jsonl_process_end(struct sink *s, const struct process_end *e)
 {
     struct json_out j;
-    line_begin(&j, s, "process");
+    jsonl_begin_line(&j, s, "process");
     json_put_seconds(&j, "elapsed_seconds", e->elapsed_ns);
     json_put_string(&j, "left", record_json_departure(e->how));
     json_key(&j, "end");
@@ -187,34 +174,34 @@ static void jsonl_process_end(struct sink *s, const struct process_end *e)
         json_null(&j);
     struct row copy;
     jsonl_add_process(&j, s, &e->process->entity, process_shown(e->process, &copy));
-    line_end(&j, s);
+    jsonl_end_line(&j, s);
 }
 
 static void jsonl_mark(struct sink *s, const struct told_mark *m)
 {
     struct json_out j;
-    line_begin(&j, s, record_words_mark[m->kind]);
+    jsonl_begin_line(&j, s, record_words_mark[m->kind]);
     record_json_mark(&j, m, &s->selection);
-    line_end(&j, s);
+    jsonl_end_line(&j, s);
 }
 
 static void jsonl_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
 {
     struct json_out j;
-    line_begin(&j, s, "event");
+    jsonl_begin_line(&j, s, "event");
     json_put_seconds(&j, "elapsed_seconds", elapsed_ns);
     json_put_string(&j, "name", "note");
     json_put_string(&j, "text", sentence);
-    line_end(&j, s);
+    jsonl_end_line(&j, s);
 }
 
 static void jsonl_summary(struct sink *s, const struct summary *summary)
 {
     struct json_out j;
-    line_begin(&j, s, "summary");
+    jsonl_begin_line(&j, s, "summary");
     json_put_string(&j, "schema", SUMMARY_SCHEMA);
     record_json_summary(&j, summary, &s->selection);
-    line_end(&j, s);
+    jsonl_end_line(&j, s);
 }
 
 const struct sink_kind sink_jsonl = {

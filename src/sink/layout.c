@@ -1,18 +1,17 @@
-/* SPDX-License-Identifier: MIT */
-#include "sink/layout.h"
-
+/* SPDX-License-Identifier: MIT
+ * Formats in a layout: the same files with another tool's columns. */
 #include "base/err.h"
 #include "base/text/json.h"
 #include "layout/cells.h"
 #include "layout/frame_view.h"
 #include "layout/gpu_tracker/blocks.h"
 #include "layout/translation.h"
-#include "sink/open.h"
+#include "sink/sink.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ==== Sub tracking ============================================================================ */
+/* ==== Sub-tracking file ======================================================================= */
 
 /* The phases of the job as code blocks in a sub-tracking file of gpu-tracker, two rows for each
  * when it has ended:
@@ -29,25 +28,20 @@ static void sub_tracking_begin(struct sink *s, const struct run *run)
         block_log_heading(&s->text, newline);
 }
 
-static void sub_tracking_add_row(struct sink *s, const struct told_mark *m, bool is_stop)
-{
-    uint64_t at_ns = is_stop ? m->phase->end_ns : m->phase->begin_ns;
-    struct block_stamp stamp = {
-        .pid = m->pid,
-        .name = m->name,
-        .is_stop = is_stop,
-        .time = (double)(s->run->start_real_ns + left_u64(at_ns, m->start_ns)) / 1e9,
-    };
-    block_log_row(&s->text, &stamp, newline);
-}
-
+/* A call without an end has no second row. */
 static void sub_tracking_mark(struct sink *s, const struct told_mark *m)
 {
-    if (!m->phase || !s->run)
-        return;
-    sub_tracking_add_row(s, m, false);
-    if (!m->phase->not_ended) /* a call without an end does not count there */
-        sub_tracking_add_row(s, m, true);
+    unsigned rows = !m->phase || !s->run ? 0 : m->phase->not_ended ? 1 : 2;
+    for (unsigned i = 0; i < rows; i++) {
+        uint64_t at_ns = i ? m->phase->end_ns : m->phase->begin_ns;
+        struct block_stamp stamp = {
+            .pid = m->pid,
+            .name = m->name,
+            .is_stop = i,
+            .time = (double)(s->run->start_real_ns + left_u64(at_ns, m->start_ns)) / 1e9,
+        };
+        block_log_row(&s->text, &stamp, newline);
+    }
 }
 
 const struct sink_kind sink_sub_tracking = {
@@ -57,9 +51,12 @@ const struct sink_kind sink_sub_tracking = {
     .mark = sub_tracking_mark,
 };
 
-/* ==== Layout sink ============================================================================ */
+/* ==== What all formats in a layout share ====================================================== */
 
-/* ---- What they have in common ---------------------------------------------------------------- */
+static bool layout_cell_is_known(const struct layout_cell *cell)
+{
+    return cell->text || !isnan(cell->number);
+}
 
 static void layout_close(struct sink *s)
 {
@@ -69,7 +66,8 @@ static void layout_close(struct sink *s)
     s->state = NULL;
 }
 
-struct translation *layout_sink_translation(struct sink *s, bool has_target)
+/* The table for what is measured. NULL: the layout has none for it. */
+static struct translation *layout_sink_translation(struct sink *s, bool has_target)
 {
     if (s->state)
         return s->state;
@@ -84,8 +82,7 @@ struct translation *layout_sink_translation(struct sink *s, bool has_target)
     return s->text.failed ? NULL : s->state;
 }
 
-/* The rows that come of a frame. */
-static struct translation *put_frame(struct sink *s, const struct frame *f)
+static struct translation *layout_sink_put_frame(struct sink *s, const struct frame *f)
 {
     struct translation *t = layout_sink_translation(s, f->target[PART_COMBINED].row != NULL);
     if (!t || !s->run)
@@ -97,56 +94,41 @@ static struct translation *put_frame(struct sink *s, const struct frame *f)
     return t;
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------- */
+/* ==== CSV ===================================================================================== */
 
-static void add_separator(struct sink *s, const struct layout_table *table, size_t column)
+/* The names of the columns, or a row of cells. */
+static void layout_csv_add_row(struct sink *s, const struct translation *t, bool is_heading,
+                               size_t row)
 {
-    if (column)
-        buf_puts(&s->text, table->separator ? table->separator : ",");
-}
-
-static void layout_sink_end_row(struct sink *s, const struct layout_table *table)
-{
+    const struct layout_table *table = t->table;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct layout_cell *cell = is_heading ? NULL : translation_cell(t, row, i);
+        bool is_number = cell && !cell->text && layout_cell_is_known(cell);
+        const char *quote = !is_number && table->quotes_text ? "\"" : "";
+        if (i)
+            buf_puts(&s->text, table->separator ? table->separator : ",");
+        buf_puts(&s->text, quote);
+        if (!cell)
+            translation_name(&s->text, t, i);
+        else if (layout_cell_is_known(cell))
+            cell_write(&s->text, &table->columns[i], cell);
+        else
+            buf_puts(&s->text, table->unknown ? table->unknown : "");
+        buf_puts(&s->text, quote);
+    }
     buf_puts(&s->text, table->newline ? table->newline : "\n");
 }
 
-static void layout_sink_add_names(struct sink *s, const struct translation *t)
+static void layout_csv_add_rows(struct sink *s, const struct translation *t)
 {
-    const char *quote = t->table->quotes_text ? "\"" : "";
-    for (size_t i = 0; i < t->table->count; i++) {
-        add_separator(s, t->table, i);
-        buf_puts(&s->text, quote);
-        translation_name(&s->text, t, i);
-        buf_puts(&s->text, quote);
-    }
-    layout_sink_end_row(s, t->table);
+    for (size_t row = 0; row < t->ready; row++)
+        layout_csv_add_row(s, t, false, row);
 }
 
-static void add_csv_cell(struct sink *s, const struct translation *t, size_t row, size_t column)
-{
-    const struct layout_cell *cell = translation_cell(t, row, column);
-    bool is_number = !cell->text && layout_cell_is_known(cell);
-    bool has_quotes = !is_number && t->table->quotes_text;
-    add_separator(s, t->table, column);
-    buf_puts(&s->text, has_quotes ? "\"" : "");
-    if (layout_cell_is_known(cell))
-        cell_write(&s->text, &t->table->columns[column], cell);
-    else
-        buf_puts(&s->text, t->table->unknown ? t->table->unknown : "");
-    buf_puts(&s->text, has_quotes ? "\"" : "");
-}
-
-static void add_rows(struct sink *s, const struct translation *t)
-{
-    for (size_t row = 0; row < t->ready; row++) {
-        for (size_t i = 0; i < t->table->count; i++)
-            add_csv_cell(s, t, row, i);
-        layout_sink_end_row(s, t->table);
-    }
-}
-
-/* What does not change while the run goes, as it is at the first sample. */
-static void add_preface(struct sink *s, const struct layout_table *table, const struct frame *f)
+/* A table of its own in front: what does not change during the run, as it is at the first sample.
+ */
+static void layout_csv_add_preface(struct sink *s, const struct layout_table *table,
+                                   const struct frame *f)
 {
     struct translation t;
     struct frame_view view = {.frame = f, .run = s->run};
@@ -157,47 +139,47 @@ static void add_preface(struct sink *s, const struct layout_table *table, const 
     }
     if (translation_put(&t, &source, true) < 0)
         s->text.failed = true;
-    layout_sink_add_names(s, &t);
-    add_rows(s, &t);
+    layout_csv_add_row(s, &t, true, 0);
+    layout_csv_add_rows(s, &t);
     translation_done(&t);
 }
 
-/* Of another run the columns are the same: one heading is for all. */
-static void layout_sink_add_heading(struct sink *s, const struct translation *t)
+/* Another run in the same file has the same columns and needs no second heading. */
+static void layout_csv_add_heading(struct sink *s, const struct translation *t)
 {
     if (s->follows && !t->table->preface)
         return;
     if (t->table->heading)
         buf_puts(&s->text, t->table->heading);
     else if (!t->table->no_heading)
-        layout_sink_add_names(s, t);
+        layout_csv_add_row(s, t, true, 0);
 }
 
-/* A file that may stay empty has it with the first row. */
-static void layout_sink_csv_heading(struct sink *s, const struct frame *f)
+/* A file that may stay empty gets its heading with the first row. */
+static void layout_csv_heading(struct sink *s, const struct frame *f)
 {
     const struct translation *t = layout_sink_translation(s, f->target[PART_COMBINED].row != NULL);
     if (!t)
         return;
     if (t->table->preface && s->run)
-        add_preface(s, t->table->preface, f);
+        layout_csv_add_preface(s, t->table->preface, f);
     if (!s->may_stay_empty)
-        layout_sink_add_heading(s, t);
+        layout_csv_add_heading(s, t);
 }
 
-static void layout_sink_csv_frame(struct sink *s, const struct frame *f)
+static void layout_csv_frame(struct sink *s, const struct frame *f)
 {
-    const struct translation *t = put_frame(s, f);
+    const struct translation *t = layout_sink_put_frame(s, f);
     if (t && t->ready && !s->chunks && s->may_stay_empty)
-        layout_sink_add_heading(s, t);
+        layout_csv_add_heading(s, t);
     if (t)
-        add_rows(s, t);
+        layout_csv_add_rows(s, t);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ==== JSON lines ============================================================================== */
 
-void layout_sink_json_cell(struct sink *s, struct json_out *j, const struct layout_column *c,
-                           const struct layout_cell *cell)
+static void layout_json_add_cell(struct sink *s, struct json_out *j, const struct layout_column *c,
+                                 const struct layout_cell *cell)
 {
     struct buf text = {0};
     if (cell->text) {
@@ -212,75 +194,28 @@ void layout_sink_json_cell(struct sink *s, struct json_out *j, const struct layo
     buf_done(&text);
 }
 
-static void layout_sink_add_key(struct sink *s, struct json_out *j, const struct translation *t,
-                                size_t column)
-{
-    struct buf name = {0};
-    translation_name(&name, t, column);
-    s->text.failed |= buf_failed(&name);
-    json_key(j, name.data ? name.data : "");
-    buf_done(&name);
-}
-
-static void layout_sink_jsonl_frame(struct sink *s, const struct frame *f)
+static void layout_jsonl_frame(struct sink *s, const struct frame *f)
 {
     const struct layout_table *table = layout_choice_table(s->layout, "jsonl", SUBJECT_ANY);
     if (table && table->is_log)
         return;
-    const struct translation *t = put_frame(s, f);
+    const struct translation *t = layout_sink_put_frame(s, f);
     for (size_t row = 0; t && row < t->ready; row++) {
         struct json_out j;
         json_begin(&j, &s->text, 0);
         json_object(&j);
         for (size_t i = 0; i < t->table->count; i++) {
-            layout_sink_add_key(s, &j, t, i);
-            layout_sink_json_cell(s, &j, &t->table->columns[i], translation_cell(t, row, i));
+            struct buf name = {0};
+            translation_name(&name, t, i);
+            s->text.failed |= buf_failed(&name);
+            json_key(&j, name.data ? name.data : "");
+            buf_done(&name);
+            layout_json_add_cell(s, &j, &t->table->columns[i], translation_cell(t, row, i));
         }
         json_object_end(&j);
         buf_putc(&s->text, '\n');
     }
 }
-
-/* ---- The kinds ------------------------------------------------------------------------------- */
-
-static const struct sink_kind kinds[] = {
-    {.format = {"csv", ".csv", "", "FILE"},
-     .heading = layout_sink_csv_heading,
-     .frame = layout_sink_csv_frame,
-     .close = layout_close},
-    {.format = {"jsonl", ".jsonl", "", "FILE"},
-     .frame = layout_sink_jsonl_frame,
-     .mark = layout_log_mark,
-     .close = layout_close},
-    {.format = {"json", ".json", "", "FILE"},
-     .holds_one_run = true,
-     .summary = layout_document_json,
-     .close = layout_close},
-    {.format = {"text", ".txt", "", "FILE"},
-     .summary = layout_document_text,
-     .close = layout_close},
-};
-
-int sink_choose_layout(const struct sink_kind *kind, const struct layout_choice *choice,
-                       const struct sink_kind **ret, struct toll_error *e)
-{
-    int r = layout_choice_check_format(choice, kind->format.name, e);
-    if (r == 0 && kind->has_layouts) {
-        *ret = kind;
-        return 0;
-    }
-    for (size_t i = 0; r == 0 && i < ARRAY_LEN(kinds); i++)
-        if (strcmp(kinds[i].format.name, kind->format.name) == 0) {
-            *ret = &kinds[i];
-            return 0;
-        }
-    return r < 0 ? r
-                 : err_set(e, -EINVAL, "'%s' cannot be written in a dialect", kind->format.name);
-}
-
-/* ==== Layout log ============================================================================= */
-
-/* A log of marks in a layout: a line of JSON for each phase that has ended, and each event. */
 
 /* As JSON writes numbers: 3, -0.5, 1e-05; not 007, nor a number that is too large to be one. */
 static bool layout_log_is_number(const char *text)
@@ -293,8 +228,8 @@ static bool layout_log_is_number(const char *text)
            json_in_number(&in, &found) && json_in_end(&in) && json_number_double(&found, &number);
 }
 
-/* Marks are text; who looks for numbers in the log finds them. */
-static void add_attributes(struct json_out *j, struct scan attributes)
+/* Marks are text: what looks like a number is written as one. */
+static void layout_log_add_attributes(struct json_out *j, struct scan attributes)
 {
     char text[MARK_TEXT_BYTES];
     const char *value;
@@ -307,49 +242,39 @@ static void add_attributes(struct json_out *j, struct scan attributes)
     }
 }
 
-static void layout_log_add_seconds(struct json_out *j, uint64_t ns)
-{
-    struct buf text = {0};
-    python_float(&text, python_round((double)ns / 1e9, 3));
-    json_key(j, "seconds");
-    json_raw(j, text.data ? text.data : "null", text.data ? text.length : 4);
-    buf_done(&text);
-}
-
-/* Behind the name there may be other words too: whose mark it is. */
-static bool has_attributes(struct scan attributes)
-{
-    char text[MARK_TEXT_BYTES];
-    const char *value;
-    return mark_text_attribute(&attributes, text, sizeof text, &value);
-}
-
 static void layout_log_add_mark(struct json_out *j, const struct told_mark *m)
 {
     if (m->phase) {
         uint64_t ns = left_u64(m->phase->end_ns, m->phase->begin_ns);
+        struct buf seconds = {0};
+        python_float(&seconds, python_round((double)ns / 1e9, 3));
         json_put_string(j, "type", "phase");
         json_put_string(j, "name", m->name);
-        layout_log_add_seconds(j, ns);
-        add_attributes(j, m->attributes);
+        json_key(j, "seconds");
+        json_raw(j, seconds.data ? seconds.data : "null", seconds.data ? seconds.length : 4);
+        buf_done(&seconds);
+        layout_log_add_attributes(j, m->attributes);
     } else if (m->kind == MARK_GAUGE) {
         json_put_string(j, "type", "gauge");
         json_put_string(j, "name", m->name);
         json_put_number(j, "value", m->value);
     } else {
+        char text[MARK_TEXT_BYTES];
+        const char *value;
+        struct scan attributes = m->attributes; /* may have other words, and no attribute */
         json_put_string(j, "type", "event");
         json_put_string(j, "event", m->name);
-        if (has_attributes(m->attributes)) {
+        if (mark_text_attribute(&attributes, text, sizeof text, &value)) {
             json_key(j, "data");
             json_object(j);
-            add_attributes(j, m->attributes);
+            layout_log_add_attributes(j, m->attributes);
             json_object_end(j);
         }
     }
 }
 
-/* A phase is written when it has ended; its beginning is no line of its own. */
-void layout_log_mark(struct sink *s, const struct told_mark *m)
+/* A table that is a log has a line of JSON for each event, and for each phase when it has ended. */
+static void layout_log_mark(struct sink *s, const struct told_mark *m)
 {
     const struct layout_table *table = layout_choice_table(s->layout, "jsonl", SUBJECT_ANY);
     if (!table || !table->is_log || !s->run || (m->kind == MARK_PHASE_BEGIN && !m->phase))
@@ -371,7 +296,7 @@ void layout_log_mark(struct sink *s, const struct told_mark *m)
     buf_done(&time);
 }
 
-/* ==== Layout document ======================================================================== */
+/* ==== Documents =============================================================================== */
 
 /* A summary in a layout: one document, nested by the dots in the names of its columns. */
 
@@ -393,7 +318,7 @@ static unsigned count_dots(const char *text)
     return dots;
 }
 
-static struct translation *put_summary(struct sink *s, const struct summary *summary)
+static struct translation *layout_sink_put_summary(struct sink *s, const struct summary *summary)
 {
     struct translation *t = layout_sink_translation(s, summary->has_target);
     struct layout_source source = summary_view_source(summary);
@@ -402,14 +327,9 @@ static struct translation *put_summary(struct sink *s, const struct summary *sum
     return t;
 }
 
-static bool is_left_out(const struct layout_column *c, const struct layout_cell *cell)
+static void layout_document_json(struct sink *s, const struct summary *summary)
 {
-    return (c->flags & OMIT_ZERO) && !cell->text && !(cell->number > 0);
-}
-
-void layout_document_json(struct sink *s, const struct summary *summary)
-{
-    const struct translation *t = put_summary(s, summary);
+    const struct translation *t = layout_sink_put_summary(s, summary);
     struct json_out j;
     const char *before = "";
     json_begin(&j, &s->text, t ? t->table->indent : 0);
@@ -417,7 +337,7 @@ void layout_document_json(struct sink *s, const struct summary *summary)
     for (size_t i = 0; t && t->ready && i < t->table->count; i++) {
         const struct layout_column *c = &t->table->columns[i];
         const struct layout_cell *cell = translation_cell(t, 0, i);
-        if (is_left_out(c, cell))
+        if ((c->flags & OMIT_ZERO) && !cell->text && !(cell->number > 0))
             continue;
         const char *at = c->name + common_lead(before, c->name);
         for (unsigned open = count_dots(before + (at - c->name)); open; open--)
@@ -429,7 +349,7 @@ void layout_document_json(struct sink *s, const struct summary *summary)
             json_object(&j);
         }
         json_key(&j, at);
-        layout_sink_json_cell(s, &j, c, cell);
+        layout_json_add_cell(s, &j, c, cell);
         before = c->name;
     }
     for (unsigned open = count_dots(before); open; open--)
@@ -438,15 +358,15 @@ void layout_document_json(struct sink *s, const struct summary *summary)
     buf_putc(&s->text, '\n');
 }
 
-static void add_indent(struct sink *s, const struct layout_table *table, unsigned depth)
+static void layout_document_indent(struct sink *s, const struct layout_table *table, unsigned depth)
 {
     for (unsigned i = 0; i < depth * table->indent; i++)
         buf_putc(&s->text, ' ');
 }
 
-void layout_document_text(struct sink *s, const struct summary *summary)
+static void layout_document_text(struct sink *s, const struct summary *summary)
 {
-    const struct translation *t = put_summary(s, summary);
+    const struct translation *t = layout_sink_put_summary(s, summary);
     const char *before = "";
     for (size_t i = 0; t && t->ready && i < t->table->count; i++) {
         const struct layout_column *c = &t->table->columns[i];
@@ -457,10 +377,10 @@ void layout_document_text(struct sink *s, const struct summary *summary)
             depth += c->label[k] == '.';
         const char *at = c->label + lead;
         for (const char *dot; (dot = strchr(at, '.')); at = dot + 1, depth++) {
-            add_indent(s, t->table, depth);
+            layout_document_indent(s, t->table, depth);
             buf_printf(&s->text, "%.*s:\n", (int)(dot - at), at);
         }
-        add_indent(s, t->table, depth);
+        layout_document_indent(s, t->table, depth);
         buf_printf(&s->text, "%s: ", at);
         if (layout_cell_is_known(cell))
             cell_write(&s->text, c, cell);
@@ -469,4 +389,41 @@ void layout_document_text(struct sink *s, const struct summary *summary)
         buf_putc(&s->text, '\n');
         before = c->label;
     }
+}
+
+/* ==== The formats ============================================================================= */
+
+static const struct sink_kind layout_kinds[] = {
+    {.format = {"csv", ".csv", "", "FILE"},
+     .heading = layout_csv_heading,
+     .frame = layout_csv_frame,
+     .close = layout_close},
+    {.format = {"jsonl", ".jsonl", "", "FILE"},
+     .frame = layout_jsonl_frame,
+     .mark = layout_log_mark,
+     .close = layout_close},
+    {.format = {"json", ".json", "", "FILE"},
+     .holds_one_run = true,
+     .summary = layout_document_json,
+     .close = layout_close},
+    {.format = {"text", ".txt", "", "FILE"},
+     .summary = layout_document_text,
+     .close = layout_close},
+};
+
+int sink_choose_layout(const struct sink_kind *kind, const struct layout_choice *choice,
+                       const struct sink_kind **ret, struct toll_error *e)
+{
+    int r = layout_choice_check_format(choice, kind->format.name, e);
+    if (r == 0 && kind->has_layouts) {
+        *ret = kind;
+        return 0;
+    }
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(layout_kinds); i++)
+        if (strcmp(layout_kinds[i].format.name, kind->format.name) == 0) {
+            *ret = &layout_kinds[i];
+            return 0;
+        }
+    return r < 0 ? r
+                 : err_set(e, -EINVAL, "'%s' cannot be written in a dialect", kind->format.name);
 }

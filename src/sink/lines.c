@@ -5,10 +5,7 @@
  *
  *       time target         cores   rss read/s write/s procs
  *   21:27:53 process-1234    0.98  412M      0    1.2M     3 */
-#include "sink/lines.h"
-
-#include "base/text/buf.h"
-#include "sink/open.h"
+#include "sink/sink.h"
 #include "sink/words.h"
 
 #include <stdio.h>
@@ -16,12 +13,11 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
-/* ==== Lines gpus ============================================================================== */
+/* ==== GPUs ==================================================================================== */
 
 enum { INDENT = 8 };
 
-/* What has a unit that nothing else here has needs no word beside it: a line holds 80 characters.
- */
+/* A unit that no other figure here has needs no word beside it: a line holds 80 characters. */
 static void lines_gpus_add_figure(struct buf *b, const struct metric *m, double number)
 {
     switch (m->unit) {
@@ -52,27 +48,23 @@ static void lines_gpus_add_figure(struct buf *b, const struct metric *m, double 
     }
 }
 
-static void lines_gpus_add_figures(struct sink *s, const struct instance *gpu)
-{
-    FOR_EACH_BIT(i, gpu->row.present & s->selection.of[ENTITY_GPU])
-    {
-        const struct metric *m = metric_of(gpu_first + i);
-        if (*m->line && m->kind != METRIC_COUNTER)
-            lines_gpus_add_figure(&s->text, m, metric_number(m, gpu->row.values[i]));
-    }
-}
-
 unsigned lines_gpus(struct sink *s, const struct frame *f)
 {
     unsigned count = 0;
     for (size_t i = 0; i < f->machine_count; i++) {
-        const struct instance *m = f->machine[i];
-        if (m->entity.kind != ENTITY_GPU || !(m->row.present & s->selection.of[ENTITY_GPU]))
+        const struct instance *gpu = f->machine[i];
+        uint64_t shown = gpu->row.present & s->selection.of[ENTITY_GPU];
+        if (gpu->entity.kind != ENTITY_GPU || !shown)
             continue;
         size_t start = s->text.length;
         buf_pad(&s->text, start, INDENT + 1);
-        text_foreign(s, entity_name(&m->entity));
-        lines_gpus_add_figures(s, m);
+        text_foreign(s, entity_name(&gpu->entity));
+        FOR_EACH_BIT(k, shown)
+        {
+            const struct metric *m = metric_of(gpu_first + k);
+            if (*m->line && m->kind != METRIC_COUNTER)
+                lines_gpus_add_figure(&s->text, m, metric_number(m, gpu->row.values[k]));
+        }
         buf_putc(&s->text, '\n');
         count++;
     }
@@ -89,39 +81,38 @@ enum {
     COLUMNS = PROCESS_METRICS + SYSTEM_METRICS
 };
 
-/* A row that gets a line of its own, or stands beside the target's. */
-struct shown {
+/* A row as it was at a moment, for rates. */
+struct lines_row {
     struct row row;
     uint64_t at_ns;
 };
 
-struct before {
-    struct shown last;
-    struct shown slow; /* for what is read about once a second: a second ago, or two … */
-    struct shown next; /* … and to be so next */
+struct lines_before {
+    struct lines_row last;
+    struct lines_row
+        slow; /* one or two seconds ago, for metrics that are read about once a second */
+    struct lines_row next; /* becomes slow */
 };
 
-struct column {
+struct lines_column {
     enum entity_kind kind;
     unsigned i;     /* of the metrics of that kind */
     unsigned width; /* with the blank in front */
 };
 
 struct lines {
-    unsigned since_heading; /* lines */
-    unsigned until_heading; /* as many fit on the screen; 0: there was none yet */
-    unsigned name_width;    /* 0: there is but one line a sample */
-    struct before *targets; /* owned: of the whole, then of each of several */
+    unsigned since_heading;       /* lines */
+    unsigned until_heading;       /* as many fit on the screen; 0: there was none yet */
+    unsigned name_width;          /* 0: one line a sample */
+    struct lines_before *targets; /* owned: the whole, then each of several targets */
     size_t count;
-    struct before system;
-    struct column columns[COLUMNS]; /* the target's, then the machine's */
+    struct lines_before system;
+    struct lines_column columns[COLUMNS]; /* the target's, then the machine's */
     unsigned column_count;
-    bool is_last; /* the line is of the last sample */
+    bool is_last; /* the line shows the last sample */
 };
 
-/* ---- The heading ----------------------------------------------------------------------------- */
-
-static const char *heading_of(const struct metric *m, char *ret, size_t capacity)
+static const char *lines_heading(const struct metric *m, char *ret, size_t capacity)
 {
     snprintf(ret, capacity, "%s%s", *m->line ? m->line : m->facts.name,
              !*m->line && m->kind == METRIC_COUNTER ? "/s" : "");
@@ -140,8 +131,8 @@ static void lines_add_columns(struct sink *s, enum entity_kind kind)
         if (!*m->line && !s->selection.by_name)
             continue;
         uint64_t figure = m->unit == UNIT_ratio ? strlen("99.95%") : strlen("1023M");
-        unsigned width = (unsigned)max_u64(strlen(heading_of(m, name, sizeof name)), figure);
-        l->columns[l->column_count++] = (struct column){kind, i, width + 1};
+        unsigned width = (unsigned)max_u64(strlen(lines_heading(m, name, sizeof name)), figure);
+        l->columns[l->column_count++] = (struct lines_column){kind, i, width + 1};
     }
 }
 
@@ -151,16 +142,6 @@ static unsigned lines_width_of(const struct lines *l, enum entity_kind kind)
     for (unsigned c = 0; c < l->column_count; c++)
         width += l->columns[c].kind == kind ? l->columns[c].width : 0;
     return width;
-}
-
-static unsigned longest_name(const struct frame *f)
-{
-    uint64_t longest = NAME_AT_LEAST; /* together */
-    for (size_t i = 0; i < f->target_count; i++)
-        longest = max_u64(
-            longest,
-            min_u64(utf8_columns(f->targets[i].name, strlen(f->targets[i].name)), NAME_AT_MOST));
-    return f->target_count ? (unsigned)longest : 0;
 }
 
 /* A line that is broken by the terminal cannot be read: long names give way first, then the columns
@@ -175,13 +156,17 @@ static void lines_fit(struct lines *l, unsigned terminal)
         whole -= l->columns[--l->column_count].width;
 }
 
-/* Which columns there are; again at every heading, because windows change their size. Returns after
- * how many lines the next heading should come. */
-static unsigned lay_out(struct sink *s, const struct frame *f, bool system)
+/* Chooses the columns, again at every heading because windows change their size. Returns after how
+ * many lines the next heading should come. */
+static unsigned lines_lay_out(struct sink *s, const struct frame *f, bool system)
 {
     struct lines *l = s->state;
     l->column_count = 0;
-    l->name_width = longest_name(f);
+    l->name_width = f->target_count ? NAME_AT_LEAST : 0; /* "together" */
+    for (size_t i = 0; i < f->target_count; i++) {
+        size_t columns = utf8_columns(f->targets[i].name, strlen(f->targets[i].name));
+        l->name_width = (unsigned)max_u64(l->name_width, min_u64(columns, NAME_AT_MOST));
+    }
     if (f->target[PART_COMBINED].row)
         lines_add_columns(s, ENTITY_TARGET);
     if (system)
@@ -209,27 +194,20 @@ static void lines_add_group(struct sink *s, const char *name, unsigned width)
         buf_putc(&s->text, '-');
 }
 
-/* Headings are the same for a target and the machine: where both are shown, what stands above them
- * tells them apart. */
-static void lines_add_groups(struct sink *s)
-{
-    struct lines *l = s->state;
-    unsigned target = lines_width_of(l, ENTITY_TARGET), system = lines_width_of(l, ENTITY_SYSTEM);
-    if (!target || !system)
-        return;
-    size_t start = s->text.length;
-    buf_pad(&s->text, start, TIME + (l->name_width ? l->name_width + 1 : 0));
-    lines_add_group(s, "target", target);
-    lines_add_group(s, "machine", system);
-    buf_putc(&s->text, '\n');
-}
-
 static void lines_add_heading(struct sink *s)
 {
     struct lines *l = s->state;
-    text_style(s, DIM);
-    lines_add_groups(s);
+    unsigned target = lines_width_of(l, ENTITY_TARGET), system = lines_width_of(l, ENTITY_SYSTEM);
     size_t start = s->text.length;
+    text_style(s, DIM);
+    if (target && system) { /* a line above tells their columns apart */
+        start = s->text.length;
+        buf_pad(&s->text, start, TIME + (l->name_width ? l->name_width + 1 : 0));
+        lines_add_group(s, "target", target);
+        lines_add_group(s, "machine", system);
+        buf_putc(&s->text, '\n');
+    }
+    start = s->text.length;
     buf_puts(&s->text, "time");
     buf_pad_left(&s->text, start, TIME);
     if (l->name_width) {
@@ -240,48 +218,38 @@ static void lines_add_heading(struct sink *s)
     for (unsigned c = 0; c < l->column_count; c++) {
         char name[64];
         start = s->text.length;
-        buf_puts(&s->text, heading_of(metric_of(metric_first(l->columns[c].kind) + l->columns[c].i),
-                                      name, sizeof name));
+        buf_puts(&s->text,
+                 lines_heading(metric_of(metric_first(l->columns[c].kind) + l->columns[c].i), name,
+                               sizeof name));
         buf_pad_left(&s->text, start, l->columns[c].width);
     }
     text_style(s, PLAIN);
     buf_putc(&s->text, '\n');
 }
 
-/* ---- The lines ------------------------------------------------------------------------------- */
-
-static void add_time(struct sink *s, uint64_t real_ns)
+static void lines_remember_row(struct lines_before *before, const struct row *row, uint64_t now_ns)
 {
-    time_t seconds = (time_t)(real_ns / NS_PER_SECOND);
-    struct tm tm;
-    char text[16] = "";
-    if (localtime_r(&seconds, &tm))
-        strftime(text, sizeof text, "%H:%M:%S", &tm);
-    buf_puts(&s->text, text);
-}
-
-static void remember_row(struct before *before, const struct row *row, uint64_t now_ns)
-{
-    before->last = (struct shown){*row, now_ns};
+    before->last = (struct lines_row){*row, now_ns};
     if (before->next.at_ns && now_ns - before->next.at_ns < METRIC_CATCHES_UP_NS)
         return;
     before->slow = before->next.at_ns ? before->next : before->last;
     before->next = before->last;
 }
 
-static void lines_add_cell(struct sink *s, const struct row *row, const struct before *remembered,
-                           uint64_t now_ns, const struct column *c)
+static void lines_add_cell(struct sink *s, const struct row *row,
+                           const struct lines_before *remembered, uint64_t now_ns,
+                           const struct lines_column *c)
 {
     unsigned i = c->i;
     const struct metric *m = metric_of(row->first + i);
-    const struct shown *before = metric_catches_up(m) ? &remembered->slow : &remembered->last;
+    const struct lines_row *before = metric_catches_up(m) ? &remembered->slow : &remembered->last;
     size_t start = s->text.length;
     buf_putc(&s->text, ' ');
     bool rate = m->kind == METRIC_COUNTER;
     bool known = row->present >> i & 1;
     if (rate)
         known &= before->at_ns && before->row.present >> i & 1 && now_ns > before->at_ns;
-    /* Nothing is left of a target that has ended; of one that goes on its processes are known. */
+    /* Of a target that has ended nothing is left: zero, not unknown. */
     bool is_gone = ((const struct lines *)s->state)->is_last && row->first == process_first &&
                    !row_has(row, process_processes_count);
     uint64_t of_the_living = BIT(process_processes_count) | BIT(process_threads_count) |
@@ -303,55 +271,47 @@ static void lines_add_cell(struct sink *s, const struct row *row, const struct b
     buf_pad_left(&s->text, start, c->width);
 }
 
-/* Keeps what is needed for the rates of the next line. */
-static void add_cells(struct sink *s, const struct row *row, struct before *before,
-                      enum entity_kind kind, uint64_t now_ns)
+/* Also keeps what the rates of the next line need. */
+static void lines_add_cells(struct sink *s, const struct row *row, struct lines_before *before,
+                            enum entity_kind kind, uint64_t now_ns)
 {
     const struct lines *l = s->state;
     for (unsigned c = 0; c < l->column_count; c++)
         if (l->columns[c].kind == kind)
             lines_add_cell(s, row, before, now_ns, &l->columns[c]);
-    remember_row(before, row, now_ns);
-}
-
-/* As wide as the column, not cut in the middle of a letter. */
-static void lines_add_name(struct sink *s, const char *name)
-{
-    const struct lines *l = s->state;
-    buf_putc(&s->text, ' ');
-    size_t start = s->text.length;
-    text_foreign(s, name);
-    if (!buf_failed(&s->text))
-        s->text.length = start +
-                         utf8_fitting(s->text.data + start, s->text.length - start, l->name_width);
-    buf_pad(&s->text, start, l->name_width);
+    lines_remember_row(before, row, now_ns);
 }
 
 static void lines_add_line(struct sink *s, const struct frame *f, const char *name,
-                           const struct row *row, struct before *before,
+                           const struct row *row, struct lines_before *before,
                            const struct instance *system)
 {
     struct lines *l = s->state;
-    add_time(s, f->real_ns);
-    if (l->name_width)
-        lines_add_name(s, name);
+    time_t seconds = (time_t)(f->real_ns / NS_PER_SECOND);
+    struct tm tm;
+    char time[16] = "";
+    if (localtime_r(&seconds, &tm))
+        strftime(time, sizeof time, "%H:%M:%S", &tm);
+    buf_puts(&s->text, time);
+    if (l->name_width) { /* not cut in the middle of a letter */
+        buf_putc(&s->text, ' ');
+        size_t start = s->text.length;
+        text_foreign(s, name);
+        if (!buf_failed(&s->text))
+            s->text.length = start + utf8_fitting(s->text.data + start, s->text.length - start,
+                                                  l->name_width);
+        buf_pad(&s->text, start, l->name_width);
+    }
     if (row)
-        add_cells(s, row, before, ENTITY_TARGET, f->mono_ns);
+        lines_add_cells(s, row, before, ENTITY_TARGET, f->mono_ns);
     if (system)
-        add_cells(s, &system->row, &l->system, ENTITY_SYSTEM, f->mono_ns);
+        lines_add_cells(s, &system->row, &l->system, ENTITY_SYSTEM, f->mono_ns);
     buf_putc(&s->text, '\n');
     l->since_heading++;
 }
 
-static const struct instance *find_system(const struct frame *f)
-{
-    for (size_t i = 0; i < f->machine_count; i++)
-        if (f->machine[i]->entity.kind == ENTITY_SYSTEM)
-            return f->machine[i];
-    return NULL;
-}
-
-static struct lines *lines_make(const struct frame *f)
+/* The first sample has no rates yet and comes after a millisecond: it is remembered, not shown. */
+static struct lines *lines_new(const struct frame *f, const struct instance *system)
 {
     struct lines *l = calloc(1, sizeof *l);
     if (!l)
@@ -362,49 +322,38 @@ static struct lines *lines_make(const struct frame *f)
         free(l);
         return NULL;
     }
-    return l;
-}
-
-/* The first sample has no rates yet and comes after a millisecond: it is remembered, not shown. */
-static void lines_remember(struct lines *l, const struct frame *f, const struct instance *system)
-{
     for (size_t i = 0; i < l->count; i++) {
         const struct row *row = i ? f->targets[i - 1].parts[PART_COMBINED].row
                                   : f->target[PART_COMBINED].row;
         if (row)
-            remember_row(&l->targets[i], row, f->mono_ns);
+            lines_remember_row(&l->targets[i], row, f->mono_ns);
     }
     if (system)
-        remember_row(&l->system, &system->row, f->mono_ns);
-}
-
-/* The last sample comes when the run is over, which may be just after the one before: then a line
- * has said it already, and of CPU time nothing can be said (see hide_rates in engine/tick.c). The
- * summary has what came after. */
-static bool has_nothing_new(const struct sink *s, const struct frame *f)
-{
-    const struct lines *l = s->state;
-    const struct row *row = f->target[PART_COMBINED].row;
-    bool has_no_rate = row && !row_has(row, process_cpu_cores) &&
-                       (s->selection.parts[PART_COMBINED] & BIT(process_cpu_cores));
-    return f->interval_ns < 100 * NS_PER_MS || (l->until_heading && has_no_rate);
+        lines_remember_row(&l->system, &system->row, f->mono_ns);
+    return l;
 }
 
 static void lines_frame(struct sink *s, const struct frame *f)
 {
-    const struct instance *system = find_system(f);
-    if (!s->state) {
-        s->state = lines_make(f);
-        if (s->state)
-            lines_remember(s->state, f, system);
+    const struct instance *system = NULL;
+    const struct row *row = f->target[PART_COMBINED].row;
+    struct lines *l = s->state;
+    for (size_t i = 0; !system && i < f->machine_count; i++)
+        if (f->machine[i]->entity.kind == ENTITY_SYSTEM)
+            system = f->machine[i];
+    if (!l) {
+        s->state = lines_new(f, system);
         return;
     }
-    struct lines *l = s->state;
-    if (f->last && has_nothing_new(s, f))
+    /* The last sample comes when the run is over, perhaps just after the one before: then it
+     * repeats that line, and its CPU rate is unknown (see hide_rates in engine/tick.c). */
+    bool has_no_rate = row && !row_has(row, process_cpu_cores) &&
+                       (s->selection.parts[PART_COMBINED] & BIT(process_cpu_cores));
+    if (f->last && (f->interval_ns < 100 * NS_PER_MS || (l->until_heading && has_no_rate)))
         return;
     l->is_last = f->last;
     if (!l->until_heading || l->since_heading + l->count > l->until_heading) {
-        l->until_heading = lay_out(s, f, system);
+        l->until_heading = lines_lay_out(s, f, system);
         lines_add_heading(s);
         l->since_heading = 0;
     }
@@ -412,7 +361,7 @@ static void lines_frame(struct sink *s, const struct frame *f)
         if (!f->targets[i].has_ended)
             lines_add_line(s, f, f->targets[i].name, f->targets[i].parts[PART_COMBINED].row,
                            &l->targets[i + 1], NULL);
-    lines_add_line(s, f, "together", f->target[PART_COMBINED].row, &l->targets[0], system);
+    lines_add_line(s, f, "together", row, &l->targets[0], system);
     if (system)
         l->since_heading += lines_gpus(s, f);
 }

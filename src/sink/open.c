@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/open.h"
+#include "sink/sink.h"
 
 #include "base/err.h"
 #include "base/io/output_file.h"
 #include "base/text/scan.h"
 #include "layout/translation.h"
-#include "sink/layout.h"
-#include "sink/sink.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-
-/* ==== Sinks =================================================================================== */
 
 const struct sink_kind *const sink_kinds[] = {
     &sink_csv,         &sink_jsonl,        &sink_json,   &sink_text, &sink_lines,
@@ -24,9 +20,9 @@ const struct sink_kind *const sink_kinds[] = {
 
 /* ==== Sink options ============================================================================ */
 
-/* The next part up to a single comma, with doubled ones made single, added to *b. *text is behind
- * the comma then, or at the end. */
-static void cut_part(struct buf *b, const char **text)
+/* Adds the part up to the next single comma to *b, doubled commas made single, and moves *text
+ * after that comma, or to the end. */
+static void sink_options_cut(struct buf *b, const char **text)
 {
     const char *c = *text;
     for (; *c; c++) {
@@ -53,21 +49,7 @@ bool sink_options_begin_at(const struct sink_option *options, const char *text)
     return equals && sink_options_find(options, text, (size_t)(equals - text)) >= 0;
 }
 
-/* ---- Values ---------------------------------------------------------------------------------- */
-
-static int sink_options_choose(const char *words, const char *word)
-{
-    size_t length = strlen(word);
-    for (int i = 0; *words; i++) {
-        size_t this = strcspn(words, "|");
-        if (this == length && strncmp(words, word, length) == 0)
-            return i;
-        words += this + (words[this] == '|');
-    }
-    return -1;
-}
-
-/* What a value of that kind looks like, for people. */
+/* What a value looks like, for error messages. */
 static const char *sink_options_accepted(const struct sink_option *o)
 {
     switch (o->kind) {
@@ -87,7 +69,7 @@ static int sink_options_set(struct sink_settings *s, int i, const char *text)
 {
     const struct sink_option *o = &s->options[i];
     struct scan number = scan_string(text);
-    int word;
+    const char *words = o->facts.value;
     switch (o->kind) {
     case OPTION_DURATION:
         if (scan_duration(text, &s->values[i].u) < 0)
@@ -108,9 +90,14 @@ static int sink_options_set(struct sink_settings *s, int i, const char *text)
             return -EINVAL;
         break;
     case OPTION_WORD:
-        if ((word = sink_options_choose(o->facts.value, text)) < 0)
+        for (s->values[i].u = 0; *words; s->values[i].u++) {
+            size_t length = strcspn(words, "|");
+            if (strlen(text) == length && strncmp(words, text, length) == 0)
+                break;
+            words += length + (words[length] == '|');
+        }
+        if (!*words)
             return -EINVAL;
-        s->values[i].u = (uint64_t)word;
         break;
     }
     struct buf all = {0};
@@ -126,17 +113,7 @@ static int sink_options_set(struct sink_settings *s, int i, const char *text)
     return 0;
 }
 
-/* ---- Reading --------------------------------------------------------------------------------- */
-
-/* What may be an option that was mistyped is said again; anything else may be half a password. */
-static bool is_like_a_name(const struct sink_option *options, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (!(text[i] >= 'a' && text[i] <= 'z') && !strchr("-_", text[i]))
-            return false;
-    return length && (text[length] == '=' || sink_options_find(options, text, length) >= 0);
-}
-
+/* Only a part that looks like a mistyped option is quoted: anything else may be half a password. */
 static int sink_options_unknown(const char *kind_name, const struct sink_option *options,
                                 const char *part, struct toll_error *e)
 {
@@ -144,8 +121,10 @@ static int sink_options_unknown(const char *kind_name, const struct sink_option 
     for (int i = 0; options && options[i].facts.name; i++)
         buf_printf(&names, "%s%s", i ? ", " : "", options[i].facts.name);
     size_t length = strcspn(part, "="); /* its value may be a secret */
+    bool is_like_a_name = strspn(part, "abcdefghijklmnopqrstuvwxyz-_") >= length && length &&
+                          (part[length] || sink_options_find(options, part, length) >= 0);
     const char *there = names.data ? names.data : "none";
-    int r = is_like_a_name(options, part, length)
+    int r = is_like_a_name
                 ? err_set(e, -EINVAL,
                           "%s has no option '%.*s'; there are %s (a comma that is meant is "
                           "written twice)",
@@ -158,8 +137,8 @@ static int sink_options_unknown(const char *kind_name, const struct sink_option 
     return r;
 }
 
-static int take_one(struct sink_settings *s, const char *kind_name, const char *part,
-                    struct toll_error *e)
+static int sink_options_take_one(struct sink_settings *s, const char *kind_name, const char *part,
+                                 struct toll_error *e)
 {
     const char *equals = strchr(part, '=');
     int i = equals ? sink_options_find(s->options, part, (size_t)(equals - part)) : -1;
@@ -178,29 +157,24 @@ static int take_one(struct sink_settings *s, const char *kind_name, const char *
     return 0;
 }
 
-static int take_defaults(struct sink_settings *s, const char *kind_name, struct toll_error *e)
-{
-    for (int i = 0; s->options && s->options[i].facts.name; i++) {
-        const char *fallback = s->options[i].facts.fallback;
-        int r = *fallback ? sink_options_set(s, i, fallback) : 0;
-        if (r < 0)
-            return err_set(e, r, "the option %s of %s has the wrong default '%s'",
-                           s->options[i].facts.name, kind_name, fallback);
-    }
-    return 0;
-}
-
 int sink_options_take(struct sink_settings *ret, const char *kind_name,
                       const struct sink_option *options, const char *text, struct toll_error *e)
 {
     *ret = (struct sink_settings){.options = options};
-    int r = take_defaults(ret, kind_name, e);
+    int r = 0;
+    for (int i = 0; r == 0 && options && options[i].facts.name; i++) {
+        const char *fallback = options[i].facts.fallback;
+        if (*fallback && (r = sink_options_set(ret, i, fallback)) < 0)
+            err_set(e, r, "the option %s of %s has the wrong default '%s'", options[i].facts.name,
+                    kind_name, fallback);
+    }
     text += *text == ',';
     while (r == 0 && *text) {
         struct buf part = {0};
-        cut_part(&part, &text);
-        r = buf_failed(&part) ? err_set(e, -ENOMEM, "no memory for the options of %s", kind_name)
-                              : take_one(ret, kind_name, part.data ? part.data : "", e);
+        sink_options_cut(&part, &text);
+        r = buf_failed(&part)
+                ? err_set(e, -ENOMEM, "no memory for the options of %s", kind_name)
+                : sink_options_take_one(ret, kind_name, part.data ? part.data : "", e);
         buf_done(&part);
     }
     if (r < 0)
@@ -213,7 +187,7 @@ int sink_options_read(struct sink_settings *ret, char **ret_place, const char *k
 {
     struct buf place = {0};
     if (options) {
-        cut_part(&place, &text);
+        sink_options_cut(&place, &text);
     } else {
         buf_puts(&place, text);
         text = "";
@@ -239,8 +213,6 @@ void sink_options_done(struct sink_settings *s)
     *s = (struct sink_settings){.options = s->options};
 }
 
-/* ---- Asking ---------------------------------------------------------------------------------- */
-
 uint64_t sink_options_u64(const struct sink_settings *s, const char *name)
 {
     int i = sink_options_find(s->options, name, strlen(name));
@@ -265,19 +237,10 @@ bool sink_options_has(const struct sink_settings *s, const char *name)
     return i >= 0 && s->values[i].is_given;
 }
 
-/* ==== Sink choice ============================================================================= */
-
-static void list_formats(struct buf *b)
-{
-    for (size_t i = 0; sink_kinds[i]; i++) {
-        const struct toll_format *f = &sink_kinds[i]->format;
-        buf_printf(b, "%s%s (%s%s%s)", i ? ", " : "", f->name, f->suffix, *f->suffix ? "" : f->name,
-                   *f->suffix ? "" : ":");
-    }
-}
+/* ==== Choice of a format ====================================================================== */
 
 /* "csv:run.txt" */
-static const struct sink_kind *kind_by_prefix(const char *destination, const char **ret_rest)
+static const struct sink_kind *sink_kind_by_prefix(const char *destination, const char **ret_rest)
 {
     for (size_t i = 0; sink_kinds[i]; i++) {
         size_t length = strlen(sink_kinds[i]->format.name);
@@ -290,44 +253,41 @@ static const struct sink_kind *kind_by_prefix(const char *destination, const cha
     return NULL;
 }
 
-static bool has_suffix(const char *path, size_t length, const char *suffix)
+/* Whether the first bytes of a path end with a suffix of the kind. */
+static bool sink_kind_has_suffix(const struct sink_kind *kind, const char *path, size_t length)
 {
-    size_t tail = suffix ? strlen(suffix) : 0;
-    return tail && length > tail && strncmp(path + length - tail, suffix, tail) == 0;
-}
-
-static bool ends_like(const struct sink_kind *kind, const char *path, size_t length)
-{
-    for (const char *const *other = kind->other_suffixes; *other; other++)
-        if (has_suffix(path, length, *other))
+    const char *const *other = kind->other_suffixes;
+    for (const char *suffix = kind->format.suffix; suffix; suffix = *other++) {
+        size_t tail = strlen(suffix);
+        if (tail && length > tail && strncmp(path + length - tail, suffix, tail) == 0)
             return true;
-    return has_suffix(path, length, kind->format.suffix);
+    }
+    return false;
 }
 
-/* What is behind a comma should be an option; when none is, it was meant to be. */
-const char *sink_options_behind(const struct sink_kind *kind, const char *path)
+/* A comma followed by an option wins over one that is not. */
+const char *sink_options_start(const struct sink_kind *kind, const char *path)
 {
     size_t length = strlen(path);
     for (unsigned sure = 2; sure--;) {
         for (const char *c = kind->options ? strchr(path, ',') : NULL; c; c = strchr(c + 1, ','))
-            if (ends_like(kind, path, (size_t)(c - path)) &&
+            if (sink_kind_has_suffix(kind, path, (size_t)(c - path)) &&
                 (!sure || sink_options_begin_at(kind->options, c + 1)))
                 return c;
-        if (ends_like(kind, path, length))
+        if (sink_kind_has_suffix(kind, path, length))
             return path + length;
     }
     return NULL;
 }
 
-/* Options that are sure come before the end of all: "run.om,ca=x.csv". */
-static const struct sink_kind *kind_by_path(const char *path)
+/* A suffix followed by an option wins over one at the end: "run.om,ca=x.csv". */
+static const struct sink_kind *sink_kind_by_path(const char *path)
 {
     const struct sink_kind *found = NULL;
     for (size_t i = 0; sink_kinds[i]; i++) {
-        const char *behind = sink_options_behind(sink_kinds[i], path);
-        bool is_sure = behind && *behind &&
-                       sink_options_begin_at(sink_kinds[i]->options, behind + 1);
-        if (is_sure || (behind && (!found || !*behind)))
+        const char *start = sink_options_start(sink_kinds[i], path);
+        bool is_sure = start && *start && sink_options_begin_at(sink_kinds[i]->options, start + 1);
+        if (is_sure || (start && (!found || !*start)))
             found = sink_kinds[i];
         if (is_sure)
             break;
@@ -335,49 +295,34 @@ static const struct sink_kind *kind_by_path(const char *path)
     return found;
 }
 
-/* "run.csv,every=1s" of a kind that has no options: whoever writes that means no file. */
-static bool has_vain_options(const struct sink_kind *kind, const char *path)
+/* "run.csv,every=1s" of a kind without options is a mistake, not a file name. */
+static bool sink_kind_has_vain_options(const struct sink_kind *kind, const char *path)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz_-";
-    if (kind->options || ends_like(kind, path, strlen(path)))
+    if (kind->options || sink_kind_has_suffix(kind, path, strlen(path)))
         return false;
     for (const char *c = strchr(path, ','); c; c = strchr(c + 1, ',')) {
         size_t name = strspn(c + 1, letters);
-        if (name && c[1 + name] == '=' && ends_like(kind, path, (size_t)(c - path)))
+        if (name && c[1 + name] == '=' && sink_kind_has_suffix(kind, path, (size_t)(c - path)))
             return true;
     }
     return false;
-}
-
-static const struct sink_kind *kind_with_vain_options(const char *path)
-{
-    for (size_t i = 0; sink_kinds[i]; i++)
-        if (has_vain_options(sink_kinds[i], path))
-            return sink_kinds[i];
-    return NULL;
-}
-
-/* As far as it may be said: behind the scheme of a URL there may be a password. */
-static size_t harmless_length(const char *destination)
-{
-    const char *url = strstr(destination, "://");
-    return url ? (size_t)(url - destination) + 3 : strlen(destination);
 }
 
 int sink_choose(const char *format, const char *destination, const struct sink_kind **ret,
                 const char **ret_rest, struct toll_error *e)
 {
     const char *rest = destination ? destination : "";
-    const struct sink_kind *kind = format ? NULL : kind_by_prefix(rest, &rest);
+    const struct sink_kind *kind = format ? NULL : sink_kind_by_prefix(rest, &rest);
     if (!format && !kind)
-        kind = kind_by_path(rest);
+        kind = sink_kind_by_path(rest);
     for (size_t i = 0; format && sink_kinds[i]; i++)
         if (strcmp(format, sink_kinds[i]->format.name) == 0)
             kind = sink_kinds[i];
-    const struct sink_kind *in_vain = !kind                          ? kind_with_vain_options(rest)
-                                      : has_vain_options(kind, rest) ? kind
-                                                                     : NULL;
-    if (in_vain)
+    const struct sink_kind *in_vain = kind;
+    for (size_t i = 0; !kind && sink_kinds[i] && !in_vain; i++)
+        in_vain = sink_kind_has_vain_options(sink_kinds[i], rest) ? sink_kinds[i] : NULL;
+    if (in_vain && sink_kind_has_vain_options(in_vain, rest))
         return err_set(
             e, -EINVAL,
             "%s has no options, and behind the comma stands one; a path with commas ends "
@@ -388,20 +333,26 @@ int sink_choose(const char *format, const char *destination, const struct sink_k
         *ret_rest = rest;
         return 0;
     }
+    /* Of a URL only the scheme is quoted: it may have a password. */
+    const char *url = strstr(rest, "://");
+    size_t quoted = url ? (size_t)(url - rest) + 3 : strlen(rest);
     struct buf formats = {0};
-    list_formats(&formats);
+    for (size_t i = 0; sink_kinds[i]; i++) {
+        const struct toll_format *f = &sink_kinds[i]->format;
+        buf_printf(&formats, "%s%s (%s%s%s)", i ? ", " : "", f->name, f->suffix,
+                   *f->suffix ? "" : f->name, *f->suffix ? "" : ":");
+    }
     if (format)
         err_set(e, -EINVAL, "'%s' is not a format; there are %s", format,
                 formats.data ? formats.data : "none");
     else
         err_set(e, -EINVAL, "the name of '%.*s%s' does not tell a format; there are %s",
-                (int)harmless_length(rest), rest, rest[harmless_length(rest)] ? "…" : "",
-                formats.data ? formats.data : "none");
+                (int)quoted, rest, rest[quoted] ? "…" : "", formats.data ? formats.data : "none");
     buf_done(&formats);
     return -EINVAL;
 }
 
-/* ==== Sink open =============================================================================== */
+/* ==== Opening ================================================================================= */
 
 int sink_open_file(struct sink *s, const char *path, struct toll_error *e)
 {
@@ -416,31 +367,12 @@ int sink_open_file(struct sink *s, const char *path, struct toll_error *e)
     return 0;
 }
 
-/* What a descriptor is called in a sentence. */
-static char *name_descriptor(int fd)
-{
-    char name[32];
-    snprintf(name, sizeof name, "descriptor %d", fd);
-    return strdup(fd == STDOUT_FILENO ? "stdout" : fd == STDERR_FILENO ? "stderr" : name);
-}
-
-static int check_flags(unsigned flags, struct toll_error *e)
+static int sink_check_flags(unsigned flags, struct toll_error *e)
 {
     unsigned unknown = flags & ~(unsigned)(TOLL_OUTPUT_COLOR | TOLL_OUTPUT_VERBOSE);
     return unknown ? err_set(e, -EINVAL, "the flags of the output have 0x%x, which means nothing",
                              unknown)
                    : 0;
-}
-
-/* A path says by itself whether it can be written to. */
-static int sink_open_check_output(const struct toll_output *o, struct toll_error *e)
-{
-    int r = check_flags(o->flags, e);
-    if (r < 0 || o->destination)
-        return r;
-    if (!o->format)
-        return err_set(e, -EINVAL, "an output to a descriptor has no name to tell its format");
-    return fcntl(o->fd, F_GETFD) < 0 ? err_set(e, -EBADF, "descriptor %d is not open", o->fd) : 0;
 }
 
 void sink_take_file(struct sink *s, const char *path)
@@ -450,8 +382,8 @@ void sink_take_file(struct sink *s, const char *path)
 }
 
 /* The format, in its layout. *ret_rest as of sink_choose. */
-static int choose_kind(struct sink *s, const struct toll_output *o, const char **ret_rest,
-                       struct toll_error *e)
+static int sink_choose_kind(struct sink *s, const struct toll_output *o, const char **ret_rest,
+                            struct toll_error *e)
 {
     int r = sink_choose(o->format, o->destination, &s->kind, ret_rest, e);
     if (r < 0 || !o->layout)
@@ -465,27 +397,12 @@ static int choose_kind(struct sink *s, const struct toll_output *o, const char *
     return r < 0 ? r : sink_choose_layout(s->kind, s->layout, &s->kind, e);
 }
 
-static void drop_layout(struct sink *s)
+static void sink_free_layout(struct sink *s)
 {
     if (s->layout)
         layout_choice_done(s->layout);
     free(s->layout);
     s->layout = NULL;
-}
-
-/* The place and the options of a destination. Commas in a path that ends with the suffix of its
- * kind are its own; elsewhere they are doubled. */
-static int read_destination(struct sink *s, const char *text, struct toll_error *e)
-{
-    const struct sink_kind *kind = s->kind;
-    const char *behind = sink_options_behind(kind, text);
-    if (!behind)
-        return sink_options_read(&s->settings, &s->place, kind->format.name, kind->options, text,
-                                 e);
-    s->place = strndup(text, (size_t)(behind - text));
-    if (!s->place)
-        return err_set(e, -ENOMEM, "no memory for an output");
-    return sink_options_take(&s->settings, kind->format.name, kind->options, behind, e);
 }
 
 static enum delivery sink_open_deliver(void *sink, const struct batch *b, struct attempt *a)
@@ -502,34 +419,39 @@ static enum delivery sink_open_leave(void *sink, const struct batch *b, struct a
 
 enum { BATCH_BYTES = 1 << 20 };
 
-/* What the kind may change in its open(). */
-static void make_plan(struct sink *s)
+/* Commas in a path that ends with the suffix of its kind are part of the path; elsewhere they begin
+ * options unless doubled. */
+static int sink_open_destination(struct sink *s, const char *text, struct toll_error *e)
 {
-    s->grace_ns = sink_options_u64(&s->settings, "grace");
-    s->plan = (struct sender_plan){
-        .queue_bytes = sink_options_u64(&s->settings, "queue"),
-        .gather_ns = sink_options_u64(&s->settings, "every"),
-        .batch_bytes = BATCH_BYTES,
-        .thread_name = "toll-sink",
-        .deliver = sink_open_deliver,
-        .leave = s->kind->leave ? sink_open_leave : NULL,
-        .arg = s,
-    };
-}
-
-static int sink_open_open_place(struct sink *s, struct toll_error *e)
-{
+    const struct sink_kind *kind = s->kind;
+    const char *start = sink_options_start(kind, text);
     int r = 0;
-    if (!s->name)
-        s->name = strdup(s->place);
+    s->fd = -1;
+    if (start && !(s->place = strndup(text, (size_t)(start - text))))
+        return err_set(e, -ENOMEM, "no memory for an output");
+    r = start
+            ? sink_options_take(&s->settings, kind->format.name, kind->options, start, e)
+            : sink_options_read(&s->settings, &s->place, kind->format.name, kind->options, text, e);
+    if (r < 0)
+        return r;
+    s->name = strdup(s->place);
     if (!s->name)
         return err_set(e, -ENOMEM, "no memory for an output");
-    if (s->kind->deliver)
-        make_plan(s);
-    if (!s->kind->open)
+    if (!kind->open)
         return sink_open_file(s, s->place, e);
-    s->fd = -1;
-    r = s->kind->open(s, e);
+    if (kind->deliver) { /* open() may change it */
+        s->grace_ns = sink_options_u64(&s->settings, "grace");
+        s->plan = (struct sender_plan){
+            .queue_bytes = sink_options_u64(&s->settings, "queue"),
+            .gather_ns = sink_options_u64(&s->settings, "every"),
+            .batch_bytes = BATCH_BYTES,
+            .thread_name = "toll-sink",
+            .deliver = sink_open_deliver,
+            .leave = kind->leave ? sink_open_leave : NULL,
+            .arg = s,
+        };
+    }
+    r = kind->open(s, e);
     if (r == 0 && s->plan.deliver && sender_new(&s->sender, &s->plan) < 0)
         r = err_set(e, -ENOMEM, "no memory for an output");
     return r;
@@ -539,30 +461,34 @@ int sink_open(struct sink **ret, const struct toll_output *output,
               const struct selection *selection, struct toll_error *e)
 {
     const char *rest;
-    int r = sink_open_check_output(output, e);
+    int r = sink_check_flags(output->flags, e);
+    if (r == 0 && !output->destination && !output->format)
+        r = err_set(e, -EINVAL, "an output to a descriptor has no name to tell its format");
+    if (r == 0 && !output->destination && fcntl(output->fd, F_GETFD) < 0)
+        r = err_set(e, -EBADF, "descriptor %d is not open", output->fd);
     if (r < 0)
         return r;
     struct sink *s = calloc(1, sizeof *s);
     if (!s)
         return err_set(e, -ENOMEM, "no memory for an output");
     *s = (struct sink){.fd = output->fd, .flags = output->flags, .selection = *selection};
-    r = choose_kind(s, output, &rest, e);
+    r = sink_choose_kind(s, output, &rest, e);
     if (r == 0 && !output->destination && s->kind->open)
         r = err_set(e, -EINVAL, "%s goes to a place that is named, not to a descriptor",
                     s->kind->format.name);
     if (r < 0) {
-        drop_layout(s);
+        sink_free_layout(s);
         free(s);
         return r;
     }
     if (output->destination) {
-        s->fd = -1;
-        r = read_destination(s, rest, e);
-        if (r == 0)
-            r = sink_open_open_place(s, e);
+        r = sink_open_destination(s, rest, e);
     } else {
+        char name[32];
+        int fd = output->fd;
+        snprintf(name, sizeof name, "descriptor %d", fd);
         s->way = OUTPUT_STREAM;
-        s->name = name_descriptor(output->fd);
+        s->name = strdup(fd == STDOUT_FILENO ? "stdout" : fd == STDERR_FILENO ? "stderr" : name);
         r = s->name ? 0 : err_set(e, -ENOMEM, "no memory for an output");
     }
     if (r < 0) {
@@ -578,7 +504,7 @@ void sink_close(struct sink *s, bool discard)
     if (!s)
         return;
     if (!sender_free(s->sender))
-        return; /* somewhere in there is a thread that does not come back: all this is its own */
+        return; /* its thread is stuck in deliver() and still uses all of this */
     s->sender = NULL;
     if (s->kind->close)
         s->kind->close(s); /* it may still use the descriptor */
@@ -590,7 +516,7 @@ void sink_close(struct sink *s, bool discard)
             output_file_remove(s->name, s->fd);
         close(s->fd);
     }
-    drop_layout(s);
+    sink_free_layout(s);
     sink_options_done(&s->settings);
     buf_done(&s->text);
     buf_done(&s->rest);
@@ -605,9 +531,9 @@ int sink_report(struct buf *out, const struct toll_output *like, const struct se
     struct toll_output o = {.format = like->format ? like->format : "", .layout = like->layout};
     struct sink s = {.fd = -1, .flags = like->flags, .selection = *selection};
     const char *rest;
-    int r = check_flags(like->flags, e);
+    int r = sink_check_flags(like->flags, e);
     if (r == 0)
-        r = choose_kind(&s, &o, &rest, e);
+        r = sink_choose_kind(&s, &o, &rest, e);
     if (r == 0 && (!s.kind->summary || s.kind->frame || s.kind->deliver))
         r = err_set(e, -EINVAL, "'%s' is no format of a summary alone", o.format);
     if (r == 0)
@@ -623,7 +549,7 @@ int sink_report(struct buf *out, const struct toll_output *like, const struct se
             buf_add(out, s.text.data, s.text.length);
     }
     buf_done(&s.text);
-    drop_layout(&s);
+    sink_free_layout(&s);
     return r;
 }
 
@@ -637,25 +563,25 @@ int sink_check_subject(const struct sink *s, bool has_target, struct toll_error 
                               : "processes, not for the whole machine");
 }
 
-static const struct layout_table *target_table(const struct sink *s)
+static const struct layout_table *sink_target_table(const struct sink *s)
 {
     return s->layout ? layout_choice_table(s->layout, s->kind->format.name, SUBJECT_TARGET) : NULL;
 }
 
 bool sink_needs_system(const struct sink *s)
 {
-    const struct layout_table *t = target_table(s);
+    const struct layout_table *t = sink_target_table(s);
     return t && layout_table_needs_system(s->layout, t);
 }
 
 bool sink_needs_rollup(const struct sink *s)
 {
-    const struct layout_table *t = target_table(s);
+    const struct layout_table *t = sink_target_table(s);
     return t && layout_table_needs_rollup(t);
 }
 
 bool sink_holds_one_run(const struct sink *s)
 {
-    const struct layout_table *t = target_table(s);
+    const struct layout_table *t = sink_target_table(s);
     return s->kind->holds_one_run || (t && t->preface); /* what is said of all is of one */
 }

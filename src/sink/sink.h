@@ -185,8 +185,15 @@ struct sink {
     _Atomic uint64_t bytes; /* written or sent; a sender's thread adds to it too */
 };
 
-/* THE list of formats, NULL behind the last. */
+/* All formats, NULL-terminated, and each by its name. */
 extern const struct sink_kind *const sink_kinds[];
+extern const struct sink_kind sink_csv, sink_json, sink_jsonl, sink_lines, sink_mlflow,
+    sink_openmetrics, sink_otlp, sink_prometheus, sink_pushgateway, sink_sqlite, sink_sub_tracking,
+    sink_text;
+
+/* The kind that writes a format in a layout, or -EINVAL and a sentence. */
+int sink_choose_layout(const struct sink_kind *kind, const struct layout_choice *choice,
+                       const struct sink_kind **ret, struct toll_error *e);
 
 /* The kind for a format's name, or for a destination when the name is NULL: what stands before its
  * first colon, or the suffix of a path. *ret_rest is the destination without the name in front.
@@ -194,7 +201,10 @@ extern const struct sink_kind *const sink_kinds[];
 int sink_choose(const char *format, const char *destination, const struct sink_kind **ret,
                 const char **ret_rest, struct toll_error *e);
 
-/* Opens the destination. */
+/* Where the options of a kind begin in a path that ends with its suffix: "run.om,every=5s"; a path
+ * may have commas itself. NULL: the path has no suffix of the kind. */
+const char *sink_options_start(const struct sink_kind *kind, const char *path);
+
 int sink_open(struct sink **ret, const struct toll_output *output,
               const struct selection *selection, struct toll_error *e);
 

@@ -9,7 +9,7 @@
 #include "base/io/sqlite.h"
 #include "record/sqlite/rows.h"
 #include "record/sqlite/schema.h"
-#include "sink/open.h"
+#include "sink/sink.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
 /* ==== Human =================================================================================== */
 
 /* As many decimals as make three digits. */
-static void three_digits(struct buf *b, double value)
+static void human_three_digits(struct buf *b, double value)
 {
     buf_double_fixed(b, value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }
@@ -24,7 +24,7 @@ void human_bytes(struct buf *b, double bytes)
     if (unit == 0)
         buf_u64(b, (uint64_t)(bytes + 0.5));
     else
-        three_digits(b, bytes);
+        human_three_digits(b, bytes);
     buf_puts(b, units[unit]);
 }
 
@@ -37,7 +37,7 @@ static void human_scaled(struct buf *b, double number, const char *unit)
         number /= 1000;
         prefix++;
     }
-    three_digits(b, number);
+    human_three_digits(b, number);
     buf_printf(b, " %s%s", prefixes[prefix], unit);
 }
 
@@ -52,13 +52,13 @@ void human_seconds(struct buf *b, double seconds)
         buf_printf(b, "%llu min %02llu s", (unsigned long long)(whole / 60),
                    (unsigned long long)(whole % 60));
     } else if (seconds >= 0.9995) {
-        three_digits(b, seconds);
+        human_three_digits(b, seconds);
         buf_puts(b, " s");
     } else if (seconds >= 0.0009995) {
-        three_digits(b, seconds * 1e3);
+        human_three_digits(b, seconds * 1e3);
         buf_puts(b, " ms");
     } else if (seconds > 0) {
-        three_digits(b, seconds * 1e6);
+        human_three_digits(b, seconds * 1e6);
         buf_puts(b, " µs");
     } else {
         buf_puts(b, "0 s");
@@ -87,7 +87,7 @@ void human_number(struct buf *b, const struct metric *m, double number)
     case UNIT_bytes: human_bytes(b, number); break;
     case UNIT_count:
         if (m->kind == METRIC_GAUGE && number != (double)(uint64_t)number && number < 1000)
-            three_digits(b, number);
+            human_three_digits(b, number);
         else
             human_count(b, number);
         break;
@@ -101,7 +101,7 @@ void human_number(struct buf *b, const struct metric *m, double number)
         buf_puts(b, " °C");
         break;
     case UNIT_ratio:
-        three_digits(b, number * 100);
+        human_three_digits(b, number * 100);
         buf_puts(b, " %");
         break;
     }
@@ -132,7 +132,7 @@ void human_rate(struct buf *b, const struct metric *m, double number)
     if (m->unit == UNIT_seconds)
         return;
     if (m->unit == UNIT_count && number < 1000)
-        three_digits(b, number);
+        human_three_digits(b, number);
     else
         human_number(b, m, number);
     buf_puts(b, "/s");
@@ -179,9 +179,11 @@ void text_paragraph(struct sink *s, const char *lead, const char *text)
     buf_putc(&s->text, '\n');
 }
 
-static bool needs_quotes(const char *word)
+void text_paragraph_done(struct sink *s, const char *lead, struct buf *b)
 {
-    return !*word || strpbrk(word, " \t\n\"'\\$`*?[]{}()<>|&;!#~");
+    if (b->length && !buf_failed(b))
+        text_paragraph(s, lead, b->data);
+    buf_done(b);
 }
 
 void text_foreign(struct sink *s, const char *text)
@@ -189,8 +191,17 @@ void text_foreign(struct sink *s, const char *text)
     buf_printable(&s->text, text, strlen(text));
 }
 
+void text_name_column(struct sink *s, const char *name, unsigned width)
+{
+    size_t start = s->text.length;
+    text_foreign(s, name);
+    if (utf8_columns(s->text.data + start, s->text.length - start) >= width)
+        buf_putc(&s->text, '\n'), start = s->text.length;
+    buf_pad(&s->text, start, width);
+}
+
 /* In single quotes, where a quote is written '\''. */
-static void text_words_add_quoted(struct sink *s, const char *text)
+static void text_quoted(struct sink *s, const char *text)
 {
     buf_putc(&s->text, '\'');
     while (*text) {
@@ -211,8 +222,8 @@ void text_command(struct sink *s, char *const *command)
     size_t start = s->text.length;
     for (char *const *arg = command; arg && *arg && s->text.length - start < LONGEST; arg++) {
         buf_puts(&s->text, arg == command ? "" : " ");
-        if (needs_quotes(*arg))
-            text_words_add_quoted(s, *arg);
+        if (!**arg || strpbrk(*arg, " \t\n\"'\\$`*?[]{}()<>|&;!#~"))
+            text_quoted(s, *arg);
         else
             text_foreign(s, *arg);
     }

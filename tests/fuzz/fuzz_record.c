@@ -5,7 +5,7 @@
 #include "base/text/scan.h"
 #include "mutate.h"
 #include "record/reader.h"
-#include "sink/open.h"
+#include "sink/sink.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

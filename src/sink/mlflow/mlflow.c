@@ -9,7 +9,7 @@
 #include "base/process.h"
 #include "sink/mlflow/facts.h"
 #include "sink/mlflow/setup.h"
-#include "sink/open.h"
+#include "sink/sink.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -12,8 +12,8 @@
 #include "base/io/output_file.h"
 #include "base/memory.h"
 #include "sink/exposition.h"
-#include "sink/open.h"
 #include "sink/openmetrics/server.h"
+#include "sink/sink.h"
 
 #include <fcntl.h>
 #include <pthread.h>

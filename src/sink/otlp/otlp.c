@@ -24,7 +24,6 @@
 #include "base/memory.h"
 #include "base/text/buf.h"
 #include "base/text/encoding.h"
-#include "sink/open.h"
 #include "sink/otlp/names.h"
 #include "sink/otlp/setup.h"
 #include "sink/points.h"

@@ -6,7 +6,7 @@
 #include "base/io/url.h"
 #include "sink/exposition.h"
 #include "sink/http.h"
-#include "sink/open.h"
+#include "sink/sink.h"
 
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/text/encoding.h"
 #include "sink/http.h"
-#include "sink/open.h"
 #include "sink/points.h"
 #include "sink/sink.h"
 #include "sink/spooler.h"

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * What the job said of itself, for people: its phases and its own figures, one line each. */
-#include "sink/text/sections.h"
+ * Sections of the summary for people beside the tables: what GPUs did, and what the job reported
+ * about itself. */
+#include "sink/text/text.h"
 
-#include "base/text/buf.h"
-#include "sink/text/table.h"
-#include "sink/words.h"
 #include "summary/summary.h"
 
 #include <stdio.h>
 
-/* ==== Text gpus =============================================================================== */
+/* ==== GPUs ==================================================================================== */
 
 static const struct series *text_gpus_series_of(const struct instance_summary *t, enum metric_id id)
 {
@@ -28,21 +26,9 @@ static void text_gpus_add_mean(struct buf *b, const struct instance_summary *t, 
     buf_puts(b, tail);
 }
 
-/* A driver that was late, or silent for a while: of all the time it cannot be told. */
-static void add_watched(struct buf *b, uint64_t watched_ns, uint64_t elapsed_ns)
-{
-    const struct metric *m = metric_of(gpu_watched_seconds);
-    if (watched_ns >= elapsed_ns / 10 * 9)
-        return;
-    buf_puts(b, " that is known of it, ");
-    human_number(b, m, (double)watched_ns / 1e9);
-    buf_puts(b, " of ");
-    human_number(b, m, (double)elapsed_ns / 1e9);
-}
-
 /* What a GPU that costs money did not do, in a line; the most it did is in the table. */
-static void add_idle(struct sink *s, const struct summary *summary,
-                     const struct instance_summary *t)
+static void text_gpus_add_idle(struct sink *s, const struct summary *summary,
+                               const struct instance_summary *t)
 {
     const struct series *idle = text_gpus_series_of(t, gpu_idle_seconds);
     const struct series *watched = text_gpus_series_of(t, gpu_watched_seconds);
@@ -53,15 +39,18 @@ static void add_idle(struct sink *s, const struct summary *summary,
     buf_printf(&b, "%s idled ", entity_name(&t->instance->entity));
     buf_double_fixed(&b, (double)idle->last.u / (double)watched->last.u * 100, 0);
     buf_puts(&b, " % of the time");
-    add_watched(&b, watched->last.u, summary->elapsed_ns);
+    if (watched->last.u < summary->elapsed_ns / 10 * 9) { /* a driver that was late or silent */
+        buf_puts(&b, " that is known of it, ");
+        human_seconds(&b, (double)watched->last.u / 1e9);
+        buf_puts(&b, " of ");
+        human_seconds(&b, (double)summary->elapsed_ns / 1e9);
+    }
     text_gpus_add_mean(&b, t, gpu_utilization_ratio, "; on average ", " busy");
     text_gpus_add_mean(&b, t, gpu_power_watts, ", ", "");
-    if (!buf_failed(&b))
-        text_paragraph(s, "the GPU ", b.data);
-    buf_done(&b);
+    text_paragraph_done(s, "the GPU ", &b);
 }
 
-static void add_energy(struct sink *s, const struct summary *summary)
+static void text_gpus_add_energy(struct sink *s, const struct summary *summary)
 {
     struct energy e = energy_of(summary);
     const struct metric *m = metric_of(gpu_energy_joules);
@@ -83,9 +72,7 @@ static void add_energy(struct sink *s, const struct summary *summary)
         buf_puts(&b, " processors (RAPL)");
     }
     buf_puts(&b, ", of all that ran meanwhile");
-    if (!buf_failed(&b))
-        text_paragraph(s, "energy: ", b.data);
-    buf_done(&b);
+    text_paragraph_done(s, "energy: ", &b);
 }
 
 void text_gpus(struct sink *s, const struct summary *summary, bool has_table)
@@ -101,43 +88,19 @@ void text_gpus(struct sink *s, const struct summary *summary, bool has_table)
     }
     for (size_t i = 0; i < summary->instance_count; i++)
         if (summary->instances[i].instance->entity.kind == ENTITY_GPU)
-            add_idle(s, summary, &summary->instances[i]);
-    add_energy(s, summary);
+            text_gpus_add_idle(s, summary, &summary->instances[i]);
+    text_gpus_add_energy(s, summary);
 }
 
-/* ==== Text marks ============================================================================== */
+/* ==== Marks =================================================================================== */
 
 enum { NAME = 20, TIMES = 6, TIME = 9, DIGITS = 5, DIGITS_AT_MOST = 10 };
-enum { LINES = 20 }; /* of a table, unless all is asked for */
+enum { LINES = 20 }; /* of a table, unless the output is verbose */
 enum { GAUGE_NAME = 26, GAUGE_FIGURE = 12 };
 
 static unsigned text_marks_width_of(const struct metric *m)
 {
     return m->unit == UNIT_cores ? 6 : m->unit == UNIT_seconds ? 9 : 10;
-}
-
-/* The figures that stand in the answer of the whole, too. */
-static uint64_t text_marks_columns(const struct sink *s)
-{
-    uint64_t bits = 0;
-    FOR_EACH_BIT(id, s->selection.parts[PART_COMBINED])
-    if (metric_of(id)->show == SHOW_HEAD && phase_figures_has(metric_of(id)))
-        bits |= BIT(id);
-    return bits;
-}
-
-static void text_marks_add_cell(struct sink *s, size_t start, unsigned width)
-{
-    buf_pad_left(&s->text, start, width);
-}
-
-static void text_marks_add_name(struct sink *s, const char *name, unsigned width)
-{
-    size_t start = s->text.length;
-    text_foreign(s, name);
-    if (utf8_columns(s->text.data + start, s->text.length - start) >= width)
-        buf_putc(&s->text, '\n'), start = s->text.length;
-    buf_pad(&s->text, start, width);
 }
 
 static void text_marks_add_words(struct sink *s, const char *const words[], const unsigned widths[],
@@ -147,20 +110,20 @@ static void text_marks_add_words(struct sink *s, const char *const words[], cons
         size_t start = s->text.length;
         buf_puts(&s->text, words[i]);
         if (i)
-            text_marks_add_cell(s, start, widths[i]);
+            buf_pad_left(&s->text, start, widths[i]);
         else
             buf_pad(&s->text, start, widths[i]);
     }
 }
 
-static size_t lines_of(const struct sink *s, size_t count)
+static size_t text_marks_lines(const struct sink *s, size_t count)
 {
     return s->flags & TOLL_OUTPUT_VERBOSE || count < LINES ? count : LINES;
 }
 
 static void text_marks_add_rest(struct sink *s, size_t count)
 {
-    size_t shown = lines_of(s, count);
+    size_t shown = text_marks_lines(s, count);
     if (shown < count)
         buf_printf(&s->text, "… and %zu more; in the record and in JSON\n", count - shown);
 }
@@ -168,7 +131,7 @@ static void text_marks_add_rest(struct sink *s, size_t count)
 /* ---- Phases ---------------------------------------------------------------------------------- */
 
 /* Of a metric without a heading in a line, the first word of its name. */
-static void add_phase_heading(struct sink *s, uint64_t shown)
+static void text_marks_add_phase_heading(struct sink *s, uint64_t shown)
 {
     static const char *const words[] = {"phase", "times", "time"};
     static const unsigned widths[] = {NAME, TIMES, TIME};
@@ -180,13 +143,14 @@ static void add_phase_heading(struct sink *s, uint64_t shown)
         const char *word = *m->line ? m->line : m->facts.name;
         size_t start = s->text.length;
         buf_add(&s->text, word, strcspn(word, "/_"));
-        text_marks_add_cell(s, start, text_marks_width_of(m));
+        buf_pad_left(&s->text, start, text_marks_width_of(m));
     }
     text_style(s, PLAIN);
     buf_putc(&s->text, '\n');
 }
 
-static void add_phase_figure(struct sink *s, const struct phase_total *p, enum metric_id id)
+static void text_marks_add_phase_figure(struct sink *s, const struct phase_total *p,
+                                        enum metric_id id)
 {
     const struct metric *m = metric_of(id);
     struct phase_figure f = phase_total_figure(p, id);
@@ -199,104 +163,77 @@ static void add_phase_figure(struct sink *s, const struct phase_total *p, enum m
         buf_puts(&s->text, f.quality == QUALITY_LOWER_BOUND ? "≥" : "");
         human_number(&s->text, m, number);
     }
-    text_marks_add_cell(s, start, text_marks_width_of(m) - 1);
+    buf_pad_left(&s->text, start, text_marks_width_of(m) - 1);
 }
 
 static void text_marks_add_phase(struct sink *s, const struct phase_total *p, uint64_t shown)
 {
-    text_marks_add_name(s, p->name, NAME);
+    text_name_column(s, p->name, NAME);
     size_t start = s->text.length;
     human_count(&s->text, (double)p->count);
-    text_marks_add_cell(s, start, TIMES);
+    buf_pad_left(&s->text, start, TIMES);
     buf_putc(&s->text, ' ');
     start = s->text.length;
     human_seconds(&s->text, (double)p->total_ns / 1e9);
-    text_marks_add_cell(s, start, TIME - 1);
+    buf_pad_left(&s->text, start, TIME - 1);
     FOR_EACH_BIT(id, shown)
-    add_phase_figure(s, p, id);
+    text_marks_add_phase_figure(s, p, id);
     buf_putc(&s->text, '\n');
-}
-
-static bool is_not_ended(const struct phase_total *p)
-{
-    return p->not_ended;
-}
-
-static bool is_widened(const struct phase_total *p)
-{
-    return p->widened;
-}
-
-/* What the lines cannot say, with the names it holds for. */
-static void add_phase_words(struct sink *s, const struct mark_totals *t, const char *words,
-                            bool (*holds)(const struct phase_total *p))
-{
-    struct buf b = {0};
-    for (size_t i = 0; i < lines_of(s, t->phase_count); i++)
-        if (holds(&t->phases[i]))
-            buf_printf(&b, "%s%s", b.length ? ", " : "", t->phases[i].name);
-    if (b.length && !buf_failed(&b))
-        text_paragraph(s, words, b.data);
-    buf_done(&b);
-}
-
-/* In the lines only what is a lower bound has a sign. */
-static bool has_sampled_figure(const struct sink *s, const struct mark_totals *t, uint64_t shown)
-{
-    for (size_t i = 0; i < lines_of(s, t->phase_count); i++)
-        FOR_EACH_BIT(id, shown)
-        {
-            if (phase_total_figure(&t->phases[i], id).quality == QUALITY_SAMPLED)
-                return true;
-        }
-    return false;
 }
 
 static void text_marks_add_phases(struct sink *s, const struct mark_totals *t)
 {
-    uint64_t shown = text_marks_columns(s);
+    uint64_t shown = 0; /* the figures of the first lines of the summary */
+    FOR_EACH_BIT(id, s->selection.parts[PART_COMBINED])
+    if (metric_of(id)->show == SHOW_HEAD && phase_figures_has(metric_of(id)))
+        shown |= BIT(id);
     buf_putc(&s->text, '\n');
-    add_phase_heading(s, shown);
-    for (size_t i = 0; i < lines_of(s, t->phase_count); i++)
-        text_marks_add_phase(s, &t->phases[i], shown);
+    text_marks_add_phase_heading(s, shown);
+    struct buf not_ended = {0}, widened = {0};
+    bool has_sampled = false; /* in the lines only a lower bound is marked */
+    for (size_t i = 0; i < text_marks_lines(s, t->phase_count); i++) {
+        const struct phase_total *p = &t->phases[i];
+        text_marks_add_phase(s, p, shown);
+        FOR_EACH_BIT(id, shown)
+        has_sampled |= phase_total_figure(p, id).quality == QUALITY_SAMPLED;
+        if (p->not_ended)
+            buf_printf(&not_ended, "%s%s", not_ended.length ? ", " : "", p->name);
+        if (p->widened)
+            buf_printf(&widened, "%s%s", widened.length ? ", " : "", p->name);
+    }
     text_marks_add_rest(s, t->phase_count);
-    if (has_sampled_figure(s, t, shown))
+    if (has_sampled)
         text_paragraph(s, "",
                        "figures of phases are sampled; CPU time of children may count late, for "
                        "the next phase");
-    add_phase_words(s, t, "not ended when the run was over: ", is_not_ended);
-    add_phase_words(s, t, "figures of the whole target: ", is_widened);
+    text_paragraph_done(s, "not ended when the run was over: ", &not_ended);
+    text_paragraph_done(s, "figures of the whole target: ", &widened);
 }
 
 /* ---- The program's own figures --------------------------------------------------------------- */
 
-/* As many digits as fit. */
-static void text_marks_add_number(struct sink *s, double value)
-{
-    char text[64];
-    int digits = DIGITS_AT_MOST;
-    while (digits > DIGITS && snprintf(text, sizeof text, "%.*g", digits, value) >= GAUGE_FIGURE)
-        digits--;
-    buf_number_short(&s->text, value, (unsigned)digits);
-}
-
 static void text_marks_add_gauge(struct sink *s, const struct gauge_total *g)
 {
     const double numbers[] = {g->last, g->min, g->sum / (double)g->count, g->max};
-    text_marks_add_name(s, g->name, GAUGE_NAME);
+    text_name_column(s, g->name, GAUGE_NAME);
     size_t start = s->text.length;
     human_count(&s->text, (double)g->count);
-    text_marks_add_cell(s, start, TIMES);
+    buf_pad_left(&s->text, start, TIMES);
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         buf_putc(&s->text, ' ');
         start = s->text.length;
-        text_marks_add_number(s, numbers[i]);
-        text_marks_add_cell(s, start, GAUGE_FIGURE - 1);
+        char text[64];
+        int digits = DIGITS_AT_MOST; /* as many as fit */
+        while (digits > DIGITS &&
+               snprintf(text, sizeof text, "%.*g", digits, numbers[i]) >= GAUGE_FIGURE)
+            digits--;
+        buf_number_short(&s->text, numbers[i], (unsigned)digits);
+        buf_pad_left(&s->text, start, GAUGE_FIGURE - 1);
     }
     buf_putc(&s->text, '\n');
 }
 
-static void add_gauges(struct sink *s, const struct mark_totals *t)
+static void text_marks_add_gauges(struct sink *s, const struct mark_totals *t)
 {
     static const char *const words[] = {"gauge", "times", "last", "min", "mean", "max"};
     static const unsigned widths[] = {GAUGE_NAME,   TIMES,        GAUGE_FIGURE,
@@ -306,12 +243,12 @@ static void add_gauges(struct sink *s, const struct mark_totals *t)
     text_marks_add_words(s, words, widths, ARRAY_LEN(words));
     text_style(s, PLAIN);
     buf_putc(&s->text, '\n');
-    for (size_t i = 0; i < lines_of(s, t->gauge_count); i++)
+    for (size_t i = 0; i < text_marks_lines(s, t->gauge_count); i++)
         text_marks_add_gauge(s, &t->gauges[i]);
     text_marks_add_rest(s, t->gauge_count);
 }
 
-static void add_counts(struct sink *s, const struct mark_totals *t)
+void text_marks(struct sink *s, const struct mark_totals *t)
 {
     const struct {
         uint64_t count;
@@ -322,20 +259,15 @@ static void add_counts(struct sink *s, const struct mark_totals *t)
          "marks were ignored: not understood, or of another user"},
         {t->lost, "mark was lost", "marks were lost"},
     };
-    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
-        if (counts[i].count)
-            buf_printf(&s->text, "%llu %s\n", (unsigned long long)counts[i].count,
-                       counts[i].count == 1 ? counts[i].one : counts[i].several);
-}
-
-void text_marks(struct sink *s, const struct mark_totals *t)
-{
     if (!mark_totals_any(t))
         return;
     if (t->phase_count)
         text_marks_add_phases(s, t);
     if (t->gauge_count)
-        add_gauges(s, t);
-    add_counts(s, t);
+        text_marks_add_gauges(s, t);
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        if (counts[i].count)
+            buf_printf(&s->text, "%llu %s\n", (unsigned long long)counts[i].count,
+                       counts[i].count == 1 ? counts[i].one : counts[i].several);
     buf_putc(&s->text, '\n');
 }

@@ -4,26 +4,22 @@
 #include "sink/text/text.h"
 
 #include "base/process.h"
-#include "base/text/buf.h"
-#include "sink/open.h"
-#include "sink/text/sections.h"
-#include "sink/text/table.h"
-#include "sink/words.h"
+#include "sink/sink.h"
 
 #include <string.h>
 
-/* ==== Text outputs ============================================================================ */
+/* ==== Outputs ================================================================================= */
 
-static void add_count(struct buf *b, uint64_t count, const char *noun)
+static void text_add_count(struct buf *b, uint64_t count, const char *noun)
 {
     buf_printf(b, "%llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : "s");
 }
 
-/* All is well: how many. Otherwise what became of them, and why. */
+/* How many samples arrived; if some did not, what happened to them and why. */
 static void text_outputs_describe(struct buf *b, const struct output_summary *o)
 {
     buf_printf(b, "%s: ", o->name);
-    add_count(b, o->delivered, "sample");
+    text_add_count(b, o->delivered, "sample");
     if (o->way == OUTPUT_FILE && o->has_bytes && o->bytes) {
         buf_puts(b, ", ");
         human_bytes(b, (double)o->bytes);
@@ -38,220 +34,46 @@ static void text_outputs_describe(struct buf *b, const struct output_summary *o)
         buf_puts(b, ", not everything arrived");
     if (o->retries) {
         buf_puts(b, ", ");
-        add_count(b, o->retries, "attempt");
+        text_add_count(b, o->retries, "attempt");
         buf_puts(b, " repeated");
     }
     if (*o->why && (!o->is_whole || o->kept || o->has_kept))
         buf_printf(b, ": %s", o->why);
 }
 
-static void describe_scrapes(struct buf *b, const struct output_summary *o)
+void text_outputs(struct sink *s, const struct summary *summary)
 {
-    buf_printf(b, "%s: ", o->name);
-    if (o->scrapes)
-        add_count(b, o->scrapes, "time");
-    else
-        buf_puts(b, "never");
-    if (*o->why)
-        buf_printf(b, ": %s", o->why);
-}
-
-static void text_outputs_add_line(struct sink *s, const char *lead, struct buf *b)
-{
-    if (b->length && !buf_failed(b))
-        text_paragraph(s, lead, b->data);
-    buf_done(b);
-}
-
-/* Files that have everything share a line. */
-static void add_files(struct sink *s, const struct summary *summary)
-{
-    struct buf b = {0};
+    struct buf files = {0}; /* complete files share a line */
     for (size_t i = 0; i < summary->output_count; i++) {
         const struct output_summary *o = &summary->outputs[i];
         if (o->way != OUTPUT_FILE || !o->is_whole)
             continue;
-        buf_puts(&b, b.length ? "; " : "");
-        text_outputs_describe(&b, o);
+        buf_puts(&files, files.length ? "; " : "");
+        text_outputs_describe(&files, o);
     }
-    text_outputs_add_line(s, "written to ", &b);
-}
-
-void text_outputs(struct sink *s, const struct summary *summary)
-{
-    add_files(s, summary);
+    text_paragraph_done(s, "written to ", &files);
     for (size_t i = 0; i < summary->output_count; i++) {
         const struct output_summary *o = &summary->outputs[i];
         struct buf b = {0};
         if (o->way == OUTPUT_SCRAPED) {
-            describe_scrapes(&b, o);
-            text_outputs_add_line(s, "scraped at ", &b);
+            buf_printf(&b, "%s: ", o->name);
+            if (o->scrapes)
+                text_add_count(&b, o->scrapes, "time");
+            else
+                buf_puts(&b, "never");
+            if (*o->why)
+                buf_printf(&b, ": %s", o->why);
+            text_paragraph_done(s, "scraped at ", &b);
         } else if (o->way == OUTPUT_SENT || !o->is_whole) {
             text_outputs_describe(&b, o);
-            text_outputs_add_line(s, o->way == OUTPUT_SENT ? "sent to " : "written to ", &b);
+            text_paragraph_done(s, o->way == OUTPUT_SENT ? "sent to " : "written to ", &b);
         }
     }
 }
 
-/* ==== Text kind =============================================================================== */
+/* ==== Head ==================================================================================== */
 
-/* Several things of a kind, one line each. */
-
-enum { NAME = 24, NAMES_AT_LEAST = 12, FIGURE = 10 };
-
-/* How many columns fit. */
-enum { COLUMNS = (TEXT_LINE - NAME) / FIGURE };
-
-/* What has a heading in a line of figures and is known of any of them. */
-struct kind_table {
-    unsigned columns[COLUMNS];
-    unsigned count;
-};
-
-static void text_kind_add_column(struct kind_table *t, const struct text_rows *r, unsigned i)
-{
-    for (unsigned c = 0; c < t->count; c++)
-        if (t->columns[c] == i)
-            return;
-    if (t->count < COLUMNS && (r->selected >> i & 1) && *metric_of(r->first + i)->line)
-        t->columns[t->count++] = i;
-}
-
-/* What matters most first, as far as there is room. */
-static void text_kind_choose(struct kind_table *t, const struct text_rows *r)
-{
-    for (enum metric_show show = SHOW_HEAD; show <= SHOW_NEVER; show++)
-        for (unsigned i = 0; i < r->count; i++)
-            if (metric_of(r->first + i)->show == show &&
-                text_quality(r, PART_COMBINED, i) != QUALITY_UNKNOWN)
-                text_kind_add_column(t, r, i);
-}
-
-static void text_kind_sort(struct kind_table *t)
-{
-    for (unsigned i = 1; i < t->count; i++)
-        for (unsigned k = i; k && t->columns[k - 1] > t->columns[k]; k--) {
-            unsigned other = t->columns[k];
-            t->columns[k] = t->columns[k - 1];
-            t->columns[k - 1] = other;
-        }
-}
-
-static void text_kind_add_heading(struct sink *s, const struct kind_table *t, const char *title,
-                                  enum metric_id first)
-{
-    text_style(s, DIM);
-    size_t start = s->text.length;
-    buf_puts(&s->text, title);
-    buf_pad(&s->text, start, NAME);
-    for (unsigned c = 0; c < t->count; c++) {
-        const struct metric *m = metric_of(first + t->columns[c]);
-        start = s->text.length;
-        /* A total, not a rate. */
-        buf_add(&s->text, m->line, strcspn(m->line, "/"));
-        buf_pad_left(&s->text, start, FIGURE);
-    }
-    text_style(s, PLAIN);
-    buf_putc(&s->text, '\n');
-}
-
-static void text_kind_add_number(struct sink *s, const struct text_rows *r, unsigned i)
-{
-    enum quality q = text_quality(r, PART_COMBINED, i);
-    double figure = q == QUALITY_UNKNOWN ? 0 : text_figure(r, PART_COMBINED, i);
-    bool is_nothing = text_is_nothing(q, figure);
-    if (q == QUALITY_UNKNOWN || is_nothing) {
-        buf_puts(&s->text, is_nothing ? "none seen" : "?");
-        return;
-    }
-    buf_puts(&s->text, q == QUALITY_LOWER_BOUND ? "≥" : "");
-    human_number(&s->text, metric_of(r->first + i), figure);
-}
-
-static void text_kind_add_figures(struct sink *s, const struct kind_table *t,
-                                  const struct text_rows *r, const char *name)
-{
-    size_t start = s->text.length;
-    text_foreign(s, name);
-    if (utf8_columns(s->text.data + start, s->text.length - start) >= NAME)
-        buf_putc(&s->text, '\n'), start = s->text.length;
-    buf_pad(&s->text, start, NAME);
-    for (unsigned c = 0; c < t->count; c++) {
-        unsigned i = t->columns[c];
-        start = s->text.length;
-        text_kind_add_number(s, r, i);
-        buf_pad_left(&s->text, start, FIGURE);
-    }
-    buf_putc(&s->text, '\n');
-}
-
-/* A thing that did nothing is left out unless all is asked for. */
-static bool says_something(const struct sink *s, const struct kind_table *t,
-                           const struct text_rows *r)
-{
-    if (s->flags & TOLL_OUTPUT_VERBOSE)
-        return true;
-    for (unsigned c = 0; c < t->count; c++)
-        if (text_quality(r, PART_COMBINED, t->columns[c]) != QUALITY_UNKNOWN &&
-            text_figure(r, PART_COMBINED, t->columns[c]) != 0)
-            return true;
-    return false;
-}
-
-void text_kind(struct sink *s, const struct summary *summary, enum entity_kind kind)
-{
-    struct kind_table t = {0};
-    for (size_t i = 0; i < summary->instance_count; i++) {
-        if (summary->instances[i].instance->entity.kind != kind)
-            continue;
-        struct text_rows r = text_rows_of_instance(s, &summary->instances[i]);
-        text_kind_choose(&t, &r);
-    }
-    if (!t.count)
-        return;
-    text_kind_sort(&t);
-    bool any = false;
-    for (size_t i = 0; i < summary->instance_count; i++) {
-        const struct instance_summary *instance = &summary->instances[i];
-        struct text_rows r = text_rows_of_instance(s, instance);
-        if (instance->instance->entity.kind != kind || !says_something(s, &t, &r))
-            continue;
-        if (!any)
-            text_kind_add_heading(s, &t, entity_kind_plural(kind), r.first);
-        any = true;
-        text_kind_add_figures(s, &t, &r, entity_name(&instance->instance->entity));
-    }
-    if (any)
-        buf_putc(&s->text, '\n');
-}
-
-void text_targets(struct sink *s, const struct summary *summary)
-{
-    struct kind_table t = {0};
-    for (size_t i = 0; i < summary->target_count; i++) {
-        struct text_rows r = text_rows_of_target(s, &summary->targets[i]);
-        text_kind_choose(&t, &r);
-    }
-    if (!t.count)
-        return;
-    text_kind_sort(&t);
-    text_kind_add_heading(s, &t, entity_kind_plural(ENTITY_TARGET), process_first);
-    for (size_t i = 0; i < summary->target_count; i++) {
-        struct text_rows r = text_rows_of_target(s, &summary->targets[i]);
-        text_kind_add_figures(s, &t, &r, summary->run->targets[i].name);
-    }
-    struct text_rows all = text_rows_of_target(s, &summary->whole);
-    text_kind_add_figures(s, &t, &all, "together");
-    buf_putc(&s->text, '\n');
-}
-
-/* ==== Text ==================================================================================== */
-
-#define SHORTEST_FOR_SHARE 0.1
-
-/* ---- Head ------------------------------------------------------------------------------------ */
-
-static void add_how(struct sink *s, const struct toll_end *end)
+static void text_add_exit(struct sink *s, const struct toll_end *end)
 {
     const char *name = end->signaled ? signal_name(end->status) : NULL;
     if (end->unknown)
@@ -280,7 +102,7 @@ static void text_add_end(struct sink *s, const struct summary *summary)
     else if (!summary->has_target)
         buf_puts(&s->text, "measured for ");
     else if (end->ended && (!attached || !end->unknown))
-        add_how(s, end);
+        text_add_exit(s, end);
     else
         buf_puts(&s->text, end->ended ? "ended" : attached ? "measured for " : "still running");
     if (!is_cut && summary->has_target && (end->ended || !attached))
@@ -297,7 +119,7 @@ static void text_add_end(struct sink *s, const struct summary *summary)
 
 /* A mean is a lower bound when a process could not be read; when the run went on after the record,
  * it is the mean of the record, and may be more or less than that of the run. */
-static void add_answer_figure(struct buf *b, const struct text_rows *r, unsigned i)
+static void text_add_answer_figure(struct buf *b, const struct text_rows *r, unsigned i)
 {
     const struct metric *m = metric_of(r->first + i);
     bool is_mean = m->unit == UNIT_cores;
@@ -315,40 +137,20 @@ static void add_answer_figure(struct buf *b, const struct text_rows *r, unsigned
             b->data[k] = UNBROKEN;
 }
 
-static bool is_an_answer(const struct text_rows *r, unsigned i)
-{
-    enum quality q = text_quality(r, PART_COMBINED, i);
-    return q != QUALITY_UNKNOWN && !text_is_nothing(q, text_figure(r, PART_COMBINED, i));
-}
-
 /* The answer in a line or two; an average tells more of a rate than its peak. */
-static void add_answer(struct sink *s, const struct text_rows *r)
+static void text_add_answer(struct sink *s, const struct text_rows *r)
 {
     struct buf answer = {0};
-    for (unsigned i = 0; i < r->count; i++)
+    for (unsigned i = 0; i < r->count; i++) {
+        enum quality q = text_quality(r, PART_COMBINED, i);
         if (metric_of(r->first + i)->show == SHOW_HEAD && text_has_line(s, r, i) &&
-            is_an_answer(r, i))
-            add_answer_figure(&answer, r, i);
-    if (answer.length && !buf_failed(&answer))
-        text_paragraph(s, "", answer.data);
-    buf_done(&answer);
-}
-
-static void add_subject(struct sink *s, const struct run *run)
-{
-    if (run->command)
-        text_command(s, run->command);
-    else if (run->target_count == 1)
-        text_foreign(s, run->targets[0].what);
-    else if (run->target_count)
-        buf_printf(&s->text, "%zu targets", run->target_count);
-    else {
-        buf_puts(&s->text, "the machine ");
-        text_foreign(s, run->host);
+            q != QUALITY_UNKNOWN && !text_is_nothing(q, text_figure(r, PART_COMBINED, i)))
+            text_add_answer_figure(&answer, r, i);
     }
+    text_paragraph_done(s, "", &answer);
 }
 
-static void add_head(struct sink *s, const struct summary *summary)
+static void text_add_head(struct sink *s, const struct summary *summary)
 {
     const struct run *run = summary->run;
     const struct toll_end *end = &summary->whole.end;
@@ -358,7 +160,16 @@ static void add_head(struct sink *s, const struct summary *summary)
         text_foreign(s, run->name);
         buf_puts(&s->text, ": ");
     }
-    add_subject(s, run);
+    if (run->command) {
+        text_command(s, run->command);
+    } else if (run->target_count == 1) {
+        text_foreign(s, run->targets[0].what);
+    } else if (run->target_count) {
+        buf_printf(&s->text, "%zu targets", run->target_count);
+    } else {
+        buf_puts(&s->text, "the machine ");
+        text_foreign(s, run->host);
+    }
     buf_putc(&s->text, '\n');
     for (char **label = run->labels; label && *label; label++) {
         buf_puts(&s->text, label == run->labels ? "" : ", ");
@@ -372,13 +183,13 @@ static void add_head(struct sink *s, const struct summary *summary)
     buf_putc(&s->text, '\n');
 }
 
-/* ---- What was allowed ------------------------------------------------------------------------ */
+/* ==== Limits ================================================================================== */
 
-/* Limits of one process are of interest when they were nearly used up, or all is asked for. */
+/* Limits of one process are shown when they were nearly used up, or the output is verbose. */
 #define NEARLY 0.9
 
-static void add_allowance(struct buf *b, const struct limit *l, enum limit_kind kind,
-                          enum metric_id unit, const char *noun, bool is_verbose)
+static void text_add_allowance(struct buf *b, const struct limit *l, enum limit_kind kind,
+                               enum metric_id unit, const char *noun, bool is_verbose)
 {
     const struct metric *m = metric_of(unit);
     double allowed = kind == LIMIT_CPUS ? l->cores : (double)l->value;
@@ -406,8 +217,8 @@ static void add_allowance(struct buf *b, const struct limit *l, enum limit_kind 
     buf_puts(b, ")");
 }
 
-/* The denominators: how much of what it could have had it used. */
-static void add_allowances(struct sink *s, const struct summary *summary, const struct text_rows *r)
+static void text_add_allowances(struct sink *s, const struct summary *summary,
+                                const struct text_rows *r)
 {
     static const struct {
         enum limit_kind kind;
@@ -425,14 +236,12 @@ static void add_allowances(struct sink *s, const struct summary *summary, const 
     struct buf b = {0};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (!kinds[i].beside || text_has_line(s, r, kinds[i].unit))
-            add_allowance(&b, &summary->whole.limits.of[kinds[i].kind], kinds[i].kind,
-                          kinds[i].unit, kinds[i].noun, s->flags & TOLL_OUTPUT_VERBOSE);
-    if (b.length && !buf_failed(&b))
-        text_paragraph(s, "of what was allowed: ", b.data);
-    buf_done(&b);
+            text_add_allowance(&b, &summary->whole.limits.of[kinds[i].kind], kinds[i].kind,
+                               kinds[i].unit, kinds[i].noun, s->flags & TOLL_OUTPUT_VERBOSE);
+    text_paragraph_done(s, "of what was allowed: ", &b);
 }
 
-/* ---- Foot ------------------------------------------------------------------------------------ */
+/* ==== Foot ==================================================================================== */
 
 static void text_add_survivors(struct sink *s, const struct summary *summary)
 {
@@ -458,62 +267,41 @@ static void text_add_survivors(struct sink *s, const struct summary *summary)
         buf_printf(&s->text, "  and %zu more\n", count - SUMMARY_STILL_RUNNING);
 }
 
-static void add_notes(struct sink *s, const struct summary *summary)
-{
-    for (size_t i = 0; i < summary->note_count && i < SUMMARY_NOTES; i++)
-        text_paragraph(s, "note: ", summary->notes[i]);
-    if (summary->note_count > SUMMARY_NOTES)
-        buf_printf(&s->text, "note: and %zu more\n", summary->note_count - SUMMARY_NOTES);
-}
-
-static bool has_quality(const struct sink *s, const struct text_rows *r, enum quality q)
-{
-    for (unsigned i = 0; i < r->count; i++)
-        if (text_has_line(s, r, i) && text_quality(r, PART_COMBINED, i) == q)
-            return true;
-    return false;
-}
-
-static void add_self_figure(struct buf *b, const struct metric *m, double number, double elapsed)
-{
-    buf_puts(b, b->length ? ", " : "");
-    human_number(b, m, number);
-    size_t title = strlen(m->facts.title);
-    bool one = m->unit == UNIT_count && number == 1 && m->facts.title[title - 1] == 's';
-    buf_putc(b, ' ');
-    buf_add(b, m->facts.title, title - one);
-    if (m->kind == METRIC_COUNTER && m->unit == UNIT_seconds && elapsed >= SHORTEST_FOR_SHARE) {
-        buf_puts(b, " (");
-        buf_double_fixed(b, number / elapsed * 100, number / elapsed < 0.01 ? 3 : 1);
-        buf_puts(b, " % of one core)");
-    }
-}
-
+/* What measuring cost. */
 static void text_add_self(struct sink *s, const struct summary *summary)
 {
-    struct buf figures = {0};
+    struct buf b = {0};
     double elapsed = (double)summary->elapsed_ns / 1e9;
     for (unsigned i = 0; i < SELF_METRICS; i++) {
         const struct metric *m = metric_of(metric_first(ENTITY_SELF) + i);
         const struct series *series = &summary->self[i];
         double number = m->kind == METRIC_COUNTER ? metric_number(m, series->last)
                                                   : series_mean(series, m);
-        bool shown = m->show == SHOW_HEAD || (s->flags & TOLL_OUTPUT_VERBOSE);
-        if (number > 0 && shown)
-            add_self_figure(&figures, m, number, elapsed);
+        if (!(number > 0) || (m->show != SHOW_HEAD && !(s->flags & TOLL_OUTPUT_VERBOSE)))
+            continue;
+        size_t title = strlen(m->facts.title);
+        bool is_one = m->unit == UNIT_count && number == 1 && m->facts.title[title - 1] == 's';
+        buf_puts(&b, b.length ? ", " : "");
+        human_number(&b, m, number);
+        buf_putc(&b, ' ');
+        buf_add(&b, m->facts.title, title - is_one);
+        /* The share of a very short time says nothing. */
+        if (m->kind == METRIC_COUNTER && m->unit == UNIT_seconds && elapsed >= 0.1) {
+            buf_puts(&b, " (");
+            buf_double_fixed(&b, number / elapsed * 100, number / elapsed < 0.01 ? 3 : 1);
+            buf_puts(&b, " % of one core)");
+        }
     }
-    if (figures.length && !buf_failed(&figures))
-        text_paragraph(s, "measuring took ", figures.data);
-    buf_done(&figures);
+    text_paragraph_done(s, "measuring took ", &b);
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ==== Summary ================================================================================= */
 
 static void text_add_target(struct sink *s, const struct summary *summary)
 {
     struct text_rows r = text_rows_of_target(s, &summary->whole);
-    add_answer(s, &r);
-    add_allowances(s, summary, &r);
+    text_add_answer(s, &r);
+    text_add_allowances(s, summary, &r);
     buf_putc(&s->text, '\n');
     text_table(s, &r, summary->elapsed_ns);
     if (summary->target_count)
@@ -521,8 +309,8 @@ static void text_add_target(struct sink *s, const struct summary *summary)
     text_rest(s, &r);
 }
 
-static void add_system(struct sink *s, const struct summary *summary,
-                       const struct instance_summary *system)
+static void text_add_system(struct sink *s, const struct summary *summary,
+                            const struct instance_summary *system)
 {
     struct text_rows r = text_rows_of_instance(s, system);
     if (summary->has_target) {
@@ -532,7 +320,7 @@ static void add_system(struct sink *s, const struct summary *summary,
         buf_putc(&s->text, '\n');
         text_style(s, PLAIN);
     }
-    add_answer(s, &r);
+    text_add_answer(s, &r);
     buf_putc(&s->text, '\n');
     text_table(s, &r, summary->elapsed_ns);
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
@@ -541,9 +329,10 @@ static void add_system(struct sink *s, const struct summary *summary,
     text_rest(s, &r);
 }
 
-/* Others are in it too, so its figures are not the job's; they say how near the limits were. */
-static void add_cgroup(struct sink *s, const struct summary *summary,
-                       const struct instance_summary *cgroup)
+/* Other processes are in it too, so its figures are not the job's; they show how near the limits
+ * were. */
+static void text_add_cgroup(struct sink *s, const struct summary *summary,
+                            const struct instance_summary *cgroup)
 {
     struct text_rows r = text_rows_of_instance(s, cgroup);
     buf_puts(&s->text, "\n");
@@ -555,8 +344,8 @@ static void add_cgroup(struct sink *s, const struct summary *summary,
     text_table(s, &r, summary->elapsed_ns);
 }
 
-/* A cgroup without limits and without trouble is of interest only when all is. */
-static bool is_tight(const struct instance_summary *t)
+/* A cgroup without limits and without trouble is shown only when the output is verbose. */
+static bool text_is_cgroup_tight(const struct instance_summary *t)
 {
     static const enum metric_id signs[] = {cgroup_cpu_limit_cores, cgroup_memory_limit_bytes,
                                            cgroup_oom_kills_count, cgroup_cpu_throttled_seconds};
@@ -568,19 +357,19 @@ static bool is_tight(const struct instance_summary *t)
     return false;
 }
 
-static void add_machine(struct sink *s, const struct summary *summary)
+static void text_add_machine(struct sink *s, const struct summary *summary)
 {
     bool has_system = false;
     for (size_t i = 0; i < summary->instance_count; i++)
         if (summary->instances[i].instance->entity.kind == ENTITY_SYSTEM) {
-            add_system(s, summary, &summary->instances[i]);
+            text_add_system(s, summary, &summary->instances[i]);
             has_system = true;
         }
     for (size_t i = 0; i < summary->instance_count; i++) {
         const struct instance_summary *t = &summary->instances[i];
         if (t->instance->entity.kind == ENTITY_CGROUP &&
-            ((s->flags & TOLL_OUTPUT_VERBOSE) || is_tight(t)))
-            add_cgroup(s, summary, t);
+            ((s->flags & TOLL_OUTPUT_VERBOSE) || text_is_cgroup_tight(t)))
+            text_add_cgroup(s, summary, t);
     }
     text_gpus(s, summary, has_system);
 }
@@ -588,16 +377,23 @@ static void add_machine(struct sink *s, const struct summary *summary)
 static void text_summary(struct sink *s, const struct summary *summary)
 {
     struct text_rows r = text_rows_of_target(s, &summary->whole);
-    add_head(s, summary);
+    bool has_unmarked = false;
+    text_add_head(s, summary);
     if (summary->has_target)
         text_add_target(s, summary);
     text_marks(s, &summary->marks);
-    add_machine(s, summary);
+    text_add_machine(s, summary);
     text_add_survivors(s, summary);
-    add_notes(s, summary);
+    for (size_t i = 0; i < summary->note_count && i < SUMMARY_NOTES; i++)
+        text_paragraph(s, "note: ", summary->notes[i]);
+    if (summary->note_count > SUMMARY_NOTES)
+        buf_printf(&s->text, "note: and %zu more\n", summary->note_count - SUMMARY_NOTES);
     text_outputs(s, summary);
     text_style(s, DIM);
-    if (summary->has_target && has_quality(s, &r, QUALITY_EXACT_IF_REAPED))
+    for (unsigned i = 0; summary->has_target && i < r.count; i++)
+        has_unmarked |= text_has_line(s, &r, i) &&
+                        text_quality(&r, PART_COMBINED, i) == QUALITY_EXACT_IF_REAPED;
+    if (has_unmarked)
         text_paragraph(s, "unmarked: ",
                        "kernel counters, complete unless a process discarded a child without "
                        "waiting for it; no such loss was seen");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/layout.h"
+#include "sink/sink.h"
 #include "sample.h"
 
 static struct sink *open_sink(struct sample *s, const char *name, const char *layout)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/lines.h"
+#include "sink/words.h"
 #include "sample.h"
 #include "unit.h"
 

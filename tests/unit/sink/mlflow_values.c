@@ -2,7 +2,7 @@
 #include "sample.h"
 #include "sink/mlflow/facts.h"
 #include "sink/mlflow/frames.h"
-#include "sink/open.h"
+#include "sink/sink.h"
 #include "sink/spool.h"
 #include "unit.h"
 

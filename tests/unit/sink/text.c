@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/text/text.h"
 #include "sample.h"
-#include "sink/text/sections.h"
-#include "sink/text/table.h"
 
 #include <stdio.h>
 
