@@ -11,6 +11,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* The head of a target in a file with several of them: entry.c is built for each. */
+#define FUZZ_TARGET(name)                                                                          \
+    int fuzz_##name(const uint8_t *data, size_t size);                                             \
+    int fuzz_##name(const uint8_t *data, size_t size)
+
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
         if (!(condition)) {                                                                        \

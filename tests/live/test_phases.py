@@ -4,13 +4,13 @@ statistics, of the same rows."""
 import csv
 import json
 import os
-import pathlib
 import pickle
 import random
 import sqlite3
 import statistics
 
 import pytest
+from fuzz import corpus
 
 FIGURES = ["main_ram", "combined_ram", "main_n_threads", "cpu_main_sum_utilization_percent"]
 STATIC = {"ram_unit": "megabytes", "time_unit": "hours", "ram_system_capacity": 67.25414912000001,
@@ -293,7 +293,7 @@ def test_invalid_pairs_are_errors(here, rows, says):
         125, "", f"toll: Sub-tracking file is invalid. Detected timestamp pair {says}\n")
 
 
-CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz/corpus/pickle"
+PICKLES = corpus.read("pickle")
 
 
 def statistics_of(values):
@@ -305,7 +305,7 @@ def test_pickles_of_gpu_tracker_are_read(here, name):
     """As that tool writes them with the protocols 4 and 5: its data classes with tables of pandas.
     The points are 1.5, 2.5 and 4, with 1, 2 and 3 threads."""
     path = str(here.path("results.pkl"))
-    here.path("results.pkl").write_bytes((CORPUS / name).read_bytes())
+    here.path("results.pkl").write_bytes(PICKLES[name])
     status, out, err = run(here, "analyze", path, "-f", "json")
     assert (status, err) == (0, "")
     usage = {"main_ram": statistics_of([1.5, 2.5, 4]), "main_n_threads": statistics_of([1, 2, 3])}
@@ -324,7 +324,7 @@ def test_pickles_of_gpu_tracker_are_read(here, name):
 
 def test_whole_numbers_stay_whole(here):
     """A table of objects has some; the text has them as pandas prints them."""
-    here.path("a.pkl").write_bytes((CORPUS / "pandas_objects").read_bytes())
+    here.path("a.pkl").write_bytes(PICKLES["pandas_objects"])
     status, out, err = run(here, "compare", "A=a.pkl", "B=a.pkl", "--stat", "max", "-f", "json")
     assert (status, err) == (0, "")
     assert '"main_n_threads": {\n   "A": 3,\n   "B": 3\n' in out

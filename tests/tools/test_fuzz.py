@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 
 import pytest
+from fuzz import corpus
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
@@ -45,7 +46,7 @@ def test_a_finding_fails_and_the_others_run(tmp_path):
         assert f"# input: {build}/fuzz/{name}/found/crash-1" in done.stdout
     words = (build / "fuzz/second/words").read_text().split()
     assert {"-max_total_time=7", "-runs=9", "-seed=1"} <= set(words)
-    assert words[-1] == str(TOP / "tests/fuzz/corpus/second")
+    assert words[-1] == f"{build}/tests/fuzz/corpus/second"
 
 
 def test_some_targets(tmp_path):
@@ -71,7 +72,17 @@ def test_what_is_missing_is_named(package, tmp_path):
     assert (done.returncode, done.stdout) == (0, f"ok - fuzz # skip {package} is not installed\n")
 
 
-def test_every_target_has_a_corpus():
-    targets = {path.stem.removeprefix("fuzz_") for path in (TOP / "tests/fuzz").glob("fuzz_*.c")}
-    corpora = {path.name for path in (TOP / "tests/fuzz/corpus").iterdir() if any(path.iterdir())}
-    assert targets == corpora
+@pytest.mark.parametrize("data", [
+    b"", b"\n", b"text\n", b"no newline", b"\\ \t\r\n", b"-- a --\nb\n", b"\xff\x00" * 100 + b"\n", b"x" * 300,
+])
+def test_inputs_are_packed_byte_for_byte(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus, "CORPUS", tmp_path)
+    (tmp_path / "t.txt").write_bytes(corpus.pack("a", b"1\n") + corpus.pack("b-2", data)
+                                     + corpus.pack("c", b""))
+    assert corpus.read("t") == {"a": b"1\n", "b-2": data, "c": b""}
+
+
+def test_every_corpus_is_written_as_it_is_packed():
+    for path in corpus.CORPUS.iterdir():
+        inputs = corpus.read(path.stem)
+        assert b"".join(corpus.pack(*item) for item in inputs.items()) == path.read_bytes()

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import logging
 import os
-import pathlib
 import pickle
 import sqlite3
 import sys
@@ -15,6 +14,7 @@ import types
 
 import pytest
 from example_module import example_function
+from fuzz import corpus
 from toll.compat import gpu_tracker as gput
 
 STATIC = "ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,system_core_count\n"
@@ -219,14 +219,14 @@ def test_results_are_data_classes(analyzer):
     assert list(empty.to_json()) == [field.name for field in dataclasses.fields(empty)]
 
 
-CORPUS = pathlib.Path(__file__).resolve().parents[2] / "fuzz/corpus/pickle"
+PICKLES = corpus.read("pickle")
 
 
 @pytest.mark.parametrize("name", ["pandas4", "pandas5"])
 def test_pickles_of_the_tool_are_compared(tmp_path, name, caplog):
     """Of its own classes, with tables of pandas, of which neither need be there."""
     path = tmp_path / "results.pkl"
-    path.write_bytes((CORPUS / name).read_bytes())
+    path.write_bytes(PICKLES[name])
     comparison = gput.TrackingComparison({"b": path, "a": path})
     names = [block.name for block in comparison.results_map["a"].code_block_results]
     assert names == ["X", "tmp.py:9", "tmp.py:38"]
