@@ -64,7 +64,7 @@ static void doctor_gpus_add_missing(struct buf *b, const struct gpu_frame *frame
         for (size_t d = first; d < end; d++) {
             char name[GPU_TEXT_BYTES];
             bool is_missing = doctor_gpus_lacks(&frame->devices[d], figures[i].id);
-            gpu_choice_name(&frame->devices[d].facts, name, sizeof name);
+            gpu_facts_name(&frame->devices[d].facts, name, sizeof name);
             all &= is_missing;
             if (is_missing)
                 buf_printf(&who, "%s%s", who.length ? ", " : "", name);
@@ -87,7 +87,7 @@ static struct buf doctor_gpus_describe(const struct gpu_frame *frame)
         for (size_t i = first; i < end; i++) {
             const struct gpu_facts *facts = &frame->devices[i].facts;
             char name[GPU_TEXT_BYTES];
-            gpu_choice_name(facts, name, sizeof name);
+            gpu_facts_name(facts, name, sizeof name);
             buf_printf(&b, "%s%s%s%s",
                        i > first ? ", "
                        : first   ? "; "

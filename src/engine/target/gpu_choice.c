@@ -34,15 +34,10 @@ static bool is_uuid(const char *name)
     return strncmp(name, "GPU-", 4) == 0 || strncmp(name, "MIG-", 4) == 0;
 }
 
-void gpu_choice_name(const struct gpu_facts *f, char *ret, size_t size)
-{
-    snprintf(ret, size, "%s%u%s%s", f->vendor, f->index, *f->instance ? ":" : "", f->instance);
-}
-
 static bool is_called(const struct gpu_facts *f, const char *name)
 {
     char own[NAME_BYTES], number[64];
-    gpu_choice_name(f, own, sizeof own);
+    gpu_facts_name(f, own, sizeof own);
     snprintf(number, sizeof number, "%u%s%s", f->index, *f->instance ? ":" : "", f->instance);
     if (strcmp(name, own) == 0 || strcmp(name, number) == 0 || strcmp(name, f->uuid) == 0)
         return true;
@@ -302,7 +297,7 @@ static void list_devices(struct buf *b, const struct gpu_device *devices, size_t
     for (size_t i = 0; i < count; i++) {
         const struct gpu_facts *f = &devices[i].facts;
         char name[NAME_BYTES];
-        gpu_choice_name(f, name, sizeof name);
+        gpu_facts_name(f, name, sizeof name);
         if (b->length + strlen(name) + strlen(f->uuid) > LIST_BYTES && uuid_bytes < NAME_BYTES) {
             buf_printf(b, " and %zu more", count - i);
             return;

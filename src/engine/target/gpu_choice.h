@@ -33,6 +33,3 @@ int gpu_choice_check(const struct gpu_choice *c, const struct gpu_device *device
 
 /* Whether a device that is not among these may be meant as well. */
 bool gpu_choice_awaits(const struct gpu_choice *c, const struct gpu_device *devices, size_t count);
-
-/* nvidia0; nvidia0:1 for an instance of a divided GPU. */
-void gpu_choice_name(const struct gpu_facts *f, char *ret, size_t size);

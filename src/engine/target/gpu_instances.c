@@ -39,7 +39,7 @@ static struct gpu_instance *make_instance(const struct gpu_facts *facts)
     snprintf(instance->index, sizeof instance->index, "%u", facts->index);
     instance_init(&instance->instance, ENTITY_GPU);
     struct entity *e = &instance->instance.entity;
-    gpu_choice_name(facts, e->name, sizeof e->name);
+    gpu_facts_name(facts, e->name, sizeof e->name);
     gpu_instances_add_label(e, "index", instance->index);
     gpu_instances_add_label(e, "instance", instance->facts.instance);
     gpu_instances_add_label(e, "vendor", instance->facts.vendor);

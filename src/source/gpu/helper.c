@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Both processes are of the same build, so what they send are the structs themselves. The tracker
- * takes nothing for granted all the same: a library that has overwritten memory may send anything.
- */
+ * Both processes are of the same build, so they send each other structs as they are in memory. The
+ * tracker checks them all the same: a library that has overwritten memory may send anything. */
 #include "source/gpu/helper.h"
 
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/thread.h"
-#include "source/gpu/vendor.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -24,118 +22,24 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* ==== Gpu helpers ============================================================================= */
-
-void gpu_helpers_init(struct gpu_helpers *h)
-{
-    *h = (struct gpu_helpers){.count = 0};
-    pthread_mutex_init(&h->lock, NULL);
-}
-
-void gpu_helpers_done(struct gpu_helpers *h)
-{
-    pthread_mutex_destroy(&h->lock);
-}
-
-static _Noreturn void gpu_helpers_become_helper(int (*run)(void *arg), void *arg, pid_t parent)
-{
-    prctl(PR_SET_NAME, "toll-gpu");
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* of the thread that started it, not of the program alone */
-    if (getppid() != parent)
-        _exit(0);
-    _exit(run(arg));
-}
-
-/* Under the lock: whoever meets the child and asks for it waits until it stands in the list. */
-static pid_t gpu_helpers_fork_locked(struct gpu_helpers *h, int (*run)(void *arg), void *arg)
-{
-    sigset_t all, before;
-    if (h->count == GPU_HELPERS)
-        return -EAGAIN;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t parent = getpid();
-    pid_t pid = quiet_fork();
-    int fork_errno = errno;
-    if (pid == 0)
-        gpu_helpers_become_helper(run, arg, parent);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (pid < 0)
-        return -fork_errno;
-    h->pids[h->count++] = pid;
-    return pid;
-}
-
-pid_t gpu_helpers_start(struct gpu_helpers *h, int (*run)(void *arg), void *arg)
-{
-    pthread_mutex_lock(&h->lock);
-    pid_t pid = gpu_helpers_fork_locked(h, run, arg);
-    pthread_mutex_unlock(&h->lock);
-    return pid;
-}
-
-pid_t gpu_helpers_start_whole(struct gpu_helpers *h, int (*run)(void *arg), void *arg)
-{
-    pthread_mutex_lock(&h->lock);
-    pid_t pid = h->count == GPU_HELPERS ? -EAGAIN : quiet_fork_whole(run, arg);
-    if (pid > 0)
-        h->pids[h->count++] = pid;
-    pthread_mutex_unlock(&h->lock);
-    return pid;
-}
-
-pid_t gpu_helpers_start_program(struct gpu_helpers *h, const char *path, char *const *argv,
-                                const int *files, size_t count)
-{
-    pthread_mutex_lock(&h->lock);
-    pid_t pid = h->count == GPU_HELPERS ? -EAGAIN : quiet_fork_program(path, argv, files, count);
-    if (pid > 0)
-        h->pids[h->count++] = pid;
-    pthread_mutex_unlock(&h->lock);
-    return pid;
-}
-
-void gpu_helpers_end_soon(struct gpu_helpers *h, pid_t pid, unsigned most_ms)
-{
-    for (unsigned ms = 0; ms < most_ms && waitpid(pid, NULL, WNOHANG | __WALL) == 0; ms++)
-        usleep(1000);
-    gpu_helpers_end(h, pid);
-}
-
-void gpu_helpers_end(struct gpu_helpers *h, pid_t pid)
-{
-    (void)h; /* it stays in the list: its pid is remembered by those who met it */
-    quiet_fork_end(pid);
-}
-
-bool gpu_helpers_has(struct gpu_helpers *h, pid_t pid)
-{
-    bool found = false;
-    pthread_mutex_lock(&h->lock);
-    for (size_t i = 0; i < h->count; i++)
-        found |= h->pids[i] == pid;
-    pthread_mutex_unlock(&h->lock);
-    return found;
-}
-
-/* ==== Gpu apart =============================================================================== */
+#define HELPER_PROGRAM "toll-gpu"
 
 enum { MOST_DEVICES = 1024, MOST_PROCESSES = 1 << 20, MOST_MS_TO_CLOSE = 20 };
 
-/* A look that takes longer has its energy sent ahead. */
+/* When a look takes longer than this, the next one sends its energy counters ahead. */
 #define LONG_LOOK_NS (20 * NS_PER_MS)
 
-/* After this long without an end of its own the helper leaves a driver that hangs. */
+/* When the tracker is gone, the helper leaves a driver that hangs after this time. */
 #define MOST_US_TO_LEAVE 200000
 
-struct apart_request {
+struct helper_request {
     enum { ASK_LOOK, ASK_HURRY } kind;
     bool energy_only;
     uint32_t pid_count; /* the pids follow */
 };
 
-struct apart_answer {
-    enum { HAS_BEGUN, HAS_OPENED, HAS_ENERGY, HAS_LOOKED } kind; /* begun: a program of its own */
+struct helper_answer {
+    enum { HAS_BEGUN, HAS_OPENED, HAS_ENERGY, HAS_LOOKED } kind; /* begun: the program toll-gpu */
     int result;                                                  /* of opening */
     bool is_whole;
     uint32_t device_count, process_count; /* both follow */
@@ -143,22 +47,7 @@ struct apart_answer {
     struct gpu_trouble trouble;
 };
 
-struct gpu_apart {
-    const struct gpu_vendor *vendor;
-    struct gpu_helpers *helpers;
-    pid_t pid;
-    int socket;
-    const struct sysroot *root; /* borrowed */
-    bool is_program;            /* it was executed; otherwise it is a copy of us */
-    /* Of a program, until it has opened the vendor; -1 afterwards: */
-    int other_end;           /* of the socket, for a copy that takes its place */
-    int life;                /* a pipe whose other end it alone has: closed when it ends */
-    pthread_mutex_t sending; /* a request is not cut in two by another thread's */
-    atomic_bool is_hung_up;
-    _Atomic uint64_t cpu_ns;
-};
-
-static bool gpu_apart_send_all(int fd, const void *bytes, size_t size)
+static bool helper_send(int fd, const void *bytes, size_t size)
 {
     for (const char *at = bytes; size;) {
         ssize_t n = send(fd, at, size, MSG_NOSIGNAL);
@@ -172,7 +61,7 @@ static bool gpu_apart_send_all(int fd, const void *bytes, size_t size)
     return true;
 }
 
-static bool receive_all(int fd, void *bytes, size_t size)
+static bool helper_receive(int fd, void *bytes, size_t size)
 {
     for (char *at = bytes; size;) {
         ssize_t n = recv(fd, at, size, 0);
@@ -186,124 +75,118 @@ static bool receive_all(int fd, void *bytes, size_t size)
     return true;
 }
 
-/* ---- In the helper --------------------------------------------------------------------------- */
+/* ---- In the helper process ------------------------------------------------------------------- */
 
 /* The first thread calls the driver, a second one listens to the tracker. */
-struct helper {
+struct helper_server {
     const struct gpu_vendor *vendor;
     struct sysroot root;
     int socket;
-    int life;        /* negative, or what tells the tracker of our end */
-    bool is_program; /* executed, not a copy of the program around us */
+    int life;        /* a pipe that the tracker sees closed when this process ends, or negative */
+    bool is_program; /* toll-gpu, not a copy of the program that the tracker is part of */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool is_asked, is_over; /* a look is; the tracker is gone */
-    struct apart_request request;
+    bool is_asked; /* for a look */
+    bool is_over;  /* the tracker is gone */
+    struct helper_request request;
     pid_t *pids; /* owned; of the request */
     atomic_bool hurry;
     bool sends_energy;
 };
 
-static bool gpu_apart_answer(const struct helper *h, struct apart_answer *a,
-                             const struct gpu_frame *f)
+static bool helper_server_answer(const struct helper_server *s, struct helper_answer *a,
+                                 const struct gpu_frame *f)
 {
     a->device_count = f ? (uint32_t)f->device_count : 0;
     a->process_count = f && a->kind == HAS_LOOKED ? (uint32_t)f->process_count : 0;
     clock_process_cpu(getpid(), &a->cpu_ns);
-    return gpu_apart_send_all(h->socket, a, sizeof *a) &&
+    return helper_send(s->socket, a, sizeof *a) &&
            (!a->device_count ||
-            gpu_apart_send_all(h->socket, f->devices, f->device_count * sizeof *f->devices)) &&
+            helper_send(s->socket, f->devices, f->device_count * sizeof *f->devices)) &&
            (!a->process_count ||
-            gpu_apart_send_all(h->socket, f->processes, f->process_count * sizeof *f->processes));
+            helper_send(s->socket, f->processes, f->process_count * sizeof *f->processes));
 }
 
-static void send_energy(void *arg, const struct gpu_frame *f)
+static void helper_server_send_energy(void *arg, const struct gpu_frame *f)
 {
-    const struct helper *h = arg;
-    struct apart_answer a = {.kind = HAS_ENERGY};
-    if (h->sends_energy)
-        gpu_apart_answer(h, &a, f);
+    const struct helper_server *s = arg;
+    struct helper_answer a = {.kind = HAS_ENERGY};
+    if (s->sends_energy)
+        helper_server_answer(s, &a, f);
 }
 
-static bool take_request(struct helper *h)
+static void *helper_server_listen(void *arg)
 {
-    struct apart_request r;
-    if (!receive_all(h->socket, &r, sizeof r) || r.pid_count > MOST_PROCESSES)
-        return false;
-    if (r.kind == ASK_HURRY) {
-        h->hurry = true;
-        return true;
+    struct helper_server *s = arg;
+    struct helper_request r;
+    while (helper_receive(s->socket, &r, sizeof r) && r.pid_count <= MOST_PROCESSES) {
+        if (r.kind == ASK_HURRY) {
+            s->hurry = true;
+            continue;
+        }
+        pid_t *pids = reallocarray(NULL, r.pid_count + 1, sizeof *pids);
+        if (!pids || !helper_receive(s->socket, pids, r.pid_count * sizeof *pids)) {
+            free(pids);
+            break;
+        }
+        pthread_mutex_lock(&s->lock);
+        free(s->pids);
+        s->pids = pids;
+        s->request = r;
+        s->is_asked = true;
+        pthread_cond_signal(&s->changed);
+        pthread_mutex_unlock(&s->lock);
     }
-    pid_t *pids = reallocarray(NULL, r.pid_count + 1, sizeof *pids);
-    if (!pids || !receive_all(h->socket, pids, r.pid_count * sizeof *pids)) {
-        free(pids);
-        return false;
-    }
-    pthread_mutex_lock(&h->lock);
-    free(h->pids);
-    h->pids = pids;
-    h->request = r;
-    h->is_asked = true;
-    pthread_cond_signal(&h->changed);
-    pthread_mutex_unlock(&h->lock);
-    return true;
-}
-
-static void *listen_to_tracker(void *arg)
-{
-    struct helper *h = arg;
-    while (take_request(h))
-        ;
-    pthread_mutex_lock(&h->lock);
-    h->is_over = true;
-    h->hurry = true;
-    pthread_cond_signal(&h->changed);
-    pthread_mutex_unlock(&h->lock);
-    usleep(MOST_US_TO_LEAVE); /* for a driver that hangs; otherwise the process is gone by then */
+    pthread_mutex_lock(&s->lock);
+    s->is_over = true;
+    s->hurry = true;
+    pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    usleep(MOST_US_TO_LEAVE); /* by then the process is gone, unless the driver hangs */
     _exit(0);
 }
 
-static bool wait_for_look(struct helper *h, struct apart_request *ret, pid_t **ret_pids)
+static bool helper_server_wait(struct helper_server *s, struct helper_request *ret,
+                               pid_t **ret_pids)
 {
-    pthread_mutex_lock(&h->lock);
-    while (!h->is_asked && !h->is_over)
-        pthread_cond_wait(&h->changed, &h->lock);
-    bool goes_on = !h->is_over;
-    *ret = h->request;
-    *ret_pids = h->pids;
-    h->pids = NULL;
-    h->is_asked = false;
-    pthread_mutex_unlock(&h->lock);
-    return goes_on;
+    pthread_mutex_lock(&s->lock);
+    while (!s->is_asked && !s->is_over)
+        pthread_cond_wait(&s->changed, &s->lock);
+    bool is_asked = !s->is_over;
+    *ret = s->request;
+    *ret_pids = s->pids;
+    s->pids = NULL;
+    s->is_asked = false;
+    pthread_mutex_unlock(&s->lock);
+    return is_asked;
 }
 
-static void serve_looks(struct helper *h, void *state)
+static void helper_server_loop(struct helper_server *s, void *state)
 {
     struct gpu_frame f = {0};
-    struct apart_request r;
+    struct helper_request r;
     pid_t *pids;
-    h->sends_energy = true;
-    while (wait_for_look(h, &r, &pids)) {
-        struct apart_answer a = {.kind = HAS_LOOKED};
+    s->sends_energy = true;
+    while (helper_server_wait(s, &r, &pids)) {
+        struct helper_answer a = {.kind = HAS_LOOKED};
         uint64_t began_ns = clock_mono(NULL);
         gpu_frame_clear(&f);
         f.energy_only = r.energy_only;
         if (r.energy_only)
-            h->hurry = false; /* that was for the look before it */
-        h->vendor->read(state, &f, pids, r.pid_count, &a.trouble);
+            s->hurry = false; /* that was for the look before this one */
+        s->vendor->read(state, &f, pids, r.pid_count, &a.trouble);
         free(pids);
-        a.is_whole = !r.energy_only && !h->hurry;
-        h->sends_energy = clock_mono(NULL) - began_ns > LONG_LOOK_NS;
-        if (!gpu_apart_answer(h, &a, &f))
+        a.is_whole = !r.energy_only && !s->hurry;
+        s->sends_energy = clock_mono(NULL) - began_ns > LONG_LOOK_NS;
+        if (!helper_server_answer(s, &a, &f))
             break;
     }
 }
 
-/* Descriptors of the program around us are not ours to hold open, and what a library prints is
- * not for those who read the program's output. */
-static void keep_own_files(struct helper *h)
+/* Closes the descriptors of the program around us, and gives the library /dev/null to print to. */
+static void helper_server_keep_own_files(struct helper_server *s)
 {
-    int *const all[] = {&h->socket, &h->life, &h->root.proc, &h->root.sys, &h->root.root};
+    int *const all[] = {&s->socket, &s->life, &s->root.proc, &s->root.sys, &s->root.root};
     int keep[ARRAY_LEN(all)];
     size_t count = 0;
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
@@ -320,48 +203,49 @@ static void keep_own_files(struct helper *h)
     own_files_close_rest(keep, count);
 }
 
-static int gpu_apart_serve(void *arg)
+static int helper_server_run(void *arg)
 {
-    struct helper h = *(const struct helper *)arg;
+    struct helper_server s = *(const struct helper_server *)arg;
     struct gpu_context context = {
-        .root = &h.root, .energy_ready = send_energy, .arg = &h, .hurry = &h.hurry};
-    struct apart_answer a = {.kind = HAS_OPENED};
+        .root = &s.root, .energy_ready = helper_server_send_energy, .arg = &s, .hurry = &s.hurry};
+    struct helper_answer a = {.kind = HAS_OPENED};
     pthread_t listener;
     void *state = NULL;
-    prctl(PR_SET_NAME, "toll-gpu");
+    prctl(PR_SET_NAME, HELPER_PROGRAM);
+    /* A crash here neither runs handlers of the program around us nor dumps a core of it. */
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     for (size_t i = 0; i < ARRAY_LEN(faults); i++)
-        signal(faults[i], SIG_DFL); /* handlers of the program around us are not to run here */
-    prctl(PR_SET_DUMPABLE, 0);      /* a core of it would be one of the program around us */
-    keep_own_files(&h);
-    pthread_mutex_init(&h.lock, NULL);
-    pthread_cond_init(&h.changed, NULL);
-    if (thread_start(&listener, THREAD_STACK_BYTES, listen_to_tracker, &h) < 0)
+        signal(faults[i], SIG_DFL);
+    prctl(PR_SET_DUMPABLE, 0);
+    helper_server_keep_own_files(&s);
+    pthread_mutex_init(&s.lock, NULL);
+    pthread_cond_init(&s.changed, NULL);
+    if (thread_start(&listener, THREAD_STACK_BYTES, helper_server_listen, &s) < 0)
         return 1;
-    if (h.is_program && !gpu_apart_answer(&h, &(struct apart_answer){.kind = HAS_BEGUN}, NULL))
+    if (s.is_program && !helper_server_answer(&s, &(struct helper_answer){.kind = HAS_BEGUN}, NULL))
         return 1;
-    a.result = h.vendor->open(&state, &context, &a.trouble);
-    if (chdir("/") <
-        0) /* what we stand in could not be unmounted; not before: paths of the loader */
+    a.result = s.vendor->open(&state, &context, &a.trouble);
+    /* A working directory could not be unmounted. The loader needed it for relative paths. */
+    if (chdir("/") < 0)
         return 1;
-    if (!gpu_apart_answer(&h, &a, NULL) || a.result < 0)
+    if (!helper_server_answer(&s, &a, NULL) || a.result < 0)
         return 0;
-    serve_looks(&h, state);
-    h.vendor->close(state);
+    helper_server_loop(&s, state);
+    s.vendor->close(state);
     return 0;
 }
 
-/* ---- The program ----------------------------------------------------------------------------- */
+/* ---- The program toll-gpu -------------------------------------------------------------------- */
 
-/* Its descriptors from 3 on. The one of the pipe is closed when it ends. */
+/* Its descriptors from 3 on. */
 enum { FILE_SOCKET, FILE_LIFE, FILE_PROC, FILE_SYS, FILE_ROOT, PROGRAM_FILES };
 
 enum { ARG_BUILD = 1, ARG_VENDOR, ARG_ROOT, PROGRAM_ARGS };
 
-/* What both sides have to agree in: the version, and the shape of what is sent. */
-static void describe_build(char *text, size_t size)
+/* What both sides have to agree on: the version, and the layout of what is sent. */
+static void helper_describe_build(char *text, size_t size)
 {
-    const size_t sizes[] = {sizeof(struct apart_request), sizeof(struct apart_answer),
+    const size_t sizes[] = {sizeof(struct helper_request), sizeof(struct helper_answer),
                             sizeof(struct gpu_device), sizeof(struct gpu_process)};
     uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
     const uint64_t prime = 0x100000001b3;
@@ -373,11 +257,11 @@ static void describe_build(char *text, size_t size)
     snprintf(text, size, "%s-%016llx", TOLL_VERSION, (unsigned long long)hash);
 }
 
-int gpu_apart_main(int argc, char **argv)
+int gpu_helper_main(int argc, char **argv)
 {
     char build[64];
     int files[PROGRAM_FILES];
-    describe_build(build, sizeof build);
+    helper_describe_build(build, sizeof build);
     if (argc != PROGRAM_ARGS || strcmp(argv[ARG_BUILD], build) != 0)
         return 2;
     for (int i = 0; i < PROGRAM_FILES; i++) {
@@ -385,7 +269,7 @@ int gpu_apart_main(int argc, char **argv)
         if (fcntl(files[i], F_SETFD, FD_CLOEXEC) < 0)
             files[i] = -1;
     }
-    struct helper h = {
+    struct helper_server s = {
         .root = {.proc = files[FILE_PROC],
                  .pids = strchr(argv[ARG_ROOT], 'p') ? files[FILE_PROC] : -1,
                  .sys = files[FILE_SYS],
@@ -395,20 +279,20 @@ int gpu_apart_main(int argc, char **argv)
         .life = files[FILE_LIFE],
         .is_program = true,
     };
-    for (const struct gpu_vendor *const *v = gpu_vendors; *v && !h.vendor; v++)
+    for (const struct gpu_vendor *const *v = gpu_vendors; *v && !s.vendor; v++)
         if ((*v)->in_helper && strcmp((*v)->name, argv[ARG_VENDOR]) == 0)
-            h.vendor = *v;
-    return h.vendor && h.socket >= 0 ? gpu_apart_serve(&h) : 2;
+            s.vendor = *v;
+    return s.vendor && s.socket >= 0 ? helper_server_run(&s) : 2;
 }
 
-/* Beside the shared object that this is part of. False where it is part of a program: the command
- * toll, of whose memory nothing is measured, or one that was linked with the archive. */
-static bool find_program(char *path, size_t size)
+/* Finds toll-gpu beside the shared object that this code is part of. False where it is part of a
+ * program: the command toll, whose memory is not measured, or one linked with the archive. */
+static bool helper_find_program(char *path, size_t size)
 {
-    static const char *const places[] = {"/toll/" GPU_APART_PROGRAM, /* installed */
-                                         "/bin/" GPU_APART_PROGRAM,  /* in a wheel */
-                                         "/" GPU_APART_PROGRAM};     /* where it is built */
-    static const char here;                                          /* part of this object */
+    static const char *const places[] = {"/toll/" HELPER_PROGRAM, /* installed */
+                                         "/bin/" HELPER_PROGRAM,  /* in a wheel */
+                                         "/" HELPER_PROGRAM};     /* in the build directory */
+    static const char here;                                       /* part of this object */
     Dl_info object;
     struct stat own, other;
     if (getauxval(AT_SECURE) || !dladdr(&here, &object) || !object.dli_fname ||
@@ -431,238 +315,263 @@ static bool find_program(char *path, size_t size)
 
 /* ---- In the tracker -------------------------------------------------------------------------- */
 
-static void close_spare_ends(struct gpu_apart *a)
+struct gpu_helper {
+    const struct gpu_vendor *vendor;
+    const struct sysroot *root; /* borrowed */
+    int socket;
+    bool is_program; /* toll-gpu; otherwise a copy of this program */
+
+    /* Of toll-gpu, until it has opened the vendor; -1 afterwards: */
+    int other_end; /* of the socket, for a copy that may have to take its place */
+    int life;      /* a pipe that is closed when the process ends */
+
+    pthread_mutex_t starting; /* a process is in the list before another thread looks for it */
+    pid_t pids[2];            /* of toll-gpu and of a copy; the last one is the helper */
+    unsigned pid_count;
+    pthread_mutex_t sending; /* requests of two threads are not mixed */
+    atomic_bool is_hung_up;
+    _Atomic uint64_t cpu_ns;
+};
+
+static void helper_close_spare_ends(struct gpu_helper *h)
 {
-    if (a->other_end >= 0)
-        close(a->other_end);
-    if (a->life >= 0)
-        close(a->life);
-    a->other_end = a->life = -1;
+    if (h->other_end >= 0)
+        close(h->other_end);
+    if (h->life >= 0)
+        close(h->life);
+    h->other_end = h->life = -1;
 }
 
-static bool is_in_list(const struct gpu_vendor *vendor)
+/* False where there is no toll-gpu. One that was started has yet to say that it has begun. */
+static bool helper_start_program(struct gpu_helper *h)
 {
-    const struct gpu_vendor *const *v = gpu_vendors;
-    while (*v && *v != vendor)
-        v++;
-    return *v;
-}
-
-/* Whether there is one; it has yet to say that it has begun. */
-static bool gpu_apart_start_program(struct gpu_apart *a)
-{
-    char path[PATH_MAX], build[64], vendor[32], root[] = "--", name[] = GPU_APART_PROGRAM;
+    char path[PATH_MAX], build[64], vendor[32], root[] = "--", name[] = HELPER_PROGRAM;
     int life[2];
-    if (!is_in_list(a->vendor) || !find_program(path, sizeof path))
+    const struct gpu_vendor *const *known = gpu_vendors;
+    while (*known && *known != h->vendor)
+        known++;
+    if (!*known || !helper_find_program(path, sizeof path) || pipe2(life, O_CLOEXEC) < 0)
         return false;
-    describe_build(build, sizeof build);
-    snprintf(vendor, sizeof vendor, "%s", a->vendor->name);
-    if (a->root->live)
+    helper_describe_build(build, sizeof build);
+    snprintf(vendor, sizeof vendor, "%s", h->vendor->name);
+    if (h->root->live)
         root[0] = 'l';
-    if (a->root->pids >= 0)
+    if (h->root->pids >= 0)
         root[1] = 'p';
     char *argv[] = {name, build, vendor, root, NULL};
-    if (pipe2(life, O_CLOEXEC) < 0)
-        return false;
-    const int files[] = {a->other_end, life[1], a->root->proc, a->root->sys, a->root->root};
-    a->pid = gpu_helpers_start_program(a->helpers, path, argv, files, ARRAY_LEN(files));
+    const int files[] = {h->other_end, life[1], h->root->proc, h->root->sys, h->root->root};
+    pthread_mutex_lock(&h->starting);
+    pid_t pid = quiet_fork_program(path, argv, files, ARRAY_LEN(files));
+    if (pid > 0)
+        h->pids[h->pid_count++] = pid;
+    pthread_mutex_unlock(&h->starting);
     close(life[1]);
-    a->life = life[0];
-    a->is_program = a->pid > 0;
-    return a->is_program;
+    h->life = life[0];
+    h->is_program = pid > 0;
+    return h->is_program;
 }
 
 /* 0 or -errno. */
-static int start_copy(struct gpu_apart *a)
+static int helper_start_copy(struct gpu_helper *h)
 {
-    struct helper h = {.vendor = a->vendor, .root = *a->root, .socket = a->other_end, .life = -1};
-    a->is_program = false;
-    a->pid = gpu_helpers_start_whole(a->helpers, gpu_apart_serve, &h);
-    close_spare_ends(a);
-    return a->pid < 0 ? a->pid : 0;
+    struct helper_server s = {
+        .vendor = h->vendor, .root = *h->root, .socket = h->other_end, .life = -1};
+    h->is_program = false;
+    pthread_mutex_lock(&h->starting);
+    pid_t pid = quiet_fork_whole(helper_server_run, &s);
+    if (pid > 0)
+        h->pids[h->pid_count++] = pid;
+    pthread_mutex_unlock(&h->starting);
+    helper_close_spare_ends(h);
+    return pid < 0 ? pid : 0;
 }
 
-int gpu_apart_start(struct gpu_apart **ret, const struct gpu_vendor *vendor,
-                    const struct sysroot *root, struct gpu_helpers *helpers)
+int gpu_helper_start(struct gpu_helper **ret, const struct gpu_vendor *vendor,
+                     const struct sysroot *root)
 {
     int ends[2];
-    struct gpu_apart *a = calloc(1, sizeof *a);
-    if (!a)
+    struct gpu_helper *h = calloc(1, sizeof *h);
+    if (!h)
         return -ENOMEM;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
-        free(a);
+        free(h);
         return -errno;
     }
-    *a = (struct gpu_apart){.vendor = vendor,
-                            .helpers = helpers,
-                            .socket = ends[0],
-                            .root = root,
-                            .other_end = ends[1],
-                            .life = -1};
-    pthread_mutex_init(&a->sending, NULL);
-    int r = gpu_apart_start_program(a) ? 0 : start_copy(a);
+    h->vendor = vendor;
+    h->root = root;
+    h->socket = ends[0];
+    h->other_end = ends[1];
+    h->life = -1;
+    pthread_mutex_init(&h->starting, NULL);
+    pthread_mutex_init(&h->sending, NULL);
+    int r = helper_start_program(h) ? 0 : helper_start_copy(h);
     if (r < 0) {
-        close(ends[0]);
-        free(a);
+        gpu_helper_free(h);
         return r;
     }
-    *ret = a;
+    *ret = h;
     return 0;
 }
 
-const struct gpu_vendor *gpu_apart_vendor(const struct gpu_apart *a)
+/* Reads an answer and what follows it into the frame, and makes texts and pointers safe to use;
+ * false when the process sent none. */
+static bool helper_receive_answer(struct gpu_helper *h, struct helper_answer *ret,
+                                  struct gpu_frame *f)
 {
-    return a->vendor;
-}
-
-static void end_text(char *text, size_t size)
-{
-    text[size - 1] = '\0';
-}
-
-static void check_device(const struct gpu_apart *a, struct gpu_device *d)
-{
-    struct gpu_facts *f = &d->facts;
-    end_text(f->uuid, sizeof f->uuid);
-    end_text(f->name, sizeof f->name);
-    end_text(f->pci, sizeof f->pci);
-    end_text(f->instance, sizeof f->instance);
-    end_text(f->legacy, sizeof f->legacy);
-    end_text(f->driver, sizeof f->driver);
-    f->vendor = a->vendor->name;
-    f->means = a->vendor->means;
-    d->vendor = a->vendor;
-    d->row.first = gpu_first;
-    d->row.present &= BIT(GPU_METRICS) - 1;
-}
-
-/* Reads the answer and what follows it into the frame; false when no answer came. */
-static bool receive_answer(struct gpu_apart *a, struct apart_answer *ret, struct gpu_frame *f)
-{
-    if (!receive_all(a->socket, ret, sizeof *ret) || ret->device_count > MOST_DEVICES ||
+    if (!helper_receive(h->socket, ret, sizeof *ret) || ret->device_count > MOST_DEVICES ||
         ret->process_count > MOST_PROCESSES)
         return false;
-    end_text(ret->trouble.sentence, sizeof ret->trouble.sentence);
-    a->cpu_ns = ret->cpu_ns;
+    ret->trouble.sentence[sizeof ret->trouble.sentence - 1] = '\0';
+    h->cpu_ns = ret->cpu_ns;
     for (uint32_t i = 0; i < ret->device_count; i++) {
         struct gpu_device *d = gpu_frame_add_device(f);
-        if (!d || !receive_all(a->socket, d, sizeof *d))
+        if (!d || !helper_receive(h->socket, d, sizeof *d))
             return false;
-        check_device(a, d);
+        struct gpu_facts *facts = &d->facts;
+        facts->uuid[sizeof facts->uuid - 1] = '\0';
+        facts->name[sizeof facts->name - 1] = '\0';
+        facts->pci[sizeof facts->pci - 1] = '\0';
+        facts->instance[sizeof facts->instance - 1] = '\0';
+        facts->legacy[sizeof facts->legacy - 1] = '\0';
+        facts->driver[sizeof facts->driver - 1] = '\0';
+        facts->vendor = h->vendor->name;
+        facts->means = h->vendor->means;
+        d->vendor = h->vendor;
+        d->row.first = gpu_first;
+        d->row.present &= BIT(GPU_METRICS) - 1;
     }
     for (uint32_t i = 0; i < ret->process_count; i++) {
         struct gpu_process p;
-        if (!receive_all(a->socket, &p, sizeof p) || p.device >= f->device_count ||
+        if (!helper_receive(h->socket, &p, sizeof p) || p.device >= f->device_count ||
             !gpu_frame_add_process(f, &p))
             return false;
     }
     return true;
 }
 
-static void say_crashed(const struct gpu_apart *a, struct gpu_trouble *trouble, const char *what)
+static void helper_say_crashed(const struct gpu_helper *h, struct gpu_trouble *trouble,
+                               const char *what)
 {
-    if (!a->is_hung_up)
+    if (!h->is_hung_up)
         snprintf(trouble->sentence, sizeof trouble->sentence, "%s's library (%s) crashed: %s",
-                 a->vendor->people, a->vendor->means, what);
+                 h->vendor->people, h->vendor->means, what);
 }
 
-static bool receive_kind(struct gpu_apart *a, struct apart_answer *ret, int kind)
+/* Waits for an answer without devices. The end of toll-gpu does not close its socket, whose other
+ * end this process has as well: its pipe tells. */
+static bool helper_receive_kind(struct gpu_helper *h, struct helper_answer *ret, int kind)
 {
     struct gpu_frame none = {0};
-    bool is_it = receive_answer(a, ret, &none) && ret->kind == (unsigned)kind && !ret->device_count;
+    if (h->is_program) {
+        struct pollfd polled[] = {{.fd = h->socket, .events = POLLIN}, {.fd = h->life}};
+        while (poll(polled, ARRAY_LEN(polled), -1) < 0)
+            if (errno != EINTR)
+                return false;
+        if (!polled[0].revents && poll(polled, 1, 0) <= 0) /* it may have ended with an answer */
+            return false;
+    }
+    bool is_it = helper_receive_answer(h, ret, &none) && ret->kind == (unsigned)kind &&
+                 !ret->device_count;
     gpu_frame_done(&none);
     return is_it;
 }
 
-/* Of a program: we have the other end of its socket, too, so that its end is not the socket's. */
-static bool wait_for_program(struct gpu_apart *a)
+int gpu_helper_open(struct gpu_helper *h, struct gpu_trouble *trouble)
 {
-    struct pollfd polled[] = {{.fd = a->socket, .events = POLLIN}, {.fd = a->life}};
-    while (poll(polled, ARRAY_LEN(polled), -1) < 0)
-        if (errno != EINTR)
-            return false;
-    return polled[0].revents || poll(polled, 1, 0) > 0; /* it may have ended with an answer */
-}
-
-int gpu_apart_open(struct gpu_apart *a, struct gpu_trouble *trouble)
-{
-    struct apart_answer said = {0};
-    bool is_there = true;
-    if (a->is_program) {
-        bool has_begun = wait_for_program(a) && receive_kind(a, &said, HAS_BEGUN);
-        is_there = has_begun && wait_for_program(a) && receive_kind(a, &said, HAS_OPENED);
-        /* A program that cannot be run here, or is of another build, does not begin. And we may
-         * have loaded a library already that it does not find. */
+    struct helper_answer said = {0};
+    bool has_answer = false, is_copy = !h->is_program;
+    if (h->is_program) {
+        bool has_begun = helper_receive_kind(h, &said, HAS_BEGUN);
+        has_answer = has_begun && helper_receive_kind(h, &said, HAS_OPENED);
+        /* A program that cannot be run here, or is of another build, does not begin. A copy may
+         * have a library loaded already that toll-gpu does not find. */
         bool needs_copy = !has_begun ||
-                          (is_there && said.result < 0 && a->vendor->is_likely(a->root));
-        if (needs_copy && !a->is_hung_up && start_copy(a) == 0)
-            is_there = receive_kind(a, &said, HAS_OPENED);
-        close_spare_ends(a);
-    } else {
-        is_there = receive_kind(a, &said, HAS_OPENED);
+                          (has_answer && said.result < 0 && h->vendor->is_likely(h->root));
+        is_copy = needs_copy && !h->is_hung_up && helper_start_copy(h) == 0;
     }
-    if (is_there) {
+    if (is_copy)
+        has_answer = helper_receive_kind(h, &said, HAS_OPENED);
+    helper_close_spare_ends(h);
+    if (has_answer) {
         *trouble = said.trouble;
         return said.result;
     }
-    say_crashed(a, trouble, "its GPUs are not read");
+    helper_say_crashed(h, trouble, "its GPUs are not read");
     return -EIO;
 }
 
-enum gpu_look gpu_apart_read(struct gpu_apart *a, struct gpu_frame *f, const pid_t *pids,
-                             size_t count, struct gpu_trouble *trouble,
-                             void (*energy)(void *arg, const struct gpu_frame *f), void *arg)
+enum gpu_look gpu_helper_read(struct gpu_helper *h, struct gpu_frame *f, const pid_t *pids,
+                              size_t count, struct gpu_trouble *trouble,
+                              void (*energy)(void *arg, const struct gpu_frame *f), void *arg)
 {
-    struct apart_answer said;
-    struct apart_request r = {
+    struct helper_answer said;
+    struct helper_request r = {
         .kind = ASK_LOOK, .energy_only = f->energy_only, .pid_count = (uint32_t)count};
-    pthread_mutex_lock(&a->sending);
-    bool is_there = gpu_apart_send_all(a->socket, &r, sizeof r) &&
-                    gpu_apart_send_all(a->socket, pids, count * sizeof *pids);
-    pthread_mutex_unlock(&a->sending);
-    while (is_there && (is_there = receive_answer(a, &said, f)) && said.kind == HAS_ENERGY) {
+    pthread_mutex_lock(&h->sending);
+    bool has_answer = helper_send(h->socket, &r, sizeof r) &&
+                      helper_send(h->socket, pids, count * sizeof *pids);
+    pthread_mutex_unlock(&h->sending);
+    while (has_answer && (has_answer = helper_receive_answer(h, &said, f)) &&
+           said.kind == HAS_ENERGY) {
         energy(arg, f);
         gpu_frame_clear(f);
     }
-    if (is_there) {
+    if (has_answer) {
         *trouble = said.trouble;
         return said.is_whole ? GPU_LOOK_WHOLE : GPU_LOOK_ENERGY;
     }
     gpu_frame_clear(f);
-    say_crashed(a, trouble, "the figures of its GPUs end here");
+    helper_say_crashed(h, trouble, "the figures of its GPUs end here");
     return GPU_LOOK_DEAD;
 }
 
-void gpu_apart_hurry(struct gpu_apart *a)
+void gpu_helper_hurry(struct gpu_helper *h)
 {
-    struct apart_request r = {.kind = ASK_HURRY};
-    if (pthread_mutex_trylock(&a->sending) != 0)
-        return; /* it takes in a request just now, or nothing any more: it is not to be hurried */
-    ssize_t n = send(a->socket, &r, sizeof r, MSG_NOSIGNAL | MSG_DONTWAIT);
+    struct helper_request r = {.kind = ASK_HURRY};
+    if (pthread_mutex_trylock(&h->sending) != 0)
+        return; /* a request is being sent: the process is busy or hangs, and cannot hurry */
+    ssize_t n = send(h->socket, &r, sizeof r, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)n;
-    pthread_mutex_unlock(&a->sending);
+    pthread_mutex_unlock(&h->sending);
 }
 
-void gpu_apart_hang_up(struct gpu_apart *a)
+void gpu_helper_hang_up(struct gpu_helper *h)
 {
-    a->is_hung_up = true;
-    shutdown(a->socket, SHUT_RDWR);
+    h->is_hung_up = true;
+    shutdown(h->socket, SHUT_RDWR);
 }
 
-uint64_t gpu_apart_cpu_ns(const struct gpu_apart *a)
+uint64_t gpu_helper_cpu_ns(const struct gpu_helper *h)
 {
-    return a->cpu_ns;
+    return h->cpu_ns;
 }
 
-/* It tells the driver that it leaves, unless that takes long. */
-void gpu_apart_free(struct gpu_apart *a)
+/* A process that has ended stays in the list: other threads may have seen its pid. */
+bool gpu_helper_is(struct gpu_helper *h, pid_t pid)
 {
-    if (!a)
+    bool found = false;
+    pthread_mutex_lock(&h->starting);
+    for (unsigned i = 0; i < h->pid_count; i++)
+        found |= h->pids[i] == pid;
+    pthread_mutex_unlock(&h->starting);
+    return found;
+}
+
+/* The process closes the driver itself, unless that takes long. */
+void gpu_helper_free(struct gpu_helper *h)
+{
+    if (!h)
         return;
-    gpu_apart_hang_up(a);
-    close(a->socket);
-    close_spare_ends(a);
-    gpu_helpers_end_soon(a->helpers, a->pid, MOST_MS_TO_CLOSE);
-    pthread_mutex_destroy(&a->sending);
-    free(a);
+    gpu_helper_hang_up(h);
+    close(h->socket);
+    helper_close_spare_ends(h);
+    pid_t pid = h->pid_count ? h->pids[h->pid_count - 1] : 0;
+    for (unsigned ms = 0; pid && ms < MOST_MS_TO_CLOSE && waitpid(pid, NULL, WNOHANG | __WALL) == 0;
+         ms++)
+        usleep(1000);
+    if (pid)
+        quiet_fork_end(pid);
+    pthread_mutex_destroy(&h->starting);
+    pthread_mutex_destroy(&h->sending);
+    free(h);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The program toll-gpu: a vendor in a process of its own that shares no memory with the program
- * that is measured. It is started by the library, never by people. */
+ * The program toll-gpu: calls a driver's library in a process that shares no memory with the
+ * program that is measured. The library starts it, users do not. */
 #include "source/gpu/helper.h"
 
 int main(int argc, char **argv)
 {
-    return gpu_apart_main(argc, argv);
+    return gpu_helper_main(argc, argv);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * The GPUs of all vendors: each has a reader of its own, so that a driver that hangs costs the
- * figures of its own devices alone. What they read becomes one frame. */
+ * Reads the GPUs of all vendors. Each vendor has a thread of its own, since a driver may take
+ * seconds to begin and may hang: that costs the figures of its own devices alone.
+ *
+ * The caller asks for a frame by the time of the next sample, and takes the newest there is:
+ * neither call waits. */
 #pragma once
 
 #include "source/gpu/vendor.h"
@@ -9,56 +12,59 @@ enum { GPU_READERS_MAX = 4 };
 
 struct gpu_readers;
 
-/* all: a reader for every vendor; otherwise for those whose devices are likely. -ENODEV when none
- * are, other errors when a thread cannot be had. vendors: gpu_vendors, or those of a test. */
+/* all: start a reader for every vendor, not only for those whose devices are likely. vendors is
+ * gpu_vendors, or the list of a test. -ENODEV when no vendor is likely, other errors when a thread
+ * cannot be started. */
 int gpu_readers_start(struct gpu_readers **ret, const struct sysroot *root,
                       const struct gpu_vendor *const *vendors, bool all);
 
-/* Accepts NULL. Waits so many milliseconds at most for the threads whose vendors have begun, and
- * leaves the others behind. */
+/* Accepts NULL. Waits wait_ms at most for threads whose vendor has begun. A thread that hangs goes
+ * on alone and frees what it owns when it returns. */
 void gpu_readers_free(struct gpu_readers *r, int wait_ms);
 
-/* Whether the next frame is asked for already, of everyone. */
+/* Whether every reader has been asked for its next frame already. */
 bool gpu_readers_are_asked(struct gpu_readers *r);
 
-/* What gpu_reader_ask says, to those that were not asked yet; with 0 to all. */
+/* Asks the readers that were not asked yet for a frame by due_ns; with 0, asks all for one at once.
+ * A frame begins no sooner than a tenth of a second after the one before, and later where reading
+ * takes much CPU time. pids: the processes of interest, sorted. */
 void gpu_readers_ask(struct gpu_readers *r, const pid_t *pids, size_t count, uint64_t due_ns);
 
-/* Puts what is new into the caller's frame, which is always the same; false when nothing is.
- * Devices keep their place: those of a vendor that comes later stand behind those that were there.
- */
+/* Copies what is new into the caller's frame, which has to be the same one each time; false when
+ * nothing is new. Devices keep their place: those of a vendor that begins late are added at the
+ * end. A device of which only the energy is known yet has read_ns 0. */
 bool gpu_readers_take(struct gpu_readers *r, struct gpu_frame *f);
 
-/* Waits until the frames that were asked for are there, or will never be; false when that took too
- * long. is_patient: also for those that still begin. */
+/* Waits until the frames that were asked for are ready, or will never be; false when that takes
+ * longer than timeout_ms. is_patient: wait for vendors that have not begun yet, too. */
 bool gpu_readers_wait(struct gpu_readers *r, int timeout_ms, bool is_patient);
 
-/* The run ends: what gpu_reader_hurry says, to all. How many milliseconds more than else their
- * counters of energy may take. */
+/* At the end of a run: vendors that take long to read need only deliver their energy counters.
+ * Returns how many more milliseconds to wait for these. */
 int gpu_readers_hurry(struct gpu_readers *r);
 
-/* CPU time of the processes that vendors run in, as far as is known. */
+/* CPU time of helper processes, as far as it is known. */
 uint64_t gpu_readers_helper_cpu_ns(const struct gpu_readers *r);
 
-/* So many vendors are open; -EAGAIN while one still begins. */
+/* The number of vendors that are open; -EAGAIN while one has not begun yet. */
 int gpu_readers_open_count(struct gpu_readers *r);
 
-/* Whether the frame has the devices of all vendors that are open, and none still begins. */
+/* Whether the frame has the devices of all vendors. */
 bool gpu_readers_are_complete(struct gpu_readers *r);
 
-/* The next sentence for people, once each. */
+/* The next message for people, each once; false when there is none. */
 bool gpu_readers_say(struct gpu_readers *r, struct gpu_trouble *ret);
 
-/* Why nothing was found: for those who asked for GPUs. "" when there is nothing to say. */
+/* Why no GPU was found, for a user who asked for GPUs; "" when there is no known reason. */
 void gpu_readers_excuse(struct gpu_readers *r, struct gpu_trouble *ret);
 
-/* The next vendor that has begun, or read its devices, for longer than that; each once, since it
- * is told to people. NULL: none. */
+/* The next vendor that has been beginning or reading for longer than longer_ns, each once; NULL
+ * when there is none. */
 const struct gpu_vendor *gpu_readers_late(struct gpu_readers *r, uint64_t longer_ns,
                                           bool *ret_is_beginning);
 
-/* Whether that child of ours is a helper of a vendor. */
+/* Whether that child of this process is a vendor's helper process. */
 bool gpu_readers_have_child(struct gpu_readers *r, pid_t pid);
 
-/* The threads; so many. */
+/* Writes the ids of the threads and returns their number. */
 size_t gpu_readers_threads(const struct gpu_readers *r, pid_t ret[GPU_READERS_MAX]);

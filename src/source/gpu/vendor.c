@@ -6,37 +6,27 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ==== Gpu sentences =========================================================================== */
+const struct gpu_vendor *const gpu_vendors[] = {
+    &gpu_vendor_nvml,
+    &gpu_vendor_amdgpu,
+    &gpu_vendor_intel,
+    NULL,
+};
 
-void gpu_sentences_say(struct gpu_sentences *s, const struct gpu_trouble *trouble)
+bool gpu_vendors_are_likely(const struct gpu_vendor *const *vendors, const struct sysroot *root)
 {
-    if (!*trouble->sentence || s->said_count == ARRAY_LEN(s->said))
-        return;
-    for (unsigned i = 0; i < s->said_count; i++)
-        if (strcmp(s->said[i].sentence, trouble->sentence) == 0)
-            return;
-    s->said[s->said_count++] = *trouble;
+    for (; *vendors; vendors++)
+        if ((*vendors)->is_likely(root))
+            return true;
+    return false;
 }
 
-void gpu_sentences_say_lost(struct gpu_sentences *s, const struct gpu_device *d)
+void gpu_facts_name(const struct gpu_facts *f, char *ret, size_t size)
 {
-    const struct gpu_facts *f = &d->facts;
-    struct gpu_trouble trouble;
-    snprintf(trouble.sentence, sizeof trouble.sentence,
-             "%s's GPU %u (%s) is lost: %s, and its figures end here", d->vendor->people, f->index,
-             *f->uuid ? f->uuid : f->pci, d->vendor->lost);
-    gpu_sentences_say(s, &trouble);
+    snprintf(ret, size, "%s%u%s%s", f->vendor, f->index, *f->instance ? ":" : "", f->instance);
 }
 
-bool gpu_sentences_tell(struct gpu_sentences *s, struct gpu_trouble *ret)
-{
-    if (s->told_count == s->said_count)
-        return false;
-    *ret = s->said[s->told_count++];
-    return true;
-}
-
-/* ==== Gpu frame =============================================================================== */
+/* ---- Frame ----------------------------------------------------------------------------------- */
 
 struct gpu_device *gpu_frame_add_device(struct gpu_frame *f)
 {
@@ -107,7 +97,6 @@ void gpu_frame_join(struct gpu_frame *f, const struct gpu_frame *part, unsigned 
 void gpu_frame_clear(struct gpu_frame *f)
 {
     f->device_count = f->process_count = 0;
-    f->began_ns = 0;
     f->energy_only = false;
 }
 
@@ -116,37 +105,4 @@ void gpu_frame_done(struct gpu_frame *f)
     free(f->devices);
     free(f->processes);
     *f = (struct gpu_frame){0};
-}
-
-/* ==== Gpu vendors ============================================================================= */
-
-const struct gpu_vendor *const gpu_vendors[] = {
-    &gpu_vendor_nvml,
-    &gpu_vendor_amdgpu,
-    &gpu_vendor_intel,
-    NULL,
-};
-
-const struct gpu_vendor *const *gpu_vendor_next(const struct gpu_vendor *const *first)
-{
-    const struct gpu_vendor *const *next = first + 1;
-    while (*next && (*next)->instead_of)
-        next++;
-    return next;
-}
-
-bool gpu_vendor_is_likely(const struct gpu_vendor *const *first, const struct sysroot *root)
-{
-    for (const struct gpu_vendor *const *v = first; v < gpu_vendor_next(first); v++)
-        if ((*v)->is_likely(root))
-            return true;
-    return false;
-}
-
-bool gpu_vendors_are_likely(const struct gpu_vendor *const *vendors, const struct sysroot *root)
-{
-    for (; *vendors; vendors = gpu_vendor_next(vendors))
-        if (gpu_vendor_is_likely(vendors, root))
-            return true;
-    return false;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "source/gpu/reader.h"
 #include "base/clock.h"
-#include "base/thread.h"
-#include "source/gpu/vendor.h"
+#include "source/gpu/readers.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -37,7 +35,7 @@ static int told_open(void **ret_state, const struct gpu_context *c, struct gpu_t
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     assert_true(sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGCHLD));
-    assert_true(c->root->sys >= 0 && c->root->root >= 0 && c->helpers);
+    assert_true(c->root->sys >= 0 && c->root->root >= 0);
     sleep_ms(open_ms);
     *ret_state = &handed;
     if (open_result)
@@ -76,21 +74,11 @@ static const struct gpu_vendor gpu_reader_told = {
     .close = told_close,
 };
 
-static int gpu_reader_second_open(void **ret_state, const struct gpu_context *c,
-                                  struct gpu_trouble *trouble)
+static int lossy_open(void **ret_state, const struct gpu_context *c, struct gpu_trouble *trouble)
 {
     *ret_state = &handed;
     return 0;
 }
-
-static const struct gpu_vendor gpu_reader_second = {
-    .name = "second",
-    .is_likely = told_likely,
-    .open = gpu_reader_second_open,
-    .read = told_read,
-    .close = told_close,
-    .instead_of = &gpu_reader_told,
-};
 
 static void lossy_read(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,
                        struct gpu_trouble *trouble)
@@ -110,40 +98,32 @@ static const struct gpu_vendor lossy = {
     .means = "what it is told",
     .lost = "it ran away",
     .is_likely = told_likely,
-    .open = gpu_reader_second_open,
+    .open = lossy_open,
     .read = lossy_read,
     .close = told_close,
 };
 
 static const struct gpu_vendor *const gpu_reader_one[] = {&gpu_reader_told, NULL};
 
-static const struct gpu_vendor *const gpu_reader_two[] = {&gpu_reader_told, &gpu_reader_second,
-                                                          NULL};
-
 static const struct gpu_vendor *const losing[] = {&lossy, NULL};
 
-static struct gpu_reader *start(const struct gpu_vendor *const *vendors)
+static struct gpu_readers *start(const struct gpu_vendor *const *vendors)
 {
     struct sysroot root;
-    struct gpu_reader *r;
+    struct gpu_readers *r;
     open_ms = read_ms = open_result = rounds = closed = 0;
     is_likely = 1;
     assert_int_equal(sysroot_open(&root, NULL, NULL), 0);
-    assert_int_equal(gpu_reader_start(&r, &root, vendors, true), 0);
+    assert_int_equal(gpu_readers_start(&r, &root, vendors, true), 0);
     sysroot_close(&root); /* it has its own */
     return r;
 }
 
-static uint64_t soon(void)
+static bool wait_begun(struct gpu_readers *r)
 {
-    return wait_until(LONG_MS);
-}
-
-static bool wait_begun(struct gpu_reader *r)
-{
-    for (unsigned i = 0; i < LONG_MS / 2 && gpu_reader_is_open(r) == -EAGAIN; i++)
+    for (unsigned i = 0; i < LONG_MS / 2 && gpu_readers_open_count(r) == -EAGAIN; i++)
         sleep_ms(2);
-    return gpu_reader_is_open(r) != -EAGAIN;
+    return gpu_readers_open_count(r) != -EAGAIN;
 }
 
 /* ---- Tests ----------------------------------------------------------------------------------- */
@@ -153,30 +133,31 @@ static void test_gpu_reader_frames(void **state)
     struct gpu_frame f = {0};
     struct gpu_trouble said;
     const pid_t pids[] = {3, 4};
-    struct gpu_reader *r = start(gpu_reader_one);
-    assert_false(gpu_reader_take(r, &f));
+    struct gpu_readers *r = start(gpu_reader_one);
+    assert_false(gpu_readers_take(r, &f));
     assert_true(wait_begun(r));
-    assert_int_equal(gpu_reader_is_open(r), 1);
+    assert_int_equal(gpu_readers_open_count(r), 1);
     for (uint64_t round = 1; round <= 3; round++) {
-        gpu_reader_ask(r, pids, 2, 0);
-        assert_true(gpu_reader_wait_frame(r, soon()));
-        assert_false(gpu_reader_is_asked(r));
-        assert_true(gpu_reader_take(r, &f));
-        assert_false(gpu_reader_take(r, &f));
+        gpu_readers_ask(r, pids, 2, 0);
+        assert_true(gpu_readers_wait(r, LONG_MS, true));
+        assert_false(gpu_readers_are_asked(r));
+        assert_true(gpu_readers_take(r, &f));
+        assert_false(gpu_readers_take(r, &f));
         assert_int_equal(f.device_count, 1);
         assert_int_equal(row_u64(&f.devices[0].row, gpu_memory_used_bytes), round);
-        assert_true(f.began_ns && f.devices[0].read_ns >= f.began_ns);
+        assert_true(f.devices[0].energy_ns && f.devices[0].read_ns >= f.devices[0].energy_ns);
         assert_true(f.devices[0].rest_ns >= 100 * NS_PER_MS);
         assert_string_equal(f.devices[0].facts.means, "what it is told");
         assert_int_equal(last_pids, 7);
     }
-    assert_true(gpu_reader_thread(r) > 0);
-    assert_true(clock_cpu_of_thread(gpu_reader_thread(r)) > 0);
-    assert_false(gpu_reader_has_child(r, getpid()));
-    assert_true(gpu_reader_says(r, &said)); /* once */
+    pid_t threads[GPU_READERS_MAX];
+    assert_int_equal(gpu_readers_threads(r, threads), 1);
+    assert_true(threads[0] > 0 && clock_cpu_of_thread(threads[0]) > 0);
+    assert_false(gpu_readers_have_child(r, getpid()));
+    assert_true(gpu_readers_say(r, &said)); /* once */
     assert_string_equal(said.sentence, "always the same");
-    assert_false(gpu_reader_says(r, &said));
-    assert_true(gpu_reader_free(r, soon()));
+    assert_false(gpu_readers_say(r, &said));
+    gpu_readers_free(r, LONG_MS);
     assert_int_equal(closed, 1);
     gpu_frame_done(&f);
 }
@@ -185,21 +166,21 @@ static void test_gpu_reader_frames(void **state)
 static void test_gpu_reader_pace(void **state)
 {
     struct gpu_frame f = {0};
-    struct gpu_reader *r = start(gpu_reader_one);
-    gpu_reader_ask(r, NULL, 0, clock_mono(NULL));
-    assert_true(gpu_reader_wait_frame(r, soon()));
-    assert_true(gpu_reader_take(r, &f));
-    uint64_t first_ns = f.began_ns;
-    gpu_reader_ask(r, NULL, 0, clock_mono(NULL));
-    assert_true(gpu_reader_wait_frame(r, soon()));
-    assert_true(gpu_reader_take(r, &f));
-    assert_true(f.began_ns - first_ns >= 100 * NS_PER_MS);
+    struct gpu_readers *r = start(gpu_reader_one);
+    gpu_readers_ask(r, NULL, 0, clock_mono(NULL));
+    assert_true(gpu_readers_wait(r, LONG_MS, true));
+    assert_true(gpu_readers_take(r, &f));
+    uint64_t first_ns = f.devices[0].energy_ns;
+    gpu_readers_ask(r, NULL, 0, clock_mono(NULL));
+    assert_true(gpu_readers_wait(r, LONG_MS, true));
+    assert_true(gpu_readers_take(r, &f));
+    assert_true(f.devices[0].energy_ns - first_ns >= 100 * NS_PER_MS);
     uint64_t due_ns = clock_mono(NULL) + 400 * NS_PER_MS;
-    gpu_reader_ask(r, NULL, 0, due_ns);
-    assert_true(gpu_reader_wait_frame(r, soon()));
-    assert_true(gpu_reader_take(r, &f));
-    assert_true(f.began_ns >= due_ns - 200 * NS_PER_MS);
-    assert_true(gpu_reader_free(r, soon()));
+    gpu_readers_ask(r, NULL, 0, due_ns);
+    assert_true(gpu_readers_wait(r, LONG_MS, true));
+    assert_true(gpu_readers_take(r, &f));
+    assert_true(f.devices[0].energy_ns >= due_ns - 200 * NS_PER_MS);
+    gpu_readers_free(r, LONG_MS);
     gpu_frame_done(&f);
 }
 
@@ -207,19 +188,19 @@ static void test_gpu_reader_pace(void **state)
 static void test_gpu_reader_much_work(void **state)
 {
     struct gpu_frame f = {0};
-    struct gpu_reader *r = start(gpu_reader_one);
+    struct gpu_readers *r = start(gpu_reader_one);
     burn_ms = 20;
-    gpu_reader_ask(r, NULL, 0, clock_mono(NULL));
-    assert_true(gpu_reader_wait_frame(r, soon()));
-    assert_true(gpu_reader_take(r, &f));
-    uint64_t first_ns = f.began_ns, rest_ns = f.devices[0].rest_ns;
+    gpu_readers_ask(r, NULL, 0, clock_mono(NULL));
+    assert_true(gpu_readers_wait(r, LONG_MS, true));
+    assert_true(gpu_readers_take(r, &f));
+    uint64_t first_ns = f.devices[0].energy_ns, rest_ns = f.devices[0].rest_ns;
     assert_true(rest_ns >= 900 * NS_PER_MS && rest_ns <= 10 * NS_PER_SECOND);
     burn_ms = 0;
-    gpu_reader_ask(r, NULL, 0, clock_mono(NULL));
-    assert_true(gpu_reader_wait_frame(r, soon()));
-    assert_true(gpu_reader_take(r, &f));
-    assert_true(f.began_ns - first_ns >= rest_ns);
-    assert_true(gpu_reader_free(r, soon()));
+    gpu_readers_ask(r, NULL, 0, clock_mono(NULL));
+    assert_true(gpu_readers_wait(r, LONG_MS, true));
+    assert_true(gpu_readers_take(r, &f));
+    assert_true(f.devices[0].energy_ns - first_ns >= rest_ns);
+    gpu_readers_free(r, LONG_MS);
     gpu_frame_done(&f);
 }
 
@@ -227,18 +208,18 @@ static void test_gpu_reader_much_work(void **state)
 static void test_gpu_reader_hangs(void **state)
 {
     struct gpu_frame f = {0};
-    struct gpu_reader *r = start(gpu_reader_one);
+    struct gpu_readers *r = start(gpu_reader_one);
     assert_true(wait_begun(r));
     read_ms = 1500;
     uint64_t began_ns = clock_mono(NULL);
-    gpu_reader_ask(r, NULL, 0, 0);
+    gpu_readers_ask(r, NULL, 0, 0);
     for (unsigned i = 0; i < 100; i++) {
-        assert_false(gpu_reader_take(r, &f));
-        assert_true(gpu_reader_is_asked(r));
+        assert_false(gpu_readers_take(r, &f));
+        assert_true(gpu_readers_are_asked(r));
     }
-    assert_false(gpu_reader_wait_frame(r, wait_until(10)));
-    if (gpu_reader_free(r, wait_until(10))) /* unless this machine was asleep itself */
-        assert_true(clock_mono(NULL) - began_ns > 1000 * NS_PER_MS);
+    assert_false(gpu_readers_wait(r, 10, true));
+    gpu_readers_free(r, 10);
+    assert_true(!closed || clock_mono(NULL) - began_ns > 1000 * NS_PER_MS); /* on a busy machine */
     /* What it owns lives on, and it frees it when it comes back. */
     for (unsigned i = 0; i < LONG_MS / 10 && !closed; i++)
         sleep_ms(10);
@@ -250,18 +231,18 @@ static void test_gpu_reader_hangs(void **state)
 static void test_gpu_reader_slow_to_begin(void **state)
 {
     struct sysroot root;
-    struct gpu_reader *r;
+    struct gpu_readers *r;
     struct gpu_frame f = {0};
     assert_int_equal(sysroot_open(&root, NULL, NULL), 0);
     open_ms = 800;
     open_result = rounds = closed = read_ms = 0;
-    assert_int_equal(gpu_reader_start(&r, &root, gpu_reader_one, true), 0);
-    assert_int_equal(gpu_reader_is_open(r), -EAGAIN);
-    gpu_reader_ask(r, NULL, 0, 0);
-    assert_false(gpu_reader_take(r, &f));
-    assert_true(gpu_reader_wait_frame(r, soon()));
-    assert_true(gpu_reader_take(r, &f));
-    assert_true(gpu_reader_free(r, soon()));
+    assert_int_equal(gpu_readers_start(&r, &root, gpu_reader_one, true), 0);
+    assert_int_equal(gpu_readers_open_count(r), -EAGAIN);
+    gpu_readers_ask(r, NULL, 0, 0);
+    assert_false(gpu_readers_take(r, &f));
+    assert_true(gpu_readers_wait(r, LONG_MS, true));
+    assert_true(gpu_readers_take(r, &f));
+    gpu_readers_free(r, LONG_MS);
     gpu_frame_done(&f);
     sysroot_close(&root);
 }
@@ -269,225 +250,47 @@ static void test_gpu_reader_slow_to_begin(void **state)
 static void test_gpu_reader_no_vendor_opens(void **state)
 {
     struct sysroot root;
-    struct gpu_reader *r;
+    struct gpu_readers *r;
     struct gpu_trouble said;
     assert_int_equal(sysroot_open(&root, NULL, NULL), 0);
     is_likely = 1;
     open_ms = 0;
     open_result = -ENODEV;
-    assert_int_equal(gpu_reader_start(&r, &root, gpu_reader_one, false), 0);
+    assert_int_equal(gpu_readers_start(&r, &root, gpu_reader_one, false), 0);
     assert_true(wait_begun(r));
-    assert_int_equal(gpu_reader_is_open(r), 0);
-    gpu_reader_ask(r, NULL, 0, 0);
-    assert_true(gpu_reader_wait_frame(r, UINT64_MAX)); /* at once: none will come */
-    assert_false(gpu_reader_says(r, &said));
-    gpu_reader_excuse(r, &said);
+    assert_int_equal(gpu_readers_open_count(r), 0);
+    gpu_readers_ask(r, NULL, 0, 0);
+    assert_true(gpu_readers_wait(r, -1, true)); /* at once: none will come */
+    assert_false(gpu_readers_say(r, &said));
+    gpu_readers_excuse(r, &said);
     assert_string_equal(said.sentence, "it does not open");
-    assert_true(gpu_reader_free(r, soon()));
+    gpu_readers_free(r, LONG_MS);
     open_result = -EIO; /* that is worth a word */
-    assert_int_equal(gpu_reader_start(&r, &root, gpu_reader_one, false), 0);
+    assert_int_equal(gpu_readers_start(&r, &root, gpu_reader_one, false), 0);
     assert_true(wait_begun(r));
-    assert_true(gpu_reader_says(r, &said));
+    assert_true(gpu_readers_say(r, &said));
     assert_string_equal(said.sentence, "it does not open");
-    assert_true(gpu_reader_free(r, soon()));
-    sysroot_close(&root);
-}
-
-static void test_gpu_reader_one_instead_of_another(void **state)
-{
-    struct sysroot root;
-    struct gpu_reader *r;
-    struct gpu_trouble said;
-    assert_int_equal(sysroot_open(&root, NULL, NULL), 0);
-    for (unsigned fails = 0; fails < 2; fails++) {
-        open_result = fails ? -EIO : 0;
-        assert_int_equal(gpu_reader_start(&r, &root, gpu_reader_two, true), 0);
-        assert_true(wait_begun(r));
-        assert_int_equal(gpu_reader_is_open(r), 1); /* never both */
-        assert_false(gpu_reader_says(r, &said));
-        assert_true(gpu_reader_free(r, soon()));
-    }
+    gpu_readers_free(r, LONG_MS);
     sysroot_close(&root);
 }
 
 /* The round may have been the last one. */
 static void test_gpu_reader_all_that_are_lost_are_told_at_once(void **state)
 {
-    struct gpu_reader *r = start(losing);
+    struct gpu_readers *r = start(losing);
     struct gpu_trouble said;
     assert_true(wait_begun(r));
-    gpu_reader_ask(r, NULL, 0, 0);
-    assert_true(gpu_reader_wait_frame(r, soon()));
-    assert_true(gpu_reader_says(r, &said));
+    gpu_readers_ask(r, NULL, 0, 0);
+    assert_true(gpu_readers_wait(r, LONG_MS, true));
+    assert_true(gpu_readers_say(r, &said));
     assert_string_equal(said.sentence, "Lossy's GPU 0 (0000:00:00.0) is lost: it ran away, and its "
                                        "figures end here");
-    assert_true(gpu_reader_says(r, &said));
+    assert_true(gpu_readers_say(r, &said));
     assert_non_null(strstr(said.sentence, "Lossy's GPU 2 (GPU-2) is lost"));
-    gpu_reader_ask(r, NULL, 0, 0); /* and once */
-    assert_true(gpu_reader_wait_frame(r, soon()));
-    assert_false(gpu_reader_says(r, &said));
-    assert_true(gpu_reader_free(r, soon()));
-}
-
-/* ---- gpu round ------------------------------------------------------------------------------ */
-
-/* ---- Two vendors: one that does not open, one that stands for it --------------------------------
- */
-
-static int first_result, second_closed;
-
-static bool is_second_likely = true;
-
-static const struct gpu_vendor *turns[8];
-
-static unsigned turn_count;
-
-static bool likely(const struct sysroot *root)
-{
-    return true;
-}
-
-static bool second_likely(const struct sysroot *root)
-{
-    return is_second_likely;
-}
-
-static int first_open(void **ret_state, const struct gpu_context *c, struct gpu_trouble *trouble)
-{
-    *ret_state = NULL;
-    snprintf(trouble->sentence, sizeof trouble->sentence, "the first does not open");
-    return first_result;
-}
-
-static int gpu_round_second_open(void **ret_state, const struct gpu_context *c,
-                                 struct gpu_trouble *trouble)
-{
-    *ret_state = NULL;
-    return 0;
-}
-
-static void add_device(void *s, struct gpu_frame *f, const pid_t *pids, size_t count,
-                       struct gpu_trouble *trouble)
-{
-    gpu_frame_add_device(f);
-    snprintf(trouble->sentence, sizeof trouble->sentence, "for %d pids", (int)count);
-}
-
-static void count_close(void *s)
-{
-    second_closed++;
-}
-
-static const struct gpu_vendor first = {
-    .is_likely = likely,
-    .open = first_open,
-    .read = add_device,
-    .close = count_close,
-};
-
-static const struct gpu_vendor gpu_round_second = {
-    .is_likely = second_likely,
-    .instead_of = &first,
-    .open = gpu_round_second_open,
-    .read = add_device,
-    .close = count_close,
-};
-
-static const struct gpu_vendor other = {
-    .is_likely = likely,
-    .open = gpu_round_second_open,
-    .read = add_device,
-    .close = count_close,
-};
-
-static const struct gpu_vendor *const gpu_round_vendors[] = {&first, &gpu_round_second, NULL};
-
-static void note_turn(void *arg, const struct gpu_vendor *vendor)
-{
-    turns[turn_count++ % ARRAY_LEN(turns)] = vendor;
-}
-
-static struct gpu_round make(void)
-{
-    turn_count = 0;
-    second_closed = 0;
-    return (struct gpu_round){.vendors = gpu_round_vendors, .turn_to = note_turn};
-}
-
-/* ---- Tests ----------------------------------------------------------------------------------- */
-
-static void test_gpu_round_one_stands_for_another(void **state)
-{
-    struct gpu_round r = make();
-    first_result = -ENODEV;
-    assert_true(gpu_round_open(&r));
-    assert_int_equal(r.attempt_count, 2);
-    assert_string_equal(r.attempts[0].trouble.sentence, ""); /* it is made up for */
-    pid_t pids[] = {1, 2};
-    gpu_round_read(&r, pids, 2, false);
-    assert_int_equal(r.frame.device_count, 1);
-    assert_ptr_equal(r.frame.devices[0].vendor, &gpu_round_second);
-    assert_string_equal(r.trouble.sentence, "for 2 pids");
-    assert_true(turn_count == 3 && turns[0] == &first && turns[1] == &gpu_round_second &&
-                turns[2] == &gpu_round_second);
-    gpu_round_close(&r);
-    assert_int_equal(second_closed, 1);
-    gpu_frame_done(&r.frame);
-}
-
-static void test_gpu_round_not_where_the_other_opens(void **state)
-{
-    struct gpu_round r = make();
-    first_result = 0;
-    assert_true(gpu_round_open(&r));
-    assert_ptr_equal(r.vendor, &first);
-    assert_int_equal(r.attempt_count, 1);
-    gpu_round_close(&r);
-}
-
-static void test_gpu_round_only_the_likely(void **state)
-{
-    struct gpu_round r = make();
-    first_result = -ENODEV;
-    is_second_likely = false;
-    assert_false(gpu_round_open(&r));
-    assert_string_equal(r.attempts[0].trouble.sentence, "the first does not open");
-    gpu_round_close(&r); /* of nothing */
-    r = make();
-    r.all = true;
-    assert_true(gpu_round_open(&r));
-    gpu_round_close(&r);
-    is_second_likely = true;
-}
-
-/* Vendors further down the list have a thread of their own. */
-static void test_gpu_round_not_those_of_others(void **state)
-{
-    static const struct gpu_vendor *const other_way[] = {&first, &other, NULL};
-    struct gpu_round r = make();
-    r.vendors = other_way;
-    first_result = -ENODEV;
-    assert_false(gpu_round_open(&r));
-    assert_int_equal(r.attempt_count, 1);
-}
-
-static void test_gpu_round_rounds_keep_a_distance(void **state)
-{
-    struct gpu_round r = make();
-    first_result = 0;
-    gpu_round_open(&r);
-    assert_int_equal(gpu_round_begin_at(&r, 0), 0);
-    uint64_t before_ns = clock_mono(NULL);
-    gpu_round_read(&r, NULL, 0, false);
-    assert_true(r.began_ns >= before_ns && r.frame.devices[0].read_ns >= r.began_ns);
-    assert_int_equal(r.frame.devices[0].rest_ns, r.rest_ns);
-    assert_true(r.rest_ns >= 100 * NS_PER_MS);
-    assert_int_equal(gpu_round_begin_at(&r, r.began_ns + 1), r.began_ns + r.rest_ns);
-    uint64_t due_ns = r.began_ns + 1000 * NS_PER_SECOND;
-    uint64_t at_ns = gpu_round_begin_at(&r, due_ns);
-    assert_true(at_ns < due_ns && at_ns > r.began_ns + r.rest_ns); /* in time, not long before */
-    gpu_round_close(&r);
-    gpu_frame_done(&r.frame);
+    gpu_readers_ask(r, NULL, 0, 0); /* and once */
+    assert_true(gpu_readers_wait(r, LONG_MS, true));
+    assert_false(gpu_readers_say(r, &said));
+    gpu_readers_free(r, LONG_MS);
 }
 
 /* ---- gpu frame ------------------------------------------------------------------------------ */
@@ -560,64 +363,6 @@ static void test_gpu_frame_joined(void **state)
     gpu_frame_done(&two);
 }
 
-/* ---- gpu sentences -------------------------------------------------------------------------- */
-
-static void say(struct gpu_sentences *s, const char *text)
-{
-    struct gpu_trouble trouble;
-    snprintf(trouble.sentence, sizeof trouble.sentence, "%s", text);
-    gpu_sentences_say(s, &trouble);
-}
-
-static void expect(struct gpu_sentences *s, const char *text)
-{
-    struct gpu_trouble told;
-    assert_true(gpu_sentences_tell(s, &told));
-    assert_string_equal(told.sentence, text);
-}
-
-static void test_gpu_sentences_once_each(void **state)
-{
-    struct gpu_sentences s = {0};
-    struct gpu_trouble none;
-    say(&s, "");
-    assert_false(gpu_sentences_tell(&s, &none));
-    say(&s, "one");
-    say(&s, "two");
-    say(&s, "one");
-    expect(&s, "one");
-    expect(&s, "two");
-    say(&s, "two");
-    assert_false(gpu_sentences_tell(&s, &none));
-}
-
-static void test_gpu_sentences_lost(void **state)
-{
-    static const struct gpu_vendor vendor = {.people = "Lossy", .lost = "it ran away"};
-    struct gpu_device d = {.facts = {.index = 2, .pci = "0000:02:00.0"}, .vendor = &vendor};
-    struct gpu_sentences s = {0};
-    gpu_sentences_say_lost(&s, &d);
-    expect(&s, "Lossy's GPU 2 (0000:02:00.0) is lost: it ran away, and its figures end here");
-    snprintf(d.facts.uuid, sizeof d.facts.uuid, "GPU-2");
-    gpu_sentences_say_lost(&s, &d);
-    expect(&s, "Lossy's GPU 2 (GPU-2) is lost: it ran away, and its figures end here");
-}
-
-static void test_gpu_sentences_many(void **state)
-{
-    struct gpu_sentences s = {0};
-    struct gpu_trouble told;
-    unsigned count = 0;
-    for (unsigned i = 0; i < 1000; i++) {
-        char text[16];
-        snprintf(text, sizeof text, "%u", i);
-        say(&s, text);
-    }
-    while (gpu_sentences_tell(&s, &told))
-        count++;
-    assert_int_equal(count, ARRAY_LEN(s.said));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -627,19 +372,10 @@ int main(void)
         cmocka_unit_test(test_gpu_reader_hangs),
         cmocka_unit_test(test_gpu_reader_slow_to_begin),
         cmocka_unit_test(test_gpu_reader_no_vendor_opens),
-        cmocka_unit_test(test_gpu_reader_one_instead_of_another),
         cmocka_unit_test(test_gpu_reader_all_that_are_lost_are_told_at_once),
-        cmocka_unit_test(test_gpu_round_one_stands_for_another),
-        cmocka_unit_test(test_gpu_round_not_where_the_other_opens),
-        cmocka_unit_test(test_gpu_round_only_the_likely),
-        cmocka_unit_test(test_gpu_round_not_those_of_others),
-        cmocka_unit_test(test_gpu_round_rounds_keep_a_distance),
         cmocka_unit_test(test_gpu_frame_devices),
         cmocka_unit_test(test_gpu_frame_processes_stand_once),
         cmocka_unit_test(test_gpu_frame_joined),
-        cmocka_unit_test(test_gpu_sentences_once_each),
-        cmocka_unit_test(test_gpu_sentences_lost),
-        cmocka_unit_test(test_gpu_sentences_many),
     };
     return RUN("source/gpu/reader", tests);
 }

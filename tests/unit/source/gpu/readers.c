@@ -16,7 +16,7 @@
 
 /* ---- gpu readers ---------------------------------------------------------------------------- */
 
-/* Three vendors, the second of which somebody stands for; each does what it is told. */
+/* Three vendors that do as the test says. */
 
 enum { LONG_MS = 20000, A = 0, B, C, VENDORS }; /* for what comes soon unless the machine is busy */
 
@@ -24,7 +24,7 @@ static struct told {
     atomic_bool is_likely, hangs_open, hangs_read; /* until somebody says otherwise */
     atomic_bool is_hanging; /* its thread has come that far: it may be long in doing so */
     atomic_int open_result, devices, rounds, is_closed;
-} told[VENDORS], stand_in;
+} told[VENDORS];
 
 static void sleep_ms(long ms)
 {
@@ -78,7 +78,7 @@ static void told_close(void *state)
     static int word##_open(void **ret_state, const struct gpu_context *c,                          \
                            struct gpu_trouble *trouble)                                            \
     {                                                                                              \
-        assert_true(c->root->sys >= 0 && c->root->root >= 0 && c->helpers);                        \
+        assert_true(c->root->sys >= 0 && c->root->root >= 0);                                      \
         return told_open(which, ret_state, trouble);                                               \
     }
 
@@ -89,21 +89,15 @@ VENDOR(a, &told[A])
 
 VENDOR(b, &told[B])
 
-VENDOR(instead, &stand_in)
-
 VENDOR(c, &told[C])
 
 static const struct gpu_vendor vendor_a = {.name = "a", .means = "A", CALLS(a)};
 
 static const struct gpu_vendor vendor_b = {.name = "b", .means = "B", CALLS(b)};
 
-static const struct gpu_vendor vendor_b2 = {
-    .name = "b", .means = "B2", CALLS(instead), .instead_of = &vendor_b};
-
 static const struct gpu_vendor vendor_c = {.name = "c", .means = "C", CALLS(c)};
 
-static const struct gpu_vendor *const vendors[] = {&vendor_a, &vendor_b, &vendor_b2, &vendor_c,
-                                                   NULL};
+static const struct gpu_vendor *const vendors[] = {&vendor_a, &vendor_b, &vendor_c, NULL};
 
 static void tell_vendor(struct told *v)
 {
@@ -117,7 +111,6 @@ static void tell_all(void)
 {
     for (unsigned i = 0; i < VENDORS; i++)
         tell_vendor(&told[i]);
-    tell_vendor(&stand_in);
 }
 
 static int try_start(struct gpu_readers **ret, bool all)
@@ -204,7 +197,6 @@ static void test_gpu_readers_one_frame_of_all(void **state)
     }
     assert_int_equal(gpu_readers_open_count(r), 3);
     assert_true(gpu_readers_are_complete(r));
-    assert_int_equal(stand_in.rounds, 0);
     assert_false(gpu_readers_have_child(r, getpid()));
     gpu_readers_free(r, LONG_MS);
     assert_true(told[A].is_closed && told[B].is_closed && told[C].is_closed);
@@ -328,12 +320,12 @@ static void test_gpu_readers_only_the_likely(void **state)
     struct gpu_readers *r;
     pid_t threads[GPU_READERS_MAX];
     tell_all();
-    told[A].is_likely = told[B].is_likely = told[C].is_likely = stand_in.is_likely = false;
+    told[A].is_likely = told[B].is_likely = told[C].is_likely = false;
     assert_int_equal(try_start(&r, false), -ENODEV);
-    stand_in.is_likely = true;
+    told[C].is_likely = true;
     assert_int_equal(try_start(&r, false), 0);
     assert_int_equal(gpu_readers_threads(r, threads), 1);
-    ask_until(r, &stand_in, 1);
+    ask_until(r, &told[C], 1);
     gpu_readers_free(r, LONG_MS);
     assert_int_equal(told[B].rounds, 0);
     assert_int_equal(try_start(&r, true), 0);
@@ -348,7 +340,6 @@ static void test_gpu_readers_what_they_say(void **state)
     tell_all();
     told[A].open_result = told[C].open_result = -ENODEV;
     told[B].open_result = -EIO;
-    stand_in.open_result = -ENODEV;
     struct gpu_readers *r = start();
     gpu_readers_ask(r, NULL, 0, 0);
     assert_true(gpu_readers_wait(r, -1, true)); /* none will come */
@@ -361,52 +352,6 @@ static void test_gpu_readers_what_they_say(void **state)
     gpu_readers_excuse(r, &said);
     assert_string_equal(said.sentence, "no such device");
     gpu_readers_free(r, LONG_MS);
-}
-
-/* ---- gpu helpers ---------------------------------------------------------------------------- */
-
-static int sleep_on(void *arg)
-{
-    (void)arg;
-    for (unsigned i = 0; i < 100; i++)
-        sleep(1);
-    return 0;
-}
-
-static void test_gpu_helpers_list(void **state)
-{
-    struct gpu_helpers h;
-    pid_t pids[GPU_HELPERS];
-    gpu_helpers_init(&h);
-    assert_false(gpu_helpers_has(&h, getpid()));
-    for (unsigned i = 0; i < GPU_HELPERS; i++) {
-        pids[i] = gpu_helpers_start(&h, sleep_on, NULL);
-        assert_true(pids[i] > 0);
-        assert_true(gpu_helpers_has(&h, pids[i]));
-    }
-    assert_int_equal(gpu_helpers_start(&h, sleep_on, NULL), -EAGAIN);
-    for (unsigned i = 0; i < GPU_HELPERS; i++) {
-        gpu_helpers_end(&h, pids[i]);
-        assert_int_equal(kill(pids[i], 0), -1);
-        assert_true(gpu_helpers_has(&h, pids[i]));
-    }
-    gpu_helpers_done(&h);
-}
-
-static int say_seven(void *arg)
-{
-    return *(int *)arg;
-}
-
-static void test_gpu_helpers_its_word_is_its_status(void **state)
-{
-    struct gpu_helpers h;
-    int seven = 7, status;
-    gpu_helpers_init(&h);
-    pid_t pid = gpu_helpers_start(&h, say_seven, &seven);
-    assert_int_equal(waitpid(pid, &status, __WALL), pid);
-    assert_int_equal(WEXITSTATUS(status), 7);
-    gpu_helpers_done(&h);
 }
 
 /* ---- gpu pids ------------------------------------------------------------------------------- */
@@ -527,8 +472,6 @@ int main(void)
         cmocka_unit_test(test_gpu_readers_places_are_kept),
         cmocka_unit_test(test_gpu_readers_only_the_likely),
         cmocka_unit_test(test_gpu_readers_what_they_say),
-        cmocka_unit_test(test_gpu_helpers_list),
-        cmocka_unit_test(test_gpu_helpers_its_word_is_its_status),
         cmocka_unit_test(test_gpu_pids_on_the_machine_itself),
         cmocka_unit_test(test_gpu_pids_by_namespaces),
         cmocka_unit_test(test_gpu_pids_new_process),
