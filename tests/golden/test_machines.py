@@ -11,13 +11,14 @@ import subprocess
 
 import fixturelib
 import hostlib
+import packed
 import pytest
 
 import recorded
 
 jsonschema = hostlib.module("jsonschema")
 
-HERE = pathlib.Path(__file__).parent
+EXPECTED = pathlib.Path(__file__).parent / "expected/doctor.txt"
 MACHINES_AT = fixturelib.machines()
 MACHINES = sorted(path.name for path in MACHINES_AT.iterdir())
 SCHEMA = json.loads((recorded.TOP / "docs/schema/doctor.schema.json").read_text())
@@ -46,10 +47,9 @@ def test_as_expected(machine, request):
     assert (status, err) == (0, "")
     # The formats are those of the build, which no machine decides.
     out = re.sub(r"(?m)^\S+ +formats .*\n( .*\n)*", "", out)
-    path = HERE / "expected" / f"doctor-{machine}.txt"
     if request.config.getoption("--update"):
-        path.write_text(out)
-    assert out == path.read_text()
+        packed.write(EXPECTED, packed.read(EXPECTED) | {machine: out.encode()})
+    assert out == packed.read(EXPECTED)[machine].decode()
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -6,7 +6,6 @@ import pathlib
 import subprocess
 
 import pytest
-from fuzz import corpus
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
@@ -70,19 +69,3 @@ def test_what_is_missing_is_named(package, tmp_path):
         (programs / "clang").chmod(0o755)
     done = fuzz(tmp_path / "build", "--setup", PATH=str(programs))
     assert (done.returncode, done.stdout) == (0, f"ok - fuzz # skip {package} is not installed\n")
-
-
-@pytest.mark.parametrize("data", [
-    b"", b"\n", b"text\n", b"no newline", b"\\ \t\r\n", b"-- a --\nb\n", b"\xff\x00" * 100 + b"\n", b"x" * 300,
-])
-def test_inputs_are_packed_byte_for_byte(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(corpus, "CORPUS", tmp_path)
-    (tmp_path / "t.txt").write_bytes(corpus.pack("a", b"1\n") + corpus.pack("b-2", data)
-                                     + corpus.pack("c", b""))
-    assert corpus.read("t") == {"a": b"1\n", "b-2": data, "c": b""}
-
-
-def test_every_corpus_is_written_as_it_is_packed():
-    for path in corpus.CORPUS.iterdir():
-        inputs = corpus.read(path.stem)
-        assert b"".join(corpus.pack(*item) for item in inputs.items()) == path.read_bytes()
