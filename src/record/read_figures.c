@@ -37,23 +37,23 @@ void reading_skip(struct reading *r, const struct scan *key)
 
 bool read_seconds(struct json_in *j, uint64_t *ret_ns)
 {
-    struct json_number n;
+    struct decimal n;
     return json_in_null(j) ||
-           (json_in_number(j, &n) && (json_number_u64(&n, 9, ret_ns) || json_in_fail(j)));
+           (json_in_number(j, &n) && (decimal_u64(&n, 9, ret_ns) || json_in_fail(j)));
 }
 
 bool read_u64(struct json_in *j, uint64_t *ret)
 {
-    struct json_number n;
+    struct decimal n;
     return json_in_null(j) ||
-           (json_in_number(j, &n) && (json_number_u64(&n, 0, ret) || json_in_fail(j)));
+           (json_in_number(j, &n) && (decimal_u64(&n, 0, ret) || json_in_fail(j)));
 }
 
 bool read_double(struct json_in *j, double *ret)
 {
-    struct json_number n;
+    struct decimal n;
     return json_in_null(j) ||
-           (json_in_number(j, &n) && (json_number_double(&n, ret) || json_in_fail(j)));
+           (json_in_number(j, &n) && (decimal_double(&n, ret) || json_in_fail(j)));
 }
 
 bool read_pid(struct json_in *j, pid_t *ret)
@@ -104,15 +104,15 @@ int read_word(struct json_in *j, const char *const *words, size_t count)
 /* A number of an exit code or a signal, which null leaves alone. */
 static bool read_status(struct json_in *j, int *ret)
 {
-    struct json_number n;
+    struct decimal n;
     uint64_t value;
     if (json_in_null(j))
         return true;
     if (!json_in_number(j, &n))
         return false;
-    struct json_number size = n;
+    struct decimal size = n;
     size.negative = false;
-    if (!json_number_u64(&size, 0, &value) || value > INT_MAX)
+    if (!decimal_u64(&size, 0, &value) || value > INT_MAX)
         return json_in_fail(j);
     *ret = n.negative ? -(int)value : (int)value;
     return true;
@@ -469,17 +469,17 @@ int read_row_find(enum entity_kind kind, const struct scan *key, unsigned *next)
     return -1;
 }
 
-static bool read_row_convert(const struct json_number *n, const struct metric *m, union value *ret)
+static bool read_row_convert(const struct decimal *n, const struct metric *m, union value *ret)
 {
     if (metric_is_double(m))
-        return json_number_double(n, &ret->d);
+        return decimal_double(n, &ret->d);
     unsigned decimals = m->unit == UNIT_seconds ? 9 : m->unit == UNIT_joules ? 6 : 0;
-    return json_number_u64(n, decimals, &ret->u);
+    return decimal_u64(n, decimals, &ret->u);
 }
 
 bool read_row_value(struct json_in *j, const struct metric *m, union value *ret, bool *ret_known)
 {
-    struct json_number n;
+    struct decimal n;
     *ret_known = !json_in_null(j);
     if (!*ret_known)
         return true;

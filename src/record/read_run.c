@@ -254,11 +254,6 @@ static void add_string(struct reading *r, char ***list, size_t *count, char *tex
     (*list)[*count] = NULL;
 }
 
-static char *read_run_copy(struct scan text)
-{
-    return strndup(text.at ? text.at : "", (size_t)(text.end - text.at));
-}
-
 /* An empty one stays NULL: there was no command. */
 static void read_command(struct reading *r)
 {
@@ -267,7 +262,7 @@ static void read_command(struct reading *r)
     size_t count = 0;
     json_in_array(j);
     while (json_in_item(j) && json_in_string(j, &word))
-        add_string(r, &r->run.command, &count, read_run_copy(word));
+        add_string(r, &r->run.command, &count, scan_copy(word));
 }
 
 static void read_labels(struct reading *r)
@@ -329,7 +324,7 @@ static void read_run_read_text(struct reading *r, char **ret)
     if (!json_in_string(&r->json, &text))
         return;
     free(*ret);
-    *ret = read_run_copy(text);
+    *ret = scan_copy(text);
     r->no_memory |= !*ret;
 }
 

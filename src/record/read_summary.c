@@ -216,7 +216,7 @@ static char *read_owned(struct reading *r, char *before)
     if (!json_in_string(&r->json, &text))
         return before;
     free(before);
-    char *copy = strndup(text.at ? text.at : "", (size_t)(text.end - text.at));
+    char *copy = scan_copy(text);
     r->no_memory |= !copy;
     return copy;
 }

@@ -221,11 +221,11 @@ static void layout_jsonl_frame(struct sink *s, const struct frame *f)
 static bool layout_log_is_number(const char *text)
 {
     struct json_in in = {0};
-    struct json_number found;
+    struct decimal found;
     double number;
     json_in_begin(&in, text, strlen(text));
     return !strpbrk(text, " \t\r\n") && json_in_next(&in) == JSON_NUMBER &&
-           json_in_number(&in, &found) && json_in_end(&in) && json_number_double(&found, &number);
+           json_in_number(&in, &found) && json_in_end(&in) && decimal_double(&found, &number);
 }
 
 /* Marks are text: what looks like a number is written as one. */

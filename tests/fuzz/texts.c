@@ -187,7 +187,7 @@ FUZZ_TARGET(csv_record)
 static void json_copy(struct json_in *in, struct json_out *out)
 {
     struct scan text;
-    struct json_number n;
+    struct decimal n;
     bool yes;
     double number;
     switch (json_in_next(in)) {
@@ -213,7 +213,7 @@ static void json_copy(struct json_in *in, struct json_out *out)
             json_string_n(out, text.at ? text.at : "", (size_t)(text.end - text.at));
         break;
     case JSON_NUMBER:
-        if (json_in_number(in, &n) && json_number_double(&n, &number))
+        if (json_in_number(in, &n) && decimal_double(&n, &number))
             json_number(out, number);
         else
             json_u64(out, 0);

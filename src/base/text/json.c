@@ -3,7 +3,6 @@
 
 #include "base/text/buf.h"
 
-#include <float.h>
 #include <string.h>
 
 /* ==== Json out ================================================================================ */
@@ -13,7 +12,7 @@ void json_begin(struct json_out *j, struct buf *b, unsigned indent)
     *j = (struct json_out){.buf = b, .indent = indent, .empty = true};
 }
 
-static void new_line(struct json_out *j)
+static void json_out_newline(struct json_out *j)
 {
     if (!j->indent)
         return;
@@ -22,7 +21,7 @@ static void new_line(struct json_out *j)
         buf_putc(j->buf, ' ');
 }
 
-/* What stands in front of any value or key. */
+/* What precedes any value or key: a comma, a line break. */
 static void json_out_lead(struct json_out *j)
 {
     if (j->after_key) {
@@ -32,11 +31,11 @@ static void json_out_lead(struct json_out *j)
     if (!j->empty)
         buf_puts(j->buf, j->spaced ? ", " : ",");
     if (j->depth)
-        new_line(j);
+        json_out_newline(j);
     j->empty = false;
 }
 
-static void open_with(struct json_out *j, char bracket)
+static void json_out_open(struct json_out *j, char bracket)
 {
     json_out_lead(j);
     buf_putc(j->buf, bracket);
@@ -44,33 +43,33 @@ static void open_with(struct json_out *j, char bracket)
     j->empty = true;
 }
 
-static void close_with(struct json_out *j, char bracket)
+static void json_out_close(struct json_out *j, char bracket)
 {
     j->depth--;
     if (!j->empty)
-        new_line(j);
+        json_out_newline(j);
     buf_putc(j->buf, bracket);
     j->empty = false;
 }
 
 void json_object(struct json_out *j)
 {
-    open_with(j, '{');
+    json_out_open(j, '{');
 }
 
 void json_object_end(struct json_out *j)
 {
-    close_with(j, '}');
+    json_out_close(j, '}');
 }
 
 void json_array(struct json_out *j)
 {
-    open_with(j, '[');
+    json_out_open(j, '[');
 }
 
 void json_array_end(struct json_out *j)
 {
-    close_with(j, ']');
+    json_out_close(j, ']');
 }
 
 static void json_out_escape(struct buf *b, unsigned char c)
@@ -86,11 +85,6 @@ static void json_out_escape(struct buf *b, unsigned char c)
     }
 }
 
-static bool json_out_is_plain(unsigned char c)
-{
-    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
-}
-
 void json_string_n(struct json_out *j, const char *text, size_t length)
 {
     json_out_lead(j);
@@ -99,7 +93,8 @@ void json_string_n(struct json_out *j, const char *text, size_t length)
     const unsigned char *end = at + length;
     while (at < end) {
         size_t taken = 0;
-        while (at + taken < end && json_out_is_plain(at[taken]))
+        while (at + taken < end && at[taken] >= 0x20 && at[taken] < 0x7F && at[taken] != '"' &&
+               at[taken] != '\\')
             taken++;
         uint32_t point = 0;
         if (!taken && *at >= 0x80)
@@ -235,118 +230,12 @@ void json_put_utc(struct json_out *j, const char *key, uint64_t real_ns)
     json_utc(j, real_ns);
 }
 
-/* ==== Json number ============================================================================= */
-
-/* An exponent beyond this is as good as any. */
-enum { FAR = 100000 };
-
-static bool json_number_is_digit(const struct scan *s)
-{
-    return s->at < s->end && *s->at >= '0' && *s->at <= '9';
-}
-
-/* Digits behind those that fit are zeros as far as anybody can tell. */
-static void take_digits(struct scan *s, struct json_number *n, int place)
-{
-    for (; json_number_is_digit(s); s->at++) {
-        unsigned digit = (unsigned)(*s->at - '0');
-        bool fits = !n->is_cut && (n->digits < UINT64_MAX / 10 ||
-                                   (n->digits == UINT64_MAX / 10 && digit <= UINT64_MAX % 10));
-        if (fits)
-            n->digits = n->digits * 10 + digit;
-        n->is_cut |= !fits;
-        if (n->exponent > -FAR && n->exponent < FAR)
-            n->exponent += (fits ? 0 : 1) + place;
-    }
-}
-
-static bool take_exponent(struct scan *s, struct json_number *n)
-{
-    bool negative = *s->at == '-';
-    s->at += negative || *s->at == '+';
-    if (!json_number_is_digit(s))
-        return false;
-    int exponent = 0;
-    for (; json_number_is_digit(s); s->at++)
-        if (exponent < FAR)
-            exponent = exponent * 10 + (*s->at - '0');
-    n->exponent += negative ? -exponent : exponent;
-    return true;
-}
-
-bool json_number_take(struct scan *s, struct json_number *ret)
-{
-    struct json_number n = {0};
-    n.negative = s->at < s->end && *s->at == '-';
-    s->at += n.negative;
-    if (!json_number_is_digit(s))
-        return false;
-    const char *first = s->at;
-    take_digits(s, &n, 0);
-    if (*first == '0' && s->at - first > 1)
-        return false;
-    if (s->at < s->end && *s->at == '.') {
-        s->at++;
-        if (!json_number_is_digit(s))
-            return false;
-        take_digits(s, &n, -1);
-    }
-    if (s->at < s->end && (*s->at == 'e' || *s->at == 'E')) {
-        s->at++;
-        if (s->at == s->end || !take_exponent(s, &n))
-            return false;
-    }
-    *ret = n;
-    return true;
-}
-
-bool json_number_u64(const struct json_number *n, unsigned decimals, uint64_t *ret)
-{
-    uint64_t value = n->digits;
-    int shift = n->exponent + (int)decimals;
-    if ((n->negative && value) || (n->is_cut && shift > 0))
-        return false;
-    for (; shift > 0 && value; shift--)
-        if (__builtin_mul_overflow(value, UINT64_C(10), &value))
-            return false;
-    for (; shift < -1 && value; shift++)
-        value /= 10;
-    *ret = shift < 0 ? value / 10 + (value % 10 >= 5) : value;
-    return true;
-}
-
-bool json_number_double(const struct json_number *n, double *ret)
-{
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    enum { EXACT = 22, FURTHEST = 400 };
-    double value = (double)n->digits;
-    if (n->digits <= UINT64_C(1) << 53 && n->exponent <= 0 && n->exponent >= -EXACT) {
-        value /= powers[-n->exponent]; /* both are exact, so this is rounded once */
-    } else if (n->digits) {
-        long double wide = (long double)n->digits, power = 1, square = 10;
-        if (n->exponent > FURTHEST)
-            return false;
-        int far = n->exponent < -FURTHEST ? FURTHEST : n->exponent < 0 ? -n->exponent : n->exponent;
-        for (unsigned left = (unsigned)far; left; left >>= 1, square *= square)
-            if (left & 1)
-                power *= square;
-        wide = n->exponent < 0 ? wide / power : wide * power;
-        if (wide > (long double)DBL_MAX)
-            return false;
-        value = (double)wide;
-    }
-    *ret = n->negative ? -value : value;
-    return true;
-}
-
 /* ==== Json in ================================================================================= */
 
-/* A set of the names that the object at one depth has had so far, as hashes of 64 bits: two names
- * that are equal are always found, and two that differ are taken for equal once in more names than
- * anybody writes. A slot belongs to the object whose serial number it has, so that the next object
- * begins with an empty set without any clearing. */
+/* The names that the object at one depth has had so far, as hashes of 64 bits: equal names are
+ * always found, and a collision of different ones is too rare to matter. A slot belongs to the
+ * object whose serial number it has, so that the next object begins with an empty set without
+ * clearing. */
 struct json_names {
     struct {
         uint64_t hash;
@@ -382,7 +271,7 @@ bool json_in_fail(struct json_in *j)
     return false;
 }
 
-static void skip_space(struct json_in *j)
+static void json_in_skip_space(struct json_in *j)
 {
     struct scan *s = &j->text;
     while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
@@ -391,7 +280,7 @@ static void skip_space(struct json_in *j)
 
 static bool json_in_take(struct json_in *j, char c)
 {
-    skip_space(j);
+    json_in_skip_space(j);
     if (j->text.at == j->text.end || *j->text.at != c)
         return false;
     j->text.at++;
@@ -400,13 +289,13 @@ static bool json_in_take(struct json_in *j, char c)
 
 bool json_in_end(struct json_in *j)
 {
-    skip_space(j);
+    json_in_skip_space(j);
     return !j->failed && !j->depth && scan_done(&j->text);
 }
 
 enum json_kind json_in_next(struct json_in *j)
 {
-    skip_space(j);
+    json_in_skip_space(j);
     char c = j->text.at < j->text.end ? *j->text.at : '\0';
     switch (c) {
     case '{': return JSON_OBJECT;
@@ -434,7 +323,7 @@ static bool json_in_enter(struct json_in *j, char bracket)
     return true;
 }
 
-static uint64_t hash_name(const char *at, size_t length)
+static uint64_t json_names_hash(const char *at, size_t length)
 {
     uint64_t hash = length * UINT64_C(0x9E3779B97F4A7C15), part = 0;
     for (; length; at += sizeof part, length -= sizeof part, part = 0) {
@@ -451,7 +340,7 @@ static uint64_t hash_name(const char *at, size_t length)
 }
 
 /* False when there is no memory. */
-static bool grow_names(struct json_names *n)
+static bool json_names_grow(struct json_names *n)
 {
     struct json_names larger = {.capacity = n->capacity ? 2 * n->capacity : 64,
                                 .object = n->object};
@@ -473,11 +362,11 @@ static bool grow_names(struct json_names *n)
 }
 
 /* One more name of the innermost object; fails when it was there before. */
-static bool json_in_add_name(struct json_in *j, const char *at, size_t length)
+static bool json_names_add(struct json_in *j, const char *at, size_t length)
 {
     struct json_names *n = &j->names[j->depth - 1];
-    uint64_t hash = hash_name(at, length);
-    if (n->count == JSON_NAMES || (2 * n->count >= n->capacity && !grow_names(n)))
+    uint64_t hash = json_names_hash(at, length);
+    if (n->count == JSON_NAMES || (2 * n->count >= n->capacity && !json_names_grow(n)))
         return json_in_fail(j);
     size_t i = hash & (n->capacity - 1);
     for (; n->slots[i].object == n->object; i = (i + 1) & (n->capacity - 1))
@@ -501,7 +390,7 @@ bool json_in_array(struct json_in *j)
     return json_in_enter(j, '[');
 }
 
-/* True when there is more in the container, false behind its end. */
+/* True when there is more in the container, false after its end. */
 static bool json_in_go_on(struct json_in *j, char bracket)
 {
     if (j->failed)
@@ -517,12 +406,12 @@ static bool json_in_go_on(struct json_in *j, char bracket)
     return true;
 }
 
-static bool take_string(struct json_in *j, struct buf *decoded, struct scan *ret);
+static bool json_in_take_string(struct json_in *j, struct buf *decoded, struct scan *ret);
 
 bool json_in_key(struct json_in *j, struct scan *ret)
 {
-    if (!json_in_go_on(j, '}') || !take_string(j, &j->key, ret) ||
-        !json_in_add_name(j, ret->at, (size_t)(ret->end - ret->at)))
+    if (!json_in_go_on(j, '}') || !json_in_take_string(j, &j->key, ret) ||
+        !json_names_add(j, ret->at, scan_length(*ret)))
         return false;
     return json_in_take(j, ':') || json_in_fail(j);
 }
@@ -539,7 +428,7 @@ bool json_in_expect(struct json_in *j, const char *name)
         return false;
     j->text.at = at + length + 3;
     j->first = false;
-    return json_in_add_name(j, name, length);
+    return json_names_add(j, name, length);
 }
 
 bool json_in_item(struct json_in *j)
@@ -550,13 +439,13 @@ bool json_in_item(struct json_in *j)
 bool json_in_is(const struct scan *text, const char *word)
 {
     /* The text may hold a NUL byte, so its length cannot be used to look into the word. */
-    size_t length = (size_t)(text->end - text->at);
+    size_t length = scan_length(*text);
     return strlen(word) == length && memcmp(text->at, word, length) == 0;
 }
 
 /* ---- Strings --------------------------------------------------------------------------------- */
 
-static bool take_hex(struct scan *s, unsigned *ret)
+static bool json_in_take_hex(struct scan *s, unsigned *ret)
 {
     struct scan four = {s->at, s->at + 4};
     uint64_t value;
@@ -568,7 +457,7 @@ static bool take_hex(struct scan *s, unsigned *ret)
     return true;
 }
 
-static void add_utf8(struct buf *b, unsigned code)
+static void json_in_add_utf8(struct buf *b, unsigned code)
 {
     char bytes[4];
     size_t n = 0;
@@ -586,11 +475,11 @@ static void add_utf8(struct buf *b, unsigned code)
     buf_add(b, bytes, n);
 }
 
-/* What follows \u, and the second half of a pair. */
-static bool take_code(struct scan *s, struct buf *b)
+/* What follows \u, with the second half of a surrogate pair. */
+static bool json_in_take_code(struct scan *s, struct buf *b)
 {
     unsigned code, low;
-    if (!take_hex(s, &code) || !code)
+    if (!json_in_take_hex(s, &code) || !code)
         return false;
     if (code < 0x80) {
         buf_putc(b, (char)code);
@@ -599,55 +488,50 @@ static bool take_code(struct scan *s, struct buf *b)
     if (code >= 0xDC00 && code < 0xE000)
         return false;
     if (code >= 0xD800 && code < 0xDC00) {
-        if (!scan_word(s, "\\u") || !take_hex(s, &low) || low < 0xDC00 || low >= 0xE000)
+        if (!scan_word(s, "\\u") || !json_in_take_hex(s, &low) || low < 0xDC00 || low >= 0xE000)
             return false;
         code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
     }
-    add_utf8(b, code);
+    json_in_add_utf8(b, code);
     return true;
 }
 
-static bool take_escape(struct scan *s, struct buf *b)
+static bool json_in_take_escape(struct scan *s, struct buf *b)
 {
     static const char letters[] = "\"\\/bfnrt";
-    static const char meant[] = "\"\\/\b\f\n\r\t";
+    static const char values[] = "\"\\/\b\f\n\r\t";
     if (s->at == s->end || !*s->at)
         return false;
     char c = *s->at++;
     if (c == 'u')
-        return take_code(s, b);
+        return json_in_take_code(s, b);
     const char *known = strchr(letters, c);
     if (known)
-        buf_putc(b, meant[known - letters]);
+        buf_putc(b, values[known - letters]);
     return known;
 }
 
 #define BYTES(c) (UINT64_C(0x0101010101010101) * (c))
 
-/* Whether each of eight bytes is printable ASCII other than a quote or an escape: those below the
- * number would borrow from the bit above them. */
-static bool json_in_is_plain(const char *at)
-{
-    uint64_t eight;
-    memcpy(&eight, at, sizeof eight);
-    uint64_t quote = eight ^ BYTES('"'), escape = eight ^ BYTES('\\');
-    return !((eight | (eight - BYTES(0x20)) | (quote - BYTES(1)) | (escape - BYTES(1))) &
-             BYTES(0x80));
-}
-
-/* Up to the next quote or escape: good text. */
+/* Up to the next quote or escape; false for text that is not well-formed. */
 static bool json_in_take_plain(struct scan *s)
 {
-    while (s->end - s->at >= 8 && json_in_is_plain(s->at))
-        s->at += 8;
+    /* Eight bytes at a time while all of them are printable ASCII other than a quote or a
+     * backslash: a byte below the number would borrow from the bit above it. */
+    for (uint64_t eight; scan_length(*s) >= sizeof eight; s->at += sizeof eight) {
+        memcpy(&eight, s->at, sizeof eight);
+        uint64_t quote = eight ^ BYTES('"'), escape = eight ^ BYTES('\\');
+        if ((eight | (eight - BYTES(0x20)) | (quote - BYTES(1)) | (escape - BYTES(1))) &
+            BYTES(0x80))
+            break;
+    }
     while (s->at < s->end) {
         unsigned char c = (unsigned char)*s->at;
         if (c == '"' || c == '\\')
             return true;
-        size_t length = c < 0x20 ? 0
-                        : c < 0x80
-                            ? 1
-                            : utf8_length((const unsigned char *)s->at, (size_t)(s->end - s->at));
+        size_t length = c < 0x20   ? 0
+                        : c < 0x80 ? 1
+                                   : utf8_length((const unsigned char *)s->at, scan_length(*s));
         if (!length)
             return false;
         s->at += length;
@@ -656,7 +540,7 @@ static bool json_in_take_plain(struct scan *s)
 }
 
 /* Most strings have no escapes: then they are a window on the text. */
-static bool take_string(struct json_in *j, struct buf *decoded, struct scan *ret)
+static bool json_in_take_string(struct json_in *j, struct buf *decoded, struct scan *ret)
 {
     struct scan *s = &j->text;
     if (!json_in_take(j, '"'))
@@ -674,7 +558,7 @@ static bool take_string(struct json_in *j, struct buf *decoded, struct scan *ret
         buf_add(decoded, plain, (size_t)(s->at - plain));
         if (*s->at++ == '"')
             break;
-        if (!take_escape(s, decoded))
+        if (!json_in_take_escape(s, decoded))
             return json_in_fail(j);
         first = NULL;
     }
@@ -684,14 +568,14 @@ static bool take_string(struct json_in *j, struct buf *decoded, struct scan *ret
 
 bool json_in_string(struct json_in *j, struct scan *ret)
 {
-    return take_string(j, &j->string, ret);
+    return json_in_take_string(j, &j->string, ret);
 }
 
 /* ---- Words and numbers ----------------------------------------------------------------------- */
 
 bool json_in_bool(struct json_in *j, bool *ret)
 {
-    skip_space(j);
+    json_in_skip_space(j);
     bool yes = scan_word(&j->text, "true");
     if (!yes && !scan_word(&j->text, "false"))
         return json_in_fail(j);
@@ -701,14 +585,14 @@ bool json_in_bool(struct json_in *j, bool *ret)
 
 bool json_in_null(struct json_in *j)
 {
-    skip_space(j);
+    json_in_skip_space(j);
     return scan_word(&j->text, "null");
 }
 
-bool json_in_number(struct json_in *j, struct json_number *ret)
+bool json_in_number(struct json_in *j, struct decimal *ret)
 {
-    skip_space(j);
-    return json_number_take(&j->text, ret) || json_in_fail(j);
+    json_in_skip_space(j);
+    return decimal_take_json(&j->text, ret) || json_in_fail(j);
 }
 
 void json_in_skip(struct json_in *j)
@@ -716,7 +600,7 @@ void json_in_skip(struct json_in *j)
     unsigned outside = j->depth;
     char brackets[JSON_DEPTH + 1];
     struct scan text;
-    struct json_number number;
+    struct decimal number;
     bool word;
     do {
         switch (json_in_next(j)) {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * Reads JSON from text that is in memory, in the order in which it stands there: the caller asks
- * for what he expects. Strict and bounded, with one rule for what RFC 8259 leaves open: all of
- * these make a text fail, wherever in it they are, also in what is skipped:
+ * Reads JSON from text in memory, in its order: the caller asks for what it expects. Strict and
+ * bounded. Where RFC 8259 leaves a choice, these make a text fail, also in values that are skipped:
  *   - a name that an object has twice, however it is escaped;
  *   - a string that is not UTF-8, has a zero, or half of a surrogate pair;
- *   - more than JSON_DEPTH containers in each other, more than JSON_NAMES names in an object.
- * A number may have any size; whether it fits is for json_number.h to say.
+ *   - more than JSON_DEPTH nested containers, more than JSON_NAMES names in an object.
+ * A number may have any size: see struct decimal.
  *
- * The first thing that is not as expected makes everything fail from there on, so that the lines
- * that read stay plain; json_in_end tells at last whether all of it was good.
+ * After the first mismatch every further call fails, so that the code that reads needs no checks;
+ * json_in_end returns whether all of the text was as expected.
  *
  *     json_in_object(j);
  *     while (json_in_key(j, &key))
@@ -22,27 +21,6 @@
 #include "base/text/buf.h"
 #include "base/text/scan.h"
 
-/* ==== Json number ============================================================================= */
-
-/* A number as it stands in JSON, without a loss, and what programs make of it. */
-
-/* As it is written: digits times ten to the power of the exponent. */
-struct json_number {
-    bool negative;
-    bool is_cut; /* there were more digits than are kept: those are in the exponent */
-    uint64_t digits;
-    int exponent;
-};
-
-/* As RFC 8259 has it. */
-bool json_number_take(struct scan *s, struct json_number *ret);
-
-/* In units of 10^-decimals (nanoseconds: 9), rounded. False when it is negative or does not fit. */
-bool json_number_u64(const struct json_number *n, unsigned decimals, uint64_t *ret);
-
-/* The nearest double. False when it is too large for one. */
-bool json_number_double(const struct json_number *n, double *ret);
-
 /* ==== Json in ================================================================================= */
 
 enum { JSON_DEPTH = 32, JSON_NAMES = 1 << 20 };
@@ -52,9 +30,9 @@ struct json_names; /* those of an object that is being read */
 struct json_in {
     struct scan text; /* what is left */
     unsigned depth;
-    bool first; /* nothing was read of the innermost container yet */
+    bool first; /* nothing of the innermost container was read yet */
     bool failed;
-    bool has_name_twice; /* … because of that */
+    bool has_name_twice; /* the reason of the failure */
     struct buf string;   /* the last one, where it has escapes; owned */
     struct buf key;
     struct json_names *names; /* owned: of the object at each depth, once there was one */
@@ -80,15 +58,15 @@ enum json_kind {
 /* What comes next, not read yet. */
 enum json_kind json_in_next(struct json_in *j);
 
-/* Go into a container; then one of the two below until it says that there is no more. */
+/* Enter a container; then call json_in_key or json_in_item until it returns false. */
 bool json_in_object(struct json_in *j);
 bool json_in_array(struct json_in *j);
 
-/* The next member: its name, good until the next one is asked for. False at the end. */
+/* The name of the next member, valid until the next call. False at the end. */
 bool json_in_key(struct json_in *j, struct scan *ret);
 
-/* Takes the next member when it has that name, which is known to need no escapes, and is written
- * without blanks: much faster than to read a name and look it up. Otherwise nothing is taken. */
+/* Takes the next member when it has that name, which needs no escapes, and is written without
+ * blanks: much faster than to read a name and look it up. Otherwise nothing is consumed. */
 bool json_in_expect(struct json_in *j, const char *name);
 
 /* Whether there is one more item. */
@@ -96,14 +74,14 @@ bool json_in_item(struct json_in *j);
 
 bool json_in_is(const struct scan *text, const char *word);
 
-/* A string as UTF-8, good until the next one is read, without a zero behind it. */
+/* A string as UTF-8, not zero-terminated, valid until the next one is read. */
 bool json_in_string(struct json_in *j, struct scan *ret);
 bool json_in_bool(struct json_in *j, bool *ret);
 
 /* Takes a null when one is next. */
 bool json_in_null(struct json_in *j);
 
-bool json_in_number(struct json_in *j, struct json_number *ret);
+bool json_in_number(struct json_in *j, struct decimal *ret);
 
 /* Whatever it is. */
 void json_in_skip(struct json_in *j);
@@ -113,8 +91,8 @@ bool json_in_fail(struct json_in *j);
 
 /* ==== Json out ================================================================================ */
 
-/* Writes JSON into a buf: commas and escapes are its affair. Text that is not UTF-8 is taken as
- * Latin-1 byte by byte, so that any file name gives valid JSON. */
+/* Writes JSON into a buf, with commas and escapes where they are needed. Bytes that are not UTF-8
+ * are taken as Latin-1, so that any file name gives valid JSON. */
 
 struct json_out {
     struct buf *buf; /* borrowed */

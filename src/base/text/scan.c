@@ -16,21 +16,11 @@ void csv_record_done(struct csv_record *r)
     *r = (struct csv_record){0};
 }
 
-static int begin_cell(struct csv_record *r)
-{
-    if (r->count == CSV_CELLS_AT_MOST)
-        return -E2BIG;
-    if (!ARRAY_RESERVE(r->starts, r->capacity, r->count + 1))
-        return -ENOMEM;
-    r->starts[r->count++] = r->text.length;
-    return 0;
-}
-
-/* Behind the opening quote; two quotes are one. */
-static int take_quoted(struct scan *s, struct buf *text)
+/* From after the opening quote; two quotes are one. */
+static int csv_take_quoted(struct scan *s, struct buf *text)
 {
     for (;;) {
-        const char *quote = memchr(s->at, '"', (size_t)(s->end - s->at));
+        const char *quote = memchr(s->at, '"', scan_length(*s));
         if (!quote)
             return -EAGAIN;
         buf_add(text, s->at, (size_t)(quote - s->at));
@@ -43,32 +33,30 @@ static int take_quoted(struct scan *s, struct buf *text)
     return scan_done(s) || *s->at == ',' ? 0 : -EBADMSG;
 }
 
-static void csv_record_take_plain(struct scan *s, struct buf *text)
-{
-    const char *comma = memchr(s->at, ',', (size_t)(s->end - s->at));
-    const char *end = comma ? comma : s->end;
-    buf_add(text, s->at, (size_t)(end - s->at));
-    s->at = end;
-}
-
 int parse_csv_record(struct scan line, struct csv_record *r)
 {
     buf_clear(&r->text);
     r->count = 0;
     if (!scan_done(&line) && line.end[-1] == '\r')
         line.end--;
-    if (memchr(line.at, '\0', (size_t)(line.end - line.at)))
+    if (memchr(line.at, '\0', scan_length(line)))
         return -EBADMSG;
     for (;; line.at++) { /* past the comma */
-        int result = begin_cell(r);
-        if (result == 0 && !scan_done(&line) && *line.at == '"') {
-            line.at++;
-            result = take_quoted(&line, &r->text);
-        } else if (result == 0) {
-            csv_record_take_plain(&line, &r->text);
+        if (r->count == CSV_CELLS_AT_MOST)
+            return -E2BIG;
+        if (!ARRAY_RESERVE(r->starts, r->capacity, r->count + 1))
+            return -ENOMEM;
+        r->starts[r->count++] = r->text.length;
+        if (scan_word(&line, "\"")) {
+            int result = csv_take_quoted(&line, &r->text);
+            if (result < 0)
+                return result;
+        } else {
+            const char *comma = memchr(line.at, ',', scan_length(line));
+            const char *end = comma ? comma : line.end;
+            buf_add(&r->text, line.at, (size_t)(end - line.at));
+            line.at = end;
         }
-        if (result < 0)
-            return result;
         buf_putc(&r->text, '\0');
         if (scan_done(&line))
             return buf_failed(&r->text) ? -ENOMEM : 0;
@@ -89,14 +77,14 @@ void csv_record_write(struct buf *b, const char *cell)
         buf_putc(b, '"');
 }
 
-static bool is_formula(const char *text)
+static bool csv_is_formula(const char *text)
 {
     return *text && strchr("=+-@\t\r", *text);
 }
 
 void csv_record_write_name(struct buf *b, const char *name)
 {
-    if (!is_formula(name + strspn(name, "'"))) {
+    if (!csv_is_formula(name + strspn(name, "'"))) {
         csv_record_write(b, name);
         return;
     }
@@ -109,14 +97,14 @@ void csv_record_write_name(struct buf *b, const char *name)
 
 const char *csv_record_plain(const char *cell)
 {
-    return *cell == '\'' && is_formula(cell + strspn(cell, "'")) ? cell + 1 : cell;
+    return *cell == '\'' && csv_is_formula(cell + strspn(cell, "'")) ? cell + 1 : cell;
 }
 
 /* ==== Scan ==================================================================================== */
 
-struct scan scan_string(const char *text)
+char *scan_copy(struct scan s)
 {
-    return scan_text(text, strlen(text));
+    return strndup(s.at ? s.at : "", scan_length(s));
 }
 
 void scan_blanks(struct scan *s)
@@ -132,7 +120,7 @@ static bool scan_is_digit(char c)
 
 bool scan_u64(struct scan *s, uint64_t *ret)
 {
-    enum { SAFE_DIGITS = 19 }; /* so many always fit */
+    enum { SAFE_DIGITS = 19 }; /* this many always fit */
     struct scan t = *s;
     scan_blanks(&t);
     const char *first = t.at;
@@ -170,7 +158,7 @@ bool scan_i64(struct scan *s, int64_t *ret)
     return true;
 }
 
-static int scan_hex_digit(char c)
+int scan_hex_digit(char c)
 {
     if (scan_is_digit(c))
         return c - '0';
@@ -199,66 +187,91 @@ bool scan_hex(struct scan *s, uint64_t *ret)
     return true;
 }
 
-bool scan_decimal(struct scan *s, double *ret)
-{
-    struct scan t = *s;
-    scan_blanks(&t);
-    uint64_t whole = 0;
-    bool has_whole = scan_u64(&t, &whole);
-    double value = (double)whole;
-    bool has_fraction = false;
-    if (t.at < t.end && *t.at == '.') {
-        double place = 0.1;
-        for (t.at++; t.at < t.end && scan_is_digit(*t.at); t.at++, place /= 10) {
-            value += place * (*t.at - '0');
-            has_fraction = true;
-        }
-    }
-    if (!has_whole && !has_fraction)
-        return false;
-    *s = t;
-    *ret = value;
-    return true;
-}
+/* ---- Decimals -------------------------------------------------------------------------------- */
 
-/* Digits with a point among them, as a whole number and how many places to move it to the left. The
- * nineteen digits that count are kept. */
-static bool scan_digits(struct scan *s, uint64_t *ret_digits, int *ret_places)
+/* An exponent beyond this is as good as any. */
+enum { DECIMAL_FAR = 100000 };
+
+/* Digits with at most one point among them. Those that do not fit count as zeros. */
+static bool decimal_take_digits(struct scan *s, struct decimal *n)
 {
-    bool any = false, behind_point = false;
-    *ret_digits = 0;
-    *ret_places = 0;
-    for (; s->at < s->end && (scan_is_digit(*s->at) || (*s->at == '.' && !behind_point)); s->at++) {
-        if (*s->at == '.') {
-            behind_point = true;
+    bool any = false, after_point = false;
+    for (; s->at < s->end; s->at++) {
+        uint64_t longer;
+        if (*s->at == '.' && !after_point) {
+            after_point = true;
             continue;
         }
+        if (!scan_is_digit(*s->at))
+            break;
         any = true;
-        bool fits = *ret_digits < UINT64_C(1000000000000000000);
+        bool fits = !n->is_cut && !__builtin_mul_overflow(n->digits, UINT64_C(10), &longer) &&
+                    !__builtin_add_overflow(longer, (uint64_t)(*s->at - '0'), &longer);
         if (fits)
-            *ret_digits = *ret_digits * 10 + (unsigned)(*s->at - '0');
-        *ret_places += (fits ? 1 : 0) * behind_point - (fits ? 0 : !behind_point);
+            n->digits = longer;
+        n->is_cut |= !fits;
+        if (n->exponent > -DECIMAL_FAR && n->exponent < DECIMAL_FAR)
+            n->exponent += !fits - after_point;
     }
     return any;
 }
 
-static long double scan_power_of_ten(unsigned exponent)
+/* With an optional sign and exponent. An "e" without digits after it is not consumed. */
+static bool decimal_take(struct scan *s, struct decimal *ret)
 {
-    long double power = 1, square = 10;
-    for (; exponent; exponent >>= 1, square *= square)
-        if (exponent & 1)
-            power *= square;
-    return power;
+    struct decimal n = {.negative = s->at < s->end && *s->at == '-'};
+    s->at += n.negative || (s->at < s->end && *s->at == '+');
+    if (!decimal_take_digits(s, &n))
+        return false;
+    struct scan power = *s;
+    if (scan_word(&power, "e") || scan_word(&power, "E")) {
+        bool is_negative = scan_word(&power, "-");
+        if (!is_negative)
+            scan_word(&power, "+");
+        int exponent = 0;
+        for (; power.at < power.end && scan_is_digit(*power.at); s->at = ++power.at)
+            if (exponent < DECIMAL_FAR)
+                exponent = exponent * 10 + (*power.at - '0');
+        n.exponent += is_negative ? -exponent : exponent;
+    }
+    *ret = n;
+    return true;
+}
+
+bool decimal_take_json(struct scan *s, struct decimal *ret)
+{
+    const char *c = s->at + (s->at < s->end && *s->at == '-');
+    if (c == s->end || !scan_is_digit(*c) || (*c == '0' && c + 1 < s->end && scan_is_digit(c[1])) ||
+        !decimal_take(s, ret))
+        return false;
+    const char *point = memchr(c, '.', (size_t)(s->at - c));
+    bool has_bare_point = point && (point + 1 == s->end || !scan_is_digit(point[1]));
+    return !has_bare_point && (scan_done(s) || (*s->at != 'e' && *s->at != 'E'));
+}
+
+bool decimal_u64(const struct decimal *n, unsigned decimals, uint64_t *ret)
+{
+    uint64_t value = n->digits;
+    int shift = n->exponent + (int)decimals;
+    if ((n->negative && value) || (n->is_cut && shift > 0))
+        return false;
+    for (; shift > 0 && value; shift--)
+        if (__builtin_mul_overflow(value, UINT64_C(10), &value))
+            return false;
+    for (; shift < -1 && value; shift++)
+        value /= 10;
+    *ret = shift < 0 ? value / 10 + (value % 10 >= 5) : value;
+    return true;
 }
 
 #ifdef __SIZEOF_INT128__ /* elsewhere the last digit of seventeen may be another */
 
-/* The double that is nearest to digits / 10^places, for up to EXACT places: a long double between
+/* The double that is nearest to digits / 10^places, for up to 19 places: a long double between
  * would be rounded twice, and what a program wrote would not be what is read. All bits that matter
- * are in the quotient; what is left over only breaks ties. */
-enum { EXACT = 19 };
+ * are in the quotient; the remainder only breaks ties. */
+enum { DECIMAL_PLACES = 19 };
 
-static double nearest_quotient(uint64_t digits, unsigned places)
+static double decimal_quotient(uint64_t digits, unsigned places)
 {
     __extension__ typedef unsigned __int128 wide;
     uint64_t divisor = 1;
@@ -275,48 +288,60 @@ static double nearest_quotient(uint64_t digits, unsigned places)
 
 #endif
 
-bool scan_number(struct scan *s, double *ret)
+bool decimal_double(const struct decimal *n, double *ret)
 {
-    enum { FURTHEST = 400, FAR = 1000000 };
-    struct scan t = *s;
-    int64_t exponent = 0;
-    uint64_t digits;
-    int places;
-    scan_blanks(&t);
-    bool negative = t.at < t.end && *t.at == '-';
-    t.at += negative || (t.at < t.end && *t.at == '+');
-    if (!scan_digits(&t, &digits, &places))
+    enum { FURTHEST = 400, EXACT_POWER = 22 };
+    double value = 0;
+    if (n->digits && n->exponent > FURTHEST)
         return false;
-    struct scan power = t;
-    if (scan_word(&power, "e") || scan_word(&power, "E")) {
-        scan_word(&power, "+");
-        if (power.at < power.end && *power.at != ' ' && scan_i64(&power, &exponent))
-            t = power;
-    }
-    exponent = (exponent < -FAR ? -FAR : exponent > FAR ? FAR : exponent) - places;
-    if (exponent > FURTHEST && digits)
-        return false;
-    if (exponent < -FURTHEST)
-        digits = 0;
+    if (n->digits && n->exponent >= -FURTHEST) {
+        unsigned places = (unsigned)(n->exponent < 0 ? -n->exponent : n->exponent);
+        long double power = 1, square = 10;
+        for (unsigned left = places; left; left >>= 1, square *= square)
+            if (left & 1)
+                power *= square;
+        if (n->exponent <= 0 && places <= EXACT_POWER && n->digits <= UINT64_C(1) << 53) {
+            value = (double)n->digits / (double)power; /* both are exact: rounded once */
 #ifdef __SIZEOF_INT128__
-    if (digits && exponent <= 0 && exponent >= -EXACT) {
-        double nearest = nearest_quotient(digits, (unsigned)-exponent);
-        *s = t;
-        *ret = negative ? -nearest : nearest;
-        return true;
-    }
+        } else if (n->exponent <= 0 && places <= DECIMAL_PLACES) {
+            value = decimal_quotient(n->digits, places);
 #endif
-    long double value = (long double)digits;
-    if (digits && exponent > 0)
-        value *= scan_power_of_ten((unsigned)exponent);
-    else if (digits)
-        value /= scan_power_of_ten((unsigned)-exponent);
-    if (value > (long double)DBL_MAX)
-        return false;
-    *s = t;
-    *ret = negative ? -(double)value : (double)value;
+        } else {
+            long double wide = (long double)n->digits;
+            wide = n->exponent < 0 ? wide / power : wide * power;
+            if (wide > (long double)DBL_MAX)
+                return false;
+            value = (double)wide;
+        }
+    }
+    *ret = n->negative ? -value : value;
     return true;
 }
+
+bool scan_decimal(struct scan *s, double *ret)
+{
+    struct scan t = *s;
+    struct decimal n = {0};
+    scan_blanks(&t);
+    bool has_digits = decimal_take_digits(&t, &n), is_too_large = n.is_cut && n.exponent > 0;
+    if (!has_digits || is_too_large || !decimal_double(&n, ret))
+        return false;
+    *s = t;
+    return true;
+}
+
+bool scan_number(struct scan *s, double *ret)
+{
+    struct scan t = *s;
+    struct decimal n;
+    scan_blanks(&t);
+    if (!decimal_take(&t, &n) || !decimal_double(&n, ret))
+        return false;
+    *s = t;
+    return true;
+}
+
+/* ---- Words, lines, times --------------------------------------------------------------------- */
 
 bool scan_skip_fields(struct scan *s, unsigned n)
 {
@@ -336,20 +361,20 @@ bool scan_line(struct scan *s, struct scan *ret_line)
 {
     if (s->at == s->end)
         return false;
-    const char *newline = memchr(s->at, '\n', (size_t)(s->end - s->at));
+    const char *newline = memchr(s->at, '\n', scan_length(*s));
     const char *stop = newline ? newline : s->end;
     *ret_line = (struct scan){.at = s->at, .end = stop};
     s->at = newline ? newline + 1 : s->end;
     return true;
 }
 
-struct unit {
-    const char *suffix; /* NULL behind the last */
+struct scan_unit {
+    const char *suffix; /* NULL after the last */
     uint64_t size;
 };
 
-/* A number with one of the units right behind it. */
-static int scan_measured(const char *text, const struct unit *units, uint64_t *ret)
+/* A number and one of the units, with nothing between. */
+static int scan_measured(const char *text, const struct scan_unit *units, uint64_t *ret)
 {
     struct scan s = scan_string(text);
     double number;
@@ -358,34 +383,13 @@ static int scan_measured(const char *text, const struct unit *units, uint64_t *r
     for (; units->suffix; units++) {
         if (strcmp(s.at, units->suffix) != 0)
             continue;
-        double instance = number * (double)units->size;
-        if (instance > 1e18)
+        double size = number * (double)units->size;
+        if (size > 1e18)
             return -EINVAL;
-        *ret = (uint64_t)(instance + 0.5);
+        *ret = (uint64_t)(size + 0.5);
         return 0;
     }
     return -EINVAL;
-}
-
-/* That many digits. */
-static bool scan_fixed(struct scan *s, unsigned digits, uint64_t *ret)
-{
-    *ret = 0;
-    for (; digits; digits--, s->at++) {
-        if (s->at == s->end || !scan_is_digit(*s->at))
-            return false;
-        *ret = *ret * 10 + (unsigned)(*s->at - '0');
-    }
-    return true;
-}
-
-/* Of a date of the Gregorian calendar, counted from 1970: years begin in March, so that the day
- * that some have more is the last. */
-static uint64_t days_since_1970(uint64_t year, uint64_t month, uint64_t day)
-{
-    uint64_t since_march = (month + 9) % 12;
-    uint64_t y = year - (month <= 2);
-    return 365 * y + y / 4 - y / 100 + y / 400 + (153 * since_march + 2) / 5 + day - 1 - 719468;
 }
 
 bool scan_utc(struct scan *s, uint64_t *ret_real_ns)
@@ -398,11 +402,21 @@ bool scan_utc(struct scan *s, uint64_t *ret_real_ns)
                   {2, 0, 59, ':'},      {2, 0, 60, '.'}, {3, 0, 999, 'Z'}};
     uint64_t f[ARRAY_LEN(fields)];
     struct scan t = *s;
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++, t.at++)
-        if (!scan_fixed(&t, fields[i].digits, &f[i]) || f[i] < fields[i].least ||
-            f[i] > fields[i].most || t.at == t.end || *t.at != fields[i].then)
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++, t.at++) {
+        const char *end = t.at + fields[i].digits;
+        if (scan_length(t) <= fields[i].digits || *end != fields[i].then)
             return false;
-    uint64_t seconds = days_since_1970(f[0], f[1], f[2]) * 86400 + f[3] * 3600 + f[4] * 60 + f[5];
+        for (f[i] = 0; t.at < end && scan_is_digit(*t.at); t.at++)
+            f[i] = f[i] * 10 + (unsigned)(*t.at - '0');
+        if (t.at < end || f[i] < fields[i].least || f[i] > fields[i].most)
+            return false;
+    }
+    /* Days since 1970 in the Gregorian calendar: with years that begin in March, the day that leap
+     * years have more is the last one. */
+    uint64_t since_march = (f[1] + 9) % 12, year = f[0] - (f[1] <= 2);
+    uint64_t days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * since_march + 2) / 5 +
+                    f[2] - 1 - 719468;
+    uint64_t seconds = days * 86400 + f[3] * 3600 + f[4] * 60 + f[5];
     *s = t;
     *ret_real_ns = seconds * NS_PER_SECOND + f[6] * NS_PER_MS;
     return true;
@@ -410,7 +424,7 @@ bool scan_utc(struct scan *s, uint64_t *ret_real_ns)
 
 int scan_duration(const char *text, uint64_t *ret_ns)
 {
-    static const struct unit units[] = {
+    static const struct scan_unit units[] = {
         {"ns", 1},
         {"us", NS_PER_US},
         {"ms", NS_PER_MS},
@@ -427,7 +441,7 @@ int scan_duration(const char *text, uint64_t *ret_ns)
 
 int scan_size(const char *text, uint64_t *ret_bytes)
 {
-    static const struct unit units[] = {
+    static const struct scan_unit units[] = {
         {"", 1},        {"B", 1},         {"kB", 1000},
         {"K", 1 << 10}, {"KiB", 1 << 10}, {"MB", 1000000},
         {"M", 1 << 20}, {"MiB", 1 << 20}, {"GB", 1000000000},
@@ -438,7 +452,7 @@ int scan_size(const char *text, uint64_t *ret_bytes)
 
 /* ==== Shell words ============================================================================= */
 
-static const char blanks[] = " \t\r\n";
+static const char shell_blanks[] = " \t\r\n";
 
 /* One word from *at on, written to `to`, which has room for all of it. */
 static int shell_words_take_word(const char **at, char **to, const char **ret_why)
@@ -446,7 +460,7 @@ static int shell_words_take_word(const char **at, char **to, const char **ret_wh
     const char *c = *at;
     char *out = *to;
     char quote = '\0';
-    for (; *c && (quote || !strchr(blanks, *c)); c++) {
+    for (; *c && (quote || !strchr(shell_blanks, *c)); c++) {
         if (quote == '\'' && *c != '\'') {
             *out++ = *c;
         } else if (*c == quote) {
@@ -480,13 +494,13 @@ static int shell_words_take_word(const char **at, char **to, const char **ret_wh
 
 int shell_words(const char *text, char ***ret, const char **ret_why)
 {
-    size_t length = strlen(text), most = length / 2 + 2; /* words, with the NULL behind them */
+    size_t length = strlen(text), most = length / 2 + 2; /* words, with the NULL after them */
     char **words = malloc(most * sizeof *words + length + 1);
     if (!words)
         return -ENOMEM;
     char *to = (char *)(words + most);
     size_t count = 0;
-    for (const char *at = text + strspn(text, blanks); *at; at += strspn(at, blanks)) {
+    for (const char *at = text + strspn(text, shell_blanks); *at; at += strspn(at, shell_blanks)) {
         words[count] = to;
         if (shell_words_take_word(&at, &to, ret_why) < 0) {
             free(words);

@@ -413,7 +413,7 @@ static void begin_phase(struct toll_tracker *t, const struct mark_text *m, uint6
         return;
     p->told_for = m->sender && m->sender != m->pid;
     if (m->attributes.at < m->attributes.end)
-        p->attributes = strndup(m->attributes.at, (size_t)(m->attributes.end - m->attributes.at));
+        p->attributes = scan_copy(m->attributes);
     if (t->frame.tick && t->frame.mono_ns >= at_ns)
         look_at_phase(t, p);
 }

@@ -205,11 +205,6 @@ void analysis_write_json(struct buf *b, const struct analysis *a)
 
 enum { AT_MOST = 4096 }; /* figures, facts, blocks */
 
-static char *analysis_json_copy(struct scan text)
-{
-    return strndup(text.at, (size_t)(text.end - text.at));
-}
-
 /* Larger ones than a double holds exactly are not. */
 static bool is_written_whole(struct scan text, double number)
 {
@@ -222,11 +217,11 @@ static bool is_written_whole(struct scan text, double number)
 /* ret_is_integer may be NULL. */
 static double analysis_json_read_float(struct json_in *j, bool *ret_is_integer)
 {
-    struct json_number n;
+    struct decimal n;
     json_in_next(j); /* blanks do not count */
     struct scan text = {j->text.at, NULL};
     double value = NAN;
-    if (!json_in_null(j) && (!json_in_number(j, &n) || !json_number_double(&n, &value)))
+    if (!json_in_null(j) && (!json_in_number(j, &n) || !decimal_double(&n, &value)))
         json_in_fail(j);
     text.end = j->text.at;
     if (ret_is_integer)
@@ -236,9 +231,9 @@ static double analysis_json_read_float(struct json_in *j, bool *ret_is_integer)
 
 static uint64_t analysis_json_read_count(struct json_in *j)
 {
-    struct json_number n;
+    struct decimal n;
     uint64_t value = 0;
-    if (!json_in_number(j, &n) || !json_number_u64(&n, 0, &value))
+    if (!json_in_number(j, &n) || !decimal_u64(&n, 0, &value))
         json_in_fail(j);
     return value;
 }
@@ -272,7 +267,7 @@ static int figure_number(struct analysis *a, struct scan key, bool may_add)
             return (int)i;
     if (!may_add || a->figure_count == AT_MOST)
         return -ENOENT;
-    a->figures[a->figure_count] = analysis_json_copy(key);
+    a->figures[a->figure_count] = scan_copy(key);
     return a->figures[a->figure_count] ? (int)a->figure_count++ : -ENOMEM;
 }
 
@@ -301,7 +296,7 @@ static void analysis_json_read_facts(struct json_in *j, struct analysis *a)
     if (!json_in_object(j))
         return;
     while (json_in_key(j, &key)) {
-        if (a->fact_count == AT_MOST || !(a->facts[a->fact_count].name = analysis_json_copy(key))) {
+        if (a->fact_count == AT_MOST || !(a->facts[a->fact_count].name = scan_copy(key))) {
             json_in_fail(j);
             return;
         }
@@ -315,7 +310,7 @@ static void analysis_json_read_facts(struct json_in *j, struct analysis *a)
             fact->number = analysis_json_read_float(j, NULL);
             text = scan_text(start, (size_t)(j->text.at - start));
         }
-        fact->text = j->failed ? NULL : analysis_json_copy(text);
+        fact->text = j->failed ? NULL : scan_copy(text);
         fact->is_integer = fact->is_number && fact->text &&
                            session_fact_is_integer(fact->text, fact->number);
         if (!fact->text)
@@ -334,7 +329,7 @@ static void read_block(struct json_in *j, struct analysis *a)
     r->total_time = NAN;
     while (json_in_key(j, &key)) {
         if (json_in_is(&key, "name") && !r->name && json_in_string(j, &text))
-            r->name = analysis_json_copy(text);
+            r->name = scan_copy(text);
         else if (json_in_is(&key, "num_timepoints"))
             r->timepoints = analysis_json_read_count(j);
         else if (json_in_is(&key, "num_calls"))

@@ -110,7 +110,7 @@ static int cgroup_mounts_add(struct cgroup_mounts *m, const struct mountinfo *fo
         .v2 = cgroup_mounts_is_word(found->type, "cgroup2"),
         .root = copy_path(found->root),
         .point = copy_path(found->point),
-        .options = strndup(options.at, (size_t)(options.end - options.at)),
+        .options = scan_copy(options),
     };
     if (h.root && h.point && h.options)
         m->list[m->count++] = h;
@@ -290,7 +290,7 @@ static int cgroup_place_add_place(struct cgroup_places *places, const struct sys
                                   const struct cgroup_mounts *mounts, struct scan word, bool v2,
                                   const char *path)
 {
-    CLEANUP_FREE char *name = strndup(word.at, (size_t)(word.end - word.at));
+    CLEANUP_FREE char *name = scan_copy(word);
     if (!name)
         return -ENOMEM;
     for (size_t i = 0; i < mounts->count; i++) {
@@ -313,7 +313,7 @@ static int cgroup_place_add_place(struct cgroup_places *places, const struct sys
 static int cgroup_place_add_line(struct cgroup_places *places, const struct sysroot *root,
                                  const struct cgroup_mounts *mounts, const struct pid_cgroup *line)
 {
-    CLEANUP_FREE char *path = strndup(line->path.at, (size_t)(line->path.end - line->path.at));
+    CLEANUP_FREE char *path = scan_copy(line->path);
     if (!path)
         return -ENOMEM;
     if (line->deleted || cgroup_path_below(path, "/..")) /* outside of our namespace */

@@ -143,7 +143,7 @@ static void test_json_in_names_of_a_large_object(void **state)
         buf_done(&b);
     }
     struct json_in j = {0};
-    struct json_number n;
+    struct decimal n;
     static const char text[] = "{\"a\":1,\"b\":2,\"a\":3}";
     json_in_begin(&j, text, strlen(text));
     assert_true(json_in_object(&j));
@@ -188,7 +188,7 @@ static void test_json_in_reading(void **state)
         "\"no\":null}";
     struct json_in j = {0};
     struct scan key, string;
-    struct json_number n;
+    struct decimal n;
     double number = 0;
     uint64_t sum = 0;
     bool ok = false, null = false;
@@ -200,7 +200,7 @@ static void test_json_in_reading(void **state)
             assert_true(json_in_string(&j, &string));
             assert_true(json_in_is(&string, "a\tb"));
         } else if (json_in_is(&key, "n")) {
-            assert_true(json_in_number(&j, &n) && json_number_double(&n, &number));
+            assert_true(json_in_number(&j, &n) && decimal_double(&n, &number));
         } else if (json_in_is(&key, "ok")) {
             assert_true(json_in_bool(&j, &ok));
         } else if (json_in_is(&key, "no")) {
@@ -208,7 +208,7 @@ static void test_json_in_reading(void **state)
         } else if (json_in_is(&key, "list")) {
             for (json_in_array(&j); json_in_item(&j);) {
                 uint64_t one;
-                assert_true(json_in_number(&j, &n) && json_number_u64(&n, 0, &one));
+                assert_true(json_in_number(&j, &n) && decimal_u64(&n, 0, &one));
                 sum += one;
             }
         } else {
@@ -239,7 +239,7 @@ static void test_json_in_failure_stays(void **state)
 static void test_json_in_expect(void **state)
 {
     struct json_in j = {0};
-    struct json_number n;
+    struct decimal n;
     struct scan key;
     static const char text[] = "{\"one\":1,\"two\":2, \"three\":3}";
     json_in_begin(&j, text, strlen(text));
@@ -500,25 +500,25 @@ static void test_json_out_key_is_escaped(void **state)
 /* ---- json number ---------------------------------------------------------------------------- */
 
 /* All of a text that holds a number. */
-static struct json_number number_of(const char *text)
+static struct decimal number_of(const char *text)
 {
     struct scan s = scan_text(text, strlen(text));
-    struct json_number n;
-    assert_true(json_number_take(&s, &n) && scan_done(&s));
+    struct decimal n;
+    assert_true(decimal_take_json(&s, &n) && scan_done(&s));
     return n;
 }
 
 static bool u64_of(const char *text, unsigned decimals, uint64_t *ret)
 {
-    struct json_number n = number_of(text);
-    return json_number_u64(&n, decimals, ret);
+    struct decimal n = number_of(text);
+    return decimal_u64(&n, decimals, ret);
 }
 
 static double double_of(const char *text)
 {
-    struct json_number n = number_of(text);
+    struct decimal n = number_of(text);
     double value;
-    assert_true(json_number_double(&n, &value));
+    assert_true(decimal_double(&n, &value));
     return value;
 }
 
@@ -528,8 +528,8 @@ static void test_json_number_what_is_no_number(void **state)
                                       "-01", "1e", "1e+", "e5", " 1"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct scan s = scan_text(bad[i], strlen(bad[i]));
-        struct json_number n;
-        assert_false(json_number_take(&s, &n));
+        struct decimal n;
+        assert_false(decimal_take_json(&s, &n));
     }
 }
 
@@ -597,7 +597,7 @@ static void test_json_number_what_is_written_is_read(void **state)
     buf_done(&b);
 }
 
-static void test_json_number_doubles(void **state)
+static void test_decimal_doubles(void **state)
 {
     assert_true(double_of("0.1") == 0.1);
     assert_true(double_of("-273.15") == -273.15);
@@ -605,9 +605,9 @@ static void test_json_number_doubles(void **state)
     assert_true(double_of("1.7976931348623157e308") == DBL_MAX);
     assert_true(double_of("1e-400") == 0);
     assert_true(double_of("0e999") == 0);
-    struct json_number n = number_of("1e309");
+    struct decimal n = number_of("1e309");
     double value;
-    assert_false(json_number_double(&n, &value));
+    assert_false(decimal_double(&n, &value));
 }
 
 int main(void)
@@ -636,7 +636,7 @@ int main(void)
         cmocka_unit_test(test_json_number_what_is_no_number),
         cmocka_unit_test(test_json_number_whole_numbers),
         cmocka_unit_test(test_json_number_what_is_written_is_read),
-        cmocka_unit_test(test_json_number_doubles),
+        cmocka_unit_test(test_decimal_doubles),
     };
     return RUN("base/json", tests);
 }
