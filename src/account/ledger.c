@@ -212,11 +212,8 @@ static bool ledger_combine(const struct ledger *l, const struct ledger_sums *s, 
 static void ledger_publish(struct ledger *l, struct row *out, enum part part, enum metric_id id,
                            uint64_t value)
 {
-    if (metric_of(id)->kind == METRIC_COUNTER) {
-        value = max_u64(value, row_u64(&l->held[part], id));
-        row_put_u64(&l->held[part], id, value);
-    }
-    row_put_u64(out, id, value);
+    bool is_counter = metric_of(id)->kind == METRIC_COUNTER;
+    row_put_u64(out, id, is_counter ? row_hold_u64(&l->held[part], id, value) : value);
 }
 
 uint64_t ledger_user_share(uint64_t cpu, uint64_t user, uint64_t system, uint64_t least_user,

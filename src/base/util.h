@@ -71,3 +71,13 @@ static inline uint64_t left_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
+
+/* How much a counter grew since *last, which is raised to now. The kernel adds some counters up
+ * over CPUs without a lock, so that they read a little lower at times: such a counter has not
+ * grown, and counts on where it was. row_hold_u64 is the same for a figure. */
+static inline uint64_t counter_growth(uint64_t *last, uint64_t now)
+{
+    uint64_t growth = left_u64(now, *last);
+    *last += growth;
+    return growth;
+}

@@ -40,6 +40,15 @@ static inline void row_put_double(struct row *r, enum metric_id id, double value
     r->present |= BIT(id - r->first);
 }
 
+/* Puts a counter or a high-water mark, which never falls: the highest value so far stays, also when
+ * the figure was unknown in between. Returns it. The row must have been zeroed at first. */
+static inline uint64_t row_hold_u64(struct row *r, enum metric_id id, uint64_t value)
+{
+    uint64_t held = max_u64(value, r->values[id - r->first].u);
+    row_put_u64(r, id, held);
+    return held;
+}
+
 static inline void row_unknown(struct row *r, enum metric_id id)
 {
     r->present &= ~BIT(id - r->first);

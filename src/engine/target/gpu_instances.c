@@ -332,14 +332,13 @@ const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process
         return use; /* what has been read since is of others */
     if (is_new && !from_birth)
         use->last_ns = p->busy_ns;
-    uint64_t grown = left_u64(p->busy_ns, use->last_ns);
+    uint64_t grown = counter_growth(&use->last_ns, p->busy_ns);
     use->share = -1;
     if (!is_new && read_ns > use->looked_ns)
         use->share = (double)grown / (double)(read_ns - use->looked_ns);
     if (use->share > 1)
         use->share = 1; /* what came late */
     use->total_ns += grown;
-    use->last_ns = max_u64(use->last_ns, p->busy_ns);
     return use;
 }
 

@@ -218,8 +218,7 @@ static void book_peak(struct toll_tracker *t, uint64_t peak_bytes)
         return;
     }
     t->reaper.peak_is_exact = true;
-    row_put_u64(&t->whole->ledger.reaped, process_memory_peak_bytes,
-                max_u64(peak_bytes, row_u64(&t->whole->ledger.reaped, process_memory_peak_bytes)));
+    row_hold_u64(&t->whole->ledger.reaped, process_memory_peak_bytes, peak_bytes);
 }
 
 /* Of a process that reaped a child, user and system time are known in whole ticks only, and so is

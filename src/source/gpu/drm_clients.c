@@ -461,8 +461,7 @@ static uint64_t take_growth(struct drm_clients *c, struct drm_client *client,
     if (!booked)
         return 0;
     if (now->has_busy) {
-        growth = left_u64(now->busy_ns, booked->busy_ns);
-        booked->busy_ns = max_u64(now->busy_ns, booked->busy_ns);
+        growth = counter_growth(&booked->busy_ns, now->busy_ns);
     } else if (now->has_cycles && now->has_total) {
         struct drm_cycle *cycle = &c->cycles[client->card];
         if (booked->has_total)
@@ -475,8 +474,7 @@ static uint64_t take_growth(struct drm_clients *c, struct drm_client *client,
         double length_ns = cycle->length_ns;
         *ret_known &= length_ns > 0;
         if (length_ns > 0) {
-            growth = (uint64_t)((double)left_u64(now->cycles, booked->cycles) * length_ns);
-            booked->cycles = max_u64(now->cycles, booked->cycles);
+            growth = (uint64_t)((double)counter_growth(&booked->cycles, now->cycles) * length_ns);
         }
     } else {
         *ret_known = false;

@@ -214,10 +214,10 @@ static void put_times(struct row *row, const struct cpu_times *t, uint64_t ns_pe
 {
     bool is_core = row->first == core_first;
     for (unsigned mode = 0; mode < t->modes; mode++)
-        row_put_held_scaled(row, is_core ? modes[mode].of_core : modes[mode].of_system,
-                            t->ticks[mode], ns_per_tick);
-    row_put_held_scaled(row, is_core ? core_cpu_seconds : system_cpu_seconds, t->busy_ticks,
+        row_hold_scaled(row, is_core ? modes[mode].of_core : modes[mode].of_system, t->ticks[mode],
                         ns_per_tick);
+    row_hold_scaled(row, is_core ? core_cpu_seconds : system_cpu_seconds, t->busy_ticks,
+                    ns_per_tick);
 }
 
 static void machine_cpu_put_counts(struct row *row, const struct proc_stat *st)
@@ -233,7 +233,7 @@ static void machine_cpu_put_counts(struct row *row, const struct proc_stat *st)
         if (!(st->seen & 1U << n))
             continue;
         if (metric_of(ids[n])->kind == METRIC_COUNTER)
-            row_put_held(row, ids[n], st->counts[n]);
+            row_hold_u64(row, ids[n], st->counts[n]);
         else
             row_put_u64(row, ids[n], st->counts[n]);
     }

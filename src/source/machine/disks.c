@@ -14,39 +14,31 @@
 
 /* ==== Disk history ============================================================================ */
 
-/* Times do wrap, and step back a little when CPUs are added up; these two do not. */
-static bool has_restarted(const struct diskstats *last, const struct diskstats *now)
-{
-    return now->major != last->major || now->minor != last->minor ||
-           now->values[DISKSTATS_READS] < last->values[DISKSTATS_READS] ||
-           now->values[DISKSTATS_WRITES] < last->values[DISKSTATS_WRITES];
-}
-
-static bool is_time(enum diskstats_field field)
-{
-    return field == DISKSTATS_READ_MS || field == DISKSTATS_WRITE_MS ||
-           field == DISKSTATS_ACTIVE_MS || field == DISKSTATS_QUEUE_MS ||
-           field == DISKSTATS_DISCARD_MS || field == DISKSTATS_FLUSH_MS;
-}
-
-/* How much a field grew. One that fell without a restart has begun again at 32 bits, when it fell
- * by most of them. */
-static uint64_t disk_history_growth(enum diskstats_field field, uint64_t last, uint64_t now)
-{
-    if (now >= last)
-        return now - last;
-    bool has_wrapped = is_time(field) && last <= UINT32_MAX && last - now > UINT32_MAX / 2;
-    return has_wrapped ? now + UINT32_MAX + 1 - last : 0;
-}
-
 void disk_history_add(struct disk_history *h, const struct diskstats *now, bool was_removed)
 {
-    bool restarted = h->has_last && (was_removed || has_restarted(&h->last, now));
-    for (unsigned field = 0; field < now->fields; field++) {
-        uint64_t from = h->has_last && !restarted ? h->last.values[field] : 0;
-        h->total[field] += disk_history_growth(field, from, now->values[field]);
-    }
+    static const uint64_t times = BIT(DISKSTATS_READ_MS) | BIT(DISKSTATS_WRITE_MS) |
+                                  BIT(DISKSTATS_ACTIVE_MS) | BIT(DISKSTATS_QUEUE_MS) |
+                                  BIT(DISKSTATS_DISCARD_MS) | BIT(DISKSTATS_FLUSH_MS);
+    const struct diskstats before = h->last;
+    /* Times wrap, and step back a little when CPUs are added up; the number of requests does not.
+     */
+    bool has_restarted = was_removed || now->major != before.major || now->minor != before.minor ||
+                         now->values[DISKSTATS_READS] < before.values[DISKSTATS_READS] ||
+                         now->values[DISKSTATS_WRITES] < before.values[DISKSTATS_WRITES];
     h->last = *now;
+    for (unsigned field = 0; field < now->fields; field++) {
+        uint64_t last = h->has_last && !has_restarted ? before.values[field] : 0;
+        uint64_t value = now->values[field];
+        bool has_wrapped = times & BIT(field) && last <= UINT32_MAX && last > value &&
+                           last - value > UINT32_MAX / 2;
+        if (has_wrapped) {
+            h->total[field] += UINT32_MAX - last + 1;
+            last = 0;
+        }
+        h->total[field] += counter_growth(&last, value);
+        if (field != DISKSTATS_IN_FLIGHT)
+            h->last.values[field] = last;
+    }
     h->has_last = true;
 }
 
@@ -312,8 +304,8 @@ static void put_counters(struct row *row, const struct disk *d)
     const struct diskstats *last = &d->history.last;
     for (size_t i = 0; i < ARRAY_LEN(counters); i++)
         if (counters[i].field < last->fields)
-            row_put_held_scaled(row, counters[i].id, d->history.total[counters[i].field],
-                                counters[i].unit);
+            row_hold_scaled(row, counters[i].id, d->history.total[counters[i].field],
+                            counters[i].unit);
     uint64_t in_flight = last->values[DISKSTATS_IN_FLIGHT];
     if (in_flight <= INT32_MAX) /* some kernels count it below zero */
         row_put_u64(row, disk_in_flight_count, in_flight);
@@ -406,7 +398,7 @@ static void put_sums(const struct disks *s, struct row *row)
         for (unsigned n = 0; n < s->count; n++)
             if (is_summed(s, &s->list[n]))
                 sum += s->list[n].history.total[counters[i].field];
-        row_put_held_scaled(row, counters[i].of_system, sum, counters[i].unit);
+        row_hold_scaled(row, counters[i].of_system, sum, counters[i].unit);
     }
 }
 

@@ -212,9 +212,9 @@ static void put_pressures(struct machine_load *s, const struct sysroot *root, ui
                 0 ||
             parse_pressure(text, &p) < 0)
             continue;
-        row_put_held(row, pressures[i].some, p.some_ns);
+        row_hold_u64(row, pressures[i].some, p.some_ns);
         if (p.has_full && pressures[i].full != METRIC_COUNT)
-            row_put_held(row, pressures[i].full, p.full_ns);
+            row_hold_u64(row, pressures[i].full, p.full_ns);
     }
 }
 

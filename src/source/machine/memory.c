@@ -210,7 +210,7 @@ static void machine_paging_collect(void *state, const struct collect_context *c,
     for (unsigned k = 0; k < VMSTAT_KEYS; k++) {
         bool in_pages = metric_of(ids[k])->unit == UNIT_bytes;
         if (v.seen & 1U << k)
-            row_put_held_scaled(row, ids[k], v.counts[k], in_pages ? s->page_bytes : 1);
+            row_hold_scaled(row, ids[k], v.counts[k], in_pages ? s->page_bytes : 1);
         else
             row_unknown(row, ids[k]);
     }

@@ -147,10 +147,8 @@ static void socket_table_credit(struct socket_table *t, uint64_t targets, uint64
 
 static void grow_to(struct socket_table *t, struct tcp_socket *s, uint64_t received, uint64_t sent)
 {
-    socket_table_credit(t, s->targets, left_u64(received, s->received_bytes),
-                        left_u64(sent, s->sent_bytes));
-    s->received_bytes = max_u64(received, s->received_bytes);
-    s->sent_bytes = max_u64(sent, s->sent_bytes);
+    socket_table_credit(t, s->targets, counter_growth(&s->received_bytes, received),
+                        counter_growth(&s->sent_bytes, sent));
 }
 
 void socket_table_begin(struct socket_table *t)

@@ -109,8 +109,7 @@ int process_read_waits(struct process_reader *r, struct process_source *s, struc
     }
     if (w.result < 0)
         return w.result;
-    uint64_t most = max_u64(w.wait_ns, row_u64(&p->own, process_cpu_wait_seconds));
-    row_put_u64(&p->own, process_cpu_wait_seconds, most);
+    row_hold_u64(&p->own, process_cpu_wait_seconds, w.wait_ns);
     return 0;
 }
 
@@ -336,9 +335,8 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     process_put_rss(p, rss);
     row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_bytes);
     /* The high-water mark is read less often. */
-    if (rss > row_u64(&p->own, process_memory_peak_bytes) &&
-        row_has(&p->own, process_memory_peak_bytes))
-        row_put_u64(&p->own, process_memory_peak_bytes, rss);
+    if (row_has(&p->own, process_memory_peak_bytes))
+        row_hold_u64(&p->own, process_memory_peak_bytes, rss);
     return 0;
 }
 

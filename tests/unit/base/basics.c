@@ -18,6 +18,10 @@ static void test_util_arithmetic(void **state)
     assert_int_equal(left_u64(5, 3), 2);
     assert_int_equal(left_u64(3, 5), 0);
     assert_int_equal(left_u64(3, 3), 0);
+    uint64_t last = 5;
+    assert_int_equal(counter_growth(&last, 7), 2);
+    assert_int_equal(counter_growth(&last, 6), 0);
+    assert_int_equal(counter_growth(&last, 8), 1);
     assert_true(sum_u64(3, 5) == 8);
     assert_true(sum_u64(UINT64_MAX - 1, 1) == UINT64_MAX);
     assert_true(sum_u64(UINT64_MAX - 1, 7) == UINT64_MAX);

@@ -529,9 +529,9 @@ static void test_series_at_least(void **state)
     struct series s = {0};
     series_test_put(&s, rss, 100, 1000 * MS);
     series_at_least(&s, 50);
-    assert_true(s.max == 100);
+    assert_true(s.max == 100 && s.max_at_ns == 1000 * MS);
     series_at_least(&s, 400);
-    assert_true(s.max == 400 && s.min == 100);
+    assert_true(s.max == 400 && s.min == 100 && s.max_at_ns == SERIES_TIME_UNKNOWN);
     assert_true(series_mean(&s, rss) == 100); /* for how long is not known */
     struct series none = {0};
     series_at_least(&none, 7);

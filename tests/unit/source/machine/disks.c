@@ -429,6 +429,9 @@ static void test_disk_history_grows(void **state)
     assert_int_equal(h.total[DISKSTATS_READS], 130);
     assert_int_equal(h.total[DISKSTATS_READ_SECTORS], 8 * 130);
     assert_int_equal(h.total[DISKSTATS_ACTIVE_MS], 60);
+    add(&h, reading(130, 58), false); /* CPUs are added up without a lock */
+    add(&h, reading(130, 61), false);
+    assert_int_equal(h.total[DISKSTATS_ACTIVE_MS], 61);
 }
 
 static void test_disk_history_starts_again(void **state)
