@@ -13,20 +13,6 @@
  * full avg10=0.00 avg60=0.00 avg300=0.00 total=0
  *  averages in percent, the totals in microseconds */
 
-/* The total is found by its name: fields may be added in front of it. */
-static bool read_total(struct scan line, uint64_t *ret_ns)
-{
-    for (scan_blanks(&line); !scan_done(&line); scan_blanks(&line)) {
-        uint64_t total_us;
-        if (scan_word(&line, "total="))
-            return !scan_done(&line) && *line.at != ' ' && scan_u64(&line, &total_us) &&
-                   scan_done(&line) && !__builtin_mul_overflow(total_us, NS_PER_US, ret_ns);
-        if (!scan_skip_fields(&line, 1))
-            return false;
-    }
-    return false;
-}
-
 int parse_pressure(struct scan text, struct pressure *ret)
 {
     if (scan_done(&text))
@@ -38,7 +24,13 @@ int parse_pressure(struct scan text, struct pressure *ret)
         bool some = scan_word(&line, "some ");
         if (!some && !scan_word(&line, "full "))
             continue;
-        if (!read_total(line, some ? &p.some_ns : &p.full_ns))
+        /* Later kernels may add fields before the total. */
+        uint64_t total_us;
+        for (scan_blanks(&line); !scan_word(&line, "total="); scan_blanks(&line))
+            if (!scan_skip_fields(&line, 1))
+                return -EBADMSG;
+        if (!scan_u64_here(&line, &total_us) || !scan_done(&line) ||
+            __builtin_mul_overflow(total_us, NS_PER_US, some ? &p.some_ns : &p.full_ns))
             return -EBADMSG;
         has_some |= some;
         p.has_full |= !some;
@@ -58,60 +50,47 @@ int parse_pressure(struct scan text, struct pressure *ret)
  * There is exactly one blank between two fields, so that two of them show an empty source. The
  * kernel escapes blanks, tabs, newlines and backslashes in texts. */
 
-/* Up to the next blank, which is taken too. */
-static bool take_field(struct scan *s, struct scan *ret)
+/* Cuts off the field before the next blank, which is taken too. */
+static bool mountinfo_field(struct scan *s, struct scan *ret)
 {
     const char *blank = memchr(s->at, ' ', (size_t)(s->end - s->at));
-    if (!blank)
+    if (!blank || blank == s->at)
         return false;
     *ret = (struct scan){.at = s->at, .end = blank};
     s->at = blank + 1;
     return true;
 }
 
-static bool take_filled(struct scan *s, struct scan *ret)
+static bool mountinfo_number(struct scan *s, const char *after, uint64_t *ret)
 {
-    return take_field(s, ret) && !scan_done(ret);
-}
-
-/* The line begins with a digit: scan_u64 alone would skip blanks. */
-static bool mountinfo_take_number(struct scan *s, const char *behind, uint64_t *ret)
-{
-    return s->at < s->end && *s->at != ' ' && *s->at != '\t' && scan_u64(s, ret) &&
-           scan_word(s, behind);
-}
-
-static bool take_device(struct scan *s, uint64_t *ret)
-{
-    uint64_t major, minor;
-    if (!mountinfo_take_number(s, ":", &major) || !mountinfo_take_number(s, " ", &minor) ||
-        major > UINT32_MAX || minor > UINT32_MAX)
-        return false;
-    *ret = major << 32 | minor;
-    return true;
-}
-
-/* Everything before the lone dash, without the blank in front of it. */
-static bool take_optional(struct scan *s, struct scan *ret)
-{
-    struct scan field;
-    *ret = (struct scan){.at = s->at, .end = s->at};
-    while (take_filled(s, &field)) {
-        if (field.end - field.at == 1 && *field.at == '-')
-            return true;
-        ret->end = field.end;
-    }
-    return false;
+    return scan_u64_here(s, ret) && scan_word(s, after);
 }
 
 int parse_mountinfo(struct scan line, struct mountinfo *ret)
 {
     struct mountinfo m = {0};
-    if (!mountinfo_take_number(&line, " ", &m.id) ||
-        !mountinfo_take_number(&line, " ", &m.parent) || !take_device(&line, &m.device) ||
-        !take_filled(&line, &m.root) || !take_filled(&line, &m.point) ||
-        !take_filled(&line, &m.options) || !take_optional(&line, &m.optional) ||
-        !take_filled(&line, &m.type) || !take_field(&line, &m.source) || scan_done(&line))
+    uint64_t major, minor;
+    if (!mountinfo_number(&line, " ", &m.id) || !mountinfo_number(&line, " ", &m.parent) ||
+        !mountinfo_number(&line, ":", &major) || !mountinfo_number(&line, " ", &minor) ||
+        major > UINT32_MAX || minor > UINT32_MAX || !mountinfo_field(&line, &m.root) ||
+        !mountinfo_field(&line, &m.point) || !mountinfo_field(&line, &m.options))
+        return -EBADMSG;
+    m.device = major << 32 | minor;
+    /* Any number of optional fields, ended by a dash. */
+    struct scan field;
+    for (m.optional = (struct scan){.at = line.at, .end = line.at};; m.optional.end = field.end) {
+        if (!mountinfo_field(&line, &field))
+            return -EBADMSG;
+        if (field.end - field.at == 1 && *field.at == '-')
+            break;
+    }
+    if (!mountinfo_field(&line, &m.type))
+        return -EBADMSG;
+    if (scan_word(&line, " ")) /* the source is empty */
+        m.source = (struct scan){.at = line.at - 1, .end = line.at - 1};
+    else if (!mountinfo_field(&line, &m.source))
+        return -EBADMSG;
+    if (scan_done(&line))
         return -EBADMSG;
     m.super_options = line;
     *ret = m;
@@ -127,33 +106,21 @@ bool mountinfo_next(struct scan *text, struct mountinfo *ret)
     return false;
 }
 
-static bool is_octal(char c)
-{
-    return c >= '0' && c <= '7';
-}
-
-/* The byte that \ooo stands for, or -1 when it is no escape. */
-static int escaped_byte(const struct scan *s)
-{
-    const char *at = s->at;
-    if (s->end - at < 4 || at[0] != '\\' || at[1] > '3' || !is_octal(at[1]) || !is_octal(at[2]) ||
-        !is_octal(at[3]))
-        return -1;
-    return (at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0');
-}
-
 ssize_t mountinfo_decode(struct scan field, char *buf, size_t capacity)
 {
     size_t length = 0;
     while (!scan_done(&field)) {
-        int byte = escaped_byte(&field);
-        char c = byte < 0 ? *field.at : (char)byte;
+        /* \ooo with three octal digits, up to \377 */
+        const char *at = field.at;
+        bool is_escape = field.end - at >= 4 && at[0] == '\\' && at[1] >= '0' && at[1] <= '3' &&
+                         at[2] >= '0' && at[2] <= '7' && at[3] >= '0' && at[3] <= '7';
+        char c = is_escape ? (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0')) : *at;
         if (!c)
             return -EBADMSG;
         if (length + 1 >= capacity)
             return -ENAMETOOLONG;
         buf[length++] = c;
-        field.at += byte < 0 ? 1 : 4;
+        field.at += is_escape ? 4 : 1;
     }
     if (!capacity)
         return -ENAMETOOLONG;
@@ -168,20 +135,7 @@ ssize_t mountinfo_decode(struct scan field, char *buf, size_t capacity)
  * system_usec 666272
  * nr_periods 0
  *
- * A last line without its newline was cut short: its number may be too, so it is not there. */
-
-/* The number of the key that the line begins with, or count. */
-static unsigned find_key(struct scan *line, const char *const *keys, unsigned count)
-{
-    for (unsigned k = 0; k < count; k++) {
-        struct scan s = *line;
-        if (*s.at == *keys[k] && scan_word(&s, keys[k]) && scan_word(&s, " ")) {
-            *line = s;
-            return k;
-        }
-    }
-    return count;
-}
+ * A last line without its newline was cut short: its number may be too, so it is left out. */
 
 int parse_cgroup_flat(struct scan text, const char *const *keys, unsigned count, uint64_t *values)
 {
@@ -192,10 +146,14 @@ int parse_cgroup_flat(struct scan text, const char *const *keys, unsigned count,
     unsigned all = (unsigned)BIT(count) - 1;
     struct scan line;
     while (seen != all && scan_line(&text, &line) && line.end != text.at) {
-        unsigned k = scan_done(&line) ? count : find_key(&line, keys, count);
+        struct scan value = line;
+        unsigned k = 0;
+        for (; k < count; k++, value = line)
+            if (scan_word(&value, keys[k]) && scan_word(&value, " "))
+                break;
         if (k == count)
             continue;
-        if (!scan_u64(&line, &found[k]) || !scan_done(&line))
+        if (!scan_u64(&value, &found[k]) || !scan_done(&value))
             return -EBADMSG;
         seen |= 1U << k;
     }
@@ -208,18 +166,6 @@ int parse_cgroup_flat(struct scan text, const char *const *keys, unsigned count,
 /* ==== Cpu list ================================================================================ */
 
 /* 0-3,8,10-11 */
-
-/* Reads "8" or "0-3"; no blanks. */
-static bool read_range(struct scan *s, uint64_t *ret_first, uint64_t *ret_last)
-{
-    if (scan_done(s) || *s->at == ' ' || *s->at == '\t' || !scan_u64(s, ret_first))
-        return false;
-    *ret_last = *ret_first;
-    if (scan_word(s, "-") &&
-        (scan_done(s) || *s->at == ' ' || *s->at == '\t' || !scan_u64(s, ret_last)))
-        return false;
-    return scan_done(s) && *ret_first <= *ret_last && *ret_last < CPU_LIST_MOST;
-}
 
 int parse_cpu_list(struct scan text, struct cpu_list *ret)
 {
@@ -234,8 +180,13 @@ int parse_cpu_list(struct scan text, struct cpu_list *ret)
     uint64_t next = 0; /* the kernel writes them in their order */
     struct scan word;
     while (comma_list_next(&text, &word)) {
-        uint64_t first, last;
-        if (!read_range(&word, &first, &last) || first < next)
+        uint64_t first, last; /* "0-3" or "8" */
+        if (!scan_u64_here(&word, &first))
+            return -EBADMSG;
+        last = first;
+        if (scan_word(&word, "-") && !scan_u64_here(&word, &last))
+            return -EBADMSG;
+        if (!scan_done(&word) || first < next || last < first || last >= CPU_LIST_MOST)
             return -EBADMSG;
         for (uint64_t cpu = first; cpu <= last; cpu++)
             list.bits[cpu / 64] |= BIT(cpu % 64);
@@ -273,14 +224,14 @@ void kept_fds_init(struct kept_fds *k)
         k->fds[i] = -1;
 }
 
-static void unlink_entry(struct fd_cache *c, struct kept_fds *k)
+static void fd_cache_unlink(struct fd_cache *c, struct kept_fds *k)
 {
     *(k->newer ? &k->newer->older : &c->newest) = k->older;
     *(k->older ? &k->older->newer : &c->oldest) = k->newer;
     k->newer = k->older = NULL;
 }
 
-static void link_newest(struct fd_cache *c, struct kept_fds *k)
+static void fd_cache_link_newest(struct fd_cache *c, struct kept_fds *k)
 {
     k->older = c->newest;
     *(c->newest ? &c->newest->newer : &c->oldest) = k;
@@ -291,7 +242,7 @@ void fd_cache_drop(struct fd_cache *c, struct kept_fds *k)
 {
     if (!k->count)
         return;
-    unlink_entry(c, k);
+    fd_cache_unlink(c, k);
     for (unsigned i = 0; i < KEPT_FILES; i++) {
         if (k->fds[i] >= 0)
             close(k->fds[i]);
@@ -314,7 +265,7 @@ bool fd_cache_admits(struct fd_cache *c, struct kept_fds *k, bool changed)
 void fd_cache_keep(struct fd_cache *c, struct kept_fds *k, enum kept_file file, int fd)
 {
     if (!k->count)
-        link_newest(c, k);
+        fd_cache_link_newest(c, k);
     k->fds[file] = fd;
     k->count++;
     c->used++;
@@ -324,8 +275,8 @@ void fd_cache_touch(struct fd_cache *c, struct kept_fds *k)
 {
     if (!k->count || c->newest == k)
         return;
-    unlink_entry(c, k);
-    link_newest(c, k);
+    fd_cache_unlink(c, k);
+    fd_cache_link_newest(c, k);
 }
 
 void fd_cache_shrink(struct fd_cache *c)
@@ -337,15 +288,11 @@ void fd_cache_shrink(struct fd_cache *c)
 
 /* ==== Number file ============================================================================= */
 
-static int number_file_join(char path[128], const char *folder, const char *name)
-{
-    return snprintf(path, 128, "%s/%s", folder, name) < 128 ? 0 : -ENAMETOOLONG;
-}
-
 int number_file_init(struct number_file *f, const char *folder, const char *name)
 {
     f->fd = -1;
-    return number_file_join(f->path, folder, name);
+    int length = snprintf(f->path, sizeof f->path, "%s/%s", folder, name);
+    return length < (int)sizeof f->path ? 0 : -ENAMETOOLONG;
 }
 
 void number_file_done(struct number_file *f)
@@ -376,10 +323,11 @@ int number_file_read(struct number_file *f, const struct sysroot *root, int64_t 
 int number_file_read_word(const struct sysroot *root, const char *folder, const char *name,
                           char *ret, size_t capacity)
 {
-    char path[128], text[256];
-    if (number_file_join(path, folder, name) < 0)
+    struct number_file f;
+    char text[256];
+    if (number_file_init(&f, folder, name) < 0)
         return -ENAMETOOLONG;
-    ssize_t n = file_read_at(root->sys, path, text, sizeof text);
+    ssize_t n = file_read_at(root->sys, f.path, text, sizeof text);
     if (n < 0)
         return (int)n;
     struct scan s = scan_text(text, (size_t)n), line;
@@ -401,7 +349,7 @@ int number_file_read_word(const struct sysroot *root, const char *folder, const 
 
 /* ==== Kernel file ============================================================================= */
 
-enum { LONGEST_LINE = 2048 }; /* of those that a file is read in pieces by */
+enum { LONGEST_LINE = 2048 }; /* a file that is read in parts is cut after a whole line */
 
 int kernel_file_read(struct kernel_file *f, int dir, const char *path, bool keep,
                      struct scan *ret_text)

@@ -49,8 +49,8 @@ int number_file_read_word(const struct sysroot *root, const char *folder, const 
 /* ==== Fd cache ================================================================================ */
 
 /* Descriptors kept open from one tick to the next, within the limit of the process. Opening a file
- * of /proc costs as much as reading it, so the processes that change keep theirs; when room is
- * short, those that changed least recently give theirs up and are opened anew when needed. */
+ * of /proc costs as much as reading it, so the processes that change keep theirs. At the limit, the
+ * files of the process that changed least recently are closed, and opened again when needed. */
 
 enum kept_file { KEPT_STAT, KEPT_IO, KEPT_CHILDREN, KEPT_STATUS, KEPT_FILES };
 
@@ -85,12 +85,12 @@ void fd_cache_touch(struct fd_cache *c, struct kept_fds *k);
 /* Close what is kept of a process. */
 void fd_cache_drop(struct fd_cache *c, struct kept_fds *k);
 
-/* The process ran out of descriptors all the same: keep less from now on. */
+/* The tracker ran out of descriptors all the same: keep fewer from now on. */
 void fd_cache_shrink(struct fd_cache *c);
 
 /* ==== Keyed =================================================================================== */
 
-/* Texts made of lines "key: value", of which a few are wanted. */
+/* Lines "key: value", of which a few are wanted. */
 
 /* Reads one value; like scan_u64. */
 typedef bool keyed_value(struct scan *s, uint64_t *ret);
@@ -114,7 +114,7 @@ static inline bool keyed_kib(struct scan *s, uint64_t *ret_bytes)
 
 /* Reads the keys in whatever order they come, skips all other lines, and stops when it has all.
  * Bit k of the answer: values[k] was written. -EBADMSG when a value is not as expected.
- * A last line without its newline was cut short: its number may be too, so it is not there. */
+ * A last line without its newline was cut short: its number may be too, so it is left out. */
 static inline int keyed_read(struct scan text, const struct keyed *keys, unsigned count,
                              uint64_t *values)
 {
@@ -143,7 +143,7 @@ static inline int keyed_read(struct scan text, const struct keyed *keys, unsigne
 
 /* ==== Comma list ============================================================================== */
 
-/* Lists with commas between their words, as in "cpu,cpuacct". */
+/* Comma-separated lists, as in "cpu,cpuacct". */
 
 /* Cuts the next word off; false at the end. Empty words are handed out as such. */
 static inline bool comma_list_next(struct scan *list, struct scan *ret_word)
@@ -175,12 +175,13 @@ struct cpu_list {
     uint64_t bits[CPU_LIST_MOST / 64];
 };
 
-/* 0; -ENODATA for an empty list (a cpuset nobody set); -EBADMSG. The newline may be missing. */
+/* 0; -ENODATA for an empty list (a cpuset that was not set); -EBADMSG. The newline may be missing.
+ */
 int parse_cpu_list(struct scan text, struct cpu_list *ret);
 
 unsigned cpu_list_count(const struct cpu_list *l);
 
-/* What is left of l when only those of `other` count. */
+/* Removes the CPUs that are not in `other`. */
 void cpu_list_keep(struct cpu_list *l, const struct cpu_list *other);
 
 /* ==== Cgroup flat ============================================================================= */
@@ -201,12 +202,12 @@ int parse_cgroup_flat(struct scan text, const char *const *keys, unsigned count,
 /* One line. The texts are windows on the line, still escaped: see mountinfo_decode. */
 struct mountinfo {
     uint64_t id;
-    uint64_t parent;      /* the mount that this one stands on; its own id for the first of all */
+    uint64_t parent;      /* the mount that this one is mounted on; its own id for the first one */
     uint64_t device;      /* major << 32 | minor; the same for all mounts of one filesystem */
     struct scan root;     /* which directory of the filesystem is seen, "/" for all of it */
     struct scan point;    /* where, as the process of the file sees it */
-    struct scan options;  /* with commas between, as in parse/comma_list.h */
-    struct scan optional; /* shared:1 master:2 …, blanks between; often empty */
+    struct scan options;  /* comma-separated: see comma_list_next */
+    struct scan optional; /* shared:1 master:2 and the like, separated by blanks; often empty */
     struct scan type;
     struct scan source;        /* may be empty */
     struct scan super_options; /* of the filesystem; the controllers of a cgroup of version 1 */
@@ -219,7 +220,7 @@ int parse_mountinfo(struct scan line, struct mountinfo *ret);
  * without its newline was cut short and is left out. */
 bool mountinfo_next(struct scan *text, struct mountinfo *ret);
 
-/* A text with \040 and its like turned back to what they stand for, and a zero behind it. The
+/* Decodes escapes such as \040 and terminates the text. The
  * length; -ENAMETOOLONG when it does not fit, -EBADMSG when it would have a zero inside. */
 ssize_t mountinfo_decode(struct scan field, char *buf, size_t capacity);
 

@@ -116,25 +116,22 @@ static inline bool pid_io_read_line(struct scan *text, const char *key, uint64_t
     return scan_word(text, key) && scan_u64(text, ret) && scan_word(text, "\n");
 }
 
-/* As every kernel so far writes it: the text is read but once. */
-static bool read_in_order(struct scan text, uint64_t values[PID_IO_KEYS])
-{
-    return pid_io_read_line(&text, "rchar:", &values[RCHAR]) &&
-           pid_io_read_line(&text, "wchar:", &values[WCHAR]) &&
-           pid_io_read_line(&text, "syscr:", &values[SYSCR]) &&
-           pid_io_read_line(&text, "syscw:", &values[SYSCW]) &&
-           pid_io_read_line(&text, "read_bytes:", &values[READ]) &&
-           pid_io_read_line(&text, "write_bytes:", &values[WRITE]) &&
-           pid_io_read_line(&text, "cancelled_write_bytes:", &values[CANCELLED]);
-}
-
 int parse_pid_io(struct scan text, struct pid_io *ret)
 {
     if (scan_done(&text))
         return -ESRCH;
     uint64_t values[PID_IO_KEYS];
-    if (!read_in_order(text, values) &&
-        keyed_read(text, pid_io_keys, PID_IO_KEYS, values) != BIT(PID_IO_KEYS) - 1)
+    /* All kernels so far write the lines in this order. To compare with literals takes half the
+     * time of keyed_read. */
+    struct scan s = text;
+    bool in_order = pid_io_read_line(&s, "rchar:", &values[RCHAR]) &&
+                    pid_io_read_line(&s, "wchar:", &values[WCHAR]) &&
+                    pid_io_read_line(&s, "syscr:", &values[SYSCR]) &&
+                    pid_io_read_line(&s, "syscw:", &values[SYSCW]) &&
+                    pid_io_read_line(&s, "read_bytes:", &values[READ]) &&
+                    pid_io_read_line(&s, "write_bytes:", &values[WRITE]) &&
+                    pid_io_read_line(&s, "cancelled_write_bytes:", &values[CANCELLED]);
+    if (!in_order && keyed_read(text, pid_io_keys, PID_IO_KEYS, values) != BIT(PID_IO_KEYS) - 1)
         return -EBADMSG;
     *ret = (struct pid_io){
         .read_bytes = values[RCHAR],
@@ -265,18 +262,13 @@ int parse_pid_namespaces(struct scan text, pid_t *pids, unsigned most)
 
 /* ==== Pid stat ================================================================================ */
 
-/* Of linux/sched.h, where they are PF_EXITING, PF_FORKNOEXEC and PF_KTHREAD. */
-#define LEAVING       0x00000004
-#define FORK_NO_EXEC  0x00000040
-#define KERNEL_THREAD 0x00200000
+/* Flags of the kernel's include/linux/sched.h, which programs cannot include. */
+#define PF_EXITING    0x00000004
+#define PF_FORKNOEXEC 0x00000040
+#define PF_KTHREAD    0x00200000
 
-static const char *last_parenthesis(struct scan text)
-{
-    return memrchr(text.at, ')', (size_t)(text.end - text.at));
-}
-
-/* 0 is the kernel's, or somebody's outside of a pid namespace; -1 was seen of a process that is
- * being reaped. */
+/* 0 is the kernel, or a process outside of the pid namespace; -1 is read while a process is
+ * reaped. */
 static bool is_pid(int64_t number)
 {
     return number >= -1 && number <= INT_MAX;
@@ -291,7 +283,7 @@ int parse_pid_stat(struct scan text, struct pid_stat *ret)
     int64_t parent, group, session;
     if (!scan_u64(&text, &pid) || !scan_word(&text, " ("))
         return -EBADMSG;
-    const char *close = last_parenthesis(text);
+    const char *close = memrchr(text.at, ')', (size_t)(text.end - text.at));
     if (!close)
         return -EBADMSG;
     st.name = text.at;
@@ -317,9 +309,9 @@ int parse_pid_stat(struct scan text, struct pid_stat *ret)
     st.parent = (pid_t)parent;
     st.group = (pid_t)group;
     st.session = (pid_t)session;
-    st.of_kernel = flags & KERNEL_THREAD;
-    st.is_leaving = flags & LEAVING;
-    st.before_exec = flags & FORK_NO_EXEC;
+    st.of_kernel = flags & PF_KTHREAD;
+    st.is_leaving = flags & PF_EXITING;
+    st.before_exec = flags & PF_FORKNOEXEC;
     if (!scan_skip_fields(&s, 3) || !scan_u64(&s, &st.start_stack))
         st.start_stack = 0;
     *ret = st;

@@ -273,6 +273,19 @@ int file_each_entry(int dir, void (*visit)(void *arg, const char *name), void *a
     return n < 0 ? -errno : 0;
 }
 
+static void file_count_entry(void *arg, const char *name)
+{
+    (void)name;
+    ++*(ssize_t *)arg;
+}
+
+ssize_t file_count_entries(int dir)
+{
+    ssize_t count = 0;
+    int e = file_each_entry(dir, file_count_entry, &count);
+    return e < 0 ? e : count;
+}
+
 struct names {
     char **list; /* owned */
     size_t count;

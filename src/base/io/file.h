@@ -56,7 +56,11 @@ void file_raise_limit(void);
 /* Calls visit with every entry of a directory but . and .., without allocating. 0 or -errno. */
 int file_each_entry(int dir, void (*visit)(void *arg, const char *name), void *arg);
 
-/* The same in the order of numbers, which /proc has by itself and a copy of it has not. */
+/* How many entries a directory has but . and .., or -errno. */
+ssize_t file_count_entries(int dir);
+
+/* Like file_each_entry in the order of numbers, which /proc has by itself and a copy of it has not.
+ */
 int file_each_entry_sorted(int dir, void (*visit)(void *arg, const char *name), void *arg);
 
 /* ==== Line reader ============================================================================= */

@@ -44,6 +44,12 @@ void scan_blanks(struct scan *s);
  * there is no number or it does not fit. */
 bool scan_u64(struct scan *s, uint64_t *ret);
 
+/* The same without skipping blanks. */
+static inline bool scan_u64_here(struct scan *s, uint64_t *ret)
+{
+    return !scan_done(s) && *s->at != ' ' && *s->at != '	' && scan_u64(s, ret);
+}
+
 /* With an optional minus. */
 bool scan_i64(struct scan *s, int64_t *ret);
 

@@ -14,22 +14,21 @@
 /* ==== Own figures ============================================================================= */
 
 struct own_figures {
-    pid_t pid;            /* whose descriptors these are: after a fork they are the parent's */
-    const bool *is_owner; /* a page that the kernel empties in a fork, or NULL: it cannot */
-    /* The program may close them, and open others under their numbers. */
+    pid_t pid;            /* the process that opened the files: after a fork, the parent */
+    const bool *is_owner; /* mapped: false in a fork; NULL on kernels that cannot clear it */
+    /* The program may close these, and open other files under their numbers. */
     struct known_file statm, io;
-    struct known_file tasks, files; /* directories; that of the files tells how many there are since
-                                       Linux 6.2 */
-    bool counts_files;
+    struct known_file tasks, files; /* the directories task and fd */
+    bool counts_files;              /* the size of fd is the number of files (Linux 6.2) */
     uint64_t page_bytes;
 };
 
-/* Whether all of those process metrics are to be had this way. */
+/* Whether all of those process metrics can be read this way. */
 bool own_figures_give(uint64_t wanted);
 
 void own_figures_open(struct own_figures *o);
 
-/* What of those process metrics is to be had, into a row of a process. 0, or -ESRCH in a fork. */
+/* Puts those of the process metrics that can be read into the row. 0, or -ESRCH in a fork. */
 int own_figures_read(struct own_figures *o, uint64_t wanted, struct row *row);
 
 void own_figures_close(struct own_figures *o);
@@ -37,21 +36,21 @@ void own_figures_close(struct own_figures *o);
 /* ==== Own thread ============================================================================== */
 
 /* What the thread that samples has used itself, to be left out of the figures of the program it
- * runs in. Of memory it cannot be told. */
+ * runs in. Memory cannot be divided so. */
 
 enum { OWN_THREADS_AT_MOST = 16 }; /* more than there are vendors of GPUs */
 
 struct own_thread {
-    pid_t pid; /* of the program that measures itself; 0: no program does */
-    pid_t thread;
-    unsigned threads;  /* of the tracker */
-    int io;            /* kept descriptor of the thread's io file, -1: not to be had */
+    pid_t pid;         /* of the program that measures itself; 0 when no program does */
+    pid_t thread;      /* the thread that samples */
+    unsigned threads;  /* how many the tracker has */
+    int io;            /* the io file of the thread, kept open, or -1 */
     atomic_uint wakes; /* by other threads of the program, a byte each */
     size_t other_count;
     struct {
-        pid_t thread; /* a further one of the tracker … */
-        int io;       /* … and its io file, likewise */
-    } others[OWN_THREADS_AT_MOST];
+        pid_t thread;
+        int io;                    /* as above */
+    } others[OWN_THREADS_AT_MOST]; /* the other threads of the tracker */
 };
 
 /* For the calling thread; threads: how many the tracker has. */
@@ -60,13 +59,14 @@ void own_thread_begin(struct own_thread *o, unsigned threads);
 void own_thread_add(struct own_thread *o, pid_t thread);
 void own_thread_done(struct own_thread *o);
 
-/* Takes what this thread has used by now out of what stat said of the program. */
+/* Takes what the tracker's threads have used by now out of what stat said of the program. */
 void own_thread_leave_out(const struct own_thread *o, struct row *row);
 
-/* … and out of what its io file said: read last, with so many bytes. */
+/* Takes the I/O of the tracker's threads out of what the program's io file said, which was the last
+ * file read and had bytes_read bytes. */
 void own_thread_leave_out_io(const struct own_thread *o, struct row *row, uint64_t bytes_read);
 
-/* What the program took over from children it reaped: finer than stat, which counts in ticks. */
+/* Puts what the program inherited from children it reaped, finer than stat, which has ticks. */
 void own_thread_children(struct inherited *inherited);
 
 /* ==== Self ==================================================================================== */

@@ -15,10 +15,11 @@
 
 /* ==== Process refresh ========================================================================= */
 
-/* The files of a process that are read about once a second, and the one that is on the budget. */
+/* The files that are read about once a second, and smaps_rollup, which is read when the budget
+ * allows. */
 
-/* Of a pid namespace below the one that this /proc shows. */
-static bool is_namespace_init(struct scan status)
+/* Whether the process is the init of a pid namespace below the one that this /proc shows. */
+static bool status_is_namespace_init(struct scan status)
 {
     enum { NESTED_AT_MOST = 33 }; /* 32 below the first, the kernel allows no more */
     pid_t pids[NESTED_AT_MOST];
@@ -39,7 +40,7 @@ int process_read_status(struct process_reader *r, struct process_source *s, stru
         return e;
     if (!s->knows_namespace) {
         s->knows_namespace = true; /* it keeps its pids for life */
-        p->is_namespace_init = is_namespace_init(scan_text(r->text, (size_t)n));
+        p->is_namespace_init = status_is_namespace_init(scan_text(r->text, (size_t)n));
     }
     /* Threads of the kernel ignore every signal, and have no children to wait for. The init of a
      * pid namespace is made to ignore this one by the kernel while it ends. */
@@ -66,7 +67,7 @@ struct thread_waits {
     struct process_reader *r;
     pid_t pid;
     uint64_t wait_ns;
-    int result; /* 0 when any thread was read: the others have ended meanwhile */
+    int result; /* 0 when at least one thread was read: the others may have ended meanwhile */
 };
 
 static void add_thread_wait(void *arg, pid_t thread)
@@ -85,10 +86,11 @@ static void add_thread_wait(void *arg, pid_t thread)
         w->result = e;
 }
 
-enum { MANY_THREADS = 64 }; /* more are read as seldom as that takes a hundredth of a CPU */
+/* More threads than these are read so seldom that it takes a hundredth of a CPU. */
+enum { MANY_THREADS = 64 };
 
-/* The file of a process has only its main thread's times, so those of all threads are read.
- * Threads that end take theirs along: the figure is held at the most seen. */
+/* The file of a process has only its main thread's times, so the files of all threads are read. The
+ * time of a thread that ended is lost: the figure is held at the highest sum. */
 int process_read_waits(struct process_reader *r, struct process_source *s, struct process *p,
                        enum process_depth depth)
 {
@@ -113,12 +115,6 @@ int process_read_waits(struct process_reader *r, struct process_source *s, struc
     return 0;
 }
 
-static void process_refresh_count_entry(void *arg, const char *name)
-{
-    (void)name;
-    ++*(uint64_t *)arg;
-}
-
 int process_read_open_files(struct process_reader *r, struct process_source *s, struct process *p,
                             enum process_depth depth)
 {
@@ -136,9 +132,10 @@ int process_read_open_files(struct process_reader *r, struct process_source *s, 
         CLEANUP_CLOSE int dir = process_open(r, p->entity.pid, "fd", O_DIRECTORY);
         if (dir < 0)
             return dir;
-        int e = file_each_entry(dir, process_refresh_count_entry, &count);
-        if (e < 0)
-            return e;
+        ssize_t entries = file_count_entries(dir);
+        if (entries < 0)
+            return (int)entries;
+        count = (uint64_t)entries;
     }
     if (r->own_files && p->entity.pid == getpid())
         count = left_u64(count, r->own_files + r->cache.used);
@@ -159,8 +156,8 @@ int process_read_rollup(struct process_reader *r, struct process_source *s, stru
         return -EACCES;
     struct smaps_rollup rollup = {0};
     bool has_ended = n == -ESRCH || (n == -ENOENT && !r->no_rollup);
-    /* Since its other files were read: it has no memory any more. When only its main thread has
-     * ended, the others still have it. */
+    /* A process that has ended has no memory any more. When only its main thread has ended, the
+     * others still have it. */
     if (n < 0 && !(has_ended && s->threads <= 1))
         return (int)n;
     int e = n < 0 ? 0 : parse_smaps_rollup(scan_text(r->text, (size_t)n), &rollup);
@@ -183,10 +180,7 @@ const struct process_file process_files[] = {
          M(memory_distinct_bytes) | M(memory_virtual_bytes) | M(faults_minor_count) |
          M(faults_major_count) | M(threads_count),
      COST_CHEAP, true, process_read_stat},
-    {"io",
-     M(storage_read_bytes) | M(storage_written_bytes) | M(storage_cancelled_bytes) |
-         M(io_read_bytes) | M(io_written_bytes) | M(io_read_calls_count) | M(io_write_calls_count),
-     COST_CHEAP, true, process_read_io},
+    {"io", PROCESS_IO_BITS, COST_CHEAP, true, process_read_io},
     {"status",
      M(memory_shared_bytes) | M(memory_swap_bytes) | M(memory_peak_bytes) |
          M(switches_voluntary_count) | M(switches_involuntary_count),
@@ -205,7 +199,7 @@ const struct process_file process_files[] = {
 
 /* User and system time as they are. CPU time that is made of them counts from a baseline that is
  * rounded up, each kind by itself, so that nothing from before it counts. */
-static void put_cpu(struct process_reader *r, struct process *p, const struct pid_stat *st)
+static void process_put_cpu(struct process_reader *r, struct process *p, const struct pid_stat *st)
 {
     const struct tick_times *base = &p->baseline;
     uint64_t user = st->user_ticks * r->ns_per_tick;
@@ -225,9 +219,9 @@ static void put_cpu(struct process_reader *r, struct process *p, const struct pi
                       max_u64(children_system, base->children_system));
 }
 
-static void put_identity(struct process *p, const struct pid_stat *st)
+static void process_put_identity(struct process *p, const struct pid_stat *st)
 {
-    /* The name is the process's own choice: nothing in it may move a terminal's cursor. */
+    /* A process chooses its name: control characters must not reach a terminal. */
     size_t length = min_u64(st->name_length, ENTITY_NAME_BYTES - 1);
     for (size_t i = 0; i < length; i++)
         p->entity.name[i] = (unsigned char)st->name[i] < 0x20 || st->name[i] == 0x7F ? '?'
@@ -240,30 +234,11 @@ static void put_identity(struct process *p, const struct pid_stat *st)
     p->state = st->state;
 }
 
-/* What has ended uses no memory, threads and files any more; what was never seen to is unknown. Its
- * counters stay until it is reaped. */
+/* Counters stay until the process is reaped. A gauge that was never read stays unknown. */
 void process_empty_gauges(struct process *p)
 {
     FOR_EACH_BIT(id, (metric_fold_mask(FOLD_SUM) | metric_fold_mask(FOLD_ONCE)) & p->own.present)
     row_put_u64(&p->own, id, 0);
-}
-
-/* A thread of the kernel has no memory of its own: that is known. */
-static void put_no_memory(struct process *p)
-{
-    static const enum metric_id none[] = {
-        process_memory_rss_bytes,
-        process_memory_virtual_bytes,
-        process_memory_pss_bytes,
-        process_memory_uss_bytes,
-        process_memory_shared_bytes,
-        process_memory_swap_bytes,
-        process_memory_peak_bytes,
-        process_memory_distinct_bytes,
-        process_memory_distinct_shared_bytes,
-    };
-    for (size_t i = 0; i < ARRAY_LEN(none); i++)
-        row_put_u64(&p->own, none[i], 0);
 }
 
 void process_put_rss(struct process *p, uint64_t bytes)
@@ -272,9 +247,9 @@ void process_put_rss(struct process *p, uint64_t bytes)
     row_put_u64(&p->own, process_memory_distinct_bytes, bytes);
 }
 
-/* After exec a process has another memory. What was read of the one before, by files that are read
- * less often, is not its own any more. */
-static void note_exec(struct process *p, const struct pid_stat *st)
+/* exec gives a process a new memory. What files that are read less often said of the old one is no
+ * longer true. */
+static void process_note_exec(struct process *p, const struct pid_stat *st)
 {
     bool is_another = (p->before_exec && !st->before_exec) ||
                       (p->start_stack && st->start_stack && st->start_stack != p->start_stack);
@@ -297,26 +272,26 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
     if (e < 0)
         return e;
     if (p->state && st.start_ticks != p->entity.start_ticks)
-        return -ESRCH; /* the pid is somebody else's now */
+        return -ESRCH; /* another process has the pid now */
 
-    /* While a process is reaped, the kernel first adds its figures to those of the parent and then
-     * lets go of it, field by field: its parent reads as 0, its group as -1, its threads as 0. What
-     * it had is its parent's from then on, or will be at once. */
+    /* To reap a process, the kernel first adds its figures to those of the parent and then clears
+     * it, field by field: its parent reads as 0, its group as -1, its threads as 0. The parent has
+     * its figures by then, or will have them at once. */
     if (st.state == 'X' || !st.threads) {
         p->is_being_reaped = st.threads != 0;
         return -ESRCH;
     }
 
-    put_identity(p, &st);
-    put_cpu(r, p, &st);
+    process_put_identity(p, &st);
+    process_put_cpu(r, p, &st);
     row_put_u64(&p->own, process_faults_minor_count, st.faults_minor);
     row_put_u64(&p->own, process_faults_major_count, st.faults_major);
     inherited_put(&p->inherited, process_faults_minor_count, st.children_faults_minor);
     inherited_put(&p->inherited, process_faults_major_count, st.children_faults_major);
     s->threads = st.threads;
     s->had_threads |= st.threads > 1;
-    /* A main thread that left the others behind looks like a zombie too. The memory they use stands
-     * in their files only: it keeps what was last seen. */
+    /* A main thread that ended before the others looks like a zombie too. Only the files of the
+     * others show their memory then: the process keeps what was last read. */
     bool is_dead = st.state == 'Z';
     bool shows_no_memory = is_dead || !st.virtual_bytes;
     p->of_kernel = st.of_kernel;
@@ -326,11 +301,13 @@ int process_read_stat(struct process_reader *r, struct process_source *s, struct
         return 0;
     }
     row_put_u64(&p->own, process_threads_count, st.threads);
-    if (st.of_kernel)
-        put_no_memory(p);
+    if (st.of_kernel) { /* it has no memory of its own: that is known */
+        FOR_EACH_BIT(id, PROCESS_MEMORY_BITS)
+        row_put_u64(&p->own, (enum metric_id)id, 0);
+    }
     if (shows_no_memory)
         return 0;
-    note_exec(p, &st);
+    process_note_exec(p, &st);
     uint64_t rss = st.rss_pages * r->page_bytes;
     process_put_rss(p, rss);
     row_put_u64(&p->own, process_memory_virtual_bytes, st.virtual_bytes);
@@ -353,7 +330,7 @@ void process_put_io(struct row *row, const struct pid_io *io)
     row_put_u64(row, process_io_write_calls_count, io->write_calls);
 }
 
-/* So many are asked at every change, more only now and then. */
+/* The files of up to this many threads are read at every change, of more only at a refresh. */
 enum { FEW_THREADS = 16 };
 
 struct thread_io {
@@ -380,33 +357,20 @@ static void add_thread_io(void *arg, pid_t thread)
     struct row one;
     row_init(&one, ENTITY_PROCESS);
     process_put_io(&one, &io);
-    for (unsigned id = 0; id < PROCESS_METRICS; id++)
-        if (row_has(&one, id))
-            row_put_u64(&t->sum, id, row_u64(&t->sum, id) + row_u64(&one, id));
+    row_add(&t->sum, &one, one.present);
 }
 
-/* Asked again behind the io file, so that no child can have been reaped in between. No process
- * lives without a fault. */
-static bool has_reaped_nobody(struct process_reader *r, struct process_source *s,
-                              const struct process *p)
-{
-    struct process now = *p;
-    return !inherited_u64(&p->inherited, process_faults_minor_count) &&
-           process_read_stat(r, s, &now, DEPTH_STILL) == 0 &&
-           !inherited_u64(&now.inherited, process_faults_minor_count);
-}
-
-/* Threads that come and go between two looks are not seen, but the CPU clock of a process keeps
- * what they used, to the nanosecond: no thread ran beside the main one when that has used all of
- * it. While the process lives, the two clocks cannot be read at the same time. */
-static bool had_no_threads(struct process_reader *r, const struct process_source *s,
-                           const struct process *p)
+/* Threads that begin and end between two looks are not seen, but the CPU clock of a process keeps
+ * what they used, to the nanosecond: the main thread was the only one when it has used all of it.
+ * While the process lives, the two clocks cannot be read at the same time. */
+static bool process_had_no_threads(struct process_reader *r, const struct process_source *s,
+                                   const struct process *p)
 {
     enum { TRIES = 3 }; /* the last instructions of a process run after it has become a zombie */
     if (s->had_threads)
         return false;
     if (!r->root->live)
-        return true; /* a recording has no such clock: what it shows is believed */
+        return true; /* a recording has no such clock */
     for (unsigned i = 0; r->has_clock && i < TRIES; i++) {
         uint64_t before_ns, after_ns;
         struct schedstat main;
@@ -425,33 +389,37 @@ static bool had_no_threads(struct process_reader *r, const struct process_source
 }
 
 /* The kernel adds the I/O of reaped children to that of the process; the files of its threads have
- * only their own. The rest was inherited, or done by threads that have ended: -ENODATA when that
- * cannot be told apart. */
-static int split_io(struct process_reader *r, struct process_source *s, struct process *p,
-                    const struct row *whole, enum process_depth depth)
+ * only their own. The rest was inherited, or done by threads that have ended: -ENODATA when it is
+ * not known which. */
+static int process_split_io(struct process_reader *r, struct process_source *s, struct process *p,
+                            const struct row *whole, enum process_depth depth)
 {
     struct thread_io t = {.r = r, .pid = p->entity.pid};
     row_init(&t.sum, ENTITY_PROCESS);
-    bool all_own = has_reaped_nobody(r, s, p);
+    /* A child that was reaped had at least one page fault. stat is read again after the io file, so
+     * that no child can have been reaped in between. */
+    struct process now = *p;
+    bool all_own = !inherited_u64(&p->inherited, process_faults_minor_count) &&
+                   process_read_stat(r, s, &now, DEPTH_STILL) == 0 &&
+                   !inherited_u64(&now.inherited, process_faults_minor_count);
     if (all_own)
         t.sum = *whole;
     else if (s->threads <= 1)
         add_thread_io(&t, p->entity.pid);
     else if (depth == DEPTH_REFRESH || s->threads <= FEW_THREADS)
         process_each_thread(r, p->entity.pid, add_thread_io, &t);
-    for (unsigned id = 0; id < PROCESS_METRICS; id++) {
-        if (!row_has(whole, id))
-            continue;
+    FOR_EACH_BIT(id, whole->present)
+    {
         uint64_t own = max_u64(row_u64(&t.sum, id), row_u64(&p->own, id));
         row_put_u64(&p->own, id, min_u64(own, row_u64(whole, id)));
         inherited_put(&p->inherited, id, left_u64(row_u64(whole, id), own));
     }
-    bool is_apart = p->has_ended ? had_no_threads(r, s, p) : !s->had_threads;
+    bool is_apart = p->has_ended ? process_had_no_threads(r, s, p) : !s->had_threads;
     return all_own || (t.result == 0 && is_apart) ? 0 : -ENODATA;
 }
 
-/* What permissions hide is remembered as such. What was read before stays: an ordinary user may
- * not read the io file of a zombie. */
+/* What was read before stays when the file cannot be read any more: an ordinary user may not read
+ * the io file of a zombie. */
 int process_read_io(struct process_reader *r, struct process_source *s, struct process *p,
                     enum process_depth depth)
 {
@@ -473,27 +441,13 @@ int process_read_io(struct process_reader *r, struct process_source *s, struct p
     if (is_own)
         own_thread_leave_out_io(&r->own, &whole, (uint64_t)n);
     if (p->splits_io)
-        return split_io(r, s, p, &whole, depth);
+        return process_split_io(r, s, p, &whole, depth);
     FOR_EACH_BIT(id, whole.present)
     row_put_u64(&p->own, (enum metric_id)id, row_u64(&whole, (enum metric_id)id));
     return 0;
 }
 
 /* ==== Process reader ========================================================================== */
-
-/* Left for outputs, timers and files that are opened and closed at once. */
-enum { FDS_IN_RESERVE = 32 };
-
-/* Each takes some kilobytes of the kernel. */
-enum { FDS_AT_MOST = 8192 };
-
-static unsigned fds_to_keep(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return 0;
-    return (unsigned)min_u64(left_u64(limit.rlim_cur, FDS_IN_RESERVE), FDS_AT_MOST);
-}
 
 int process_reader_init(struct process_reader *r, const struct sysroot *root, uint64_t wanted)
 {
@@ -517,7 +471,13 @@ int process_reader_init(struct process_reader *r, const struct sysroot *root, ui
 
 void process_reader_keep_files(struct process_reader *r)
 {
-    r->cache.limit = fds_to_keep();
+    /* The reserve is for outputs, timers and files that are opened and closed at once. A descriptor
+     * costs some kilobytes in the kernel. */
+    enum { FDS_IN_RESERVE = 32, FDS_AT_MOST = 8192 };
+    struct rlimit limit;
+    r->cache.limit = 0;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        r->cache.limit = (unsigned)min_u64(left_u64(limit.rlim_cur, FDS_IN_RESERVE), FDS_AT_MOST);
 }
 
 void process_reader_done(struct process_reader *r)
@@ -571,27 +531,31 @@ ssize_t process_read_kept(struct process_reader *r, struct process_source *s, pi
     return n;
 }
 
-struct thread_walk {
-    void (*visit)(void *arg, pid_t thread);
+struct number_walk {
+    void (*visit)(void *arg, pid_t number);
     void *arg;
 };
 
-static void visit_if_number(void *arg, const char *name)
+static void number_walk_visit(void *arg, const char *name)
 {
-    const struct thread_walk *w = arg;
+    const struct number_walk *w = arg;
     struct scan s = scan_string(name);
-    uint64_t thread;
-    if (scan_u64(&s, &thread))
-        w->visit(w->arg, (pid_t)thread);
+    uint64_t number;
+    if (scan_u64(&s, &number) && scan_done(&s))
+        w->visit(w->arg, (pid_t)number);
+}
+
+int process_each_number(const struct process_reader *r, int dir,
+                        void (*visit)(void *arg, pid_t number), void *arg)
+{
+    struct number_walk w = {.visit = visit, .arg = arg};
+    return r->root->live ? file_each_entry(dir, number_walk_visit, &w)
+                         : file_each_entry_sorted(dir, number_walk_visit, &w);
 }
 
 int process_each_thread(struct process_reader *r, pid_t pid, void (*visit)(void *arg, pid_t thread),
                         void *arg)
 {
     CLEANUP_CLOSE int dir = process_open(r, pid, "task", O_DIRECTORY);
-    if (dir < 0)
-        return dir;
-    struct thread_walk w = {.visit = visit, .arg = arg};
-    return r->root->live ? file_each_entry(dir, visit_if_number, &w)
-                         : file_each_entry_sorted(dir, visit_if_number, &w);
+    return dir < 0 ? dir : process_each_number(r, dir, visit, arg);
 }

@@ -15,11 +15,18 @@
 /* The bit of a process metric in a mask. */
 #define PROCESS_BIT(name) BIT(process_##name)
 
+/* What an io file gives. */
+#define PROCESS_IO_BITS                                                                            \
+    (PROCESS_BIT(storage_read_bytes) | PROCESS_BIT(storage_written_bytes) |                        \
+     PROCESS_BIT(storage_cancelled_bytes) | PROCESS_BIT(io_read_bytes) |                           \
+     PROCESS_BIT(io_written_bytes) | PROCESS_BIT(io_read_calls_count) |                            \
+     PROCESS_BIT(io_write_calls_count))
+
 /* Shared by all processes of a tracker. */
 struct process_reader {
     const struct sysroot *root; /* borrowed */
     struct fd_cache cache;
-    uint64_t wanted;      /* bits of process metrics somebody asked for */
+    uint64_t wanted;      /* bits of the process metrics that were asked for */
     uint64_t ns_per_tick; /* of the CPU times in stat */
     uint64_t page_bytes;
     bool has_clock;          /* the pid CPU clock can be used */
@@ -29,8 +36,8 @@ struct process_reader {
     uint64_t threads_cpu_ns; /* CPU time of reads that are spaced out by their cost */
     char *text;              /* owned, PROCESS_TEXT_BYTES */
     struct own_thread own;   /* when the program measures itself */
-    size_t own_files;        /* … with so many descriptors of ours, beside those of the cache */
-    bool own_was_shared;     /* … and with a helper process that had a copy of its memory */
+    size_t own_files;        /* descriptors of the tracker in that program, without the cache's */
+    bool own_was_shared;     /* a helper process had a copy of that program's memory */
 };
 
 /* What the reader keeps of one process. */
@@ -42,13 +49,13 @@ struct process_source {
     bool had_threads;           /* beside its main one, at some time */
     bool knows_namespace;       /* whether it is the init of one was read */
     bool may_have_children;     /* it has run since it was last asked for them */
-    uint64_t waits_after_ns;    /* many threads: their waits are not to be read before */
-    uint64_t children_after_ns; /* many threads: not to be asked for children before */
+    uint64_t waits_after_ns;    /* with many threads: when to read their waits again */
+    uint64_t children_after_ns; /* with many threads: when to look for children again */
 };
 
 enum { PROCESS_TEXT_BYTES = 8192, PROCESS_PATH_BYTES = 64 };
 
-/* Keeps no descriptors until told to. */
+/* Keeps no descriptors before process_reader_keep_files. */
 int process_reader_init(struct process_reader *r, const struct sysroot *root, uint64_t wanted);
 
 /* Keep as many descriptors as the limit of the process leaves room for. */
@@ -69,14 +76,18 @@ ssize_t process_read_once(struct process_reader *r, pid_t pid, const char *name)
 ssize_t process_read_kept(struct process_reader *r, struct process_source *s, pid_t pid,
                           enum kept_file file, const char *name, bool changed);
 
+/* Calls visit with every entry of a directory that is a number. 0 or -errno. */
+int process_each_number(const struct process_reader *r, int dir,
+                        void (*visit)(void *arg, pid_t number), void *arg);
+
 /* Calls visit with every thread of the process. 0 or -errno. */
 int process_each_thread(struct process_reader *r, pid_t pid, void (*visit)(void *arg, pid_t thread),
                         void *arg);
 
 /* ==== Process files =========================================================================== */
 
-/* THE list of a process's files: what each gives, what it costs, how it is read. A new figure of a
- * process is a row in metrics.def and a line in one of these readers. */
+/* The files of a process: what each gives, what it costs, how it is read. A new figure of a process
+ * is a row in metrics.def and a line in one of these readers. */
 
 /* How much is read at a visit. */
 enum process_depth {
@@ -98,7 +109,7 @@ struct process_file {
 /* Ends with a row whose name is NULL; stat is the first and is always read. */
 extern const struct process_file process_files[];
 
-/* The figures of an io file in the words of metrics. */
+/* Puts the figures of an io file. */
 struct pid_io;
 void process_put_io(struct row *row, const struct pid_io *io);
 
@@ -113,12 +124,12 @@ int process_read_waits(struct process_reader *r, struct process_source *s, struc
 int process_read_open_files(struct process_reader *r, struct process_source *s, struct process *p,
                             enum process_depth depth);
 
-/* It has ended: it uses no memory, threads and files any more. */
+/* Sets memory, threads and open files of a process that has ended to 0. */
 void process_empty_gauges(struct process *p);
 
-/* Walks page tables: milliseconds per gigabyte, and holds a lock of the process meanwhile. */
-/* RSS, which is also what one process has with each page counted once. */
+/* Puts RSS, which is also the memory of one process with each page counted once. */
 void process_put_rss(struct process *p, uint64_t bytes);
 
+/* Walks page tables: milliseconds per gigabyte, and holds a lock of the process meanwhile. */
 int process_read_rollup(struct process_reader *r, struct process_source *s, struct process *p,
                         enum process_depth depth);

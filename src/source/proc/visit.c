@@ -17,7 +17,7 @@
 
 /* ==== Process visit =========================================================================== */
 
-/* What passes between reading two clocks is no work of the program. */
+/* The time between reading two clocks is not used by the program. */
 #define OWN_NOISE_NS (20 * NS_PER_US)
 
 int process_probe(struct process_reader *r, struct process_source *s, struct process *p)
@@ -39,9 +39,15 @@ int process_probe(struct process_reader *r, struct process_source *s, struct pro
     return 1;
 }
 
-/* Whether a process has ended, asked without its files. -ESRCH when there is none. */
-static int ask_for_end(pid_t pid)
+/* Asks for a process without its files. 1: it has ended; 0: not yet; -ESRCH: there is none, or
+ * /proc shows its files. */
+static int process_ask_hidden(const struct process_reader *r, pid_t pid)
 {
+    char path[PROCESS_PATH_BYTES];
+    snprintf(path, sizeof path, "%d/stat", (int)pid);
+    /* First the file, then the process: one that is reaped meanwhile is gone, not hidden. */
+    if (!r->root->live || r->root->pids < 0 || faccessat(r->root->pids, path, F_OK, 0) == 0)
+        return -ESRCH;
     CLEANUP_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0U);
     if (fd < 0 && errno == ESRCH)
         return -ESRCH;
@@ -51,20 +57,9 @@ static int ask_for_end(pid_t pid)
     return poll(&end, 1, 0) > 0;
 }
 
-/* 1: it has ended; 0: not yet; -ESRCH: there is none, or its files are shown. */
-static int ask_hidden(const struct process_reader *r, pid_t pid)
-{
-    char path[PROCESS_PATH_BYTES];
-    snprintf(path, sizeof path, "%d/stat", (int)pid);
-    /* First the file, then the process: one that is reaped meanwhile is gone, not hidden. */
-    if (!r->root->live || r->root->pids < 0 || faccessat(r->root->pids, path, F_OK, 0) == 0)
-        return -ESRCH;
-    return ask_for_end(pid);
-}
-
 bool process_is_hidden(const struct process_reader *r, pid_t pid)
 {
-    return ask_hidden(r, pid) == 0;
+    return process_ask_hidden(r, pid) == 0;
 }
 
 static void process_visit_read_file(const struct process_file *f, struct process_reader *r,
@@ -79,7 +74,7 @@ static void process_visit_read_file(const struct process_file *f, struct process
         if (p->has_ended)
             p->denied_at_end |= hidden & ~p->denied;
         p->denied |= hidden;
-        /* What it had when it could still be read says nothing of what it has now. */
+        /* What a gauge had when it could still be read may be wrong by now. */
         if (!p->has_ended)
             p->own.present &= ~(f->gives &
                                 (metric_fold_mask(FOLD_SUM) | metric_fold_mask(FOLD_ONCE)));
@@ -89,7 +84,7 @@ static void process_visit_read_file(const struct process_file *f, struct process
     p->denied &= ~f->gives;
     if (e == 0)
         p->fresh |= f->gives;
-    /* With a copy of our memory beside us, what is ours alone or in part is more than they say. */
+    /* A helper process with a copy of our memory makes pages shared that are ours alone. */
     uint64_t shared = f->gives & PROCESS_ROLLUP_BITS;
     if (shared && p->entity.pid == r->own.pid && quiet_fork_shares_memory()) {
         p->denied |= shared;
@@ -105,8 +100,8 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
     if (e < 0)
         return e;
     if (p->execs != execs) {
-        /* All that is known of its memory was of the one before; and the kernel takes the figures
-         * for one line from both, when exec comes in between. */
+        /* All that is known of its memory was of the old program; and when exec came while stat was
+         * read, the line has figures of both. */
         depth = DEPTH_REFRESH;
         e = process_read_stat(r, s, p, depth);
         if (e < 0)
@@ -125,12 +120,12 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
     p->fresh = process_files[0].gives;
     if (depth == DEPTH_STILL)
         return 0;
-    enum metric_cost dearest = depth == DEPTH_REFRESH ? COST_REFRESH : COST_CHEAP;
+    enum metric_cost most_cost = depth == DEPTH_REFRESH ? COST_REFRESH : COST_CHEAP;
     for (const struct process_file *f = process_files + 1; f->name; f++) {
         bool there = f->of_zombies || !p->has_ended;
         /* Whether SIGCHLD is ignored decides what every total is worth. */
         bool needed = (f->gives & r->wanted) || f->read == process_read_status;
-        if (there && f->cost <= dearest && needed)
+        if (there && f->cost <= most_cost && needed)
             process_visit_read_file(f, r, s, p, depth);
     }
     if (depth == DEPTH_REFRESH)
@@ -142,7 +137,7 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
 
 bool process_hide(struct process_reader *r, const struct process_source *s, struct process *p)
 {
-    int end = s->kept.fds[KEPT_STAT] >= 0 ? -ESRCH : ask_hidden(r, p->entity.pid);
+    int end = s->kept.fds[KEPT_STAT] >= 0 ? -ESRCH : process_ask_hidden(r, p->entity.pid);
     if (end < 0)
         return false;
     p->has_ended = end > 0;
@@ -175,21 +170,22 @@ int process_visit_slow(struct process_reader *r, struct process_source *s, struc
 
 /* ==== Process family ========================================================================== */
 
-/* Who belongs to whom: the children of a process, and all processes of the machine. */
+/* Relations between processes: parents and children, users, all processes of the machine. */
 
 struct family {
     struct process_reader *r;
     pid_t pid;
     void (*meet)(void *arg, pid_t pid);
     void *arg;
+    struct process_source *only; /* of a process with one thread; else NULL */
     int result;
 };
 
-/* "1235 1240 1311 ", a piece at a time when there are many. */
-static int meet_listed(struct family *f, int fd)
+/* "1235 1240 1311 ", read in parts when there are many. */
+static int family_meet_listed(struct family *f, int fd)
 {
     char *text = f->r->text;
-    size_t carried = 0; /* digits of a number that the last piece cut */
+    size_t carried = 0; /* digits of a number that the end of the last part cut */
     off_t at = 0;
     for (;;) {
         ssize_t n = pread(fd, text + carried, PROCESS_TEXT_BYTES - carried, at);
@@ -219,7 +215,7 @@ bool process_lists_children(struct process_reader *r, pid_t pid)
     return faccessat(r->root->pids, path, R_OK, 0) == 0;
 }
 
-static int read_stat(struct process_reader *r, pid_t pid, struct pid_stat *ret)
+static int process_read_stat_once(struct process_reader *r, pid_t pid, struct pid_stat *ret)
 {
     ssize_t n = process_read_once(r, pid, "stat");
     return n < 0 ? (int)n : parse_pid_stat(scan_text(r->text, (size_t)n), ret);
@@ -228,14 +224,14 @@ static int read_stat(struct process_reader *r, pid_t pid, struct pid_stat *ret)
 pid_t process_parent(struct process_reader *r, pid_t pid)
 {
     struct pid_stat st;
-    int e = read_stat(r, pid, &st);
+    int e = process_read_stat_once(r, pid, &st);
     return e < 0 ? e : st.parent;
 }
 
 bool process_is_leaving(struct process_reader *r, pid_t pid)
 {
     struct pid_stat st;
-    return read_stat(r, pid, &st) < 0 || st.is_leaving;
+    return process_read_stat_once(r, pid, &st) < 0 || st.is_leaving;
 }
 
 bool process_is_above(struct process_reader *r, pid_t above, pid_t pid)
@@ -252,7 +248,7 @@ bool process_is_above(struct process_reader *r, pid_t above, pid_t pid)
 int process_identify(struct process_reader *r, struct process *p)
 {
     struct pid_stat st;
-    int e = read_stat(r, p->entity.pid, &st);
+    int e = process_read_stat_once(r, p->entity.pid, &st);
     if (e < 0)
         return e;
     p->entity.parent = st.parent;
@@ -294,52 +290,34 @@ int process_compare_memory(const struct process_reader *r, pid_t one, pid_t othe
     return order < 0 ? -errno : order == 0;
 }
 
-static void meet_of_thread(void *arg, pid_t thread)
+static void family_meet_of_thread(void *arg, pid_t thread)
 {
     struct family *f = arg;
     char name[PROCESS_PATH_BYTES];
     snprintf(name, sizeof name, "task/%d/children", (int)thread);
     CLEANUP_CLOSE int fd = process_open(f->r, f->pid, name, 0);
-    f->result = fd < 0 ? fd : meet_listed(f, fd);
-}
-
-static int meet_of_only_thread(struct family *f, struct process_source *s)
-{
-    if (s->kept.fds[KEPT_CHILDREN] >= 0)
-        return meet_listed(f, s->kept.fds[KEPT_CHILDREN]);
-    char name[PROCESS_PATH_BYTES];
-    snprintf(name, sizeof name, "task/%d/children", (int)f->pid);
-    CLEANUP_CLOSE int fd = process_open(f->r, f->pid, name, 0);
-    if (fd < 0)
-        return fd;
-    int e = meet_listed(f, fd);
-    if (e == 0 && fd_cache_admits(&f->r->cache, &s->kept, true))
-        fd_cache_keep(&f->r->cache, &s->kept, KEPT_CHILDREN, take_fd(&fd));
-    return e;
+    f->result = fd < 0 ? fd : family_meet_listed(f, fd);
+    /* A process with one thread keeps the file open. */
+    if (f->only && f->result == 0 && fd_cache_admits(&f->r->cache, &f->only->kept, true))
+        fd_cache_keep(&f->r->cache, &f->only->kept, KEPT_CHILDREN, take_fd(&fd));
 }
 
 int process_children(struct process_reader *r, struct process_source *s, pid_t pid,
                      void (*meet)(void *arg, pid_t child), void *arg)
 {
     struct family f = {.r = r, .pid = pid, .meet = meet, .arg = arg};
-    if (s->threads <= 1)
-        return meet_of_only_thread(&f, s);
-    int e = process_each_thread(r, pid, meet_of_thread, &f);
-    return e < 0 ? e : f.result;
-}
-
-static void meet_if_number(void *arg, const char *name)
-{
-    const struct family *f = arg;
-    struct scan s = scan_string(name);
-    uint64_t pid;
-    if (scan_u64(&s, &pid) && scan_done(&s))
-        f->meet(f->arg, (pid_t)pid);
+    if (s->threads > 1) {
+        int e = process_each_thread(r, pid, family_meet_of_thread, &f);
+        return e < 0 ? e : f.result;
+    }
+    if (s->kept.fds[KEPT_CHILDREN] >= 0)
+        return family_meet_listed(&f, s->kept.fds[KEPT_CHILDREN]);
+    f.only = s;
+    family_meet_of_thread(&f, pid);
+    return f.result;
 }
 
 int process_scan(struct process_reader *r, void (*meet)(void *arg, pid_t pid), void *arg)
 {
-    struct family f = {.r = r, .meet = meet, .arg = arg};
-    return r->root->live ? file_each_entry(r->root->pids, meet_if_number, &f)
-                         : file_each_entry_sorted(r->root->pids, meet_if_number, &f);
+    return process_each_number(r, r->root->pids, meet, arg);
 }

@@ -2,8 +2,8 @@
  * One look at one process.
  *
  * A process is probed first: its CPU clock costs a quarter of a microsecond and tells whether it
- * did anything at all since the last look. Only those that did have their files read; everybody
- * has about once a second. */
+ * did anything at all since the last look. Only those that did have their files read; the files of
+ * all others are read about once a second. */
 #pragma once
 
 #include "source/proc/reader.h"
@@ -11,8 +11,8 @@
 /* Has the process run since the last probe? 1 or 0, or -ESRCH. Without a clock it is always 1. */
 int process_probe(struct process_reader *r, struct process_source *s, struct process *p);
 
-/* Read the files of that depth. 0; -ESRCH when the process is gone or its pid is somebody else's;
- * another error only when stat itself cannot be read. */
+/* Read the files of that depth. 0; -ESRCH when the process is gone, also when another one has its
+ * pid; another error only when stat itself cannot be read. */
 int process_visit(struct process_reader *r, struct process_source *s, struct process *p,
                   enum process_depth depth);
 
