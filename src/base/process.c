@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -66,6 +67,40 @@ size_t dynlib_find(void *library, const struct dynlib_symbol *symbols, size_t co
         found += function != NULL;
     }
     return found;
+}
+
+/* ==== Pidfd =================================================================================== */
+
+int process_open_pidfd(pid_t pid)
+{
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+    (void)pid;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+/* PIDFD_GET_INFO of Linux 6.13 with the exit status of 6.15; older headers do not have it. */
+struct pidfd_exit_info {
+    uint64_t mask;
+    uint64_t cgroup;
+    uint32_t pid, group, parent;
+    uint32_t ids[8];
+    int32_t exit_code; /* once it was reaped */
+};
+
+#define PIDFD_EXIT_BIT (UINT64_C(1) << 3)
+#define PIDFD_ASK      _IOWR(0xFF, 11, struct pidfd_exit_info)
+
+bool process_exit_status(int pidfd, int *ret_status)
+{
+    struct pidfd_exit_info info = {.mask = PIDFD_EXIT_BIT};
+    if (pidfd < 0 || ioctl(pidfd, PIDFD_ASK, &info) < 0 || !(info.mask & PIDFD_EXIT_BIT))
+        return false;
+    *ret_status = info.exit_code;
+    return true;
 }
 
 /* ==== Signal name ============================================================================= */

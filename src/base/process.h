@@ -40,6 +40,16 @@ bool quiet_fork_shares_memory(void);
  * stuck. */
 void quiet_fork_close_all_but(int fd);
 
+/* ==== Pidfd =================================================================================== */
+
+/* A descriptor that becomes readable when the process ends; -1 where the kernel, or its headers,
+ * are older than Linux 5.3. */
+int process_open_pidfd(pid_t pid);
+
+/* The status of a process that was reaped by any process, as wait has it. False where the kernel
+ * does not tell it (before Linux 6.15). */
+bool process_exit_status(int pidfd, int *ret_status);
+
 /* ==== Signal name ============================================================================= */
 
 /* Signals by name, whatever the C library offers. */

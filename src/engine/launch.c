@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/io/file.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/util.h"
 #include "engine/tracker.h"
 #include "source/pid_files.h"
@@ -137,16 +138,6 @@ static _Noreturn void launch_become(char *const argv[], char *const environment[
     _exit(127);
 }
 
-int launch_open_pidfd(pid_t pid)
-{
-#ifdef SYS_pidfd_open
-    return (int)syscall(SYS_pidfd_open, pid, 0);
-#else
-    (void)pid;
-    return -1;
-#endif
-}
-
 static bool is_stopped_or_ended(pid_t pid)
 {
     siginfo_t info = {0};
@@ -232,7 +223,7 @@ int launch(struct launched *ret, char *const argv[], char *const environment[],
     }
     *ret = (struct launched){
         .pid = pid,
-        .pidfd = launch_open_pidfd(pid),
+        .pidfd = process_open_pidfd(pid),
     };
     return 0;
 }

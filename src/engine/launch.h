@@ -9,10 +9,6 @@ struct launched {
     int pidfd; /* -1 before Linux 5.3 */
 };
 
-/* A descriptor that tells of the end of a process; -1 where the kernel, or its headers, are older
- * than Linux 5.3. */
-int launch_open_pidfd(pid_t pid);
-
 /* Called with the child before it executes the command, which waits for that. */
 struct launch_hook {
     void (*call)(void *arg, pid_t child); /* NULL: none */

@@ -2,6 +2,7 @@
 #include "engine/settings.h"
 
 #include "base/err.h"
+#include "base/process.h"
 #include "base/text/secrets.h"
 #include "engine/target/gpus.h"
 #include "source/cgroup/cgroup.h"
@@ -166,27 +167,6 @@ void asked_describe(struct toll_tracker *t, const struct target *g, struct buf *
 
 /* ---- The end of somebody else's child -------------------------------------------------------- */
 
-/* PIDFD_GET_INFO of Linux 6.13 with the exit status of 6.15; older headers do not have it. */
-struct pidfd_exit_info {
-    uint64_t mask;
-    uint64_t cgroup;
-    uint32_t pid, group, parent;
-    uint32_t ids[8];
-    int32_t exit_code; /* once it was reaped */
-};
-
-#define PIDFD_EXIT_BIT (UINT64_C(1) << 3)
-#define PIDFD_ASK      _IOWR(0xFF, 11, struct pidfd_exit_info)
-
-bool asked_exit_status(int pidfd, int *ret_status)
-{
-    struct pidfd_exit_info info = {.mask = PIDFD_EXIT_BIT};
-    if (pidfd < 0 || ioctl(pidfd, PIDFD_ASK, &info) < 0 || !(info.mask & PIDFD_EXIT_BIT))
-        return false;
-    *ret_status = info.exit_code;
-    return true;
-}
-
 /* A child of our own program shows it without being reaped: that is for the program to do. */
 static bool own_exit_status(pid_t pid, struct toll_end *ret)
 {
@@ -205,7 +185,7 @@ static bool own_exit_status(pid_t pid, struct toll_end *ret)
 void asked_how_it_ended(struct target *g)
 {
     int status;
-    if (own_exit_status(g->id, &g->end) || !asked_exit_status(g->main_pidfd, &status))
+    if (own_exit_status(g->id, &g->end) || !process_exit_status(g->main_pidfd, &status))
         return;
     bool signaled = WIFSIGNALED(status);
     g->end = (struct toll_end){

@@ -30,9 +30,5 @@ int asked_nobody(const struct toll_tracker *t, const struct target *g, struct to
 /* For people: "process 1234 (make) and its descendants". */
 void asked_describe(struct toll_tracker *t, const struct target *g, struct buf *b);
 
-/* The status of a process that was reaped, by whomever, as wait has it. False when the kernel does
- * not tell. */
-bool asked_exit_status(int pidfd, int *ret_status);
-
 /* The end of a process that somebody else waits for, as far as the kernel tells. */
 void asked_how_it_ended(struct target *g);

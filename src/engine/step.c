@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/step.h"
 
+#include "base/process.h"
 #include "base/util.h"
 #include "engine/compat/replay.h"
 #include "engine/marks/marks.h"
@@ -47,7 +48,7 @@ uint64_t timeout_due(const struct toll_tracker *t)
 int timeout_signal(struct process_reader *r, const struct entity *e, int number)
 {
     /* The descriptor first: what is then read is of the process it holds, or of none. */
-    CLEANUP_CLOSE int pidfd = launch_open_pidfd(e->pid);
+    CLEANUP_CLOSE int pidfd = process_open_pidfd(e->pid);
     struct pid_stat st;
     ssize_t n = process_read_once(r, e->pid, "stat");
     if (n < 0 || parse_pid_stat(scan_text(r->text, (size_t)n), &st) < 0 ||

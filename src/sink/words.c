@@ -13,21 +13,6 @@ static void human_three_digits(struct buf *b, double value)
     buf_double_fixed(b, value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }
 
-void human_bytes(struct buf *b, double bytes)
-{
-    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB"};
-    unsigned unit = 0;
-    while (bytes >= 1023.5 && unit + 1 < ARRAY_LEN(units)) {
-        bytes /= 1024;
-        unit++;
-    }
-    if (unit == 0)
-        buf_u64(b, (uint64_t)(bytes + 0.5));
-    else
-        human_three_digits(b, bytes);
-    buf_puts(b, units[unit]);
-}
-
 /* 12.3 kJ, 2.40 GHz: by thousands. */
 static void human_scaled(struct buf *b, double number, const char *unit)
 {
@@ -84,7 +69,7 @@ void human_number(struct buf *b, const struct metric *m, double number)
 {
     switch (m->unit) {
     case UNIT_seconds: human_seconds(b, number); break;
-    case UNIT_bytes: human_bytes(b, number); break;
+    case UNIT_bytes: buf_bytes(b, number); break;
     case UNIT_count:
         if (m->kind == METRIC_GAUGE && number != (double)(uint64_t)number && number < 1000)
             human_three_digits(b, number);

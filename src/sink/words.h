@@ -53,5 +53,4 @@ void human_rate(struct buf *b, const struct metric *m, double number);
 void human_short(struct buf *b, const struct metric *m, double number);
 
 void human_seconds(struct buf *b, double seconds);
-void human_bytes(struct buf *b, double bytes);
 void human_count(struct buf *b, double count);

@@ -2,12 +2,12 @@
  * A recorded machine for the checks of toll doctor. */
 #pragma once
 
-#include "doctor/doctor.h"
+#include "source/probe.h"
 #include "tree.h"
 
 struct patient {
     struct tree tree;
-    struct doctor_facts facts;
+    struct probe_facts facts;
     struct finding finding; /* of the last probe */
 };
 
@@ -36,7 +36,7 @@ static inline void patient_forget(struct patient *p)
 static inline void patient_remove(struct patient *p)
 {
     patient_forget(p);
-    doctor_facts_done(&p->facts);
+    probe_facts_done(&p->facts);
     tree_remove(&p->tree);
 }
 
@@ -44,8 +44,8 @@ static inline void patient_remove(struct patient *p)
 static inline void patient_probe(struct patient *p, probe_function *probe)
 {
     patient_forget(p);
-    doctor_facts_done(&p->facts);
-    assert_int_equal(doctor_facts_read(&p->facts, p->tree.path, NULL), 0);
+    probe_facts_done(&p->facts);
+    assert_int_equal(probe_facts_read(&p->facts, p->tree.path, NULL), 0);
     probe(&p->facts, &p->finding);
 }
 

@@ -407,6 +407,21 @@ void buf_number(struct buf *b, double value)
     buf_number_short(b, value, digits);
 }
 
+void buf_bytes(struct buf *b, double bytes)
+{
+    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB"};
+    unsigned unit = 0;
+    while (bytes >= 1023.5 && unit + 1 < ARRAY_LEN(units)) {
+        bytes /= 1024;
+        unit++;
+    }
+    if (unit == 0)
+        buf_u64(b, (uint64_t)(bytes + 0.5));
+    else
+        buf_double_fixed(b, bytes, bytes < 9.995 ? 2 : bytes < 99.95 ? 1 : 0);
+    buf_puts(b, units[unit]);
+}
+
 void buf_utc(struct buf *b, uint64_t real_ns)
 {
     time_t seconds = (time_t)(real_ns / NS_PER_SECOND);

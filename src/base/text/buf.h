@@ -56,6 +56,9 @@ void buf_number_short(struct buf *b, double value, unsigned digits);
 /* As the text, but always with that many decimals: for people. */
 void buf_double_fixed(struct buf *b, double value, unsigned decimals);
 
+/* A size with three digits that count, for people: 412 B, 1.21 GiB */
+void buf_bytes(struct buf *b, double bytes);
+
 /* 2026-11-15T09:30:00.123Z */
 void buf_utc(struct buf *b, uint64_t real_ns);
 

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "engine/outputs.h"
 #include "engine/settings.h"
 #include "engine/step.h"
@@ -146,7 +147,7 @@ static bool is_thread(const struct toll_tracker *t, struct target *g)
 {
     if (t->replay)
         return false;
-    g->main_pidfd = launch_open_pidfd(g->id);
+    g->main_pidfd = process_open_pidfd(g->id);
     return g->main_pidfd < 0 && (errno == EINVAL || errno == ENOENT);
 }
 
@@ -190,7 +191,7 @@ static bool target_watch_pid(struct toll_tracker *t, struct target *g, pid_t pid
     if (g->watched == pid)
         return true;
     targets_unwatch(g);
-    g->pidfd = launch_open_pidfd(pid);
+    g->pidfd = process_open_pidfd(pid);
     if (g->pidfd < 0 && errno == ESRCH)
         return false;
     g->watched = pid;

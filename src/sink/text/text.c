@@ -22,7 +22,7 @@ static void text_outputs_describe(struct buf *b, const struct output_summary *o)
     text_add_count(b, o->delivered, "sample");
     if (o->way == OUTPUT_FILE && o->has_bytes && o->bytes) {
         buf_puts(b, ", ");
-        human_bytes(b, (double)o->bytes);
+        buf_bytes(b, (double)o->bytes);
     }
     if (o->kept)
         buf_printf(b, ", %llu put aside", (unsigned long long)o->kept);
@@ -258,7 +258,7 @@ static void text_add_survivors(struct sink *s, const struct summary *summary)
         human_seconds(&s->text, (double)p->cpu_ns / 1e9);
         buf_puts(&s->text, " CPU, ");
         if (p->has_rss)
-            human_bytes(&s->text, (double)p->rss_bytes);
+            buf_bytes(&s->text, (double)p->rss_bytes);
         else
             buf_puts(&s->text, "memory unknown");
         buf_putc(&s->text, '\n');

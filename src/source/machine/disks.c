@@ -7,6 +7,7 @@
 #include "base/util.h"
 #include "source/collector.h"
 #include "source/kernel_file.h"
+#include "source/probe.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -459,3 +460,20 @@ const struct collector collector_disks = {
     .collect = disks_collect,
     .close = disks_close,
 };
+
+/* ==== Probe =================================================================================== */
+
+void probe_disks(const struct probe_facts *p, struct finding *f)
+{
+    struct probe_look l;
+    finding_ok(f, "exact", "/proc/diskstats");
+    int r = probe_look_begin(&l, p, &collector_disks);
+    if (r < 0 || faccessat(p->root.proc, "diskstats", R_OK, 0) < 0) {
+        finding_missing(f, "/proc/diskstats cannot be read");
+        finding_remedy(f, "mount -t proc proc /proc");
+    } else if (probe_has_sys_class(p, f, "partitions cannot be told apart")) {
+        finding_detail(f, "%u real, %u stacked, %u virtual", probe_look_count(&l, "disk"),
+                       probe_look_count(&l, "stacked"), probe_look_count(&l, "virtual"));
+    }
+    probe_look_end(&l);
+}

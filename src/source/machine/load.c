@@ -8,6 +8,7 @@
 #include "base/util.h"
 #include "source/collector.h"
 #include "source/kernel_file.h"
+#include "source/probe.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -259,3 +260,41 @@ const struct collector collector_machine_load = {
     .collect = machine_load_collect,
     .close = machine_load_close,
 };
+
+/* ==== Probe =================================================================================== */
+
+static bool probe_knows(const struct probe_facts *p, const struct collector *c,
+                        enum metric_id metric)
+{
+    struct probe_look l;
+    bool known = probe_look_begin(&l, p, c) == 0 && row_has(&l.system.read, metric);
+    probe_look_end(&l);
+    return known;
+}
+
+void probe_system(const struct probe_facts *p, struct finding *f)
+{
+    bool cpu = probe_knows(p, &collector_machine_cpu, system_cpu_user_seconds);
+    bool memory = probe_knows(p, &collector_machine_memory, system_memory_available_bytes) ||
+                  probe_knows(p, &collector_machine_memory, system_memory_total_bytes);
+    bool load = probe_knows(p, &collector_machine_load, system_load_1m_number);
+    finding_ok(f, "exact", "/proc/stat, meminfo, loadavg");
+    if (cpu && memory && load)
+        return;
+    if (!cpu && !memory && !load)
+        finding_missing(f, "none of these files can be read");
+    else
+        finding_partly(f, "not to be read in /proc:%s%s%s", cpu ? "" : " stat",
+                       memory ? "" : " meminfo", load ? "" : " loadavg");
+    finding_remedy(f, "mount -t proc proc /proc");
+}
+
+void probe_pressure(const struct probe_facts *p, struct finding *f)
+{
+    finding_ok(f, "exact", "/proc/pressure");
+    if (probe_knows(p, &collector_machine_load, system_cpu_pressure_some_seconds))
+        return;
+    finding_missing(f, "/proc/pressure cannot be read");
+    finding_remedy(f, probe_is_since(p, 4, 20) ? "boot with psi=1 (a kernel with CONFIG_PSI=y)"
+                                               : "Linux 4.20 or later with CONFIG_PSI=y");
+}

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/util.h"
 #include "source/kernel_file.h"
+#include "source/probe.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -538,3 +539,25 @@ const struct collector collector_mounts = {
     .collect = mounts_collect,
     .close = mounts_close,
 };
+
+/* ==== Probe =================================================================================== */
+
+void probe_filesystems(const struct probe_facts *p, struct finding *f)
+{
+    struct mount_table table;
+    unsigned all = 0, network = 0;
+    finding_ok(f, "exact", "mountinfo, statvfs");
+    mount_table_init(&table);
+    int r = mount_table_refresh(&table, &p->root);
+    for (const struct mount *m = table.first; m; m = m->next) {
+        all++;
+        network += m->class == MOUNT_NETWORK;
+    }
+    mount_table_done(&table);
+    if (r < 0) {
+        finding_missing(f, "/proc/self/mountinfo cannot be read");
+        finding_remedy(f, "mount -t proc proc /proc");
+    } else {
+        finding_detail(f, "%u local, %u network", all - network, network);
+    }
+}

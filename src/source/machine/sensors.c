@@ -11,6 +11,7 @@
 #include "base/io/file.h"
 #include "source/collector.h"
 #include "source/kernel_file.h"
+#include "source/probe.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -415,3 +416,56 @@ const struct collector collector_sensors = {
     .collect = sensors_collect,
     .close = sensors_close,
 };
+
+/* ==== Probe =================================================================================== */
+
+/* Where there can be none, not even with the right driver. */
+static bool probe_has_no_hardware(const struct probe_facts *p, struct finding *f)
+{
+    if (p->root.sys < 0) {
+        finding_missing(f, "no /sys");
+        finding_remedy(f, "mount -t sysfs sysfs /sys");
+        return true;
+    }
+    if (p->is_virtual) {
+        finding_missing(f, "a virtual machine has none");
+        finding_remedy(f, "toll on the host");
+    }
+    return p->is_virtual;
+}
+
+void probe_sensors(const struct probe_facts *p, struct finding *f)
+{
+    struct probe_look l;
+    finding_ok(f, "sampled", "/sys/class/hwmon, thermal");
+    int r = probe_look_begin(&l, p, &collector_sensors);
+    if (r == 0 && l.list.count) {
+        finding_detail(f, "%zu sensor%s", l.list.count, l.list.count == 1 ? "" : "s");
+    } else if (r == 0) {
+        finding_missing(f, "sensors are there, but none answers now");
+        finding_remedy(f, "ask again, or see what the driver writes to the kernel log");
+    } else if (!probe_has_no_hardware(p, f)) {
+        finding_missing(f, "no driver of a sensor is loaded");
+        finding_remedy(f, "modprobe %s", p->is_amd ? "k10temp" : "coretemp");
+    }
+    probe_look_end(&l);
+}
+
+void probe_energy(const struct probe_facts *p, struct finding *f)
+{
+    struct probe_look l;
+    finding_ok(f, "exact", "/sys/class/powercap (RAPL)");
+    int r = probe_look_begin(&l, p, &collector_rapl);
+    if (r == 0 && row_has(&l.system.read, system_energy_joules)) {
+        finding_detail(f, "%zu counter%s", l.list.count, l.list.count == 1 ? "" : "s");
+    } else if (r == 0 && p->root.sys >= 0 &&
+               faccessat(p->root.sys, "class/powercap/intel-rapl:0", F_OK, 0) == 0) {
+        finding_missing(f, "its counters are readable for root only");
+        finding_remedy(f, "chmod a+r /sys/class/powercap/*/energy_uj");
+    } else if (!probe_has_no_hardware(p, f)) {
+        finding_missing(f, "no counters: no driver, or none for the processor");
+        finding_remedy(f, p->is_amd && !probe_is_since(p, 5, 11) ? "Linux 5.11 or later"
+                                                                 : "modprobe intel_rapl_msr");
+    }
+    probe_look_end(&l);
+}

@@ -9,6 +9,7 @@
 #include "base/io/file.h"
 #include "base/util.h"
 #include "source/collector.h"
+#include "source/probe.h"
 
 #include <fcntl.h>
 #include <net/if_arp.h>
@@ -494,3 +495,20 @@ const struct collector collector_netifs = {
     .collect = netifs_collect,
     .close = netifs_close,
 };
+
+/* ==== Probe =================================================================================== */
+
+void probe_interfaces(const struct probe_facts *p, struct finding *f)
+{
+    struct probe_look l;
+    finding_ok(f, "exact", "/proc/net/dev");
+    int r = probe_look_begin(&l, p, &collector_netifs);
+    if (r < 0 || !l.list.count) {
+        finding_missing(f, "/proc/net/dev lists none");
+        finding_remedy(f, "a kernel with CONFIG_NET=y, and /proc of the same network namespace");
+    } else if (probe_has_sys_class(p, f, "classes are guessed")) {
+        finding_detail(f, "%u physical, %u virtual, %u loopback", probe_look_count(&l, "physical"),
+                       probe_look_count(&l, "virtual"), probe_look_count(&l, "loopback"));
+    }
+    probe_look_end(&l);
+}

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "metric/metric.h"
 #include "source/pid_files.h"
+#include "source/probe.h"
 
 #include <fcntl.h>
 #include <linux/inet_diag.h>
@@ -745,4 +746,28 @@ bool sockets_total(const struct sockets *s, unsigned target, uint64_t *ret_recei
     *ret_received = s->table.received_bytes[target];
     *ret_sent = s->table.sent_bytes[target];
     return true;
+}
+
+/* ==== Probe =================================================================================== */
+
+void probe_network(const struct probe_facts *p, struct finding *f)
+{
+    struct sockets *s = NULL;
+    finding_ok(f, "lower bound", "TCP by sock_diag");
+    if (!p->root.live) {
+        finding_unknown(f, "a recorded machine has no sockets");
+        return;
+    }
+    int r = sockets_open(&s, &p->root, false);
+    sockets_close(s);
+    if (r < 0) {
+        finding_missing(f,
+                        "the kernel does not list sockets (%s); only a target with a network "
+                        "namespace of its own is counted",
+                        strerror(-r));
+        finding_remedy(f, "modprobe tcp_diag");
+    } else if (!probe_is_since(p, 4, 1)) {
+        finding_missing(f, "the kernel does not count the bytes of sockets");
+        finding_remedy(f, "Linux 4.1 or later");
+    }
 }

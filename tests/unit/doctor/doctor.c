@@ -101,8 +101,8 @@ static void test_doctor_findings(void **state)
 
 static void read_facts(struct patient *p)
 {
-    doctor_facts_done(&p->facts);
-    assert_int_equal(doctor_facts_read(&p->facts, p->tree.path, NULL), 0);
+    probe_facts_done(&p->facts);
+    assert_int_equal(probe_facts_read(&p->facts, p->tree.path, NULL), 0);
 }
 
 static void test_doctor_facts_recorded(void **state)
@@ -111,12 +111,12 @@ static void test_doctor_facts_recorded(void **state)
     patient_make(&p, "4.9.337-rt\n", STATUS_OF_USER);
     read_facts(&p);
     assert_string_equal(p.facts.release, "4.9.337-rt");
-    assert_true(doctor_is_since(&p.facts, 4, 9));
-    assert_true(doctor_is_since(&p.facts, 3, 20));
-    assert_false(doctor_is_since(&p.facts, 4, 14));
-    assert_false(doctor_is_since(&p.facts, 5, 0));
+    assert_true(probe_is_since(&p.facts, 4, 9));
+    assert_true(probe_is_since(&p.facts, 3, 20));
+    assert_false(probe_is_since(&p.facts, 4, 14));
+    assert_false(probe_is_since(&p.facts, 5, 0));
     assert_int_equal(p.facts.user, 1000);
-    assert_false(doctor_has_capability(&p.facts, CAP_NUMBER_SYS_PTRACE));
+    assert_false(probe_has_capability(&p.facts, CAP_NUMBER_SYS_PTRACE));
     assert_false(p.facts.ignores_sigchld);
     assert_false(p.facts.is_virtual || p.facts.has_systemd || p.facts.started_child);
 
@@ -125,7 +125,7 @@ static void test_doctor_facts_recorded(void **state)
     tree_write(&p.tree, "run/systemd/system/x", "");
     read_facts(&p);
     assert_int_equal(p.facts.user, 0);
-    assert_true(doctor_has_capability(&p.facts, CAP_NUMBER_SYS_PTRACE));
+    assert_true(probe_has_capability(&p.facts, CAP_NUMBER_SYS_PTRACE));
     assert_true(p.facts.ignores_sigchld);
     assert_true(p.facts.is_virtual && p.facts.is_amd && p.facts.has_systemd);
     patient_remove(&p);
@@ -152,9 +152,9 @@ static void on_child(int signal)
 /* The child it learns from is told to nobody, and nothing is left of it to wait for. */
 static void test_doctor_facts_live(void **state)
 {
-    struct doctor_facts f;
+    struct probe_facts f;
     signal(SIGCHLD, on_child);
-    assert_int_equal(doctor_facts_read(&f, NULL, NULL), 0);
+    assert_int_equal(probe_facts_read(&f, NULL, NULL), 0);
     assert_int_equal(f.user, geteuid());
     assert_true(f.version > 3000);
     assert_int_equal(told, 0);
@@ -162,11 +162,11 @@ static void test_doctor_facts_live(void **state)
     assert_int_equal(errno, ECHILD);
     if (f.started_child)
         assert_true(f.waited_child);
-    if (f.started_child && doctor_is_since(&f, 6, 15))
+    if (f.started_child && probe_is_since(&f, 6, 15))
         assert_true(f.tells_exit_status);
-    if (!doctor_is_since(&f, 6, 13))
+    if (!probe_is_since(&f, 6, 13))
         assert_false(f.tells_exit_status);
-    doctor_facts_done(&f);
+    probe_facts_done(&f);
     signal(SIGCHLD, SIG_DFL);
 }
 
@@ -188,17 +188,17 @@ static void test_doctor_process_figures(void **state)
 {
     struct patient p;
     patient_make(&p, "6.1.0\n", STATUS_OF_USER);
-    assert_not_ok(&p, doctor_cpu, TOLL_CHECK_MISSING, "mount -t proc proc /proc");
-    assert_not_ok(&p, doctor_memory, TOLL_CHECK_MISSING, "mount -t proc proc /proc");
+    assert_not_ok(&p, probe_cpu, TOLL_CHECK_MISSING, "mount -t proc proc /proc");
+    assert_not_ok(&p, probe_memory, TOLL_CHECK_MISSING, "mount -t proc proc /proc");
     tree_write(&p.tree, "proc/self/stat", STAT);
-    assert_ok(&p, doctor_cpu, "");
+    assert_ok(&p, probe_cpu, "");
     assert_string_equal(p.finding.quality, "exact");
-    assert_ok(&p, doctor_memory, "");
+    assert_ok(&p, probe_memory, "");
     assert_string_equal(p.finding.quality, "sampled");
 
-    assert_not_ok(&p, doctor_io, TOLL_CHECK_MISSING, "a kernel with CONFIG_TASK_IO_ACCOUNTING=y");
+    assert_not_ok(&p, probe_io, TOLL_CHECK_MISSING, "a kernel with CONFIG_TASK_IO_ACCOUNTING=y");
     tree_write(&p.tree, "proc/self/io", IO);
-    assert_ok(&p, doctor_io, "");
+    assert_ok(&p, probe_io, "");
     patient_remove(&p);
 }
 
@@ -206,13 +206,13 @@ static void test_doctor_process_pss(void **state)
 {
     struct patient p;
     patient_make(&p, "4.9.0\n", STATUS_OF_USER);
-    assert_not_ok(&p, doctor_pss, TOLL_CHECK_MISSING, "Linux 4.14 or later");
+    assert_not_ok(&p, probe_pss, TOLL_CHECK_MISSING, "Linux 4.14 or later");
     tree_write(&p.tree, "proc/sys/kernel/osrelease", "5.10.0\n");
-    assert_not_ok(&p, doctor_pss, TOLL_CHECK_MISSING, "a kernel with CONFIG_PROC_PAGE_MONITOR=y");
+    assert_not_ok(&p, probe_pss, TOLL_CHECK_MISSING, "a kernel with CONFIG_PROC_PAGE_MONITOR=y");
     tree_write(&p.tree, "proc/self/smaps_rollup", "Rss: 1 kB\n");
-    assert_not_ok(&p, doctor_pss, TOLL_CHECK_MISSING, "a kernel with CONFIG_PROC_PAGE_MONITOR=y");
+    assert_not_ok(&p, probe_pss, TOLL_CHECK_MISSING, "a kernel with CONFIG_PROC_PAGE_MONITOR=y");
     tree_write(&p.tree, "proc/self/smaps_rollup", ROLLUP);
-    assert_ok(&p, doctor_pss, "");
+    assert_ok(&p, probe_pss, "");
     patient_remove(&p);
 }
 
@@ -221,11 +221,11 @@ static void test_doctor_process_waits(void **state)
 {
     struct patient p;
     patient_make(&p, "6.1.0\n", STATUS_OF_USER);
-    assert_not_ok(&p, doctor_waits, TOLL_CHECK_MISSING, "a kernel with CONFIG_SCHEDSTATS=y");
+    assert_not_ok(&p, probe_waits, TOLL_CHECK_MISSING, "a kernel with CONFIG_SCHEDSTATS=y");
     tree_write(&p.tree, "proc/self/schedstat", "0 0 0\n");
-    assert_not_ok(&p, doctor_waits, TOLL_CHECK_MISSING, "a kernel with CONFIG_SCHEDSTATS=y");
+    assert_not_ok(&p, probe_waits, TOLL_CHECK_MISSING, "a kernel with CONFIG_SCHEDSTATS=y");
     tree_write(&p.tree, "proc/self/schedstat", "1000 0 2\n");
-    assert_ok(&p, doctor_waits, "");
+    assert_ok(&p, probe_waits, "");
     patient_remove(&p);
 }
 
@@ -233,9 +233,9 @@ static void test_doctor_process_children(void **state)
 {
     struct patient p;
     patient_make(&p, "6.1.0\n", STATUS_OF_USER);
-    assert_not_ok(&p, doctor_children, TOLL_CHECK_PARTLY, "a kernel with CONFIG_PROC_CHILDREN=y");
+    assert_not_ok(&p, probe_children, TOLL_CHECK_PARTLY, "a kernel with CONFIG_PROC_CHILDREN=y");
     tree_write(&p.tree, "proc/thread-self/children", "");
-    assert_ok(&p, doctor_children, "");
+    assert_ok(&p, probe_children, "");
     patient_remove(&p);
 }
 
@@ -243,9 +243,9 @@ static void test_doctor_process_unwaited(void **state)
 {
     struct patient p;
     patient_make(&p, "6.1.0\n", STATUS_OF_USER);
-    assert_ok(&p, doctor_unwaited, "");
+    assert_ok(&p, probe_unwaited, "");
     tree_write(&p.tree, "proc/self/status", "SigIgn:\t0000000000010000\n");
-    assert_not_ok(&p, doctor_unwaited, TOLL_CHECK_PARTLY, "env --default-signal=CHLD toll run …");
+    assert_not_ok(&p, probe_unwaited, TOLL_CHECK_PARTLY, "env --default-signal=CHLD toll run …");
     assert_string_equal(p.finding.quality, "lower bound");
     patient_remove(&p);
 }
@@ -254,18 +254,17 @@ static void test_doctor_process_watch_exits(void **state)
 {
     struct patient p;
     patient_make(&p, "6.1.0\n", STATUS_OF_USER);
-    assert_not_ok(&p, doctor_watch_exits, TOLL_CHECK_MISSING, "a kernel with CONFIG_PERF_EVENTS=y");
+    assert_not_ok(&p, probe_watch_exits, TOLL_CHECK_MISSING, "a kernel with CONFIG_PERF_EVENTS=y");
     tree_write(&p.tree, "proc/sys/kernel/perf_event_paranoid", "2\n");
-    assert_ok(&p, doctor_watch_exits, "");
+    assert_ok(&p, probe_watch_exits, "");
     assert_string_equal(p.finding.quality, "exact");
     tree_write(&p.tree, "proc/sys/kernel/perf_event_paranoid", "-1\n");
-    assert_ok(&p, doctor_watch_exits, "");
+    assert_ok(&p, probe_watch_exits, "");
     tree_write(&p.tree, "proc/sys/kernel/perf_event_paranoid", "4\n");
-    assert_not_ok(&p, doctor_watch_exits, TOLL_CHECK_MISSING,
-                  "sysctl kernel.perf_event_paranoid=2");
+    assert_not_ok(&p, probe_watch_exits, TOLL_CHECK_MISSING, "sysctl kernel.perf_event_paranoid=2");
     assert_string_equal(p.finding.detail.data, "perf_event_paranoid is 4");
     tree_write(&p.tree, "proc/self/status", STATUS_OF_ROOT);
-    assert_ok(&p, doctor_watch_exits, "");
+    assert_ok(&p, probe_watch_exits, "");
     patient_remove(&p);
 }
 
@@ -273,14 +272,14 @@ static void test_doctor_process_ends(void **state)
 {
     struct patient p;
     patient_make(&p, "5.2.0\n", STATUS_OF_USER);
-    assert_not_ok(&p, doctor_ends, TOLL_CHECK_PARTLY,
+    assert_not_ok(&p, probe_ends, TOLL_CHECK_PARTLY,
                   "Linux 5.3 or later; 6.15 for the exit status");
     assert_string_equal(p.finding.quality, "sampled");
     tree_write(&p.tree, "proc/sys/kernel/osrelease", "5.3.0\n");
-    assert_not_ok(&p, doctor_ends, TOLL_CHECK_PARTLY, "Linux 6.15 or later");
+    assert_not_ok(&p, probe_ends, TOLL_CHECK_PARTLY, "Linux 6.15 or later");
     assert_string_equal(p.finding.quality, "exact");
     tree_write(&p.tree, "proc/sys/kernel/osrelease", "6.15.0\n");
-    assert_ok(&p, doctor_ends, "with exit status");
+    assert_ok(&p, probe_ends, "with exit status");
     patient_remove(&p);
 }
 
@@ -292,16 +291,16 @@ static void test_doctor_process_open_files(void **state)
 {
     struct patient p;
     patient_make(&p, "6.1.0\n", STATUS_OF_USER);
-    patient_probe(&p, doctor_open_files);
+    patient_probe(&p, probe_open_files);
     assert_int_equal(p.finding.state, TOLL_CHECK_UNKNOWN);
     tree_write(&p.tree, "proc/self/limits", LIMITS("524288"));
-    assert_ok(&p, doctor_open_files, "524288");
+    assert_ok(&p, probe_open_files, "524288");
     tree_write(&p.tree, "proc/self/limits", LIMITS("unlimited"));
-    assert_ok(&p, doctor_open_files, "unlimited");
+    assert_ok(&p, probe_open_files, "unlimited");
     tree_write(&p.tree, "proc/self/limits", LIMITS("1000"));
-    assert_not_ok(&p, doctor_open_files, TOLL_CHECK_PARTLY, "ulimit -Hn 65536");
+    assert_not_ok(&p, probe_open_files, TOLL_CHECK_PARTLY, "ulimit -Hn 65536");
     tree_write(&p.tree, "proc/self/limits", "Max open files\n");
-    patient_probe(&p, doctor_open_files);
+    patient_probe(&p, probe_open_files);
     assert_int_equal(p.finding.state, TOLL_CHECK_UNKNOWN);
     patient_remove(&p);
 }
@@ -325,17 +324,17 @@ static void test_doctor_machine_system(void **state)
 {
     struct patient p;
     doctor_machine_make(&p);
-    assert_not_ok(&p, doctor_system, TOLL_CHECK_MISSING, "mount -t proc proc /proc");
+    assert_not_ok(&p, probe_system, TOLL_CHECK_MISSING, "mount -t proc proc /proc");
     tree_write(&p.tree, "proc/loadavg", "0.50 0.40 0.30 1/100 1234\n");
     tree_write(&p.tree, "proc/meminfo",
                "MemTotal: 2048 kB\nMemFree: 1024 kB\nMemAvailable: 1500 kB\nBuffers: 1 kB\n"
                "Cached: 2 kB\n");
-    assert_not_ok(&p, doctor_system, TOLL_CHECK_PARTLY, "mount -t proc proc /proc");
+    assert_not_ok(&p, probe_system, TOLL_CHECK_PARTLY, "mount -t proc proc /proc");
     assert_string_equal(p.finding.detail.data, "not to be read in /proc: stat");
     tree_write(&p.tree, "proc/stat",
                "cpu  10 0 5 100 0 0 0 0 0 0\ncpu0 10 0 5 100 0 0 0 0 0 0\nintr 5 0\nctxt 7\n"
                "btime 1700000000\nprocesses 9\nprocs_running 1\nprocs_blocked 0\n");
-    assert_ok(&p, doctor_system, "");
+    assert_ok(&p, probe_system, "");
     patient_remove(&p);
 }
 
@@ -344,13 +343,13 @@ static void test_doctor_machine_pressure(void **state)
     struct patient p;
     doctor_machine_make(&p);
     tree_write(&p.tree, "proc/loadavg", "0.50 0.40 0.30 1/100 1234\n");
-    assert_not_ok(&p, doctor_pressure, TOLL_CHECK_MISSING,
+    assert_not_ok(&p, probe_pressure, TOLL_CHECK_MISSING,
                   "boot with psi=1 (a kernel with CONFIG_PSI=y)");
     tree_write(&p.tree, "proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=100\n");
-    assert_ok(&p, doctor_pressure, "");
+    assert_ok(&p, probe_pressure, "");
     tree_write(&p.tree, "proc/sys/kernel/osrelease", "4.19.0\n");
     tree_unlink(&p.tree, "proc/pressure/cpu");
-    assert_not_ok(&p, doctor_pressure, TOLL_CHECK_MISSING, "Linux 4.20 or later with CONFIG_PSI=y");
+    assert_not_ok(&p, probe_pressure, TOLL_CHECK_MISSING, "Linux 4.20 or later with CONFIG_PSI=y");
     patient_remove(&p);
 }
 
@@ -358,13 +357,13 @@ static void test_doctor_machine_disks(void **state)
 {
     struct patient p;
     doctor_machine_make(&p);
-    assert_not_ok(&p, doctor_disks, TOLL_CHECK_MISSING, "mount -t proc proc /proc");
+    assert_not_ok(&p, probe_disks, TOLL_CHECK_MISSING, "mount -t proc proc /proc");
     tree_write(&p.tree, "proc/diskstats",
                "254 0 vda 1 0 8 1 1 0 8 1 0 1 1\n"
                "254 1 vda1 1 0 8 1 1 0 8 1 0 1 1\n");
     tree_write(&p.tree, "sys/block/vda/device/x", "");
     tree_write(&p.tree, "sys/block/vda/size", "100\n");
-    assert_ok(&p, doctor_disks, "1 real, 0 stacked, 0 virtual");
+    assert_ok(&p, probe_disks, "1 real, 0 stacked, 0 virtual");
     patient_remove(&p);
 }
 
@@ -377,10 +376,10 @@ static void test_doctor_machine_without_sys(void **state)
     tree_write(&p.tree, "proc/self/net/dev",
                DEV_HEADINGS "  eth0: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n");
     tree_write(&p.tree, "proc/net/dev", DEV_HEADINGS "  eth0: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n");
-    assert_not_ok(&p, doctor_disks, TOLL_CHECK_PARTLY, SYSFS);
-    assert_not_ok(&p, doctor_interfaces, TOLL_CHECK_PARTLY, SYSFS);
-    assert_not_ok(&p, doctor_sensors, TOLL_CHECK_MISSING, SYSFS);
-    assert_not_ok(&p, doctor_energy, TOLL_CHECK_MISSING, SYSFS);
+    assert_not_ok(&p, probe_disks, TOLL_CHECK_PARTLY, SYSFS);
+    assert_not_ok(&p, probe_interfaces, TOLL_CHECK_PARTLY, SYSFS);
+    assert_not_ok(&p, probe_sensors, TOLL_CHECK_MISSING, SYSFS);
+    assert_not_ok(&p, probe_energy, TOLL_CHECK_MISSING, SYSFS);
     patient_remove(&p);
 }
 
@@ -388,11 +387,11 @@ static void test_doctor_machine_filesystems(void **state)
 {
     struct patient p;
     doctor_machine_make(&p);
-    assert_not_ok(&p, doctor_filesystems, TOLL_CHECK_MISSING, "mount -t proc proc /proc");
+    assert_not_ok(&p, probe_filesystems, TOLL_CHECK_MISSING, "mount -t proc proc /proc");
     tree_write(&p.tree, "proc/self/mountinfo",
                "20 1 254:0 / / rw - ext4 /dev/vda rw\n"
                "21 20 0:30 / /home rw - nfs4 server:/home rw\n");
-    assert_ok(&p, doctor_filesystems, "1 local, 1 network");
+    assert_ok(&p, probe_filesystems, "1 local, 1 network");
     patient_remove(&p);
 }
 
@@ -400,16 +399,16 @@ static void test_doctor_machine_sensors(void **state)
 {
     struct patient p;
     doctor_machine_make(&p);
-    assert_not_ok(&p, doctor_sensors, TOLL_CHECK_MISSING, "modprobe coretemp");
+    assert_not_ok(&p, probe_sensors, TOLL_CHECK_MISSING, "modprobe coretemp");
     tree_write(&p.tree, "proc/cpuinfo", "vendor_id : AuthenticAMD\nflags : fpu\n");
-    assert_not_ok(&p, doctor_sensors, TOLL_CHECK_MISSING, "modprobe k10temp");
+    assert_not_ok(&p, probe_sensors, TOLL_CHECK_MISSING, "modprobe k10temp");
     tree_write(&p.tree, "proc/cpuinfo", "flags : fpu hypervisor\n");
-    assert_not_ok(&p, doctor_sensors, TOLL_CHECK_MISSING, "toll on the host");
+    assert_not_ok(&p, probe_sensors, TOLL_CHECK_MISSING, "toll on the host");
     tree_write(&p.tree, "sys/class/hwmon/hwmon0/name", "coretemp\n");
     tree_write(&p.tree, "sys/class/hwmon/hwmon0/temp1_input", "46000\n");
-    assert_ok(&p, doctor_sensors, "1 sensor");
+    assert_ok(&p, probe_sensors, "1 sensor");
     tree_write(&p.tree, "sys/class/hwmon/hwmon0/temp1_input", "\n");
-    patient_probe(&p, doctor_sensors);
+    patient_probe(&p, probe_sensors);
     assert_int_equal(p.finding.state, TOLL_CHECK_MISSING);
     patient_remove(&p);
 }
@@ -418,26 +417,24 @@ static void test_doctor_machine_energy(void **state)
 {
     struct patient p;
     doctor_machine_make(&p);
-    assert_not_ok(&p, doctor_energy, TOLL_CHECK_MISSING, "modprobe intel_rapl_msr");
+    assert_not_ok(&p, probe_energy, TOLL_CHECK_MISSING, "modprobe intel_rapl_msr");
     tree_write(&p.tree, "proc/cpuinfo", "flags : fpu hypervisor\n");
-    assert_not_ok(&p, doctor_energy, TOLL_CHECK_MISSING, "toll on the host");
+    assert_not_ok(&p, probe_energy, TOLL_CHECK_MISSING, "toll on the host");
     tree_write(&p.tree, "sys/class/powercap/intel-rapl:0/name", "package-0\n");
     tree_write(&p.tree, "sys/class/powercap/intel-rapl:0/energy_uj", "");
-    assert_not_ok(&p, doctor_energy, TOLL_CHECK_MISSING,
+    assert_not_ok(&p, probe_energy, TOLL_CHECK_MISSING,
                   "chmod a+r /sys/class/powercap/*/energy_uj");
     tree_write(&p.tree, "sys/class/powercap/intel-rapl:0/energy_uj", "100\n");
-    assert_ok(&p, doctor_energy, "1 counter");
+    assert_ok(&p, probe_energy, "1 counter");
     patient_remove(&p);
 }
 
-static void test_doctor_machine_network_and_formats(void **state)
+static void test_doctor_machine_network(void **state)
 {
     struct patient p;
     doctor_machine_make(&p);
-    patient_probe(&p, doctor_network);
+    patient_probe(&p, probe_network);
     assert_int_equal(p.finding.state, TOLL_CHECK_UNKNOWN);
-    assert_ok(&p, doctor_formats, "");
-    assert_non_null(strstr(p.finding.means.data, "csv, jsonl, json"));
     patient_remove(&p);
 }
 
@@ -464,13 +461,13 @@ static void test_doctor_cgroup_v2(void **state)
 {
     struct patient p;
     make_v2(&p, STATUS_OF_USER);
-    assert_not_ok(&p, doctor_cgroup, TOLL_CHECK_PARTLY,
+    assert_not_ok(&p, probe_cgroup, TOLL_CHECK_PARTLY,
                   "echo \"+memory +pids\" >/sys/fs/cgroup/a/cgroup.subtree_control");
     tree_write(&p.tree, "run/systemd/system/x", "");
-    assert_not_ok(&p, doctor_cgroup, TOLL_CHECK_PARTLY, SCOPE);
+    assert_not_ok(&p, probe_cgroup, TOLL_CHECK_PARTLY, SCOPE);
     tree_write(&p.tree, JOB "memory.current", "4096\n");
     tree_write(&p.tree, JOB "pids.current", "3\n");
-    assert_ok(&p, doctor_cgroup, "/a/job");
+    assert_ok(&p, probe_cgroup, "/a/job");
     assert_string_equal(p.finding.means.data, "version 2");
     patient_remove(&p);
 }
@@ -481,7 +478,7 @@ static void test_doctor_cgroup_root(void **state)
     make_v2(&p, STATUS_OF_USER);
     tree_write(&p.tree, "proc/self/cgroup", "0::/\n");
     tree_write(&p.tree, "sys/fs/cgroup/cgroup.procs", "");
-    assert_not_ok(&p, doctor_cgroup, TOLL_CHECK_MISSING,
+    assert_not_ok(&p, probe_cgroup, TOLL_CHECK_MISSING,
                   "mkdir /sys/fs/cgroup/job && echo $$ >/sys/fs/cgroup/job/cgroup.procs");
     patient_remove(&p);
 }
@@ -496,10 +493,10 @@ static void test_doctor_cgroup_container(void **state)
     tree_write(&p.tree, "sys/fs/cgroup/cgroup.events", "populated 1\n");
     tree_write(&p.tree, "sys/fs/cgroup/cpu.stat", "usage_usec 10\nuser_usec 6\nsystem_usec 4\n");
     tree_write(&p.tree, "sys/fs/cgroup/memory.current", "4096\n");
-    assert_not_ok(&p, doctor_cgroup, TOLL_CHECK_PARTLY,
+    assert_not_ok(&p, probe_cgroup, TOLL_CHECK_PARTLY,
                   "\"+pids\" in cgroup.subtree_control of the parent, on the host");
     tree_write(&p.tree, "proc/self/cgroup", "0::/../../host\n");
-    assert_not_ok(&p, doctor_cgroup, TOLL_CHECK_MISSING,
+    assert_not_ok(&p, probe_cgroup, TOLL_CHECK_MISSING,
                   "a cgroup namespace (docker run --cgroupns=private)");
     patient_remove(&p);
 }
@@ -521,7 +518,7 @@ static void test_doctor_cgroup_v1(void **state)
     }
     tree_write(&p.tree, "sys/fs/cgroup/memory/job/memory.usage_in_bytes", "4096\n");
     tree_write(&p.tree, "sys/fs/cgroup/cpuacct/cpuacct.usage", "4096\n");
-    assert_not_ok(&p, doctor_cgroup, TOLL_CHECK_PARTLY,
+    assert_not_ok(&p, probe_cgroup, TOLL_CHECK_PARTLY,
                   "mkdir /sys/fs/cgroup/{cpuacct,pids}/job && echo $$ | tee "
                   "/sys/fs/cgroup/{cpuacct,pids}/job/cgroup.procs");
     assert_string_equal(p.finding.detail.data, "no figures of CPU, tasks");
@@ -533,11 +530,11 @@ static void test_doctor_cgroup_none(void **state)
 {
     struct patient p;
     patient_make(&p, "6.1.0\n", STATUS_OF_USER);
-    assert_not_ok(&p, doctor_cgroup, TOLL_CHECK_MISSING, MOUNT_V2);
-    assert_not_ok(&p, doctor_own_cgroup, TOLL_CHECK_MISSING, MOUNT_V2);
-    assert_not_ok(&p, doctor_oom, TOLL_CHECK_MISSING, "a cgroup with the memory controller");
+    assert_not_ok(&p, probe_cgroup, TOLL_CHECK_MISSING, MOUNT_V2);
+    assert_not_ok(&p, probe_own_cgroup, TOLL_CHECK_MISSING, MOUNT_V2);
+    assert_not_ok(&p, probe_oom, TOLL_CHECK_MISSING, "a cgroup with the memory controller");
     tree_write(&p.tree, "proc/sys/kernel/osrelease", "4.9.0\n");
-    assert_not_ok(&p, doctor_oom, TOLL_CHECK_MISSING, "Linux 4.13 or later");
+    assert_not_ok(&p, probe_oom, TOLL_CHECK_MISSING, "Linux 4.13 or later");
     patient_remove(&p);
 }
 
@@ -545,12 +542,12 @@ static void test_doctor_cgroup_own_cgroup(void **state)
 {
     struct patient p;
     make_v2(&p, STATUS_OF_ROOT);
-    assert_ok(&p, doctor_own_cgroup, "");
+    assert_ok(&p, probe_own_cgroup, "");
     tree_write(&p.tree, "proc/self/status", STATUS_OF_USER);
-    assert_not_ok(&p, doctor_own_cgroup, TOLL_CHECK_MISSING,
+    assert_not_ok(&p, probe_own_cgroup, TOLL_CHECK_MISSING,
                   "cd /sys/fs/cgroup/a/job && chown 1000 . cgroup.procs cgroup.subtree_control");
     tree_write(&p.tree, "run/systemd/system/x", "");
-    assert_not_ok(&p, doctor_own_cgroup, TOLL_CHECK_MISSING, SCOPE);
+    assert_not_ok(&p, probe_own_cgroup, TOLL_CHECK_MISSING, SCOPE);
     patient_remove(&p);
 }
 
@@ -558,13 +555,13 @@ static void test_doctor_cgroup_limits(void **state)
 {
     struct patient p;
     make_v2(&p, STATUS_OF_USER);
-    assert_not_ok(&p, doctor_limits, TOLL_CHECK_PARTLY, "mount -t proc proc /proc");
+    assert_not_ok(&p, probe_limits, TOLL_CHECK_PARTLY, "mount -t proc proc /proc");
     tree_write(&p.tree, "proc/stat", "cpu 1 1 1\ncpu0 1 1 1\ncpu1 1 1 1\nintr 1\n");
     tree_write(&p.tree, "proc/meminfo", "MemTotal:       2097152 kB\nMemFree: 1 kB\n");
-    assert_ok(&p, doctor_limits, "2 CPUs, 2.00 GiB");
+    assert_ok(&p, probe_limits, "2 CPUs, 2.00 GiB");
     tree_write(&p.tree, JOB "cpu.max", "50000 100000\n");
     tree_write(&p.tree, JOB "memory.max", "1073741824\n");
-    assert_ok(&p, doctor_limits, "0.5 CPUs (cpu quota), 1.00 GiB (memory limit)");
+    assert_ok(&p, probe_limits, "0.5 CPUs (cpu quota), 1.00 GiB (memory limit)");
     patient_remove(&p);
 }
 
@@ -573,7 +570,7 @@ static void test_doctor_cgroup_oom(void **state)
     struct patient p;
     make_v2(&p, STATUS_OF_USER);
     tree_write(&p.tree, JOB "memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n");
-    assert_ok(&p, doctor_oom, "");
+    assert_ok(&p, probe_oom, "");
     assert_string_equal(p.finding.means.data, "counter of the cgroup");
     patient_remove(&p);
 }
@@ -584,21 +581,21 @@ static void test_doctor_gpus_recorded(void **state)
 {
     struct patient p;
     patient_make(&p, "6.1.0\n", STATUS_OF_USER);
-    patient_probe(&p, doctor_gpus);
+    patient_probe(&p, probe_gpus);
     assert_int_equal(p.finding.state, TOLL_CHECK_MISSING);
     assert_non_null(strstr(patient_text(&p.finding.remedy), "load the driver"));
     tree_write(&p.tree, "proc/driver/nvidia/version", "NVRM version: …\n");
-    patient_probe(&p, doctor_gpus);
+    patient_probe(&p, probe_gpus);
     assert_int_equal(p.finding.state, TOLL_CHECK_UNKNOWN);
     patient_remove(&p);
 }
 
 /* This machine, with the fake library. */
-static void probe(struct doctor_facts *d, struct finding *f)
+static void probe(struct probe_facts *d, struct finding *f)
 {
     *f = (struct finding){.state = TOLL_CHECK_UNKNOWN, .quality = ""};
     assert_int_equal(sysroot_open(&d->root, NULL, NULL), 0);
-    doctor_gpus(d, f);
+    probe_gpus(d, f);
     sysroot_close(&d->root);
 }
 
@@ -612,7 +609,7 @@ static void forget(struct finding *f)
 static void test_doctor_gpus_asked(void **state)
 {
     struct fake_nvml fake;
-    struct doctor_facts d = {0};
+    struct probe_facts d = {0};
     struct finding f;
     fake_nvml_make(&fake, "nvml",
                    "gpus 2\nutilization 5\ndriver 550.54.14\nmemory_total 5\n1.power 7\n");
@@ -660,7 +657,7 @@ static void test_doctor_others_readable(void **state)
     doctor_others_make(&p, STATUS_OF_ROOT, MOUNTINFO("rw"));
     tree_write(&p.tree, "proc/1/status", STATUS_OF_USER);
     tree_write(&p.tree, "proc/1/io", "rchar: 1\n");
-    assert_ok(&p, doctor_others, "");
+    assert_ok(&p, probe_others, "");
     patient_remove(&p);
 }
 
@@ -672,7 +669,7 @@ static void test_doctor_others_some_readable(void **state)
     tree_write(&p.tree, "proc/1/status", STATUS_OF_USER);
     tree_write(&p.tree, "proc/2/status", STATUS_OF_USER);
     tree_write(&p.tree, "proc/2/io", "rchar: 1\n");
-    assert_ok(&p, doctor_others, "");
+    assert_ok(&p, probe_others, "");
     patient_remove(&p);
 }
 
@@ -681,7 +678,7 @@ static void test_doctor_others_seen_only(void **state)
     struct patient p;
     doctor_others_make(&p, STATUS_OF_USER, MOUNTINFO("rw,hidepid=off"));
     tree_write(&p.tree, "proc/1/status", STATUS_OF_ROOT);
-    assert_not_ok(&p, doctor_others, TOLL_CHECK_PARTLY, SUDO);
+    assert_not_ok(&p, probe_others, TOLL_CHECK_PARTLY, SUDO);
     patient_remove(&p);
 }
 
@@ -692,7 +689,7 @@ static void test_doctor_others_weak_root(void **state)
     doctor_others_make(&p, "Uid:\t0\t0\t0\t0\nSigIgn:\t0\nCapEff:\t00000000a80425fb\n",
                        MOUNTINFO("rw"));
     tree_write(&p.tree, "proc/1/status", STATUS_OF_USER);
-    assert_not_ok(&p, doctor_others, TOLL_CHECK_PARTLY, "docker run --cap-add=SYS_PTRACE");
+    assert_not_ok(&p, probe_others, TOLL_CHECK_PARTLY, "docker run --cap-add=SYS_PTRACE");
     patient_remove(&p);
 }
 
@@ -700,10 +697,10 @@ static void test_doctor_others_alone(void **state)
 {
     struct patient p;
     doctor_others_make(&p, STATUS_OF_ROOT, MOUNTINFO("rw,hidepid=2"));
-    assert_ok(&p, doctor_others, "there are none now");
+    assert_ok(&p, probe_others, "there are none now");
     tree_write(&p.tree, "proc/self/mountinfo", MOUNTINFO("rw"));
     tree_write(&p.tree, "proc/self/status", STATUS_OF_USER);
-    assert_not_ok(&p, doctor_others, TOLL_CHECK_PARTLY, SUDO);
+    assert_not_ok(&p, probe_others, TOLL_CHECK_PARTLY, SUDO);
     patient_remove(&p);
 }
 
@@ -711,17 +708,17 @@ static void test_doctor_others_hidden(void **state)
 {
     struct patient p;
     doctor_others_make(&p, STATUS_OF_USER, MOUNTINFO("rw,hidepid=2"));
-    assert_not_ok(&p, doctor_others, TOLL_CHECK_MISSING, REMOUNT);
+    assert_not_ok(&p, probe_others, TOLL_CHECK_MISSING, REMOUNT);
     assert_non_null(strstr(p.finding.detail.data, "hidepid=2"));
     tree_write(&p.tree, "proc/self/mountinfo", MOUNTINFO("rw,gid=104,hidepid=invisible"));
-    assert_not_ok(&p, doctor_others, TOLL_CHECK_MISSING, "a user of group 104 (gid= of /proc)");
+    assert_not_ok(&p, probe_others, TOLL_CHECK_MISSING, "a user of group 104 (gid= of /proc)");
     tree_write(&p.tree, "proc/self/mountinfo", MOUNTINFO("rw,hidepid=ridiculously-long-word"));
-    assert_not_ok(&p, doctor_others, TOLL_CHECK_MISSING, REMOUNT);
+    assert_not_ok(&p, probe_others, TOLL_CHECK_MISSING, REMOUNT);
     /* What is mounted last lies on top, and another place does not matter. */
     tree_write(&p.tree, "proc/self/mountinfo",
                MOUNTINFO("rw,hidepid=2")
                    MOUNTINFO("rw") "23 1 0:22 / /proc2 rw - proc proc rw,hidepid=2\n");
-    assert_not_ok(&p, doctor_others, TOLL_CHECK_PARTLY, SUDO);
+    assert_not_ok(&p, probe_others, TOLL_CHECK_PARTLY, SUDO);
     patient_remove(&p);
 }
 
@@ -751,7 +748,7 @@ int main(void)
         cmocka_unit_test(test_doctor_machine_filesystems),
         cmocka_unit_test(test_doctor_machine_sensors),
         cmocka_unit_test(test_doctor_machine_energy),
-        cmocka_unit_test(test_doctor_machine_network_and_formats),
+        cmocka_unit_test(test_doctor_machine_network),
         cmocka_unit_test(test_doctor_cgroup_v2),
         cmocka_unit_test(test_doctor_cgroup_root),
         cmocka_unit_test(test_doctor_cgroup_v1),

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/process.h"
 #include "base/util.h"
 #include "engine/compat/replay.h"
 #include "engine/frame_copy.h"
@@ -305,7 +306,7 @@ int kill(pid_t pid, int number)
 /* A number may be another process's by the time it is signalled, a pidfd never is. */
 static void test_timeout_without_numbers_of_processes(void **state)
 {
-    int pidfd = launch_open_pidfd(getpid());
+    int pidfd = process_open_pidfd(getpid());
     if (pidfd < 0)
         skip();
     close(pidfd);

@@ -126,7 +126,7 @@ struct expectation {
 
 static void test_human_bytes(void **state)
 {
-    CHECK(human_bytes, {0, "0 B"}, {1, "1 B"}, {999, "999 B"}, {1023, "1023 B"},
+    CHECK(buf_bytes, {0, "0 B"}, {1, "1 B"}, {999, "999 B"}, {1023, "1023 B"},
           {1023.6, "1.00 KiB"}, {1024, "1.00 KiB"}, {1536, "1.50 KiB"}, {10240, "10.0 KiB"},
           {9.994 * KIB, "9.99 KiB"}, {9.996 * KIB, "10.0 KiB"}, {99.94 * KIB, "99.9 KiB"},
           {99.96 * KIB, "100 KiB"}, {999.4 * KIB, "999 KiB"}, {1023 * KIB, "1023 KiB"},
@@ -207,7 +207,7 @@ static void test_human_no_number_is_out_of_place(void **state)
         assert_null(strstr(b.data, "1000 µs"));
         assert_null(strstr(b.data, "null"));
         buf_clear(&b);
-        human_bytes(&b, bytes);
+        buf_bytes(&b, bytes);
         assert_null(strstr(b.data, "1024 "));
         assert_true(strlen(b.data) <= 9);
     }
