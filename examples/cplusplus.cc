@@ -8,7 +8,10 @@
 #include <vector>
 
 struct FreeTracker {
-    void operator()(toll_tracker *t) const { toll_tracker_free(t); }
+    void operator()(toll_tracker *t) const
+    {
+        toll_tracker_free(t);
+    }
 };
 using Tracker = std::unique_ptr<toll_tracker, FreeTracker>;
 
@@ -16,38 +19,34 @@ using Tracker = std::unique_ptr<toll_tracker, FreeTracker>;
 static Tracker measure_self()
 {
     toll_error error;
-    toll_options options{};
-    toll_target self{};
-    options.size = sizeof options;
-    self.size = sizeof self;
     toll_tracker *t = nullptr;
-    int r = toll_tracker_new(&t, &options, &error);
-    Tracker tracker(t);
-    if (r < 0 || toll_tracker_add_target(t, &self, &error) < 0 || toll_tracker_start(t, &error) < 0)
+    if (toll_measure_self(&t, nullptr, &error) < 0)
         throw std::runtime_error(error.message);
-    return tracker;
+    return Tracker(t);
 }
 
 class Phase
 {
-public:
+  public:
     Phase(const Tracker &tracker, const char *name) : tracker_(tracker.get()), name_(name)
     {
         toll_mark_phase_begin(tracker_, name_);
     }
-    ~Phase() { toll_mark_phase_end(tracker_, name_); }
+    ~Phase()
+    {
+        toll_mark_phase_end(tracker_, name_);
+    }
     Phase(const Phase &) = delete;
     Phase &operator=(const Phase &) = delete;
 
-private:
+  private:
     toll_tracker *tracker_;
     const char *name_;
 };
 
 static toll_figure figure(const Tracker &tracker, const char *name)
 {
-    toll_figure f{};
-    f.size = sizeof f;
+    toll_figure f = TOLL_INIT(toll_figure);
     if (toll_tracker_figure(tracker.get(), name, &f) < 0)
         throw std::runtime_error(name);
     return f;
@@ -68,7 +67,7 @@ int main()
     toll_figure cpu = figure(tracker, "target_cpu_seconds");
     toll_figure memory = figure(tracker, "target_memory_rss_bytes");
     toll_figure own = figure(tracker, "self_cpu_seconds");
-    std::printf("target_cpu_seconds %.15g (%s)\n", cpu.total, cpu.quality);
-    std::printf("target_memory_rss_bytes %.15g (%s)\n", memory.max, memory.quality);
-    std::printf("self_cpu_seconds %.15g (%s)\n", own.total, own.quality);
+    std::printf("target_cpu_seconds %.15g (%s)\n", cpu.total, cpu.quality_word);
+    std::printf("target_memory_rss_bytes %.15g (%s)\n", memory.max, memory.quality_word);
+    std::printf("self_cpu_seconds %.15g (%s)\n", own.total, own.quality_word);
 }

@@ -19,12 +19,13 @@ struct watcher {
 static void on_frame(void *arg, const struct toll_frame *frame)
 {
     struct watcher *w = arg;
-    double rss = toll_frame_get(frame, "target_memory_rss_bytes");
+    double rss;
+    toll_frame_get(frame, "target_memory_rss_bytes", &rss);
     w->calls++;
     w->dropped = frame->dropped; /* seen, but this function was not there to take them */
     w->missed = frame->missed;   /* due, but the machine was too busy to take them */
     w->last_number = frame->number;
-    w->cpu_seconds = toll_frame_get(frame, "target_cpu_seconds");
+    toll_frame_get(frame, "target_cpu_seconds", &w->cpu_seconds);
     if (rss > w->rss_peak_bytes) /* never true of NAN, which is what is not known */
         w->rss_peak_bytes = rss;
     if (frame->last)

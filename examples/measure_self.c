@@ -38,7 +38,7 @@ static void print_figure(struct toll_tracker *t, const char *name)
     /* A counter has a total, a gauge a peak. What is not known is NAN, and is never printed as 0.
      */
     double value = f.total == f.total ? f.total : f.max;
-    printf("%s %.15g (%s)\n", name, value, f.quality);
+    printf("%s %.15g (%s)\n", name, value, f.quality_word);
 }
 
 int main(int argc, char **argv)

@@ -23,6 +23,9 @@ int main(int argc, char **argv)
         .metrics = "cpu_seconds,memory_rss_bytes", /* what is not asked for is not read */
         .processes = TOLL_PROCESSES_NONE,
     };
+    /* Names are looked up once; a misspelt one is a negative number. */
+    int cpu = toll_metric_find("target", "cpu_seconds");
+    int rss = toll_metric_find("target", "memory_rss_bytes");
     struct toll_probe *probe;
     struct toll_frame *frame;
     struct toll_error e;
@@ -35,8 +38,8 @@ int main(int argc, char **argv)
         r = toll_probe_read(probe, &frame);
         if (r < 0)
             break;
-        printf("%.15g %.15g\n", toll_frame_get(frame, "target_cpu_seconds"),
-               toll_frame_get(frame, "target_memory_rss_bytes"));
+        const struct toll_row *whole = toll_frame_row(frame, 0);
+        printf("%.15g %.15g\n", toll_row_value(whole, cpu), toll_row_value(whole, rss));
         fflush(stdout);
         toll_frame_free(frame);
         usleep((useconds_t)atoi(argv[3]) * 1000);

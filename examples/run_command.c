@@ -20,7 +20,7 @@ static int measure(struct toll_tracker *t)
 {
     struct pollfd ready = {.fd = toll_tracker_fd(t), .events = POLLIN};
     int r;
-    while ((r = toll_tracker_step(t)) > 0)
+    while ((r = toll_tracker_step(t)) == TOLL_RUNNING)
         poll(&ready, 1, -1);
     return r;
 }
@@ -29,7 +29,7 @@ static void print_figure(struct toll_tracker *t, const char *name)
 {
     struct toll_figure f = {.size = sizeof f};
     if (toll_tracker_figure(t, name, &f) == 0)
-        fprintf(stderr, "%s %.15g (%s)\n", name, f.total, f.quality);
+        fprintf(stderr, "%s %.15g (%s)\n", name, f.total, f.quality_word);
 }
 
 int main(int argc, char **argv)

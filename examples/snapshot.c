@@ -9,23 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Only what is known is printed. */
-static void print(const char *name, double value)
-{
-    if (!isnan(value))
-        printf("%s %.15g\n", name, value);
-}
-
 static void print_target(const struct toll_frame *frame)
 {
-    print("target_cpu_seconds", toll_frame_get(frame, "target_cpu_seconds"));
-    print("target_memory_rss_bytes", toll_frame_get(frame, "target_memory_rss_bytes"));
-    print("target_processes", toll_frame_get(frame, "target_processes"));
+    static const char *const names[] = {"target_cpu_seconds", "target_memory_rss_bytes",
+                                        "target_processes"};
+    double value;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (toll_frame_get(frame, names[i], &value) == 0 && !isnan(value)) /* NAN: not known */
+            printf("%s %.15g\n", names[i], value);
     for (size_t i = 0; i < frame->row_count; i++) {
         const struct toll_row *row = toll_frame_row(frame, i);
-        if (row->pid)
+        if (row->pid && toll_row_get(row, "memory_rss_bytes", &value) == 0)
             printf("process %d of %d, %s: %.15g bytes\n", (int)row->pid, (int)row->parent,
-                   row->name, toll_row_get(row, "memory_rss_bytes"));
+                   row->name, value);
     }
 }
 

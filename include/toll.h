@@ -1,58 +1,68 @@
 /* SPDX-License-Identifier: MIT
  *
- * libtoll tells what a job cost: CPU, memory, storage, network, as exactly as the kernel can
- * account it; of a command it starts, of processes that run already, of the machine.
+ * libtoll measures what a job used: CPU, memory, storage, network, energy. It measures a command
+ * that it starts, processes that are already running, the calling program, or the whole machine.
  *
- * A program that measures itself, in the background:
+ * Run a command and wait for it:
  *
- *     struct toll_tracker *t;
+ *     char *argv[] = {"make", "-j4", NULL};
+ *     struct toll_summary s = TOLL_INIT(toll_summary);
  *     struct toll_error e;
- *     struct toll_options o = {.size = sizeof o};
- *     struct toll_target self = {.size = sizeof self};  // no id: this process and its children
- *     struct toll_figure cpu = {.size = sizeof cpu};
  *
- *     toll_tracker_new(&t, &o, &e);
- *     toll_tracker_add_target(t, &self, &e);
- *     toll_tracker_start(t, &e);                        // a thread of its own samples
+ *     if (toll_run_command(argv, NULL, &s, &e) < 0)
+ *         fprintf(stderr, "%s\n", e.message);
+ *     else
+ *         printf("%g s of CPU time, exit status %d\n", s.cpu_seconds, s.exit_status);
+ *
+ * Measure this program while it works:
+ *
+ *     struct toll_tracker *t = NULL;
+ *
+ *     toll_measure_self(&t, NULL, &e);            // a thread of the library takes samples
  *     toll_mark_phase_begin(t, "load");
  *     load();
  *     toll_mark_phase_end(t, "load");
- *     toll_tracker_figure(t, "target_cpu_seconds", &cpu);
- *     toll_tracker_finish(t, NULL);                     // last sample, summary to every output
+ *     toll_tracker_finish(t, NULL);               // last sample
+ *     toll_tracker_summary(t, &s);
  *     toll_tracker_free(t);
  *
- * The life of a tracker that starts a command, without a thread:
+ * Start a command in an event loop, without a thread, and keep a record of the run:
  *
  *     struct toll_output out = {.size = sizeof out, .destination = "run.jsonl"};
- *     struct toll_end end = {.size = sizeof end};
  *
- *     toll_tracker_new(&t, &o, &e);                    // settings are checked here
- *     toll_tracker_add_output(t, &out, &e);            // as often as you like
- *     toll_tracker_launch(t, argv, NULL, &e);          // the command runs from here on
- *     while (toll_tracker_step(t) > 0)                 // never blocks: samples when it is time
- *         wait_until_readable(toll_tracker_fd(t));
- *     toll_tracker_finish(t, &end);                    // last sample, summary to every output
+ *     toll_tracker_new(&t, NULL, &e);             // checks the settings
+ *     toll_tracker_add_output(t, &out, &e);       // any number of outputs
+ *     toll_tracker_launch(t, argv, NULL, &e);     // the command runs from here on
+ *     while (toll_tracker_step(t) == TOLL_RUNNING)
+ *         wait_until_readable(toll_tracker_fd(t)); // step itself never blocks
+ *     toll_tracker_finish(t, NULL);               // last sample, summary to every output
  *     toll_tracker_free(t);
  *
- * To measure what runs already, toll_tracker_add_target and toll_tracker_attach stand in the place
- * of the launch. To look but once, toll_snapshot.
+ * To measure processes that are already running, call toll_tracker_add_target and
+ * toll_tracker_attach instead of toll_tracker_launch. To read current values once, call
+ * toll_snapshot.
  *
- * The library prints nothing, handles no signals, never ends the program, and starts no threads
- * unless toll_tracker_start asks for them or GPUs are read (options.gpus). Calls return 0 (or what
- * they say) or a negative errno; those that set something up put one sentence fit for a user into a
- * struct toll_error, which may be NULL.
+ * The library prints nothing, handles no signals, never exits, and starts threads only for
+ * toll_tracker_start and for reading GPUs (options.gpus).
+ *
+ * Results: calls return 0 or a value of the enum they name, or a negative errno. Calls that set
+ * something up also write one sentence for the user into a struct toll_error, which may be NULL.
+ * NULL for a pointer that must not be NULL, and a call that the tracker's state does not allow, is
+ * -EINVAL; calls that return a pointer, a number or a bool return NULL, NAN, 0 or false. A call
+ * that fails leaves the tracker as it was: after a refused launch, attach or start, correct the
+ * cause and try again.
  *
  * Threads: different trackers are independent. One tracker is used from one thread at a time,
- * except for calls that say "from any thread": that is of a tracker in the background, once
- * toll_tracker_start has returned. After a fork, the child has no tracker: calls with
- * the parent's do nothing there and return -ESRCH. So do calls with NULL, for programs that go on
- * when measuring could not begin; only marks go elsewhere then. NULL for any other pointer that may
- * not be NULL is -EINVAL; a call that returns a pointer or a number then returns NULL, NAN or 0.
+ * except for calls marked "From any thread", which may be made at any time between
+ * toll_tracker_start and toll_tracker_free. After a fork the child has no tracker: calls with the
+ * parent's tracker do nothing there and return -ESRCH.
  *
- * Growth: structs that a program fills in begin with their size; what a newer library has more is
- * then left at its default, and -E2BIG says that an older one does not know what it is asked for. A
- * size of 0 is -EINVAL. Structs that the library hands out are only ever pointed to, and may
- * get more fields at their end. struct toll_error never changes.
+ * Growth: structs that a program fills in, or has filled in, begin with their size; use TOLL_INIT.
+ * A newer library leaves fields that the program does not know at their defaults. An older library
+ * returns -E2BIG for a field it does not know. Structs that the library hands out as pointers may
+ * get new fields at their end: do not copy them. struct toll_error never changes.
+ *
+ * toll_compat.h has further calls for layers that imitate other tools. They are not stable.
  */
 #ifndef TOLL_H
 #define TOLL_H
@@ -67,39 +77,78 @@
 extern "C" {
 #endif
 
-/* The version of this header, and of the library in use, which need not be the same. */
-#define TOLL_VERSION "0.1.0"
-const char *toll_version(void);
+/* The version of this header. The number is major * 10000 + minor * 100 + patch, for #if. */
+#define TOLL_VERSION        "0.1.0"
+#define TOLL_VERSION_NUMBER 100
 
-/* Why something could not be set up. */
+/* The version of the library in use, which may be newer than this header. */
+const char *toll_version(void);
+int toll_version_number(void);
+
+/* The initial value of a struct that begins with its size; every other field is 0. In C,
+ * {.size = sizeof o, …} does the same and can set further fields.
+ *
+ *     struct toll_options o = TOLL_INIT(toll_options); */
+#if defined(__cplusplus)
+#define TOLL_INIT(type)                                                                            \
+    [] {                                                                                           \
+        struct type toll_init_ = {};                                                               \
+        toll_init_.size = sizeof toll_init_;                                                       \
+        return toll_init_;                                                                         \
+    }()
+#else
+#define TOLL_INIT(type)                                                                            \
+    {                                                                                              \
+        .size = sizeof(struct type)                                                                \
+    }
+#endif
+
+/* Why a call failed. */
 struct toll_error {
     int code;          /* negative errno */
     char message[512]; /* one sentence, no newline */
 };
 
-/* ---- What can be measured ------------------------------------------------------------------ */
+/* How a value was obtained, best last. */
+enum toll_quality {
+    TOLL_QUALITY_UNKNOWN,
+    TOLL_QUALITY_LOWER_BOUND,     /* at least this much: some usage is known to be missing */
+    TOLL_QUALITY_SAMPLED,         /* read at intervals */
+    TOLL_QUALITY_EXACT_IF_REAPED, /* kernel counter; misses children that were never waited for,
+                                     of which none was seen */
+    TOLL_QUALITY_EXACT,           /* kernel counter that misses nothing */
+};
 
-/* One row of the metric table; the strings live as long as the program. */
+/* "unknown", "lower bound", "sampled", "exact if reaped", "exact"; NULL for other numbers. */
+const char *toll_quality_word(enum toll_quality quality);
+
+/* ---- Metrics ------------------------------------------------------------------------------- */
+
+/* One row of the metric table. The strings are static. */
 struct toll_metric {
-    const char *entity; /* what the figure is of: process, self, … */
+    const char *entity; /* what it is measured of: process, system, disk, self, … */
     const char *name;   /* without the entity: cpu_user_seconds */
     const char *title;  /* for people: "CPU time, user" */
     const char *kind;   /* counter or gauge */
     const char *unit;   /* seconds, bytes, cores, ratio, joules, …, or "" for a plain number */
-    const char *fold;   /* how the processes of a target make one figure */
-    const char *cost;   /* cheap, refresh (read about once a second) or slow (on the budget) */
-    const char *source; /* the kernel's file or call */
-    const char *otel;   /* OpenTelemetry's name of the same thing, or "" */
+    const char *fold;   /* how the values of processes are combined into one of the target */
+    const char *cost;   /* cheap, refresh (read about once a second) or slow (within the budget) */
+    const char *source; /* kernel file or system call */
+    const char *otel;   /* name in OpenTelemetry, or "" */
     const char *help;
 };
 
-/* The i-th metric, or NULL behind the last. */
+/* The metric with this number, from 0; NULL after the last. */
 const struct toll_metric *toll_metric_at(size_t i);
+
+/* The number of a metric, for toll_metric_at and toll_row_value. Targets have the metrics of the
+ * entity "process"; "target" means the same. -ENOENT: there is no such metric. */
+int toll_metric_find(const char *entity, const char *name);
 
 /* ---- Settings ------------------------------------------------------------------------------ */
 
-/* When the proportional set size (PSS) is read. It costs milliseconds per gigabyte and holds a
- * lock of the process that is read. */
+/* When the proportional set size (PSS) is read. Reading it takes milliseconds per gigabyte and
+ * holds a lock of the process. */
 enum toll_memory {
     TOLL_MEMORY_AUTO, /* as often as the budget allows */
     TOLL_MEMORY_RSS,  /* never */
@@ -113,447 +162,478 @@ enum toll_processes {
     TOLL_PROCESSES_ALL, /* every process, every sample */
 };
 
-/* When a command's run is over. */
+/* When the run of a command is over. */
 enum toll_wait {
-    TOLL_WAIT_MAIN, /* the target has ended when the command has */
-    TOLL_WAIT_ALL,  /* … when its last descendant has */
+    TOLL_WAIT_MAIN, /* when the command has ended */
+    TOLL_WAIT_ALL,  /* when its last descendant has ended */
 };
 
-struct toll_frame; /* what was seen in one look, see below */
+struct toll_frame; /* one sample, see below */
 
 /* Zero is the default of every field. Pointers are borrowed until toll_tracker_new returns. */
 struct toll_options {
-    size_t size;               /* sizeof (struct toll_options), so that it can grow */
-    uint64_t interval_ns;      /* 0 = auto: fine at first, coarser as the run gets older */
-    const char *metrics;       /* globs with commas between, on the names of metrics; NULL = all */
-    const char *name;          /* of the run; NULL = the command's */
-    const char *const *labels; /* "key=value", NULL behind the last */
+    size_t size;
+    uint64_t interval_ns;  /* time between samples; 0 = auto: short at first, longer in long runs */
+    uint64_t timeout_ns;   /* send SIGTERM to a command that runs longer; 0 = never */
+    uint64_t grace_ns;     /* time from SIGTERM to SIGKILL; 0 = 10 s */
+    double budget_percent; /* share of one core for slow reads; 0 = 1 */
+    const char *metrics;   /* comma-separated globs for names of metrics; NULL = all */
+    const char *name;      /* of the run; NULL = the command's */
+    const char *const *labels; /* "key=value", NULL-terminated */
+
+    /* Which GPUs are read, in a separate thread: "all", "none", "visible" (respects
+     * CUDA_VISIBLE_DEVICES and the like), or comma-separated numbers and UUIDs, each of which must
+     * exist. NULL: "visible", without a note when there are none. */
+    const char *gpus;
+
     enum toll_memory memory;
     enum toll_processes processes;
     enum toll_wait wait;
-    bool no_children;      /* only the command or the processes named, not what they start */
-    double budget_percent; /* share of one core for slow reads; 0 = the default of 1 */
-    bool system;           /* the machine too: CPUs, memory, disks, filesystems, interfaces, …;
-                              where network filesystems are mounted, a helper process asks for
-                              their size: it sends no SIGCHLD, and wait(2) does not meet it */
-    bool network;          /* network bytes of the target, which cost more than all the rest */
-    bool since_start;      /* attached: count from the birth of the processes, not from now on */
-    uint64_t timeout_ns;   /* end a command that runs longer with SIGTERM; 0 = never */
-    uint64_t grace_ns;     /* … and with SIGKILL so much later; 0 = the default of 10 s */
 
-    bool no_marks; /* launched: no socket for the marks of the command */
+    bool no_children; /* measure the command or the named processes only, not their descendants */
+    bool system;      /* measure the machine too: CPUs, memory, disks, filesystems, interfaces, ….
+                         A helper process asks for the size of network filesystems; it sends no
+                         SIGCHLD, and wait(2) does not return it */
+    bool network;     /* measure network bytes of the target; costs more than all the rest */
+    bool since_start; /* attach: count from the start of the processes, not from the attach */
+    bool no_marks;    /* launch: open no socket for marks of the command */
 
-    /* Called with every frame of a tracker that runs in the background, in order and one at a time,
-     * on a thread of its own: one that takes its time delays no sample, it misses frames, which
-     * frame->dropped counts. The frame is borrowed for the call. The callback may make the calls
-     * that are for any thread. */
+    /* Values that look like secrets in the command, the name, the labels and the marks (the value
+     * of --password, API_KEY=…, a password in a URL, …) are replaced by ***. */
+    bool show_secrets; /* keep them */
+    bool no_args;      /* keep only the program's name of the command */
+
+    /* Background: the measuring process belongs to no target. For a child process that a job starts
+     * only to be measured by it. */
+    bool without_self;
+
+    /* Launch: let the kernel record every process that starts or ends (perf_event_open, no
+     * privileges needed). Started processes are then counted exactly, and children that were
+     * discarded without a wait are noticed. Starting a process takes longer. Where the kernel
+     * refuses, the run continues without, with a note. */
+    bool watch_exits;
+
+    /* Background: called for every frame, in order, on a separate thread. A slow callback delays no
+     * sample; it misses frames, which frame->dropped counts. The frame is borrowed for the call.
+     * The callback may make the calls marked "From any thread". */
     void (*frame)(void *arg, const struct toll_frame *frame);
     void *frame_arg;
-    size_t frames_kept; /* that wait for the callback or for toll_tracker_next_frame; then the
-                           oldest are dropped. 0: 64 with a callback, otherwise none */
 
-    /* Called with one sentence when something cannot be measured or written, once for each;
-     * the summary repeats them. The sentence is borrowed for the call, which must not call the
-     * tracker: it comes from the thread that steps, in the background from that of the frames. */
+    /* Called once with each sentence about something that cannot be measured or written; the
+     * summary repeats them. The sentence is borrowed for the call. The callback must not call the
+     * tracker. It runs in the thread that steps; in the background, in the thread of the frame
+     * callback. */
     void (*note)(void *arg, const char *sentence);
     void *note_arg;
 
-    /* Which GPUs are read, in a thread of its own: "all", "none", "visible" (as
-     * CUDA_VISIBLE_DEVICES and the like say), or numbers and UUIDs with commas between, each of
-     * which has to be there. NULL: those that are visible; without a word when there are none. */
-    const char *gpus;
-
-    /* Called in the place of note with what becomes of outputs at the end: once for each that is
-     * not complete, or has put something aside, with its name, what is missing and why
-     * (has_failed), and for each that makes toll_tracker_finish wait. The same rules as of note;
-     * all have been told when toll_tracker_finish returns. */
+    /* Called instead of note at the end of the run: for each output that is incomplete or was
+     * spooled (has_failed), and for each that toll_tracker_finish waits for. Same rules as note.
+     * All calls are made before toll_tracker_finish returns. */
     void (*ending)(void *arg, bool has_failed, const char *sentence);
     void *ending_arg;
 
-    /* What looks like a secret in the command, the name, the labels and the marks of a run (the
-     * value of --password, API_KEY=…, a password in a URL, …) is *** in every output. */
-    bool show_secrets; /* … is kept as it is */
-    bool no_args;      /* of the command only the program's name is kept */
-
-    /* In the background: the process that measures belongs to no target, whatever it descends from.
-     * For one that does nothing else, such as a child that a job starts to be measured by. */
-    bool without_self;
-
-    /* Launched: the kernel records every process that starts or ends (perf_event_open, no
-     * privileges needed), so that processes started are counted exactly, and a child that was
-     * discarded without being waited for is noticed even if no look has seen it. Starting a process
-     * takes longer. Where the kernel refuses, the run goes on without, with a note. */
-    bool watch_exits;
+    size_t
+        frames_kept; /* frames that wait for the callback or for toll_tracker_next_frame; when
+                        there are more, the oldest is dropped. 0: 64 with a callback, else none */
 };
 
 /* ---- Outputs ------------------------------------------------------------------------------- */
 
-/* How a summary in text looks. */
+/* Flags of a summary as text. */
 enum {
-    TOLL_OUTPUT_COLOR = 1 << 0,   /* escape sequences, for a terminal */
-    TOLL_OUTPUT_VERBOSE = 1 << 1, /* everything, not only what matters */
+    TOLL_OUTPUT_COLOR = 1 << 0,   /* terminal colours */
+    TOLL_OUTPUT_VERBOSE = 1 << 1, /* every figure, including zero and unknown ones */
 };
 
-/* Where to write, and in which format. Series (csv, jsonl, lines) are written as it happens,
- * summaries (json, text) at the end. What is sent over a network goes from a thread of its own,
- * and never holds a sample up. */
+/* Where to write, and in which format. Series (csv, jsonl, lines, …) are written during the run,
+ * summaries (json, text) at its end. Outputs on a network are sent by a separate thread and never
+ * delay a sample. */
 struct toll_output {
     size_t size;
-    const char *destination; /* a path whose suffix tells the format, or "FORMAT:PLACE"; options
-                                may follow, ",key=value"; NULL: write to fd */
-    int fd;                  /* borrowed, stays open; only without a destination */
-    const char *format;      /* as toll_format_at lists them; NULL: from the suffix */
-    unsigned flags;
-    const char *layout; /* with the names and units of another tool, see below; NULL: our own */
+    const char *destination; /* a path whose suffix gives the format, or "FORMAT:PLACE"; options may
+                                follow as ",key=value". NULL: write to fd */
+    const char *format;      /* a name from toll_format_at; NULL: from the suffix */
+    const char *layout; /* columns and units of another tool (see toll_compat.h); NULL: toll's */
+    int fd;             /* borrowed, stays open; used only without a destination */
+    unsigned flags;     /* TOLL_OUTPUT_… */
 };
 
-/* One format that can be written. */
+/* One format. The strings are static. */
 struct toll_format {
     const char *name;
-    const char *suffix; /* ".csv", or "": it is always named, "FORMAT:PLACE" */
-    const char *help;   /* for people: what it holds */
-    const char *place;  /* what stands behind "FORMAT:": FILE, URL, … */
+    const char *suffix; /* ".csv"; "" if the format must be named: "FORMAT:PLACE" */
+    const char *help;   /* for people: what it contains */
+    const char *place;  /* what follows "FORMAT:": FILE, URL, … */
 };
 
-/* The i-th format, or NULL behind the last. */
+/* The i-th format; NULL after the last. */
 const struct toll_format *toll_format_at(size_t i);
 
-/* The format that a destination tells by itself: by the name in front of it, or by its suffix,
- * which need not be the usual one (".db"). NULL: it tells none. */
+/* The format that a destination implies by its prefix or by its suffix, of which some have several
+ * (".sqlite", ".db"). NULL: none. */
 const struct toll_format *toll_format_of(const char *destination);
 
-/* What can be said to one format, behind a comma of the destination. Where a format has options, a
- * comma that is meant is written twice. */
+/* One option of a format: ",name=value" after the place. In a destination of a format that has
+ * options, a literal comma is written twice. */
 struct toll_format_option {
     const char *name;
-    const char *value;    /* what it takes: TIME, SIZE, NUMBER, TEXT, or words with | between */
-    const char *fallback; /* its default, or "" */
+    const char *value;    /* TIME, SIZE, NUMBER, TEXT, or words separated by | */
+    const char *fallback; /* default, or "" */
     const char *help;
 };
 
-/* The i-th option of a format, or NULL behind the last. */
+/* The i-th option of a format; NULL after the last. */
 const struct toll_format_option *toll_format_option_at(const struct toll_format *format, size_t i);
 
-/* ---- What could not be sent ----------------------------------------------------------------- */
+/* ---- Spooled output ------------------------------------------------------------------------ */
 
-/* What came of sending it later. */
+/* What toll_send did. */
 struct toll_sent {
     size_t size;
-    uint64_t samples;       /* that have arrived now … */
-    uint64_t refused;       /* … and that never will */
-    char run[64];           /* the ID of the run there, of MLflow; otherwise "" */
-    uint64_t points;        /* single figures that were sent now … */
-    uint64_t points_before; /* … and by an earlier attempt, which are not sent again */
+    uint64_t samples;       /* that arrived now */
+    uint64_t refused;       /* samples that the server rejected for good */
+    uint64_t points;        /* single values sent now */
+    uint64_t points_before; /* values that an earlier attempt sent; they are not sent again */
+    char run[64];           /* MLflow: the ID of the run; otherwise "" */
 };
 
-/* An output that is sent over a network keeps what it cannot send in a file, where its format says
- * so (mlflow, prometheus, otlp). Sends it, and removes the file when all was taken. destination: as
- * for an output, NULL: where it was meant to go; what is secret comes from variables or files, as
- * it did then. Made for a command's patience: it waits some seconds for a server that is away.
- * -EIO: the file stays, with a mark of how far it was sent, and can be sent again; nothing arrives
- * twice. -EREMOTEIO: it was sent, and some of it was refused for good. -EBUSY: the run that writes
- * it goes on. ret may be NULL. */
+/* Send what an output could not send. Formats mlflow, prometheus and otlp keep it in a spool file,
+ * which is removed once everything was accepted. destination: as for an output; NULL: the original
+ * one. Secrets come from variables or files, as before. Waits some seconds for an unreachable
+ * server. -EIO: not everything could be sent; the file remains and can be sent again, nothing
+ * arrives twice. -EREMOTEIO: everything was sent and some of it was rejected for good. -EBUSY: the
+ * run that writes the file is still active. ret may be NULL. */
 int toll_send(const char *spool, const char *destination, struct toll_sent *ret,
               struct toll_error *e);
 
-/* ---- Layouts: the names and units of other tools ------------------------------------------ */
+/* ---- Frames: one sample -------------------------------------------------------------------- */
 
-/* A layout writes our figures with the columns, units and order that another tool's users know. It
- * is named with what can be said to it: "resource-tracker", "process-metrics,samples=5". A figure
- * that is not known is empty or null, as that tool has it; what the machine does not have is 0
- * where that tool says 0. docs/layouts.md describes them. */
-struct toll_layout {
-    const char *name;
-    const char *formats;  /* with blanks between: those that have it */
-    const char *help;     /* for people */
-    uint64_t interval_ns; /* the time between samples that tool has by default; 0: it has none */
-};
-
-/* The i-th layout, or NULL behind the last. */
-const struct toll_layout *toll_layout_at(size_t i);
-
-/* What can be said to a layout. No string is NULL. */
-struct toll_layout_option {
-    const char *name;
-    const char *value;    /* when nothing is said; "" when that depends on the machine */
-    const char *accepted; /* words with blanks between, "NUMBER" or "TEXT" */
-    const char *help;
-};
-
-/* The i-th option of a layout, or NULL behind the last and where there is no such layout. */
-const struct toll_layout_option *toll_layout_option_at(const char *layout, size_t i);
-
-/* One column or key of a layout, and what it is in our words. No string is NULL. */
-struct toll_layout_column {
-    const char *format;  /* csv, jsonl, … */
-    const char *columns; /* the word of the option "columns" that it belongs to, or "" */
-    const char *subject; /* target or machine, when there is one set for each; or "" */
-    const char *file;    /* its file, where a layout writes several into a directory; or "" */
-    const char *name;
-    const char *label; /* in a text, or "" */
-    const char *terms; /* our figures, with signs between; @… is a fact, =… an option */
-    const char *take;  /* value, delta, rate, total, max, mean or share */
-    const char *type;  /* integer, float or text */
-    double factor;     /* from our unit to theirs, before options */
-    unsigned decimals; /* at most so many; 0: all that the number has */
-    bool optional;     /* left out when it is 0 or not known */
-    const char *scale; /* an option that says the unit, or "" */
-    const char *per;   /* an option or figures that it is divided by, of a share: is of; or "" */
-};
-
-/* The i-th column of all formats of a layout, or NULL behind the last. */
-const struct toll_layout_column *toll_layout_column_at(const char *layout, size_t i);
-
-/* ---- Frames: what one look saw ------------------------------------------------------------- */
-
-/* A frame has a row for each target, for each part of it, for processes, for disks and so on. It
- * never changes; whoever was handed one frees it. */
+/* A frame has a row for each target, each part of it, processes, disks and so on. It never changes.
+ * The caller that received a frame frees it. */
 struct toll_frame {
-    uint64_t number;      /* of the tracker's frames, from 0 */
-    uint64_t real_ns;     /* when: since 1970 */
+    uint64_t number;      /* counted per tracker, from 0 */
+    uint64_t real_ns;     /* time of the sample since 1970 */
     uint64_t elapsed_ns;  /* since the start of the run */
-    uint64_t interval_ns; /* since the frame before, really */
-    uint64_t missed;      /* samples so far that came too late to be taken */
-    uint64_t dropped;     /* frames so far that nobody took in time */
-    bool last;            /* the run is over: no frame comes after it */
+    uint64_t interval_ns; /* actual time since the previous frame */
+    uint64_t missed;      /* samples so far that were skipped because they came too late */
+    uint64_t dropped;     /* frames so far that were not taken in time */
+    bool last;            /* no frame follows */
     size_t row_count;
 };
 
-/* What the figures of a row are of. */
+/* What the values of a row are measured of. */
 struct toll_row {
     const char *entity; /* target, process, cgroup, system, disk, …, self */
     const char *part;   /* of a target: combined, main or descendants; otherwise "" */
-    const char *name;   /* of one of several targets, of the process, the disk, …; or "" */
+    const char *name;   /* of one of several targets, of a process, a disk, …; or "" */
     pid_t pid;          /* of a process, or 0 */
-    pid_t parent;       /* … the process it is a child of */
+    pid_t parent;       /* of a process: its parent */
 };
 
-/* The i-th row, or NULL behind the last; lives as long as the frame. */
+/* The i-th row; NULL after the last. It lives as long as the frame. */
 const struct toll_row *toll_frame_row(const struct toll_frame *frame, size_t i);
 
-/* A figure in its metric's unit, by its name without the entity: "cpu_seconds". NAN when it is not
- * known; unknown is never 0. A sum over processes of which one may not be read is not known: the
+/* A value by the number of its metric (toll_metric_find), in the metric's unit. NAN: not known, or
+ * not a metric of this row. A sum that lacks a process which could not be read is not known; the
  * summary has it as a lower bound. */
-double toll_row_get(const struct toll_row *row, const char *name);
+double toll_row_value(const struct toll_row *row, int metric);
 
-/* The i-th metric that such a row can have, or NULL behind the last; *ret_value as above. */
+/* The same by name, without the entity: "cpu_seconds". -ENOENT: rows of this entity have no such
+ * metric. */
+int toll_row_get(const struct toll_row *row, const char *name, double *ret_value);
+
+/* The i-th metric of this row, and its value unless ret_value is NULL; NULL after the last. */
 const struct toll_metric *toll_row_at(const struct toll_row *row, size_t i, double *ret_value);
 
-/* The name that a metric of this row has as a column, "disk.vda.read_bytes"; of the metric "" what
- * stands before all of them. Written as snprintf does, and as long as returned; 0: rows of single
- * processes are no columns. */
+/* The name of a column: "disk.vda.read_bytes" for the metric "read_bytes"; the prefix alone for "".
+ * Writes at most size bytes and returns the full length, as snprintf does. 0: rows of single
+ * processes are not columns. */
 size_t toll_row_column(const struct toll_row *row, const char *metric, char *buf, size_t size);
 
-/* A figure by the name it has as a column: "target_cpu_seconds" of all targets together,
- * "main_memory_rss_bytes", "descendants_…", "system_…", "self_…". NAN when it is not known. */
-double toll_frame_get(const struct toll_frame *frame, const char *name);
+/* A value by the name of its column: "target_cpu_seconds" (all targets together),
+ * "main_memory_rss_bytes", "descendants_…", "system_…", "self_…". The value is NAN when it is not
+ * known or this frame has no such row. -ENOENT: no frame can have such a column. */
+int toll_frame_get(const struct toll_frame *frame, const char *name, double *ret_value);
 
 /* Accepts NULL. */
 void toll_frame_free(struct toll_frame *frame);
 
 /* ---- A tracker ----------------------------------------------------------------------------- */
 
-/* What measures: one for each run, from its settings to its summary. */
+/* Measures one run, from its settings to its summary. */
 struct toll_tracker;
 
-/* Settings are checked here; what is wrong with them is -EINVAL and a sentence. Nothing is measured
- * yet. options NULL: the defaults. The caller frees it. */
+/* Check the settings and make a tracker. Nothing is measured yet. options NULL: the defaults. The
+ * caller frees it. */
 int toll_tracker_new(struct toll_tracker **ret, const struct toll_options *options,
                      struct toll_error *e);
 
-/* Accepts NULL. Outputs are closed; a command that still runs goes on. Without
- * toll_tracker_finish before it, no summary is written. Does nothing in the tracker's own
- * callbacks, which are in the middle of it. */
+/* Close the outputs and free the tracker. Accepts NULL. A command that still runs continues.
+ * Without toll_tracker_finish before it, no summary is written. Does nothing when called from one
+ * of the tracker's callbacks. */
 void toll_tracker_free(struct toll_tracker *t);
 
-/* Write to one more place; a path that ends with a slash is a directory, for a layout that has
- * several files, of which those stay away that nothing comes into. Files are opened at once, so
- * that a bad path, or one that another tracker writes to (-EBUSY), is known before anything runs; a
- * file made for a command that then could not be started is removed. A summary is written at the
- * end. The reader of a pipe, a terminal or a socket is never waited for while it is measured: up to
- * 16 MiB wait for it, then the oldest samples are dropped and counted. toll_tracker_finish waits
- * for what is left: 5 s for samples, and not longer than a second when none is taken; a summary as
- * long as something is taken every minute. Flags of the descriptor stay as they are. */
+/* Add an output, before the start. A path that ends with a slash is a directory, for layouts with
+ * several files. Files are opened at once, so that a bad path, or one that another tracker writes
+ * to (-EBUSY), is reported before anything runs; a file made for a command that could not be
+ * started is removed. A slow reader of a pipe, terminal or socket never delays a sample: up to
+ * 16 MiB are queued, then the oldest samples are dropped and counted. toll_tracker_finish waits for
+ * the rest: 5 s for samples, or 1 s without progress; for a summary as long as there is progress
+ * every minute. The descriptor's flags are not changed. */
 int toll_tracker_add_output(struct toll_tracker *t, const struct toll_output *output,
                             struct toll_error *e);
 
-/* Of the GPUs that are read, the utilisation of these alone is added up in gpu_utilization_ratio of
- * the machine: numbers and UUIDs with commas between, each of which has to be there where there is
- * any GPU. NULL: all. Before the start. */
-int toll_tracker_count_gpus(struct toll_tracker *t, const char *gpus, struct toll_error *e);
-
-/* A file with the results so far, for the case that the run does not get to its end. It is there
- * from the start on, follows the samples at most once a second, and is removed by
- * toll_tracker_finish. It is a Python pickle, which makes the data classes of
- * toll.compat.gpu_tracker. layout: "gpu-tracker" (or NULL) with its options. Before the start. */
-int toll_tracker_keep_backup(struct toll_tracker *t, const char *path, const char *layout,
-                             struct toll_error *e);
-
-/* ---- A command ----------------------------------------------------------------------------- */
+/* ---- Starting a command -------------------------------------------------------------------- */
 
 /* How a command is started. */
 struct toll_launch {
     size_t size;
     const sigset_t *signal_mask; /* of the command; NULL: the caller's */
-    bool ignore_sigchld;         /* the command starts with SIGCHLD ignored */
+    bool ignore_sigchld;         /* start the command with SIGCHLD ignored */
     int exec_errno;              /* returned: why the command could not be executed, or 0 */
 };
 
-/* Start a command and measure it with all its descendants. A tracker is launched once. The calling
- * process becomes a subreaper, its soft limit of open files is raised to the hard one (the command
- * keeps the old one), and every child that ends is reaped: for programs that wait for no children
- * themselves and do not ignore SIGCHLD. Children it had before do not count as the command's. In a
- * program with several threads, I/O is known only as far as it is seen. launch may be NULL. */
+/* Start a command and measure it with all its descendants. The calling process becomes a subreaper,
+ * its soft limit of open files is raised to the hard limit (the command keeps the old one), and
+ * every child that ends is reaped: use it in programs that wait for no children themselves and do
+ * not ignore SIGCHLD. Children that existed before do not count. In a program with several threads,
+ * I/O is sampled. launch may be NULL. */
 int toll_tracker_launch(struct toll_tracker *t, char *const argv[], struct toll_launch *launch,
                         struct toll_error *e);
 
-/* ---- What runs already --------------------------------------------------------------------- */
+/* ---- Running processes --------------------------------------------------------------------- */
 
-/* What can be attached to, and which field of a target names it. */
+/* What a target is, and which field names it. */
 enum toll_target_kind {
     TOLL_TARGET_PROCESS, /* id: a process with its descendants; 0: the calling process */
     TOLL_TARGET_GROUP,   /* id: all processes of a process group */
-    TOLL_TARGET_SESSION, /* id: … of a session */
-    TOLL_TARGET_CGROUP,  /* text: … of a cgroup and those below it */
-    TOLL_TARGET_MATCH,   /* text: processes whose command line an extended regular expression
-                            matches, with their descendants */
-    TOLL_TARGET_USER,    /* text: … of a user, by name or number */
+    TOLL_TARGET_SESSION, /* id: all processes of a session */
+    TOLL_TARGET_CGROUP,  /* text: all processes of a cgroup and the cgroups below it */
+    TOLL_TARGET_MATCH,   /* text: processes whose command line matches an extended regular
+                            expression, with their descendants */
+    TOLL_TARGET_USER,    /* text: all processes of a user, by name or number */
 };
 
-/* One thing to attach to. With its size alone it is the calling process and its children. */
+/* One target. TOLL_INIT(toll_target) is the calling process and its children. */
 struct toll_target {
     size_t size;
     enum toll_target_kind kind;
-    const char *name; /* of its series; NULL: one is made of kind and id */
     pid_t id;
     const char *text;
+    const char *name; /* of its series; NULL: made from kind and id */
 };
 
-/* One more target to attach to, up to 63. Several targets are several series, and all of them
- * together one more in which nobody counts twice. target NULL: the calling process. Whether there
- * is such a process is told when measuring begins. */
+/* Add a target, before the start; at most 63. Each has a series, and all together have one more in
+ * which no process counts twice. target NULL: the calling process. Whether the process exists is
+ * checked at the start. */
 int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *target,
                             struct toll_error *e);
 
-/* Begin to measure the targets, the machine (options.system), or both. Nothing is done to the
- * processes; the process that measures never counts itself, which is for toll_tracker_start. What
- * they used before counts only with options.since_start. For each process
- * a few descriptors are kept, as far as the limit of open files allows, which stays as it is. */
+/* Begin to measure the targets, the machine (options.system), or both. The processes are not
+ * affected. The calling process cannot be a target here; use toll_tracker_start. What the processes
+ * used before counts only with options.since_start. A few descriptors are kept for each process, as
+ * far as the limit of open files allows, which is not changed. */
 int toll_tracker_attach(struct toll_tracker *t, struct toll_error *e);
-
-/* Measure a recorded run instead (see docs/testing.md): for tests and for bug reports. */
-int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct toll_error *e);
 
 /* ---- In the background --------------------------------------------------------------------- */
 
-/* Begin to measure as toll_tracker_attach does, in the background: a thread of its own takes the
- * samples until toll_tracker_finish. The program counts where it belongs to a target; what
- * this thread uses does not, except for memory. It has descriptors of its own, where the kernel
- * allows that: the program may close all of its, change its directory, its root and its user.
- * Neither toll_tracker_step nor toll_tracker_fd are for such a tracker. */
+/* Begin to measure as toll_tracker_attach does, in a separate thread, until toll_tracker_finish.
+ * The calling program may be a target; what the thread uses is left out, except for memory. The
+ * thread has its own descriptor table where the kernel allows that: the program may close all
+ * descriptors, change its directory, its root and its user. toll_tracker_step and toll_tracker_fd
+ * are not for such a tracker. */
 int toll_tracker_start(struct toll_tracker *t, struct toll_error *e);
 
-/* Wait until all targets of a tracker in the background have ended, at most so many milliseconds;
- * -1: however long it takes. 0: they have; 1: they have not. From any thread. */
-int toll_tracker_wait(struct toll_tracker *t, int timeout_ms);
+/* Measure the calling program and its children in the background: toll_tracker_new,
+ * toll_tracker_add_target and toll_tracker_start in one call. options may be NULL. */
+int toll_measure_self(struct toll_tracker **ret, const struct toll_options *options,
+                      struct toll_error *e);
 
 /* ---- The run and its end ------------------------------------------------------------------- */
+
+/* What toll_tracker_step and toll_tracker_wait return. */
+enum toll_progress {
+    TOLL_ENDED,   /* all targets have ended */
+    TOLL_RUNNING, /* at least one target runs */
+};
+
+/* Take a sample and handle ended processes if it is time to; never blocks. Returns an enum
+ * toll_progress. */
+int toll_tracker_step(struct toll_tracker *t);
+
+/* Readable when toll_tracker_step has work to do. Children that end are also announced by SIGCHLD:
+ * a caller that receives one should step. -EINVAL in the background. */
+int toll_tracker_fd(const struct toll_tracker *t);
+
+/* Background: wait until all targets have ended, for at most timeout_ms milliseconds; -1: without
+ * limit. Returns an enum toll_progress. From any thread. */
+int toll_tracker_wait(struct toll_tracker *t, int timeout_ms);
 
 /* The pid of the command; 0 before the launch and after it was reaped. */
 pid_t toll_tracker_pid(const struct toll_tracker *t);
 
-/* Whether a process is the command or one of its descendants, asked of the kernel now. */
+/* Whether a process is the command or one of its descendants at this moment. */
 bool toll_tracker_contains(struct toll_tracker *t, pid_t pid);
 
-/* Readable when toll_tracker_step has something to do. Children that end are also told by
- * SIGCHLD: a caller who gets one should step. -1 in the background. */
-int toll_tracker_fd(const struct toll_tracker *t);
-
-/* Do what is due; never waits. 1: the target runs, 0: it has ended (of several: all have),
- * negative: an error of the tracker. */
-int toll_tracker_step(struct toll_tracker *t);
-
-/* How the command ended. */
+/* How a run ended. */
 struct toll_end {
     size_t size;
-    bool ended;    /* false: it still runs, or, with unknown, the record was cut before its end */
+    bool ended;    /* false: it still runs, or, with unknown, the record lacks its end */
     bool signaled; /* ended by a signal */
     bool core_dumped;
-    bool unknown;    /* it is not known how it ended: another process waited for it */
-    bool oom_killed; /* the kernel says that it killed it for want of memory */
-    bool timed_out;  /* options.timeout_ns was over */
-    int status;      /* exit code, or the signal's number */
+    bool unknown;        /* exit status unknown: another process waited for it */
+    bool oom_killed;     /* killed by the OOM killer */
+    bool timed_out;      /* options.timeout_ns was exceeded */
+    int status;          /* exit code, or number of the signal */
+    uint64_t elapsed_ns; /* how long the run took */
 };
 
-/* Stop: take the last sample, settle the totals, hand the summary to every output and close them.
- * The first failure of an output is returned, after all were tried. Frames that wait for the
- * callback are handed to it first. ret_end may be NULL; of several targets only `ended` is told,
- * that all have. -EDEADLK in the tracker's own callbacks, for which it would wait. */
+/* End the measuring: take the last sample, compute the totals, write the summary to every output
+ * and close them. Returns the first failure of an output after all were tried. Waiting frames are
+ * passed to the callback first. ret_end may be NULL; with several targets only ended is known.
+ * -EDEADLK when called from one of the tracker's callbacks. */
 int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end);
 
-/* Ends the wait of toll_tracker_finish for outputs that send, and for slow readers: what has not
- * arrived is spooled or dropped, as when the grace period ends. From any thread, and from a
- * signal's handler. */
+/* Make toll_tracker_finish stop waiting for slow outputs: what has not arrived is spooled or
+ * dropped, as at the end of the grace period. From any thread, and from a signal handler. */
 void toll_tracker_hurry(struct toll_tracker *t);
 
-/* ---- What it came to, at any time ---------------------------------------------------------- */
+/* ---- Results ------------------------------------------------------------------------------- */
 
-/* One figure of the summary: up to the last sample, or final once the tracker has finished. Numbers
- * are in the metric's unit, NAN when not known. */
-struct toll_figure {
+/* What most programs want to know of a run, for all targets together. A value that is not known is
+ * NAN. */
+struct toll_summary {
     size_t size;
-    double total;        /* of a counter: what the run used; of a gauge NAN */
-    double last;         /* of a gauge: its value at the last sample; of a counter NAN */
-    double min, max;     /* of a counter: per second */
-    double mean;         /* over time; of a counter: per second */
-    uint64_t max_at_ns;  /* since the start of the run; UINT64_MAX when not known, as for a
-                            high-water mark that the kernel kept */
-    const char *quality; /* exact, exact if reaped, sampled, lower bound, unknown */
-    const char *from;    /* the means that gave it, or "" */
+    double wall_seconds;
+    double cpu_seconds; /* user and system */
+    double cpu_user_seconds;
+    double cpu_system_seconds;
+    double memory_peak_bytes; /* largest resident size of all processes together */
+    double io_read_bytes;
+    double io_written_bytes;
+    double processes_started;
+    enum toll_quality cpu_quality;
+    enum toll_quality memory_quality;
+    enum toll_quality io_quality;
+    int exit_status; /* of a command, as in a shell: 128 + number for a signal; -1: not known */
 };
 
-/* By the name it has as a column: "target_cpu_seconds", "system_memory_used_bytes". -ENOENT when
- * there is no such figure; one that is not known has the quality "unknown". From any thread. */
+/* The summary up to the last sample, or final after toll_tracker_finish. From any thread. */
+int toll_tracker_summary(struct toll_tracker *t, struct toll_summary *ret);
+
+/* Run a command, measure it, and wait until it has ended; see toll_tracker_launch. options may be
+ * NULL. A command that cannot be executed is an error, its exit status is not. */
+int toll_run_command(char *const argv[], const struct toll_options *options,
+                     struct toll_summary *ret, struct toll_error *e);
+
+/* One figure of the summary. Numbers are in the metric's unit, NAN when not known. */
+struct toll_figure {
+    size_t size;
+    double total;       /* counter: what the run used; gauge: NAN */
+    double last;        /* gauge: value at the last sample; counter: NAN */
+    double min, max;    /* counter: per second */
+    double mean;        /* over time; counter: per second */
+    uint64_t max_at_ns; /* since the start of the run; UINT64_MAX when not known, as for a
+                           high-water mark that the kernel kept */
+    const char *from;   /* the source of the value, or "" */
+    const char *quality_word;
+    enum toll_quality quality;
+    int metric; /* its number, see toll_metric_at */
+};
+
+/* By the name of its column: "target_cpu_seconds", "system_memory_used_bytes". -ENOENT: there is no
+ * such figure in this run. From any thread. */
 int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_figure *ret);
 
-/* The summary as it would be written now in a format that has one (text, json); flags as for an
- * output. The caller frees it with free(). From any thread. */
+/* All completed phases of one name; see toll_mark_phase_begin. */
+struct toll_phase {
+    size_t size;
+    const char *name; /* lives as long as the tracker */
+    uint64_t count;
+    uint64_t not_ended; /* ended by the end of the run */
+    uint64_t total_ns, min_ns, max_ns;
+};
+
+/* The i-th phase name, in the order of their first end. -ENOENT after the last. From any thread. */
+int toll_tracker_phase(struct toll_tracker *t, size_t i, struct toll_phase *ret);
+
+/* What all phases of a name used: total of a counter, max and mean of a gauge. metric: without the
+ * entity, "cpu_seconds". -ENOENT: there is no such phase, or phases do not have this metric. From
+ * any thread. */
+int toll_tracker_phase_figure(struct toll_tracker *t, const char *phase, const char *metric,
+                              struct toll_figure *ret);
+
+/* One of the program's own figures; see toll_mark_gauge. */
+struct toll_gauge {
+    size_t size;
+    const char *name; /* lives as long as the tracker */
+    uint64_t count;
+    double last, min, max, mean;
+    uint64_t max_at_ns; /* since the start of the run */
+};
+
+/* The i-th gauge. -ENOENT after the last. From any thread. */
+int toll_tracker_gauge(struct toll_tracker *t, size_t i, struct toll_gauge *ret);
+
+/* Energy that GPUs and processors used during the run, by all processes of the machine. NAN: not
+ * known. */
+struct toll_energy {
+    size_t size;
+    bool has_gpus;             /* GPUs were read */
+    enum toll_quality quality; /* of gpus_joules and total_joules */
+    const char *quality_word;
+    double gpus_joules;
+    double processors_joules;
+    double total_joules; /* known if both are */
+};
+
+/* Needs options.system or GPUs. From any thread. */
+int toll_tracker_energy(struct toll_tracker *t, struct toll_energy *ret);
+
+/* The summary as it would be written now in a format that has one ("text", "json"); flags as for an
+ * output. The caller frees *ret with free(). From any thread. */
 int toll_tracker_report(struct toll_tracker *t, const char *format, unsigned flags, char **ret,
                         struct toll_error *e);
 
-/* The same with the format, the flags and the layout of an output, whose destination does not
- * count. From any thread. */
-int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *like, char **ret,
-                           struct toll_error *e);
+/* What toll_tracker_next_frame returns. */
+enum toll_next {
+    TOLL_FRAME_READY,
+    TOLL_FRAME_NONE, /* none came in time, or the last frame was taken */
+};
 
-/* The last frame of a tracker in the background; -EAGAIN before the first. From any thread. */
+/* Background: the latest frame; -EAGAIN before the first. From any thread. */
 int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret);
 
-/* The oldest frame that was not taken yet, once there is one: 0; 1 when there was none for so many
- * milliseconds (-1: however long it takes), or when there will be no more, which the last frame
- * says. For trackers in the background with frames_kept and without a callback. From any thread. */
+/* Background, with frames_kept and without a callback: the oldest frame that was not taken yet.
+ * Waits for at most timeout_ms milliseconds; -1: without limit. Returns an enum toll_next. From any
+ * thread. */
 int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_frame **ret);
 
-/* ---- Marks: what the program says of itself ------------------------------------------------ */
+/* ---- Marks: what the program reports of itself --------------------------------------------- */
 
-/* Phases, events and the program's own figures stand in the record among the samples; the summary
- * has what was used in each phase. A phase belongs to a process: to the one that says so, with its
- * descendants. Phases may be nested and may overlap.
+/* What a mark returns. */
+enum toll_marked {
+    TOLL_MARK_ACCEPTED,
+    TOLL_MARK_NO_LISTENER, /* this program runs without toll: not an error, takes a microsecond */
+};
+
+/* Phases, events and the program's own figures are in the record among the samples; the summary has
+ * what each phase used. A phase belongs to the process that begins it, with its descendants. Phases
+ * may be nested and may overlap.
  *
- * With the tracker NULL a mark goes to the `toll run` that this program runs under, through the
- * socket that the environment's TOLL_SOCKET names; docs/marks.md has the format for programs in
- * any language. From any thread; a mark never waits for more than some milliseconds.
+ * With the tracker NULL a mark goes to the `toll run` around this program, through the socket named
+ * by the variable TOLL_SOCKET; docs/marks.md has the format for other languages. A mark waits some
+ * milliseconds at most. From any thread.
  *
- * 0: taken. 1: nobody listens, which is no error and costs a microsecond. -EINVAL: the name is
- * empty, longer than 128 bytes or not UTF-8 text without control characters, an attribute is not
- * "key=value", all together are longer than 4000 bytes, or a value is not finite. -EAGAIN: lost,
- * the listener does not keep up; it is told how many were with the next mark of this program. Other
- * errors are those of the socket: the mark is lost, and nothing else. */
+ * Returns an enum toll_marked. -EINVAL: the name is empty, longer than 128 bytes or not UTF-8
+ * without control characters, an attribute is not "key=value", all together are longer than 4000
+ * bytes, or a value is not finite. -EAGAIN: lost because the listener is too slow; the next mark
+ * reports how many were lost. Other errors come from the socket; only the mark is lost. */
 int toll_mark_phase_begin(struct toll_tracker *t, const char *name);
 int toll_mark_phase_end(struct toll_tracker *t, const char *name);
 int toll_mark_gauge(struct toll_tracker *t, const char *name, double value);
 
-/* Something that happened. attributes: "key=value", NULL behind the last; may be NULL. From any
+/* Something that happened. attributes: "key=value", NULL-terminated; may be NULL. From any
  * thread. */
 int toll_mark_event(struct toll_tracker *t, const char *name, const char *const *attributes);
 
@@ -564,197 +644,124 @@ enum toll_mark_kind {
     TOLL_MARK_GAUGE,
 };
 
-/* Any of them, with all that can be said. From any thread. */
+/* Any mark, with everything it can have. From any thread. */
 struct toll_mark {
     size_t size;
     enum toll_mark_kind kind;
+    pid_t pid; /* the process it belongs to; 0: this process */
     const char *name;
-    double value;                  /* of a gauge */
-    const char *const *attributes; /* as above */
-    pid_t pid;                     /* whose mark it is; 0: this process */
+    const char *const *attributes;
+    double value; /* of a gauge */
 };
 int toll_mark(struct toll_tracker *t, const struct toll_mark *mark);
 
-/* ---- One look ------------------------------------------------------------------------------ */
+/* ---- Snapshots ----------------------------------------------------------------------------- */
 
-/* What a target has used since it began, and has now; target NULL: the machine. The caller frees
- * the frame. options may be NULL; of them metrics, memory, processes, no_children, system, network
- * and gpus count, the last without a default: a driver may take a quarter of a second, and where it
- * takes longer there are no rows of GPUs; of a GPU that was named, up to ten seconds. The calling
- * process alone is read by calls, for less: with no_children, TOLL_PROCESSES_NONE, no gpus and not
+/* What a target has used since it started, and its current values; target NULL: the machine. The
+ * caller frees the frame. options may be NULL; metrics, memory, processes, no_children, system,
+ * network and gpus apply. GPUs are read only if gpus is set: a driver may take a quarter of a
+ * second, after which there are no GPU rows; ten seconds if a GPU is named. The calling process
+ * alone is read without opening files: with no_children, TOLL_PROCESSES_NONE, no gpus and not
  * TOLL_MEMORY_PSS. */
 int toll_snapshot(struct toll_frame **ret, const struct toll_target *target,
                   const struct toll_options *options, struct toll_error *e);
 
-/* To look again and again at the same target for less: files stay open in between. */
+/* Takes repeated snapshots of the same target for less: files stay open in between. */
 struct toll_probe;
 
 /* As for toll_snapshot; the caller frees it. */
 int toll_probe_new(struct toll_probe **ret, const struct toll_target *target,
                    const struct toll_options *options, struct toll_error *e);
 
-/* One look; the caller frees the frame. -ESRCH when the target has ended, or in a fork. */
+/* One snapshot; the caller frees the frame. -ESRCH when the target has ended, or in a fork. */
 int toll_probe_read(struct toll_probe *p, struct toll_frame **ret);
 
 /* Accepts NULL. */
 void toll_probe_free(struct toll_probe *p);
 
-/* ---- Frames in a layout ------------------------------------------------------------------- */
-
-/* Turns frames into the rows of a layout, for a program that has them. */
-struct toll_translator;
-
-/* layout: as in an output. The table is the one of the layout's first format that has samples,
- * for a target or for the machine, as the first frame has. The caller frees it. */
-int toll_translator_new(struct toll_translator **ret, const char *layout, struct toll_error *e);
-
-/* What frames do not say: "pid" of the main process, "group" of the target, "cpus"; "since" is 1
- * when counters count from before the first frame. Frames of toll_snapshot are of no run: before
- * each of them, "elapsed" seconds since the first. -EINVAL when there is no such fact. */
-int toll_translator_tell(struct toll_translator *tr, const char *fact, double value);
-
-/* The next frame; what is needed of it for the one after is kept. The number of rows that came of
- * it: one, or one for each target; 0 while a row is made of several samples. -EINVAL when the
- * layout has no table for what the frame is of. */
-int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *frame);
-
-/* The i-th column, NULL behind the last and before the first frame. With the prefix of the options
- * in front; lives as long as the translator. */
-const char *toll_translator_column(const struct toll_translator *tr, size_t i);
-
-/* What stands in a column of a row: as a number, NAN when it is not known or is text; and as the
- * layout writes it, NULL when it is not known, until the next one is asked for. */
-double toll_translator_value(const struct toll_translator *tr, size_t row, size_t column);
-const char *toll_translator_text(struct toll_translator *tr, size_t row, size_t column);
-
-/* Accepts NULL. */
-void toll_translator_free(struct toll_translator *tr);
-
-/* ---- Code blocks: files that others know --------------------------------------------------- */
-
-/* What each code block of a finished run used, told from two files: one with a row for each time
- * point (a tracking file of gpu-tracker, or what its layout writes), one with the moments at which
- * blocks began and ended (a sub-tracking file). Both are .csv or .sqlite. docs/layouts.md has
- * their columns. What is returned is freed with free(). */
-
-/* format: "text" (or NULL) or "json". blocks NULL: the run alone. points may be a record of toll
- * (.jsonl or .sqlite) with one run in it: then blocks NULL are its phases. It may also be a file
- * with the results of an analysis, as JSON or as a pickle: then these are read again. */
-int toll_phases_analyze(const char *points, const char *blocks, const char *format, char **ret,
-                        struct toll_error *e);
-
-/* Several sub-tracking files into one that is not there yet, with the same suffix. files: NULL
- * behind the last. */
-int toll_phases_combine(const char *destination, const char *const *files, struct toll_error *e);
-
-/* A tracking file, .csv, as one in SQLite, which takes the place of a file that is there. */
-int toll_phases_store(const char *points, const char *destination, struct toll_error *e);
-
-/* What runs are compared. */
-struct toll_comparison {
-    size_t size;
-    const char *const *sessions; /* "NAME=FILE", NULL behind the last: analyses as json or
-                                    pickles (of gpu_tracker too), or tracking files, of which
-                                    there are no blocks */
-    const char *statistic;       /* "min", "max", "mean" (or NULL) or "std" */
-    const char *format;          /* as above */
-    void (*note)(void *arg,
-                 const char *sentence); /* of blocks that differ by their line; or NULL */
-    void *note_arg;
-};
-
-/* One statistic of each figure, of one run beside the other, the smallest first. */
-int toll_phases_compare(const struct toll_comparison *comparison, char **ret, struct toll_error *e);
-
-/* The data in a Python pickle of gpu_tracker, or of toll in its place, as JSON: results of an
- * analysis, or what a Tracker found. Nothing in the file is ever run; -EOPNOTSUPP and its name when
- * there is anything else than data in it. */
-int toll_pickle_to_json(const char *path, char **ret, struct toll_error *e);
-
 /* ---- Records: runs that were measured before ----------------------------------------------- */
 
-/* What to make of a record, a file in the format jsonl or sqlite. Zero is the default of every
+/* How to convert a record, a file in the format jsonl or sqlite. Zero is the default of every
  * field. */
 struct toll_export {
     size_t size;
     const char *record;  /* its path; NULL: read from fd */
-    int fd;              /* borrowed, stays open; only without a path, of jsonl */
-    uint64_t run;        /* of several runs in it only this one, by its number; 0: all, in order */
-    const char *metrics; /* globs with commas between; NULL: all that the record has */
-    const struct toll_output *const *outputs; /* where to write, NULL behind the last */
+    const char *metrics; /* comma-separated globs; NULL: all metrics of the record */
+    const struct toll_output *const *outputs; /* where to write, NULL-terminated */
+    uint64_t run; /* convert only the run with this number; 0: all, in order */
 
-    /* Called with one sentence for what is not as it should be, such as a run that was cut short,
-     * which is no error. Borrowed for the call. */
+    /* Called with one sentence for each irregularity that is not an error, such as a run without an
+     * end. Borrowed for the call. */
     void (*note)(void *arg, const char *sentence);
     void *note_arg;
 
-    bool show_secrets; /* as in struct toll_options: what the record has of them is written … */
-    bool no_args;      /* … of commands only the program's name */
+    bool show_secrets; /* as in struct toll_options */
+    bool no_args;      /* keep only the program's name of commands */
+    int fd;            /* borrowed, stays open; used only without a path; jsonl only */
 };
 
-/* Write what a record holds in other formats, as they would have been written while it was
- * measured. The record may still grow, or end in the middle: then its summary is made of the
- * samples that are there. A file is replaced once all of it is written; when anything fails, files
- * stay as they were. -EBADMSG and the number of the line, or of the run: the record is damaged.
- * -ENOENT: there is no such file or no such run. -EINVAL: a SQLite file of somebody else. */
+/* Convert a record to other formats, as they would have been written during the run. The record may
+ * still grow, or lack its end: its summary is then made from the samples. Files are replaced when
+ * everything is written; on failure they stay as they were. -EBADMSG and the number of the line or
+ * run: the record is damaged. -ENOENT: no such file or run. -EINVAL: a SQLite file that toll did
+ * not write. */
 int toll_record_export(const struct toll_export *x, struct toll_error *e);
 
 /* One run of a record. */
 struct toll_run {
-    uint64_t number;            /* from 1 in the order of the file; in SQLite the file's own */
-    const char *name;           /* or "" */
-    const char *const *command; /* NULL behind the last; none: it was attached, or of the machine */
-    const char *const *labels;  /* "key=value", NULL behind the last */
+    uint64_t number;                /* from 1 in the order of the file; in SQLite the file's own */
+    const char *name;               /* or "" */
+    const char *id;                 /* a UUID; "" in old records */
+    const char *const *command;     /* NULL-terminated; empty: attached, or the machine */
+    const char *const *attached_to; /* in words, NULL-terminated; empty: not attached */
+    const char *const *labels;      /* "key=value", NULL-terminated */
     const char *host;
-    const char *version; /* of the toll that measured it */
-    uint64_t start_ns;   /* since 1970 */
-    uint64_t elapsed_ns; /* how long it was, as far as the record tells */
+    const char *version;        /* of the toll that measured it */
+    const struct toll_end *end; /* how it ended, and how long it took */
+    uint64_t start_ns;          /* since 1970 */
     uint64_t samples;
-    bool cut_short; /* the record has no end of it */
-    struct toll_end end;
-    const char *const *attached_to; /* in words, NULL behind the last; none: it was not attached */
-    const char *id; /* its own, a UUID; "": of a record that toll wrote before runs had one */
+    bool cut_short; /* the record lacks its end */
 };
 
-/* Calls back with each run of a record, in order. What it is given is borrowed for the call; what
- * looks like a secret in it is ***. */
+/* Call back with each run of a record, in order. The run is borrowed for the call. Values that look
+ * like secrets are replaced by ***. */
 int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_run *run),
                      void *arg, struct toll_error *e);
 
-/* ---- What can be measured here ------------------------------------------------------------- */
+/* ---- Doctor: what can be measured here ----------------------------------------------------- */
 
-/* How much of something can be measured. */
+/* The result of a check. */
 enum toll_check_state {
     TOLL_CHECK_OK,
-    TOLL_CHECK_PARTLY,  /* something is missing; the detail says what */
-    TOLL_CHECK_MISSING, /* nothing of it can be measured */
-    TOLL_CHECK_UNKNOWN, /* it cannot be found out, on a recorded machine for instance */
+    TOLL_CHECK_PARTLY,  /* something is missing; detail describes it */
+    TOLL_CHECK_MISSING, /* it cannot be measured */
+    TOLL_CHECK_UNKNOWN, /* it cannot be checked, for example on a recorded machine */
 };
 
-/* What was found out about one kind of figure. No string is NULL. */
+/* One check. No string is NULL. */
 struct toll_check {
     const char *name;  /* one word: "energy" */
     const char *title; /* for people */
     enum toll_check_state state;
-    bool essential;      /* every job needs it; of the others some machines have none */
-    const char *means;   /* the kernel's file or call that gives it, or would */
-    const char *quality; /* how exact: exact, sampled or lower bound; "" when there is none */
+    bool essential;    /* every job needs it; other checks fail on machines without the hardware */
+    const char *means; /* kernel file or call that is read */
+    const char *quality; /* exact, sampled or lower bound; "" when it cannot be measured */
     const char *detail;  /* what was found; what is missing and why */
     const char *remedy;  /* the one command or permission that would help, or "" */
 };
 
-/* The i-th check, or NULL behind the last: name, title and essential, nothing is tried. */
+/* The i-th check: name, title and essential, without trying it. NULL after the last. */
 const struct toll_check *toll_check_at(size_t i);
 
-/* What came of all checks. */
+/* The results of all checks. */
 struct toll_diagnosis;
 
-/* Try everything that toll reads, once: it takes some milliseconds, leaves nothing behind, and a
- * child that ends at once is started and waited for. root NULL is this machine, else a directory
- * with a recorded proc and sys in it. */
+/* Try everything that toll reads, once. It takes some milliseconds and leaves nothing open; a child
+ * that ends at once is started and waited for. root NULL: this machine; otherwise a directory with
+ * a recorded proc and sys. */
 int toll_diagnosis_new(struct toll_diagnosis **ret, const char *root, struct toll_error *e);
 
-/* What came of the i-th check; lives as long as the diagnosis. */
+/* The result of the i-th check; NULL after the last. It lives as long as the diagnosis. */
 const struct toll_check *toll_diagnosis_at(const struct toll_diagnosis *d, size_t i);
 
 /* Accepts NULL. */

@@ -8,7 +8,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include "toll.h"
+#include "toll_compat.h"
 
 #include <sys/types.h>
 

@@ -3,6 +3,7 @@
 #include "binding.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ PyObject *tracker_figure(PyObject *object, PyObject *args)
             figure_object(f.min, false), figure_object(f.max, false), figure_object(f.mean, false),
             figure_object(f.max_at_ns == UINT64_MAX ? (double)NAN : (double)f.max_at_ns / 1e9,
                           false),
-            f.quality, f.from);
+            f.quality_word, f.from);
     tracker_leave(self);
     if (r == -ENOENT)
         Py_RETURN_NONE;

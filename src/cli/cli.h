@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/text/buf.h"
-#include "toll.h"
+#include "toll_compat.h"
 
 /* What toll exits with when it could not do its part. */
 enum { EXIT_TOLL = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };

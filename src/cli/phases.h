@@ -3,7 +3,7 @@
  * gpu-tracker sub-track. */
 #pragma once
 
-#include "toll.h"
+#include "toll_compat.h"
 
 /* What the library is asked for to give a format: pickles are made of json here. */
 const char *phase_format(const char *format);

@@ -253,17 +253,17 @@ static void add_json(struct list *l, const struct toll_run *r)
     else
         json_null(j);
     json_put_utc(j, "start", r->start_ns);
-    json_put_seconds(j, "wall_seconds", r->elapsed_ns);
+    json_put_seconds(j, "wall_seconds", r->end->elapsed_ns);
     json_put_u64(j, "samples", r->samples);
-    json_put_string(j, "status", status_word(&r->end));
+    json_put_string(j, "status", status_word(r->end));
     json_key(j, "code");
-    if (r->end.ended && !r->end.unknown && !r->end.signaled)
-        json_i64(j, r->end.status);
+    if (r->end->ended && !r->end->unknown && !r->end->signaled)
+        json_i64(j, r->end->status);
     else
         json_null(j);
     json_key(j, "signal");
-    if (r->end.signaled)
-        json_i64(j, r->end.status);
+    if (r->end->signaled)
+        json_i64(j, r->end->status);
     else
         json_null(j);
     json_put_bool(j, "cut_short", r->cut_short);
@@ -289,19 +289,19 @@ static void add_foreign(struct buf *b, const char *text)
 
 static void add_status(struct buf *b, const struct toll_run *r)
 {
-    const char *signal = r->end.signaled ? signal_name(r->end.status) : NULL;
+    const char *signal = r->end->signaled ? signal_name(r->end->status) : NULL;
     /* The record is whole, and what it is of runs on. */
-    bool is_left = !r->cut_short && !r->end.ended;
-    if (r->end.unknown && !r->end.ended)
+    bool is_left = !r->cut_short && !r->end->ended;
+    if (r->end->unknown && !r->end->ended)
         buf_puts(b, "cut short");
     else if (is_left)
         buf_puts(b, *r->attached_to ? "left running" : "ended");
-    else if (!r->end.ended || r->end.unknown)
-        buf_puts(b, r->end.ended ? "ended" : "running");
+    else if (!r->end->ended || r->end->unknown)
+        buf_puts(b, r->end->ended ? "ended" : "running");
     else if (signal)
         buf_printf(b, "SIG%s", signal);
     else
-        buf_printf(b, "%s %d", r->end.signaled ? "signal" : "exit", r->end.status);
+        buf_printf(b, "%s %d", r->end->signaled ? "signal" : "exit", r->end->status);
 }
 
 static void list_add_id(struct list *l, const char *id)
@@ -392,7 +392,7 @@ static void list_command_add_text(struct list *l, const struct toll_run *r)
     buf_puts(b, "Z");
     buf_pad(b, at, START);
     at = b->length;
-    buf_fixed(b, r->elapsed_ns / NS_PER_MS, 3);
+    buf_fixed(b, r->end->elapsed_ns / NS_PER_MS, 3);
     buf_puts(b, " s");
     buf_pad_left(b, at, TIME);
     buf_printf(b, "%*llu  ", SAMPLES, (unsigned long long)r->samples);

@@ -23,6 +23,7 @@
 #include "metric/metric.h"
 
 #include <math.h>
+#include <poll.h>
 #include <string.h>
 
 /* ==== Lifetime ================================================================================ */
@@ -100,9 +101,10 @@ void lifetime_close(struct toll_tracker *t)
 int lifetime_check_owner(const struct toll_tracker *t, struct toll_error *e)
 {
     if (!t)
-        return err_set(e, -ESRCH, "there is no tracker");
-    return is_elsewhere(t) ? err_set(e, -ESRCH, "the tracker belongs to the parent of this process")
-                           : 0;
+        return err_set(e, -EINVAL, "there is no tracker");
+    return t->owner_pid == getpid()
+               ? 0
+               : err_set(e, -ESRCH, "the tracker belongs to the parent of this process");
 }
 
 /* ==== Results ================================================================================= */
@@ -112,33 +114,36 @@ int lifetime_check_owner(const struct toll_tracker *t, struct toll_error *e)
 /* ---- Figures --------------------------------------------------------------------------------- */
 
 /* A series of the summary, and how good it is. */
-struct found {
+struct found_series {
     const struct series *series;
     const struct metric *metric;
+    int id;
     struct provenance provenance;
 };
 
-static bool find_in_target(struct found *f, const struct target_summary *t, const char *target,
-                           const char *name)
+static bool results_find_in_target(struct found_series *f, const struct target_summary *t,
+                                   const char *target, const char *name)
 {
     for (unsigned part = 0; part < (t->has_parts ? (unsigned)PARTS : 1); part++) {
         int id = column_metric(ENTITY_TARGET, part, target, name);
         if (id < 0)
             continue;
-        *f = (struct found){&t->series[part][id], metric_of((enum metric_id)id),
-                            t->provenance[part][id]};
+        *f = (struct found_series){&t->series[part][id], metric_of((enum metric_id)id), id,
+                                   t->provenance[part][id]};
         return true;
     }
     return false;
 }
 
 /* Of the machine and of toll itself: counters are exact, gauges sampled. */
-static bool find_in_instances(struct found *f, enum entity_kind kind, const char *instance,
-                              const struct series *series, const char *name)
+static bool results_find_in_instance(struct found_series *f, enum entity_kind kind,
+                                     const char *instance, const struct series *series,
+                                     const char *name)
 {
     int id = column_metric(kind, PART_COMBINED, instance, name);
     if (id < 0)
         return false;
+    f->id = id;
     f->series = &series[(enum metric_id)id - metric_first(kind)];
     f->metric = metric_of((enum metric_id)id);
     f->provenance = (struct provenance){summary_instance_quality(f->series, f->metric),
@@ -146,38 +151,39 @@ static bool find_in_instances(struct found *f, enum entity_kind kind, const char
     return true;
 }
 
-static bool results_find(struct found *f, const struct summary *s, const char *name)
-{
-    if (s->has_target && find_in_target(f, &s->whole, NULL, name))
-        return true;
-    for (size_t i = 0; i < s->target_count; i++)
-        if (find_in_target(f, &s->targets[i], s->run->targets[i].name, name))
-            return true;
-    for (size_t i = 0; i < s->instance_count; i++) {
-        const struct entity *e = &s->instances[i].instance->entity;
-        if (find_in_instances(f, e->kind, entity_name(e), s->instances[i].series, name))
-            return true;
-    }
-    return find_in_instances(f, ENTITY_SELF, NULL, s->self, name);
-}
-
-static struct toll_figure results_figure_of(const struct found *f)
+static struct toll_figure results_figure(const struct found_series *f)
 {
     const struct series *s = f->series;
-    bool known = f->provenance.quality != QUALITY_UNKNOWN;
+    bool is_known = f->provenance.quality != QUALITY_UNKNOWN;
     bool is_counter = f->metric->kind == METRIC_COUNTER;
-    bool has_range = known && s->count;
-    double last = known && s->observed_ns ? metric_number(f->metric, s->last) : (double)NAN;
+    bool has_range = is_known && s->count, has_last = is_known && s->observed_ns;
+    double last = has_last ? metric_number(f->metric, s->last) : (double)NAN;
     return (struct toll_figure){
         .total = is_counter ? last : (double)NAN,
         .last = is_counter ? (double)NAN : last,
         .min = has_range ? s->min : (double)NAN,
         .max = has_range ? s->max : (double)NAN,
-        .mean = known && s->observed_ns ? series_mean(s, f->metric) : (double)NAN,
+        .mean = has_last ? series_mean(s, f->metric) : (double)NAN,
         .max_at_ns = has_range ? s->max_at_ns : UINT64_MAX,
-        .quality = quality_word(f->provenance.quality),
         .from = f->provenance.source ? f->provenance.source : "",
+        .quality_word = quality_word(f->provenance.quality),
+        .quality = (enum toll_quality)f->provenance.quality,
+        .metric = f->id,
     };
+}
+
+/* A series by the name of its column. */
+static bool results_find(struct found_series *f, const struct summary *s, const char *name)
+{
+    bool is_found = s->has_target && results_find_in_target(f, &s->whole, NULL, name);
+    for (size_t i = 0; !is_found && i < s->target_count; i++)
+        is_found = results_find_in_target(f, &s->targets[i], s->run->targets[i].name, name);
+    for (size_t i = 0; !is_found && i < s->instance_count; i++) {
+        const struct entity *e = &s->instances[i].instance->entity;
+        is_found = results_find_in_instance(f, e->kind, entity_name(e), s->instances[i].series,
+                                            name);
+    }
+    return is_found || results_find_in_instance(f, ENTITY_SELF, NULL, s->self, name);
 }
 
 /* The summary as of the last sample, judged; at the end all is settled. Asking changes nothing: the
@@ -207,27 +213,196 @@ static void judged_done(const struct toll_tracker *t, struct summary *judged)
         free(judged->targets);
 }
 
+/* What all public calls for results begin with: the tracker is ours and has started, and *ret has a
+ * size. */
+static int results_check(const struct toll_tracker *t, const void *ret)
+{
+    int r = lifetime_check_owner(t, NULL);
+    return r == 0 && (!ret || sized_check(ret, "result", NULL) < 0 || !t->started) ? -EINVAL : r;
+}
+
 int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_figure *ret)
 {
-    if (is_elsewhere(t))
-        return -ESRCH;
-    if (!name || !ret || sized_check(ret, "figure", NULL) < 0 || !t->started)
-        return -EINVAL;
-    struct found found;
+    int r = name ? results_check(t, ret) : -EINVAL;
+    if (r < 0)
+        return r;
     struct summary judged;
+    struct found_series found;
     struct toll_figure figure;
     background_lock(t);
-    int r = judged_init(t, &judged);
+    r = judged_init(t, &judged);
     if (r == 0 && !results_find(&found, &judged, name))
         r = -ENOENT;
     if (r == 0)
-        figure = results_figure_of(&found);
+        figure = results_figure(&found);
     judged_done(t, &judged);
     background_unlock(t);
     if (r == 0)
         sized_give(ret, &figure, sizeof figure);
     return r;
 }
+
+int toll_tracker_summary(struct toll_tracker *t, struct toll_summary *ret)
+{
+    int r = results_check(t, ret);
+    if (r < 0)
+        return r;
+    struct summary judged;
+    struct toll_summary s = {.exit_status = -1};
+    struct toll_figure f;
+    const struct {
+        enum metric_id id;
+        double *value;
+        const double *from;
+        enum toll_quality *quality; /* or NULL */
+    } fields[] = {
+        {process_cpu_seconds, &s.cpu_seconds, &f.total, &s.cpu_quality},
+        {process_cpu_user_seconds, &s.cpu_user_seconds, &f.total, NULL},
+        {process_cpu_system_seconds, &s.cpu_system_seconds, &f.total, NULL},
+        {process_memory_rss_bytes, &s.memory_peak_bytes, &f.max, &s.memory_quality},
+        {process_io_read_bytes, &s.io_read_bytes, &f.total, NULL},
+        {process_io_written_bytes, &s.io_written_bytes, &f.total, &s.io_quality},
+        {process_processes_started_count, &s.processes_started, &f.total, NULL},
+    };
+    background_lock(t);
+    r = judged_init(t, &judged);
+    for (size_t i = 0; r == 0 && i < ARRAY_LEN(fields); i++) {
+        enum metric_id id = fields[i].id;
+        f = results_figure(&(struct found_series){&judged.whole.series[PART_COMBINED][id],
+                                                  metric_of(id), (int)id,
+                                                  judged.whole.provenance[PART_COMBINED][id]});
+        *fields[i].value = *fields[i].from;
+        if (fields[i].quality)
+            *fields[i].quality = f.quality;
+    }
+    if (r == 0) {
+        const struct toll_end *end = &judged.whole.end;
+        if (end->ended && !end->unknown && judged.target_count == 0)
+            s.exit_status = end->signaled ? 128 + end->status : end->status;
+        s.wall_seconds = (double)judged.elapsed_ns / 1e9;
+    }
+    judged_done(t, &judged);
+    background_unlock(t);
+    if (r == 0)
+        sized_give(ret, &s, sizeof s);
+    return r;
+}
+
+/* ---- Marks and energy ------------------------------------------------------------------------ */
+
+int toll_tracker_phase(struct toll_tracker *t, size_t i, struct toll_phase *ret)
+{
+    int r = results_check(t, ret);
+    if (r < 0)
+        return r;
+    background_lock(t);
+    const struct mark_totals *marks = &t->summary.marks;
+    struct toll_phase phase = {0};
+    if (i < marks->phase_count) {
+        const struct phase_total *p = &marks->phases[i];
+        phase = (struct toll_phase){
+            .name = p->name,
+            .count = p->count,
+            .not_ended = p->not_ended,
+            .total_ns = p->total_ns,
+            .min_ns = p->min_ns,
+            .max_ns = p->max_ns,
+        };
+    }
+    background_unlock(t);
+    if (!phase.name)
+        return -ENOENT;
+    sized_give(ret, &phase, sizeof phase);
+    return 0;
+}
+
+int toll_tracker_phase_figure(struct toll_tracker *t, const char *phase, const char *metric,
+                              struct toll_figure *ret)
+{
+    int r = phase && metric ? results_check(t, ret) : -EINVAL;
+    int id = r == 0 ? toll_metric_find("process", metric) : r;
+    if (id < 0)
+        return id;
+    const struct metric *m = metric_of((enum metric_id)id);
+    struct phase_figure f;
+    bool is_found = false;
+    background_lock(t);
+    const struct mark_totals *marks = &t->summary.marks;
+    for (size_t i = 0; !is_found && i < marks->phase_count; i++) {
+        is_found = strcmp(marks->phases[i].name, phase) == 0;
+        if (is_found)
+            f = phase_total_figure(&marks->phases[i], (enum metric_id)id);
+    }
+    background_unlock(t);
+    if (!is_found || !phase_figures_has(m))
+        return -ENOENT;
+    bool is_known = f.quality != QUALITY_UNKNOWN, is_gauge = m->kind == METRIC_GAUGE;
+    struct toll_figure figure = {
+        .total = is_known && !is_gauge ? f.total : (double)NAN,
+        .last = (double)NAN,
+        .min = (double)NAN,
+        .max = is_known && is_gauge && f.max >= 0 ? f.max : (double)NAN,
+        .mean = is_known && is_gauge ? f.mean : (double)NAN,
+        .max_at_ns = UINT64_MAX,
+        .from = "",
+        .quality_word = quality_word(f.quality),
+        .quality = (enum toll_quality)f.quality,
+        .metric = id,
+    };
+    sized_give(ret, &figure, sizeof figure);
+    return 0;
+}
+
+int toll_tracker_gauge(struct toll_tracker *t, size_t i, struct toll_gauge *ret)
+{
+    int r = results_check(t, ret);
+    if (r < 0)
+        return r;
+    background_lock(t);
+    const struct mark_totals *marks = &t->summary.marks;
+    struct toll_gauge gauge = {0};
+    if (i < marks->gauge_count) {
+        const struct gauge_total *g = &marks->gauges[i];
+        gauge = (struct toll_gauge){
+            .name = g->name,
+            .count = g->count,
+            .last = g->last,
+            .min = g->min,
+            .max = g->max,
+            .mean = g->sum / (double)g->count,
+            .max_at_ns = g->max_at_ns,
+        };
+    }
+    background_unlock(t);
+    if (!gauge.name)
+        return -ENOENT;
+    sized_give(ret, &gauge, sizeof gauge);
+    return 0;
+}
+
+int toll_tracker_energy(struct toll_tracker *t, struct toll_energy *ret)
+{
+    int r = results_check(t, ret);
+    if (r < 0)
+        return r;
+    background_lock(t);
+    struct energy e = energy_of(&t->summary);
+    background_unlock(t);
+    enum quality quality = e.knows_gpus ? e.gpus_quality : QUALITY_UNKNOWN;
+    bool knows_total = e.knows_processors && (e.knows_gpus || !e.has_gpus);
+    struct toll_energy energy = {
+        .has_gpus = e.has_gpus,
+        .quality = (enum toll_quality)quality,
+        .quality_word = quality_word(quality),
+        .gpus_joules = e.knows_gpus ? e.gpus_joules : (double)NAN,
+        .processors_joules = e.knows_processors ? e.processors_joules : (double)NAN,
+        .total_joules = knows_total ? e.gpus_joules + e.processors_joules : (double)NAN,
+    };
+    sized_give(ret, &energy, sizeof energy);
+    return 0;
+}
+
+/* ---- Reports --------------------------------------------------------------------------------- */
 
 int results_write(struct toll_tracker *t, const struct toll_output *like, struct buf *ret,
                   struct toll_error *e)
@@ -277,8 +452,9 @@ int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *out
 
 int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret)
 {
-    if (is_elsewhere(t))
-        return -ESRCH;
+    int r = lifetime_check_owner(t, NULL);
+    if (r < 0)
+        return r;
     if (!ret || !t->background.is_on)
         return -EINVAL;
     struct frame_copy *frame = frame_queue_latest(&t->background.frames);
@@ -290,22 +466,75 @@ int toll_tracker_frame(struct toll_tracker *t, struct toll_frame **ret)
 
 int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_frame **ret)
 {
-    if (is_elsewhere(t))
-        return -ESRCH;
+    int r = lifetime_check_owner(t, NULL);
+    if (r < 0)
+        return r;
     if (!ret || !t->background.is_on || t->options.frame || !t->options.frames_kept)
         return -EINVAL;
     struct frame_copy *frame = frame_queue_next(&t->background.frames, timeout_ms);
     if (!frame)
-        return 1;
+        return TOLL_FRAME_NONE;
     *ret = &frame->head;
-    return 0;
+    return TOLL_FRAME_READY;
 }
 
 /* ==== Api ===================================================================================== */
 
+/* A struct that grows must not have padding at its end: a new field would be put there, and the
+ * size that an old program gives would include it. */
+#define HAS_NO_TAIL_PADDING(type, last)                                                            \
+    _Static_assert(sizeof(struct type) ==                                                          \
+                       offsetof(struct type, last) + sizeof(((struct type *)0)->last),             \
+                   "struct " #type " ends with padding, or " #last " is not its last field")
+HAS_NO_TAIL_PADDING(toll_options, frames_kept);
+HAS_NO_TAIL_PADDING(toll_output, flags);
+HAS_NO_TAIL_PADDING(toll_sent, run);
+HAS_NO_TAIL_PADDING(toll_launch, exec_errno);
+HAS_NO_TAIL_PADDING(toll_target, name);
+HAS_NO_TAIL_PADDING(toll_end, elapsed_ns);
+HAS_NO_TAIL_PADDING(toll_summary, exit_status);
+HAS_NO_TAIL_PADDING(toll_figure, metric);
+HAS_NO_TAIL_PADDING(toll_phase, max_ns);
+HAS_NO_TAIL_PADDING(toll_gauge, max_at_ns);
+HAS_NO_TAIL_PADDING(toll_energy, total_joules);
+HAS_NO_TAIL_PADDING(toll_mark, value);
+HAS_NO_TAIL_PADDING(toll_export, fd);
+HAS_NO_TAIL_PADDING(toll_comparison, note_arg);
+
+_Static_assert((int)TOLL_QUALITY_UNKNOWN == QUALITY_UNKNOWN &&
+                   (int)TOLL_QUALITY_LOWER_BOUND == QUALITY_LOWER_BOUND &&
+                   (int)TOLL_QUALITY_SAMPLED == QUALITY_SAMPLED &&
+                   (int)TOLL_QUALITY_EXACT_IF_REAPED == QUALITY_EXACT_IF_REAPED &&
+                   (int)TOLL_QUALITY_EXACT == QUALITY_EXACT,
+               "both enums have the same numbers");
+
 const char *toll_version(void)
 {
     return TOLL_VERSION;
+}
+
+int toll_version_number(void)
+{
+    return TOLL_VERSION_NUMBER;
+}
+
+const char *toll_quality_word(enum toll_quality quality)
+{
+    return (unsigned)quality < QUALITIES ? quality_word((enum quality)quality) : NULL;
+}
+
+int toll_metric_find(const char *entity, const char *name)
+{
+    if (!entity || !name)
+        return -EINVAL;
+    if (strcmp(entity, "target") == 0)
+        entity = "process";
+    for (int id = 0; id < METRIC_COUNT; id++) {
+        const struct toll_metric *m = &metric_of((enum metric_id)id)->facts;
+        if (strcmp(m->name, name) == 0 && strcmp(m->entity, entity) == 0)
+            return id;
+    }
+    return -ENOENT;
 }
 
 const struct toll_metric *toll_metric_at(size_t i)
@@ -444,13 +673,15 @@ bool toll_tracker_contains(struct toll_tracker *t, pid_t pid)
 
 int toll_tracker_fd(const struct toll_tracker *t)
 {
-    return !t || t->background.is_on ? -1 : t->epoll; /* the sampler's number means nothing here */
+    /* In the background it is a number of the sampler's own table. */
+    return !t || t->background.is_on || t->epoll < 0 ? -EINVAL : t->epoll;
 }
 
 int toll_tracker_step(struct toll_tracker *t)
 {
-    if (is_elsewhere(t))
-        return -ESRCH;
+    int r = lifetime_check_owner(t, NULL);
+    if (r < 0)
+        return r;
     return t->background.is_on ? -EINVAL : step(t);
 }
 
@@ -460,10 +691,27 @@ int toll_tracker_start(struct toll_tracker *t, struct toll_error *e)
     return r < 0 ? r : background_start(t, e);
 }
 
+int toll_measure_self(struct toll_tracker **ret, const struct toll_options *options,
+                      struct toll_error *e)
+{
+    struct toll_tracker *t = NULL;
+    int r = toll_tracker_new(ret ? &t : NULL, options, e);
+    if (r == 0)
+        r = toll_tracker_add_target(t, NULL, e);
+    if (r == 0)
+        r = toll_tracker_start(t, e);
+    if (r == 0)
+        *ret = t;
+    else
+        toll_tracker_free(t);
+    return r;
+}
+
 int toll_tracker_wait(struct toll_tracker *t, int timeout_ms)
 {
-    if (is_elsewhere(t))
-        return -ESRCH;
+    int r = lifetime_check_owner(t, NULL);
+    if (r < 0)
+        return r;
     struct background *b = &t->background;
     if (!b->is_on)
         return -EINVAL;
@@ -473,22 +721,53 @@ int toll_tracker_wait(struct toll_tracker *t, int timeout_ms)
         ;
     bool ended = b->ended;
     pthread_mutex_unlock(&b->lock);
-    return !ended;
+    return ended ? TOLL_ENDED : TOLL_RUNNING;
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
 int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end)
 {
-    if (is_elsewhere(t))
-        return -ESRCH;
+    int r = lifetime_check_owner(t, NULL);
+    if (r < 0)
+        return r;
     if (background_is_callback_thread(t))
         return -EDEADLK; /* it would wait for itself */
     if (!t->started || t->finished || (ret_end && sized_check(ret_end, "end", NULL) < 0))
         return -EINVAL;
-    int r = t->background.is_on ? background_finish(t) : lifetime_finish(t);
-    if (ret_end)
-        sized_give(ret_end, &t->summary.whole.end, sizeof *ret_end);
+    r = t->background.is_on ? background_finish(t) : lifetime_finish(t);
+    if (ret_end) {
+        struct toll_end end = t->summary.whole.end;
+        end.elapsed_ns = t->summary.elapsed_ns;
+        sized_give(ret_end, &end, sizeof end);
+    }
+    return r;
+}
+
+int toll_run_command(char *const argv[], const struct toll_options *options,
+                     struct toll_summary *ret, struct toll_error *e)
+{
+    if (!argv || !argv[0])
+        return err_set(e, -EINVAL, "there is no command to run");
+    int r = ret ? sized_check(ret, "summary", e) : err_set_no_place(e);
+    if (r < 0)
+        return r;
+    struct toll_tracker *t = NULL;
+    r = toll_tracker_new(&t, options, e);
+    if (r == 0)
+        r = toll_tracker_launch(t, argv, NULL, e);
+    if (r == 0) {
+        struct pollfd fd = {.fd = toll_tracker_fd(t), .events = POLLIN};
+        while ((r = toll_tracker_step(t)) == TOLL_RUNNING)
+            poll(&fd, 1, 1000); /* a wake-up that is lost costs a second at most */
+        if (r == 0)
+            r = toll_tracker_finish(t, NULL);
+        if (r == 0)
+            r = toll_tracker_summary(t, ret);
+        if (r < 0)
+            err_set(e, r, "cannot measure '%s': %s", argv[0], strerror(-r));
+    }
+    toll_tracker_free(t);
     return r;
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/text/buf.h"
 #include "engine/tracker.h"
-#include "toll.h"
+#include "toll_compat.h"
 
 /* ==== Results ================================================================================= */
 

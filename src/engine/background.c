@@ -247,6 +247,10 @@ static void *background_sample(void *arg)
         b->result = wakeup_watch(t, b->woken);
     int begun = b->result;
     tell_others(b, &b->begun);
+    if (!t->started) { /* refused, and undone */
+        pthread_mutex_unlock(&b->lock);
+        return NULL;
+    }
     if (begun == 0)
         sample_until_stopped(t);
     if (begun == 0 && !b->leave)
@@ -350,6 +354,19 @@ static void close_copies(struct toll_tracker *t)
             close(t->sinks[i]->fd);
 }
 
+/* The tracker is as it was before toll_tracker_start. */
+static void background_give_up(struct toll_tracker *t)
+{
+    end_callback_thread(&t->background);
+    close_p(&t->background.woken);
+    background_undo(t);
+    t->background = (struct background){0};
+    for (size_t i = 0; i < t->sink_count; i++)
+        t->sinks[i]->stays_open = false;
+    t->own_cpu = clock_own_cpu;
+    t->cpu_base_ns = t->own_cpu();
+}
+
 int background_start(struct toll_tracker *t, struct toll_error *e)
 {
     struct background *b = &t->background;
@@ -370,19 +387,23 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
     if (r == 0)
         r = thread_start(&b->sampler, THREAD_STACK_BYTES, background_sample, t);
     if (r < 0) {
-        end_callback_thread(b);
-        close_p(&b->woken);
-        background_undo(t);
+        background_give_up(t);
         return err_set(e, r, "cannot start a thread: %s", strerror(-r));
     }
     pthread_mutex_lock(&b->lock);
     while (!b->begun)
         pthread_cond_wait(&b->changed, &b->lock);
-    close_copies(t);
     r = b->result;
     if (r < 0 && e)
         *e = b->error;
+    bool is_refused = !t->started;
+    if (!is_refused)
+        close_copies(t);
     pthread_mutex_unlock(&b->lock);
+    if (is_refused) {
+        pthread_join(b->sampler, NULL);
+        background_give_up(t);
+    }
     return r;
 }
 

@@ -165,11 +165,26 @@ static int check_outputs(const struct toll_tracker *t, bool has_target, struct t
     return r;
 }
 
+/* A refused start leaves the tracker as it was, to be corrected and tried again. */
+static void begin_undo(struct toll_tracker *t)
+{
+    exits_close(t);
+    cgroups_close(t);
+    gpus_stop(t);
+    membership_done(t);
+    membership_init(t, t->owner_pid);
+    targets_reset(t);
+    process_reader_done(&t->reader);
+    sysroot_close(&t->root);
+    t->root = SYSROOT_NONE;
+    wakeup_close(t);
+    run_forget(&t->run, t->options.name);
+    t->used = false;
+}
+
 /* All that can fail is done before the command starts. */
 static int begin_prepare(struct toll_tracker *t, char *const argv[], struct toll_error *e)
 {
-    if (t->used)
-        return err_set(e, -EINVAL, "the tracker was used before");
     t->used = true;
     int r = check_outputs(t, argv || t->target_count, e);
     if (r == 0)
@@ -245,9 +260,13 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
         return r;
     if (t->target_count)
         return err_set(e, -EINVAL, "a tracker with targets is attached, not launched");
+    if (t->used)
+        return err_set(e, -EINVAL, "the tracker was used before");
     r = begin_prepare(t, argv, e);
-    if (r < 0)
+    if (r < 0) {
+        begin_undo(t);
         return r;
+    }
     struct environment more = {0};
     outputs_environment(t, &more); /* which may take a moment, and helpers: neither is the job's */
     cgroups_prepare(t);
@@ -260,8 +279,11 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     environment_done(&more);
     if (request && request->size >= offsetof(struct toll_launch, exec_errno) + sizeof(int))
         request->exec_errno = asked.exec_errno;
-    if (r < 0)
+    if (r < 0) {
+        begin_undo(t);
+        t->target_count = 0; /* the command that was refused */
         return r;
+    }
     t->run.pid = t->launched.pid;
     begin_describe_main(t);
     pid_t group = getpgid(t->launched.pid);
@@ -306,6 +328,8 @@ static int begin_with_own(struct toll_tracker *t, struct toll_error *e)
 
 int begin_attach(struct toll_tracker *t, struct toll_error *e)
 {
+    if (t->used)
+        return err_set(e, -EINVAL, "the tracker was used before");
     if (!t->target_count && !t->run.system)
         return err_set(e, -EINVAL, "there is nothing to attach to: no target, and not the machine");
     if (t->options.watch_exits)
@@ -317,15 +341,17 @@ int begin_attach(struct toll_tracker *t, struct toll_error *e)
     int r = begin_prepare(t, NULL, e);
     if (r == 0)
         r = begin_with_own(t, e);
-    if (r < 0)
+    if (r == 0) {
+        sysroot_open_rest(&t->root);
+        process_reader_keep_files(&t->reader);
+        t->start_ns = clock_mono(NULL);
+        t->run.start_real_ns = clock_real(NULL);
+        r = attach(t, e);
+    }
+    if (r < 0) {
+        begin_undo(t);
         return r;
-    sysroot_open_rest(&t->root);
-    process_reader_keep_files(&t->reader);
-    t->start_ns = clock_mono(NULL);
-    t->run.start_real_ns = clock_real(NULL);
-    r = attach(t, e);
-    if (r < 0)
-        return r;
+    }
     begin_describe_main(t);
     begin_live(t);
     targets_watch(t); /* it may find that somebody has ended, which the outputs are told */

@@ -46,7 +46,8 @@ static const char **list_targets(const struct run *run)
     return list;
 }
 
-static void runs_describe(struct toll_run *ret, const struct record_item *item)
+static void runs_describe(struct toll_run *ret, struct toll_end *end,
+                          const struct record_item *item)
 {
     static const char *const none[] = {NULL};
     const struct run *run = item->run;
@@ -57,10 +58,11 @@ static void runs_describe(struct toll_run *ret, const struct record_item *item)
     ret->id = run->id;
     ret->version = run->version ? run->version : "";
     ret->start_ns = run->start_real_ns;
-    ret->elapsed_ns = item->summary->elapsed_ns;
-    ret->end = item->summary->whole.end;
-    ret->cut_short = item->cut_short || (ret->end.unknown && !ret->end.ended);
-    ret->end.size = sizeof ret->end;
+    *end = item->summary->whole.end;
+    end->size = sizeof *end;
+    end->elapsed_ns = item->summary->elapsed_ns;
+    ret->end = end;
+    ret->cut_short = item->cut_short || (end->unknown && !end->ended);
 }
 
 int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_run *run),
@@ -68,6 +70,7 @@ int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_
 {
     struct record_reader *reader = NULL;
     struct toll_run one = {0};
+    struct toll_end end;
     struct record_item item;
     if (!path || !run)
         return err_set(e, -EINVAL, path ? "no function takes the runs" : "no record is named");
@@ -86,7 +89,7 @@ int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_
             r = err_set(e, -ENOMEM, "no memory to read a record");
             break;
         }
-        runs_describe(&one, &item);
+        runs_describe(&one, &end, &item);
         one.attached_to = targets;
         run(arg, &one);
         free(targets);

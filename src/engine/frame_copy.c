@@ -201,14 +201,26 @@ const struct toll_metric *toll_row_at(const struct toll_row *row, size_t i, doub
     return &r->metrics[i].facts;
 }
 
-double toll_row_get(const struct toll_row *row, const char *name)
+double toll_row_value(const struct toll_row *row, int metric)
+{
+    const struct frame_copy_row *r = row_of(row);
+    if (!r || metric < 0)
+        return (double)NAN;
+    size_t i = (size_t)metric - metric_first(r->kind);
+    return i < r->count ? frame_copy_number(r, i) : (double)NAN;
+}
+
+int toll_row_get(const struct toll_row *row, const char *name, double *ret_value)
 {
     const struct toll_metric *m;
-    double value;
-    for (size_t i = 0; name && (m = toll_row_at(row, i, &value)); i++)
-        if (strcmp(m->name, name) == 0)
-            return value;
-    return (double)NAN;
+    if (!row || !name || !ret_value)
+        return -EINVAL;
+    for (size_t i = 0; (m = toll_row_at(row, i, NULL)); i++)
+        if (strcmp(m->name, name) == 0) {
+            *ret_value = frame_copy_number(row_of(row), i);
+            return 0;
+        }
+    return -ENOENT;
 }
 
 /* Of one of several targets or of a thing; NULL where there is but one of the kind. */
@@ -236,17 +248,24 @@ size_t toll_row_column(const struct toll_row *row, const char *metric, char *buf
     return length;
 }
 
-double toll_frame_get(const struct toll_frame *frame, const char *name)
+int toll_frame_get(const struct toll_frame *frame, const char *name, double *ret_value)
 {
-    for (size_t i = 0; frame && name && i < frame->row_count; i++) {
+    if (!frame || !name || !ret_value)
+        return -EINVAL;
+    for (size_t i = 0; i < frame->row_count; i++) {
         const struct frame_copy_row *r = &frame_copy_of(frame)->rows[i];
         if (r->kind == ENTITY_PROCESS)
             continue; /* there are many of them */
         int id = column_metric(r->kind, r->part, name_in_columns(r), name);
-        if (id >= 0)
-            return frame_copy_number(r, (enum metric_id)id - metric_first(r->kind));
+        if (id >= 0) {
+            *ret_value = frame_copy_number(r, (enum metric_id)id - metric_first(r->kind));
+            return 0;
+        }
     }
-    return (double)NAN;
+    if (!column_exists(name))
+        return -ENOENT;
+    *ret_value = (double)NAN;
+    return 0;
 }
 
 void toll_frame_free(struct toll_frame *frame)

@@ -138,7 +138,7 @@ int toll_probe_read(struct toll_probe *p, struct toll_frame **ret)
 {
     int r;
     if (!p || !ret)
-        return p ? -EINVAL : -ESRCH;
+        return -EINVAL;
     struct frame_copy *frame = p->tracker ? copy_target(p, &r) : copy_own(p, &r);
     if (!frame)
         return r < 0 ? r : -ENOMEM;

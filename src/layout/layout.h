@@ -3,7 +3,7 @@
  * data: tables of columns. Code that reads them is in translation.c, and knows none of them. */
 #pragma once
 
-#include "toll.h"
+#include "toll_compat.h"
 
 #include <stddef.h>
 

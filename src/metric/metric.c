@@ -120,6 +120,21 @@ int column_metric(enum entity_kind kind, enum part part, const char *name, const
     return -ENOENT;
 }
 
+bool column_exists(const char *column)
+{
+    const char *first = strchr(column, '.'), *last = strrchr(column, '.');
+    CLEANUP_FREE char *name = first != last ? strndup(first + 1, (size_t)(last - first - 1)) : NULL;
+    for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++) {
+        bool has_name = kind != ENTITY_TARGET && kind != ENTITY_SYSTEM && kind != ENTITY_SELF;
+        if (kind == ENTITY_PROCESS || (has_name && !name))
+            continue;
+        for (unsigned part = 0; part < (kind == ENTITY_TARGET ? (unsigned)PARTS : 1); part++)
+            if (column_metric(kind, part, name, column) >= 0)
+                return true;
+    }
+    return false;
+}
+
 /* ==== Quality ================================================================================= */
 
 const char *quality_word(enum quality q)

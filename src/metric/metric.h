@@ -236,6 +236,9 @@ void column_lead(struct buf *b, enum entity_kind kind, enum part part, const cha
 /* The metric that a column of such a row is of, or -ENOENT when it is none of it. */
 int column_metric(enum entity_kind kind, enum part part, const char *name, const char *column);
 
+/* Whether a frame can have a column of this name, given the right targets and devices. */
+bool column_exists(const char *column);
+
 /* ==== Selection =============================================================================== */
 
 /* Which metrics of which entity somebody asked for, as bits. */

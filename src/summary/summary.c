@@ -149,17 +149,29 @@ int run_add_target(struct run *r, const char *name, const char *what)
     return t->name && t->what ? 0 : -ENOMEM;
 }
 
-void run_done(struct run *r)
+void run_forget(struct run *r, bool name_is_given)
 {
     for (size_t i = 0; i < r->target_count; i++) {
         free(r->targets[i].name);
         free(r->targets[i].what);
     }
     free(r->targets);
-    free(r->name);
+    r->targets = NULL;
+    r->target_count = 0;
+    free_strings(r->command);
+    r->command = NULL;
+    if (!name_is_given) {
+        free(r->name);
+        r->name = NULL;
+    }
+    r->pid = r->group = 0;
+}
+
+void run_done(struct run *r)
+{
+    run_forget(r, false);
     free(r->version);
     free(r->metrics);
-    free_strings(r->command);
     free_strings(r->labels);
     *r = (struct run){0};
 }

@@ -72,6 +72,9 @@ bool run_is_named(const struct run *r);
 
 int run_add_target(struct run *r, const char *name, const char *what);
 
+/* Forgets the command and the targets, and the name unless it was given. */
+void run_forget(struct run *r, bool name_is_given);
+
 void run_done(struct run *r);
 
 /* ==== Summary ================================================================================= */

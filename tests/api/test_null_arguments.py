@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every function of toll.h is called with NULL in the place of each pointer, and by a tracker in
+"""Every function of toll.h and toll_compat.h is called with NULL in the place of each pointer, and by a tracker in
 every state: none of it ends the program. The calls are made of the header, so that no function can
 be forgotten."""
 
@@ -22,6 +22,8 @@ MEANS_SOMETHING = {
     ("toll_tracker_launch", "launch"),
     ("toll_tracker_add_target", "target"),
     ("toll_tracker_finish", "ret_end"),
+    ("toll_run_command", "options"),
+    ("toll_measure_self", "options"),
     ("toll_send", "destination"),
     ("toll_send", "ret"),
     ("toll_mark_event", "attributes"),
@@ -58,6 +60,11 @@ VALID = {
     "struct toll_end *": "&end",
     "struct toll_sent *": "&sent",
     "struct toll_figure *": "&figure",
+    "struct toll_summary *": "&summary",
+    "struct toll_phase *": "&phase",
+    "struct toll_gauge *": "&gauge",
+    "struct toll_energy *": "&energy",
+    "enum toll_quality": "TOLL_QUALITY_EXACT",
     "struct toll_error *": "&e",
     "struct toll_frame **": "&made_frame",
     "struct toll_frame *": "frame",
@@ -94,7 +101,7 @@ VALID = {
 STATES = ["new", "attached", "background", "finished"]
 
 PROGRAM = r"""
-#include <toll.h>
+#include <toll_compat.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -117,6 +124,10 @@ static struct toll_launch launch = {.size = sizeof launch};
 static struct toll_end end = {.size = sizeof end};
 static struct toll_sent sent = {.size = sizeof sent};
 static struct toll_figure figure = {.size = sizeof figure};
+static struct toll_summary summary = {.size = sizeof summary};
+static struct toll_phase phase = {.size = sizeof phase};
+static struct toll_gauge gauge = {.size = sizeof gauge};
+static struct toll_energy energy = {.size = sizeof energy};
 static struct toll_error e;
 static char *text, line[64];
 static const char *const words[] = {"key=value", NULL};
@@ -129,9 +140,10 @@ __attribute__((unused)) static void on_run(void *arg, const struct toll_run *run
 }
 
 /* What a call came to: it failed as it should, or it worked. */
-enum { FAILED, WORKED, NOT_PREPARED = 77 };
+enum { FAILED, WORKED, WRONG_CODE, NOT_PREPARED = 77 };
 
-static int of_int(int r) { return r < 0 ? FAILED : WORKED; }
+/* A pointer that must not be NULL, and a state that does not allow the call, are -EINVAL. */
+static int of_int(int r) { return r == -EINVAL ? FAILED : r < 0 ? WRONG_CODE : WORKED; }
 static int of_size(size_t n) { return n ? WORKED : FAILED; }
 static int of_double(double d) { return isnan(d) ? FAILED : WORKED; }
 static int of_pointer(const void *p) { return p ? WORKED : FAILED; }
@@ -184,6 +196,7 @@ int main(void)
         const char *came_to = WIFSIGNALED(status)             ? "crashed"
                               : WEXITSTATUS(status) == FAILED ? "failed"
                               : WEXITSTATUS(status) == WORKED ? "worked"
+                              : WEXITSTATUS(status) == WRONG_CODE ? "wrong code"
                                                               : "not prepared";
         printf("%s;%s;%s;%s\n", cases[i].function, cases[i].null, cases[i].state, came_to);
     }
@@ -193,9 +206,11 @@ int main(void)
 
 
 def declarations():
-    """Of toll.h: (result, name, [(type, name), …])."""
-    text = (TOP / "include/toll.h").read_text(encoding="utf-8")
+    """Of both headers: (result, name, [(type, name), …])."""
+    text = "".join((TOP / "include" / name).read_text(encoding="utf-8")
+                   for name in ("toll.h", "toll_compat.h"))
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    text = re.sub(r"\\\n", " ", text)  # a macro is one line
     text = re.sub(r"^\s*#.*$", " ", text, flags=re.M)
     text = re.sub(r'extern "C" \{', " ", text)
     while re.search(r"\{[^{}]*\}", text):
@@ -269,7 +284,7 @@ def test_null_in_each_place(tmp_path):
     rows = [line.split(";") for line in done.stdout.splitlines()]
     assert [row for row in rows if row[3] in ("crashed", "not prepared")] == []
     # Where NULL has no meaning, the call fails.
-    assert [row for row in rows if row[3] == "worked" and row[1] != "e" and
+    assert [row for row in rows if row[3] in ("worked", "wrong code") and row[1] != "e" and
             (row[0], row[1]) not in MEANS_SOMETHING] == []
 
 
@@ -281,6 +296,7 @@ def test_every_function_is_called():
     with_pointers = {name for _, name, parameters in parsed
                      if any(is_pointer(kind) for kind, _ in parameters)}
     assert {name for name, _, _, _ in calls()} == with_pointers
-    assert exported - with_pointers == {"toll_version", "toll_metric_at", "toll_format_at",
+    assert exported - with_pointers == {"toll_version", "toll_version_number",
+                                        "toll_quality_word", "toll_metric_at", "toll_format_at",
                                         "toll_layout_at", "toll_check_at"}
     assert {(name, null) for name, null, _, _ in calls()} >= MEANS_SOMETHING

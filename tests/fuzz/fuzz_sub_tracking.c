@@ -5,7 +5,7 @@
 #include "base/text/json.h"
 #include "mutate.h"
 #include "scratch_file.h"
-#include "toll.h"
+#include "toll_compat.h"
 
 static void check_result(int r, char *text, const struct toll_error *e)
 {

@@ -79,7 +79,8 @@ static double threads_now(void)
     if (pthread_create(&first, NULL, nothing, NULL) || pthread_join(first, NULL) ||
         toll_snapshot(&frame, &self, NULL, NULL))
         return -1;
-    double threads = toll_frame_get(frame, "main_threads");
+    double threads = -1;
+    toll_frame_get(frame, "main_threads", &threads);
     toll_frame_free(frame);
     return threads;
 }

@@ -111,9 +111,10 @@ def test_structs_stay_whole(text):
 def test_every_name_of_the_header_is_there():
     header = (TOP / "include/toll.h").read_text(encoding="utf-8")
     shown = set(re.findall(r"\[`(\w+)`\]", api_docs.reference(header).split("## Overview")[0]))
-    promised = set(re.findall(r"\b(toll_\w+);", (TOP / "src/libtoll.map").read_text("utf-8")))
+    stable = (TOP / "src/libtoll.map").read_text("utf-8").split("TOLL_COMPAT_0")[0]
+    promised = set(re.findall(r"\b(toll_\w+);", stable))
     types = set(re.findall(r"^(?:struct|enum) (toll_\w+)", header, flags=re.MULTILINE))
-    assert shown == promised | types | {"TOLL_VERSION"}
+    assert shown == promised | types | {"TOLL_VERSION", "TOLL_VERSION_NUMBER", "TOLL_INIT"}
 
 
 def test_check_tells_when_it_is_old(tmp_path, monkeypatch, capsys):

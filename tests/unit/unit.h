@@ -12,6 +12,16 @@
 
 #include <cmocka.h>
 
+#include "toll_compat.h"
+
+/* A figure of a frame that is known to have such a column. */
+static inline double frame_value(const struct toll_frame *frame, const char *name)
+{
+    double value = 0;
+    assert_int_equal(toll_frame_get(frame, name, &value), 0);
+    return value;
+}
+
 /* The text in a block of exactly its size, so that a read past its end is found by ASan.
  * The caller frees. */
 static inline char *exact_copy(const char *text, size_t length)

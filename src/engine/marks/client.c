@@ -163,7 +163,8 @@ int toll_mark(struct toll_tracker *t, const struct toll_mark *mark)
     if (t && is_elsewhere(t))
         return -ESRCH;
     if (!t && !m.attributes && !mark_client_has_listener())
-        return 1; /* attributes may be too long, which is told whoever listens */
+        return TOLL_MARK_NO_LISTENER; /* attributes may be too long, which is an error in any case
+                                       */
     struct buf b = {0};
     write_down(&b, &m);
     if (!buf_failed(&b) && b.length > MARK_TEXT_BYTES - FOR_WHAT_IS_ADDED)

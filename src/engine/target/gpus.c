@@ -148,13 +148,19 @@ void gpus_open(struct toll_tracker *t)
     gpus_ask(t, clock_mono(NULL));
 }
 
-void gpus_close(struct toll_tracker *t)
+void gpus_stop(struct toll_tracker *t)
 {
     struct gpus *g = &t->gpus;
     gpu_readers_free(g->readers, END_MS);
     g->readers = NULL;
     open_files_done(&g->files_before);
     gpu_frame_done(&g->frame);
+}
+
+void gpus_close(struct toll_tracker *t)
+{
+    struct gpus *g = &t->gpus;
+    gpus_stop(t);
     gpu_instances_done(&g->instances);
     gpu_uses_done(&g->uses);
     gpu_choice_done(&g->choice);

@@ -22,6 +22,9 @@ void gpus_hide_files(struct toll_tracker *t);
 void gpus_open(struct toll_tracker *t);
 void gpus_close(struct toll_tracker *t);
 
+/* Ends what gpus_check began; the choice of GPUs remains. */
+void gpus_stop(struct toll_tracker *t);
+
 /* The newest frame: its devices go into the list of things that were read in this tick. */
 void gpus_tick(struct toll_tracker *t);
 

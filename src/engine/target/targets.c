@@ -111,6 +111,37 @@ int targets_open_books(struct toll_tracker *t)
     return 0;
 }
 
+void targets_reset(struct toll_tracker *t)
+{
+    for (size_t i = 0; i < book_count(t); i++) {
+        struct target *g = &t->targets[i];
+        close_p(&g->pidfd);
+        close_p(&g->main_pidfd);
+        cgroup_close(g->cgroup);
+        map_done(&g->in_cgroup);
+        *g = (struct target){
+            .kind = g->kind,
+            .bit = g->bit,
+            .name = g->name,
+            .text = g->text,
+            .id = g->id,
+            .user = g->user,
+            .regex = g->regex,
+            .has_regex = g->has_regex,
+            .pidfd = -1,
+            .main_pidfd = -1,
+            .namespace = {.net_dev = -1},
+        };
+    }
+    free(t->frame_targets);
+    t->frame_targets = NULL;
+    free(t->summary.targets);
+    t->summary.targets = NULL;
+    t->summary.target_count = 0;
+    t->summary.has_target = false;
+    t->whole = NULL;
+}
+
 void targets_done(struct toll_tracker *t)
 {
     for (size_t i = 0; i < t->target_count; i++)

@@ -13,6 +13,9 @@ int targets_add(struct toll_tracker *t, const struct toll_target *asked, struct 
 /* They are complete: books for each and for all together. 0 or -ENOMEM. */
 int targets_open_books(struct toll_tracker *t);
 
+/* As they were before their books were opened. */
+void targets_reset(struct toll_tracker *t);
+
 void targets_done(struct toll_tracker *t);
 
 /* The first members of those that are known by pid. */

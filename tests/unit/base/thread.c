@@ -317,17 +317,17 @@ static void test_probe_the_same_both_ways(void **state)
     static const char *const counters[] = {"target_cpu_seconds", "target_faults_minor",
                                            "target_io_read_calls", "target_io_read_bytes"};
     for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
-        double least = toll_frame_get(before, counters[i]);
-        double told = toll_frame_get(files, counters[i]);
+        double least = frame_value(before, counters[i]);
+        double told = frame_value(files, counters[i]);
         /* The calls know microseconds. */
-        assert_true(told + 1e-6 >= least && told <= toll_frame_get(after, counters[i]) + 1e-6);
+        assert_true(told + 1e-6 >= least && told <= frame_value(after, counters[i]) + 1e-6);
     }
-    assert_true(toll_frame_get(before, "target_threads") ==
-                toll_frame_get(files, "target_threads"));
-    assert_true(toll_frame_get(before, "target_memory_rss_bytes") > 0);
-    assert_true(toll_frame_get(files, "target_memory_pss_bytes") > 0);
-    assert_true(isnan(toll_frame_get(before, "target_memory_pss_bytes")));
-    assert_true(isnan(toll_frame_get(before, "target_wall_seconds")));
+    assert_true(frame_value(before, "target_threads") ==
+                frame_value(files, "target_threads"));
+    assert_true(frame_value(before, "target_memory_rss_bytes") > 0);
+    assert_true(frame_value(files, "target_memory_pss_bytes") > 0);
+    assert_true(isnan(frame_value(before, "target_memory_pss_bytes")));
+    assert_true(isnan(frame_value(before, "target_wall_seconds")));
     toll_frame_free(before);
     toll_frame_free(files);
     toll_frame_free(after);
@@ -354,8 +354,8 @@ static void test_probe_a_large_tree(void **state)
     struct toll_target self = {.size = sizeof self};
     struct toll_options o = {.size = sizeof o, .memory = TOLL_MEMORY_PSS};
     struct toll_frame *f = snapshot(&self, &o);
-    assert_true(toll_frame_get(f, "target_processes") == CHILDREN + 1);
-    assert_true(toll_frame_get(f, "target_memory_pss_bytes") >= BYTES);
+    assert_true(frame_value(f, "target_processes") == CHILDREN + 1);
+    assert_true(frame_value(f, "target_memory_pss_bytes") >= BYTES);
     toll_frame_free(f);
     for (unsigned i = 0; i < CHILDREN; i++) {
         kill(children[i], SIGKILL);
@@ -374,8 +374,8 @@ static void test_probe_a_tree(void **state)
     struct toll_target self = {.size = sizeof self};
     struct toll_options o = {.size = sizeof o};
     struct toll_frame *f = snapshot(&self, &o);
-    assert_true(toll_frame_get(f, "target_processes") == 2);
-    assert_true(toll_frame_get(f, "descendants_processes") == 1);
+    assert_true(frame_value(f, "target_processes") == 2);
+    assert_true(frame_value(f, "descendants_processes") == 1);
     bool met = false;
     for (size_t i = 0; i < f->row_count; i++)
         met |= toll_frame_row(f, i)->pid == child && toll_frame_row(f, i)->parent == getpid();
@@ -388,9 +388,9 @@ static void test_probe_a_tree(void **state)
 static void test_probe_the_machine(void **state)
 {
     struct toll_frame *f = snapshot(NULL, NULL);
-    assert_true(toll_frame_get(f, "system_uptime_seconds") > 0);
-    assert_true(toll_frame_get(f, "system_memory_used_bytes") > 0);
-    assert_true(isnan(toll_frame_get(f, "target_cpu_seconds")));
+    assert_true(frame_value(f, "system_uptime_seconds") > 0);
+    assert_true(frame_value(f, "system_memory_used_bytes") > 0);
+    assert_true(isnan(frame_value(f, "target_cpu_seconds")));
     toll_frame_free(f);
 }
 
@@ -411,7 +411,7 @@ static void test_probe_again_and_again(void **state)
     double before = -1;
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(toll_probe_read(p, &f), 0);
-        double cpu = toll_frame_get(f, "target_cpu_seconds");
+        double cpu = frame_value(f, "target_cpu_seconds");
         assert_true(cpu >= before);
         before = cpu;
         toll_frame_free(f);

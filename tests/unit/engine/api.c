@@ -9,6 +9,7 @@
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -128,7 +129,7 @@ static void test_api_nothing_but_defaults(void **state)
     assert_int_equal(toll_tracker_new(&t, NULL, NULL), 0);
     assert_int_equal(toll_tracker_add_target(t, NULL, NULL), 0); /* this process */
     assert_int_equal(toll_tracker_start(t, NULL), 0);
-    assert_int_equal(toll_tracker_fd(t), -1);
+    assert_int_equal(toll_tracker_fd(t), -EINVAL);
     assert_false(toll_tracker_contains(t, getpid()));
     struct toll_end no_size = {0};
     assert_int_equal(toll_tracker_finish(t, &no_size), -EINVAL);
@@ -303,16 +304,17 @@ static void test_results_figures(void **state)
     struct toll_figure f;
     struct toll_tracker *t = attach(true, 2);
     assert_int_equal(ask(t, "target_cpu_seconds", &f), 0);
-    assert_true(f.total >= 0 && isnan(f.last) && *f.quality && *f.from);
+    assert_true(f.total >= 0 && isnan(f.last) && f.quality > TOLL_QUALITY_UNKNOWN && *f.from);
     assert_int_equal(ask(t, "target.again.memory_rss_bytes", &f), 0);
     assert_true(f.last > 0 && isnan(f.total) && f.max >= f.min && f.mean > 0);
     assert_int_equal(ask(t, "system_memory_used_bytes", &f), 0);
     assert_true(f.last > 0);
-    assert_string_equal(f.quality, "sampled");
+    assert_string_equal(f.quality_word, "sampled");
+    assert_int_equal(f.quality, TOLL_QUALITY_SAMPLED);
     assert_int_equal(ask(t, "self_cpu_seconds", &f), 0);
     assert_true(f.total > 0);
     assert_int_equal(ask(t, "target_network_sent_bytes", &f), 0); /* was not asked for */
-    assert_string_equal(f.quality, "unknown");
+    assert_string_equal(f.quality_word, "unknown");
     assert_true(isnan(f.total));
     assert_int_equal(ask(t, "target_no_such_thing", &f), -ENOENT);
     assert_int_equal(ask(t, "", &f), -ENOENT);
@@ -429,21 +431,159 @@ static void test_results_no_tracker(void **state)
     struct toll_frame *frame;
     struct toll_error e;
     char *text;
-    assert_int_equal(ask(NULL, "target_cpu_seconds", &f), -ESRCH);
-    assert_int_equal(toll_tracker_report(NULL, "json", 0, &text, &e), -ESRCH);
+    assert_int_equal(ask(NULL, "target_cpu_seconds", &f), -EINVAL);
+    assert_int_equal(toll_tracker_report(NULL, "json", 0, &text, &e), -EINVAL);
     assert_string_equal(e.message, "there is no tracker");
-    assert_int_equal(toll_tracker_frame(NULL, &frame), -ESRCH);
-    assert_int_equal(toll_tracker_next_frame(NULL, 0, &frame), -ESRCH);
-    assert_int_equal(toll_tracker_wait(NULL, 0), -ESRCH);
-    assert_int_equal(toll_tracker_add_target(NULL, NULL, &e), -ESRCH);
-    assert_int_equal(toll_tracker_start(NULL, &e), -ESRCH);
-    assert_int_equal(toll_tracker_step(NULL), -ESRCH);
-    assert_int_equal(toll_tracker_finish(NULL, NULL), -ESRCH);
-    assert_int_equal(toll_tracker_fd(NULL), -1);
+    assert_int_equal(toll_tracker_frame(NULL, &frame), -EINVAL);
+    assert_int_equal(toll_tracker_next_frame(NULL, 0, &frame), -EINVAL);
+    assert_int_equal(toll_tracker_wait(NULL, 0), -EINVAL);
+    assert_int_equal(toll_tracker_add_target(NULL, NULL, &e), -EINVAL);
+    assert_int_equal(toll_tracker_start(NULL, &e), -EINVAL);
+    assert_int_equal(toll_tracker_step(NULL), -EINVAL);
+    assert_int_equal(toll_tracker_finish(NULL, NULL), -EINVAL);
+    assert_int_equal(toll_tracker_fd(NULL), -EINVAL);
     assert_int_equal(toll_tracker_pid(NULL), 0);
     assert_false(toll_tracker_contains(NULL, 1));
     toll_tracker_hurry(NULL);
     toll_tracker_free(NULL);
+}
+
+/* ---- new calls ------------------------------------------------------------------------------ */
+
+static void test_api_versions_and_words(void **state)
+{
+    unsigned major, minor, patch;
+    assert_int_equal(sscanf(TOLL_VERSION, "%u.%u.%u", &major, &minor, &patch), 3);
+    assert_int_equal(TOLL_VERSION_NUMBER, major * 10000 + minor * 100 + patch);
+    assert_int_equal(toll_version_number(), TOLL_VERSION_NUMBER);
+    assert_string_equal(toll_quality_word(TOLL_QUALITY_EXACT), "exact");
+    assert_null(toll_quality_word((enum toll_quality)17));
+    static struct toll_options o = TOLL_INIT(toll_options);
+    assert_int_equal(o.size, sizeof o);
+    int id = toll_metric_find("process", "cpu_seconds");
+    assert_string_equal(toll_metric_at((size_t)id)->name, "cpu_seconds");
+    assert_int_equal(toll_metric_find("target", "cpu_seconds"), id);
+    assert_int_equal(toll_metric_find("process", "cpu_second"), -ENOENT);
+    assert_int_equal(toll_metric_find("disk", "cpu_seconds"), -ENOENT);
+    assert_int_equal(toll_metric_find(NULL, "cpu_seconds"), -EINVAL);
+}
+
+static void test_api_refused_launch(void **state)
+{
+    unsigned before = tree_open_fds();
+    struct toll_tracker *t = make();
+    char *wrong[] = {strdupa("/no/such/command"), NULL}, *right[] = {strdupa("true"), NULL};
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(toll_tracker_launch(t, wrong, NULL, NULL), -ENOENT);
+    assert_int_equal(toll_tracker_launch(t, NULL, NULL, NULL), -EINVAL);
+    assert_int_equal(toll_tracker_step(t), -EINVAL);
+    assert_int_equal(toll_tracker_launch(t, right, NULL, NULL), 0);
+    while (toll_tracker_step(t) == TOLL_RUNNING)
+        usleep(1000);
+    struct toll_end end = TOLL_INIT(toll_end);
+    assert_int_equal(toll_tracker_finish(t, &end), 0);
+    assert_true(end.ended && end.status == 0 && end.elapsed_ns > 0);
+    char *json;
+    assert_int_equal(toll_tracker_report(t, "json", 0, &json, NULL), 0);
+    assert_non_null(strstr(json, "\"name\": \"true\""));
+    assert_null(strstr(json, "such"));
+    free(json);
+    toll_tracker_free(t);
+    assert_int_equal(tree_open_fds(), before);
+}
+
+/* Several targets, of which one is not there yet. */
+static void test_api_refused_attach(void **state)
+{
+    unsigned before = tree_open_fds();
+    struct toll_tracker *t = make();
+    struct toll_target late = {
+        .size = sizeof late, .kind = TOLL_TARGET_MATCH, .text = "sleep 98765[.]4"};
+    struct toll_target parent = {.size = sizeof parent, .id = getppid()};
+    struct toll_error e;
+    assert_int_equal(toll_tracker_add_target(t, &late, NULL), 0);
+    assert_int_equal(toll_tracker_attach(t, &e), -ESRCH);
+    assert_int_equal(toll_tracker_add_target(t, &parent, NULL), 0);
+    assert_int_equal(toll_tracker_attach(t, &e), -ESRCH);
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("sleep", "sleep", "98765.4", (char *)NULL);
+        _exit(127);
+    }
+    int r = -ESRCH;
+    for (unsigned i = 0; i < 1000 && r == -ESRCH; i++, usleep(1000))
+        r = toll_tracker_attach(t, &e);
+    assert_int_equal(r, 0);
+    assert_int_equal(toll_tracker_step(t), TOLL_RUNNING);
+    assert_int_equal(toll_tracker_attach(t, &e), -EINVAL);
+    assert_int_equal(toll_tracker_finish(t, NULL), 0);
+    toll_tracker_free(t);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(tree_open_fds(), before);
+}
+
+static void test_api_run_command(void **state)
+{
+    struct toll_summary s = TOLL_INIT(toll_summary);
+    struct toll_error e;
+    char *argv[] = {strdupa("sh"), strdupa("-c"),
+                    strdupa("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 7"), NULL};
+    assert_int_equal(toll_run_command(argv, NULL, &s, &e), 0);
+    assert_int_equal(s.exit_status, 7);
+    assert_true(s.cpu_seconds > 0 && s.wall_seconds > 0 && s.memory_peak_bytes > 0);
+    assert_true(s.cpu_quality >= TOLL_QUALITY_EXACT_IF_REAPED);
+    assert_true(s.processes_started >= 1);
+    argv[2] = strdupa("kill -9 $$");
+    assert_int_equal(toll_run_command(argv, NULL, &s, &e), 0);
+    assert_int_equal(s.exit_status, 128 + 9);
+    argv[0] = strdupa("/no/such/command");
+    assert_int_equal(toll_run_command(argv, NULL, &s, &e), -ENOENT);
+    assert_non_null(strstr(e.message, "/no/such/command"));
+    assert_int_equal(toll_run_command(argv, NULL, NULL, &e), -EINVAL);
+    struct toll_summary no_size = {0};
+    assert_int_equal(toll_run_command(argv, NULL, &no_size, &e), -EINVAL);
+}
+
+static void test_api_measure_self(void **state)
+{
+    struct toll_tracker *t = NULL;
+    struct toll_phase phase = TOLL_INIT(toll_phase);
+    struct toll_gauge gauge = TOLL_INIT(toll_gauge);
+    struct toll_figure f = TOLL_INIT(toll_figure);
+    struct toll_energy energy = TOLL_INIT(toll_energy);
+    struct toll_summary s = TOLL_INIT(toll_summary);
+    assert_int_equal(toll_measure_self(NULL, NULL, NULL), -EINVAL);
+    assert_int_equal(toll_measure_self(&t, NULL, NULL), 0);
+    assert_int_equal(toll_tracker_wait(t, 0), TOLL_RUNNING);
+    assert_int_equal(toll_tracker_phase(t, 0, &phase), -ENOENT);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(toll_mark_phase_begin(t, "work"), TOLL_MARK_ACCEPTED);
+        for (volatile unsigned k = 0; k < 20000000; k++)
+            ;
+        assert_int_equal(toll_mark_gauge(t, "level", i * 2), TOLL_MARK_ACCEPTED);
+        assert_int_equal(toll_mark_phase_end(t, "work"), TOLL_MARK_ACCEPTED);
+    }
+    assert_int_equal(toll_tracker_finish(t, NULL), 0);
+    assert_int_equal(toll_tracker_phase(t, 0, &phase), 0);
+    assert_string_equal(phase.name, "work");
+    assert_true(phase.count == 2 && phase.total_ns >= phase.max_ns && phase.max_ns > 0);
+    assert_int_equal(toll_tracker_phase(t, 1, &phase), -ENOENT);
+    assert_int_equal(toll_tracker_phase_figure(t, "work", "cpu_seconds", &f), 0);
+    assert_true(f.quality == TOLL_QUALITY_UNKNOWN ? isnan(f.total) : f.total >= 0);
+    assert_int_equal(f.metric, toll_metric_find("process", "cpu_seconds"));
+    assert_int_equal(toll_tracker_phase_figure(t, "play", "cpu_seconds", &f), -ENOENT);
+    assert_int_equal(toll_tracker_phase_figure(t, "work", "cpu_second", &f), -ENOENT);
+    assert_int_equal(toll_tracker_phase_figure(t, NULL, "cpu_seconds", &f), -EINVAL);
+    assert_int_equal(toll_tracker_gauge(t, 0, &gauge), 0);
+    assert_string_equal(gauge.name, "level");
+    assert_true(gauge.count == 2 && gauge.last == 2 && gauge.min == 0 && gauge.mean == 1);
+    assert_int_equal(toll_tracker_gauge(t, 1, &gauge), -ENOENT);
+    assert_int_equal(toll_tracker_energy(t, &energy), 0);
+    assert_true(energy.quality_word != NULL);
+    assert_int_equal(toll_tracker_summary(t, &s), 0);
+    assert_true(s.cpu_seconds > 0 && s.exit_status == -1);
+    toll_tracker_free(t);
 }
 
 /* ---- dialect choice ------------------------------------------------------------------------- */
@@ -540,6 +680,11 @@ int main(void)
         cmocka_unit_test(test_results_a_smaller_struct),
         cmocka_unit_test(test_results_reports),
         cmocka_unit_test(test_results_asking_changes_nothing),
+        cmocka_unit_test(test_api_versions_and_words),
+        cmocka_unit_test(test_api_refused_launch),
+        cmocka_unit_test(test_api_refused_attach),
+        cmocka_unit_test(test_api_run_command),
+        cmocka_unit_test(test_api_measure_self),
         cmocka_unit_test(test_results_no_tracker),
         cmocka_unit_test(test_dialect_choice_options),
         cmocka_unit_test(test_dialect_choice_sentences),

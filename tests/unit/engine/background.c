@@ -34,7 +34,7 @@ static double threads_now(void)
     struct toll_target self = {.size = sizeof self};
     struct toll_frame *f;
     assert_int_equal(toll_snapshot(&f, &self, NULL, NULL), 0);
-    double threads = toll_frame_get(f, "target_threads");
+    double threads = frame_value(f, "target_threads");
     toll_frame_free(f);
     return threads;
 }
@@ -107,9 +107,45 @@ static void test_background_it_cannot_begin(void **state)
     assert_int_equal(toll_tracker_start(t, &e), -ESRCH);
     assert_non_null(strstr(e.message, "no process"));
     assert_int_equal(toll_tracker_finish(t, NULL), -EINVAL);
+    assert_int_equal(toll_tracker_start(t, &e), -ESRCH); /* it may be tried again */
     toll_tracker_free(t);
     assert_int_equal(tree_open_fds(), fds);
     assert_int_equal(access(out.destination, F_OK), -1);
+}
+
+/* A refused start is tried again, and the output is the same. */
+static void test_background_second_try(void **state)
+{
+    unsigned fds = tree_open_fds();
+    struct toll_tracker *t = NULL;
+    struct toll_target late = {
+        .size = sizeof late, .kind = TOLL_TARGET_MATCH, .text = "sleep 98766[.]4"};
+    struct toll_output out = {.size = sizeof out, .destination = "/tmp/toll-unit-again.jsonl"};
+    struct toll_error e;
+    assert_int_equal(toll_tracker_new(&t, NULL, NULL), 0);
+    assert_int_equal(toll_tracker_add_target(t, &late, NULL), 0);
+    assert_int_equal(toll_tracker_add_output(t, &out, &e), 0);
+    assert_int_equal(toll_tracker_start(t, &e), -ESRCH);
+    pid_t child = fork();
+    if (child == 0) {
+        execlp("sleep", "sleep", "98766.4", (char *)NULL);
+        _exit(127);
+    }
+    int r = -ESRCH;
+    for (unsigned i = 0; i < 1000 && r == -ESRCH; i++, usleep(1000))
+        r = toll_tracker_start(t, &e);
+    assert_int_equal(r, 0);
+    assert_int_equal(toll_tracker_wait(t, 0), TOLL_RUNNING);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(toll_tracker_wait(t, 60000), TOLL_ENDED);
+    assert_int_equal(toll_tracker_finish(t, NULL), 0);
+    toll_tracker_free(t);
+    assert_int_equal(tree_open_fds(), fds);
+    struct stat written;
+    assert_int_equal(stat(out.destination, &written), 0);
+    assert_true(written.st_size > 1000);
+    unlink(out.destination);
 }
 
 static void test_background_frames_in_order(void **state)
@@ -263,7 +299,7 @@ static void test_background_the_program_is_one_of_them(void **state)
     if (child == 0) {
         struct toll_frame *f = NULL;
         int r = toll_snapshot(&f, &above, NULL, NULL);
-        _exit(r == 0 && toll_frame_get(f, "descendants_processes") == 1 ? 0 : 1);
+        _exit(r == 0 && frame_value(f, "descendants_processes") == 1 ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -764,6 +800,7 @@ int main(void)
         cmocka_unit_test(test_background_nothing_stays_behind),
         cmocka_unit_test(test_background_out_of_turn),
         cmocka_unit_test(test_background_it_cannot_begin),
+        cmocka_unit_test(test_background_second_try),
         cmocka_unit_test(test_background_frames_in_order),
         cmocka_unit_test(test_background_a_slow_callback),
         cmocka_unit_test(test_background_a_fork),

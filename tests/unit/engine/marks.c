@@ -82,9 +82,10 @@ static void test_marks_what_is_sent(void **state)
         .size = sizeof other, .kind = TOLL_MARK_EVENT, .name = "e", .pid = 4711};
     assert_int_equal(toll_mark(NULL, &other), 0);
     assert_int_equal(marks_received(&s).pid, 4711);
-    other.size = offsetof(struct toll_mark, pid); /* of an older program */
+    other.size = offsetof(struct toll_mark, attributes); /* of an older program */
+    other.attributes = (const char *[]){"no attribute", NULL};
     assert_int_equal(toll_mark(NULL, &other), 0);
-    assert_int_equal(marks_received(&s).pid, 0);
+    assert_int_equal(marks_received(&s).pid, 4711);
     mark_socket_close(&s);
 }
 

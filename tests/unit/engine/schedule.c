@@ -561,9 +561,15 @@ static void test_taken_rows(void **state)
     assert_string_equal(r->entity, "target");
     assert_string_equal(r->part, "combined");
     assert_string_equal(r->name, "");
-    assert_true(toll_row_get(r, "cpu_seconds") == 0.5);
-    assert_true(isnan(toll_row_get(r, "cpu_user_seconds")));
-    assert_true(isnan(toll_row_get(r, "no_such_thing")));
+    double value = 0;
+    assert_int_equal(toll_row_get(r, "cpu_seconds", &value), 0);
+    assert_true(value == 0.5 &&
+                toll_row_value(r, toll_metric_find("target", "cpu_seconds")) == 0.5);
+    assert_int_equal(toll_row_get(r, "cpu_user_seconds", &value), 0);
+    assert_true(isnan(value));
+    assert_int_equal(toll_row_get(r, "no_such_thing", &value), -ENOENT);
+    assert_true(isnan(toll_row_value(r, toll_metric_find("disk", "read_bytes"))));
+    assert_true(isnan(toll_row_value(r, -ENOENT)));
     assert_string_equal(toll_frame_row(f, 3)->name, "web");
     assert_string_equal(toll_frame_row(f, 4)->entity, "disk");
     r = toll_frame_row(f, 5);
@@ -581,14 +587,18 @@ static void test_taken_columns(void **state)
 {
     struct made m;
     struct toll_frame *f = &copy(&m, NULL)->head;
-    assert_true(toll_frame_get(f, "target_cpu_seconds") == 0.5);
-    assert_true(toll_frame_get(f, "main_cpu_seconds") == 1);
-    assert_true(toll_frame_get(f, "descendants_cpu_seconds") == 1.5);
-    assert_true(toll_frame_get(f, "target.web.cpu_cores") == 1.25);
-    assert_true(toll_frame_get(f, "disk.vda.read_bytes") == 512);
-    assert_true(isnan(toll_frame_get(f, "disk.vdb.read_bytes")));
-    assert_true(isnan(toll_frame_get(f, "self_cpu_seconds")));
-    assert_true(isnan(toll_frame_get(f, "")));
+    assert_true(frame_value(f, "target_cpu_seconds") == 0.5);
+    assert_true(frame_value(f, "main_cpu_seconds") == 1);
+    assert_true(frame_value(f, "descendants_cpu_seconds") == 1.5);
+    assert_true(frame_value(f, "target.web.cpu_cores") == 1.25);
+    assert_true(frame_value(f, "disk.vda.read_bytes") == 512);
+    assert_true(isnan(frame_value(f, "disk.vdb.read_bytes")));
+    assert_true(isnan(frame_value(f, "self_cpu_seconds")));
+    double value;
+    assert_int_equal(toll_frame_get(f, "", &value), -ENOENT);
+    assert_int_equal(toll_frame_get(f, "target_cpu_second", &value), -ENOENT);
+    assert_int_equal(toll_frame_get(f, "disk.vdb.read_byte", &value), -ENOENT);
+    assert_int_equal(toll_frame_get(f, NULL, &value), -EINVAL);
     toll_frame_free(f);
 }
 
@@ -621,8 +631,8 @@ static void test_taken_the_whole_alone(void **state)
     assert_int_equal(selection_parse(&selection, NULL, NULL), 0);
     struct toll_frame *f = &frame_copy_new_whole(&m.frame, &selection)->head;
     assert_int_equal(f->row_count, 1);
-    assert_true(toll_frame_get(f, "target_cpu_seconds") == 0.5);
-    assert_true(isnan(toll_frame_get(f, "main_cpu_seconds")));
+    assert_true(frame_value(f, "target_cpu_seconds") == 0.5);
+    assert_true(isnan(frame_value(f, "main_cpu_seconds")));
     toll_frame_free(f);
     assert_int_equal(selection_parse(&selection, "disk_*", NULL), 0);
     f = &frame_copy_new_whole(&m.frame, &selection)->head;
@@ -654,8 +664,8 @@ static void test_taken_what_was_selected(void **state)
     struct made m;
     struct toll_frame *f = &copy(&m, "main_cpu_seconds")->head;
     assert_int_equal(f->row_count, 1);
-    assert_true(toll_frame_get(f, "main_cpu_seconds") == 1);
-    assert_true(isnan(toll_frame_get(f, "target_cpu_seconds")));
+    assert_true(frame_value(f, "main_cpu_seconds") == 1);
+    assert_true(isnan(frame_value(f, "target_cpu_seconds")));
     toll_frame_free(f);
 }
 
@@ -665,7 +675,7 @@ static void test_taken_holders(void **state)
     struct frame_copy *t = copy(&m, NULL);
     assert_ptr_equal(frame_copy_hold(t), t);
     frame_copy_release(t);
-    assert_true(toll_frame_get(&t->head, "target_cpu_seconds") == 0.5);
+    assert_true(frame_value(&t->head, "target_cpu_seconds") == 0.5);
     frame_copy_release(t);
     frame_copy_release(NULL);
 }
