@@ -180,47 +180,29 @@ struct record_reader {
     int own_fd;    /* -1: the caller's, or none */
     char *metrics; /* owned: only these are wanted; NULL: all */
     struct line_reader lines;
-    struct sqlite_source *tables; /* owned: lines come from there; NULL: from a file of lines */
+    struct sqlite_source *tables; /* owned; NULL: the record is a file of lines */
     const char *line;             /* the last one */
     size_t length;
-    bool is_waiting; /* it was not used yet */
+    bool is_waiting; /* that line was not read yet */
     uint64_t runs;
     uint64_t run; /* the number of the one that is read */
     bool in_run;
     struct reading reading;
 };
 
-/* ---- The run that is read -------------------------------------------------------------------- */
-
-static void forget_run(struct reading *r)
+static void record_reader_forget_run(struct reading *r)
 {
     summary_done(&r->summary);
     run_done(&r->run);
     free(r->instances.items);
     arena_done(&r->kept);
+    arena_done(&r->line);
     instance_list_done(&r->machine);
-}
-
-static void reading_done(struct reading *r)
-{
-    forget_run(r);
     frame_done(&r->frame);
     free(r->processes);
     free(r->process_rows);
-    buf_done(&r->name);
     buf_done(&r->attributes);
-    buf_done(&r->text);
     json_in_done(&r->json);
-}
-
-static void record_reader_begin_run(struct reading *r)
-{
-    bool shows_secrets = r->shows_secrets, no_args = r->no_args;
-    reading_done(r);
-    *r = (struct reading){
-        .self_entity = {.kind = ENTITY_SELF}, .shows_secrets = shows_secrets, .no_args = no_args};
-    for (unsigned part = 0; part < PARTS; part++)
-        r->entities[part] = (struct entity){.kind = ENTITY_TARGET, .part = part};
 }
 
 int record_reader_new(struct record_reader **ret, int fd, const char *name, struct toll_error *e)
@@ -282,7 +264,7 @@ void record_reader_free(struct record_reader *r)
 {
     if (!r)
         return;
-    reading_done(&r->reading);
+    record_reader_forget_run(&r->reading);
     line_reader_done(&r->lines);
     sqlite_source_close(r->tables);
     close_p(&r->own_fd);
@@ -308,103 +290,20 @@ const char *record_reader_unknown(const struct record_reader *r)
     return r->reading.unknown;
 }
 
-/* ---- A run without a summary ----------------------------------------------------------------- */
+/* ---- A file of lines ------------------------------------------------------------------------- */
 
-static enum writer find_writer(const struct record_reader *rr, bool at_end)
-{
-    if (rr->tables)
-        return being_written_tables(rr->name, &rr->reading.run);
-    return at_end ? being_written_lines(rr->lines.fd) : WRITER_GONE;
-}
-
-/* What the samples came to stands for it. */
-static void record_reader_summarize(struct record_reader *rr, bool at_end, struct record_item *ret)
-{
-    ret->kind = RECORD_SUMMARY;
-    ret->summary = &rr->reading.summary;
-    ret->cut_short = no_summary_make(&rr->reading, find_writer(rr, at_end), rr->tables != NULL);
-    rr->in_run = false;
-}
-
-/* ---- Lines ----------------------------------------------------------------------------------- */
-
-enum line_type { LINE_RUN, LINE_SAMPLE, LINE_PROCESS, LINE_MARK, LINE_SUMMARY, LINE_OTHER };
-
-static enum line_type record_reader_type_of(const struct scan *word, enum mark_kind *ret_kind)
-{
-    static const char *const types[] = {
-        [LINE_RUN] = "run",
-        [LINE_SAMPLE] = "sample",
-        [LINE_PROCESS] = "process",
-        [LINE_SUMMARY] = "summary",
-    };
-    for (unsigned i = 0; i < ARRAY_LEN(types); i++)
-        if (types[i] && json_in_is(word, types[i]))
-            return i;
-    for (unsigned kind = 0; kind < MARK_KINDS; kind++)
-        if (record_words_mark[kind] && json_in_is(word, record_words_mark[kind])) {
-            *ret_kind = kind;
-            return LINE_MARK;
-        }
-    return LINE_OTHER;
-}
-
-static void begin_line(struct record_reader *r)
+static bool record_reader_is_json(struct record_reader *r)
 {
     json_in_begin(&r->reading.json, r->line, r->length);
-}
-
-/* The value of "type", which is the first key when toll has written it. */
-static bool find_type(struct record_reader *r, enum line_type *ret, enum mark_kind *ret_kind)
-{
-    struct json_in *j = &r->reading.json;
-    struct scan key, word;
-    begin_line(r);
-    if (json_in_next(j) != JSON_OBJECT || !json_in_object(j))
-        return false;
-    while (json_in_key(j, &key)) {
-        if (!json_in_is(&key, "type")) {
-            json_in_skip(j);
-            continue;
-        }
-        if (!json_in_string(j, &word))
-            return false;
-        *ret = record_reader_type_of(&word, ret_kind);
-        if (*ret == LINE_OTHER && !r->reading.unknown[0])
-            snprintf(r->reading.unknown, sizeof r->reading.unknown, "%.*s",
-                     (int)min_u64((uint64_t)(word.end - word.at), sizeof r->reading.unknown - 1),
-                     word.at);
-        return true;
-    }
-    return false;
-}
-
-static bool is_json(struct record_reader *r)
-{
-    begin_line(r);
     json_in_skip(&r->reading.json);
     return json_in_end(&r->reading.json);
 }
 
-static bool record_reader_is_blank(const struct record_reader *r)
-{
-    for (size_t i = 0; i < r->length; i++)
-        if (!strchr(" \t\r", r->line[i]) || !r->line[i])
-            return false;
-    return true;
-}
-
 /* 1 and a line, 0 at the end, where half a line is left out. */
-static int next_line(struct record_reader *r, struct toll_error *e)
+static int record_reader_next_line(struct record_reader *r, struct toll_error *e)
 {
-    bool is_whole;
+    bool is_whole, is_blank;
     int n;
-    if (r->is_waiting) {
-        r->is_waiting = false;
-        return 1;
-    }
-    if (r->tables)
-        return sqlite_source_next(r->tables, &r->reading.run, &r->line, &r->length, e);
     do {
         n = line_reader_next(&r->lines, &r->line, &r->length, &is_whole);
         if (n == -EMSGSIZE)
@@ -413,9 +312,63 @@ static int next_line(struct record_reader *r, struct toll_error *e)
                            (unsigned long long)r->lines.number + 1, r->name, LONGEST_LINE >> 20);
         if (n < 0)
             return err_set(e, n, "cannot read '%s': %s", r->name, strerror(-n));
-    } while (n > 0 && record_reader_is_blank(r));
-    return n > 0 && (is_whole || is_json(r));
+        is_blank = true;
+        for (size_t i = 0; n > 0 && i < r->length && is_blank; i++)
+            is_blank = r->line[i] == ' ' || r->line[i] == '\t' || r->line[i] == '\r';
+    } while (n > 0 && is_blank);
+    return n > 0 && (is_whole || record_reader_is_json(r));
 }
+
+/* The value of "type", which is the first key when toll has written it. */
+static bool record_reader_find_type(struct record_reader *r, enum record_line *ret,
+                                    enum mark_kind *ret_kind)
+{
+    static const char *const types[] = {
+        [LINE_RUN] = "run",
+        [LINE_SAMPLE] = "sample",
+        [LINE_PROCESS] = "process",
+        [LINE_SUMMARY] = "summary",
+    };
+    struct json_in *j = &r->reading.json;
+    struct scan key = {0}, word;
+    json_in_begin(j, r->line, r->length);
+    if (json_in_next(j) != JSON_OBJECT || !json_in_object(j))
+        return false;
+    while (json_in_key(j, &key) && !json_in_is(&key, "type"))
+        json_in_skip(j);
+    if (j->failed || !json_in_is(&key, "type") || !json_in_string(j, &word))
+        return false;
+    *ret = LINE_OTHER;
+    for (unsigned i = 0; i < ARRAY_LEN(types); i++)
+        if (types[i] && json_in_is(&word, types[i]))
+            *ret = i;
+    for (unsigned kind = 0; kind < MARK_KINDS; kind++)
+        if (record_words_mark[kind] && json_in_is(&word, record_words_mark[kind])) {
+            *ret_kind = kind;
+            *ret = LINE_MARK;
+        }
+    if (*ret == LINE_OTHER)
+        reading_note_unknown(&r->reading, &word);
+    return true;
+}
+
+static bool record_reader_read_line(struct record_reader *r, enum record_line type,
+                                    enum mark_kind kind)
+{
+    struct reading *d = &r->reading;
+    json_in_begin(&d->json, r->line, r->length);
+    switch (type) {
+    case LINE_RUN: return read_run(d);
+    case LINE_SAMPLE: read_sample_begin(d); return read_sample(d);
+    case LINE_PROCESS: read_process_begin(d); return read_process(d);
+    case LINE_MARK: read_mark_begin(d, kind); return read_mark(d);
+    case LINE_SUMMARY: return read_summary(d);
+    case LINE_OTHER: break;
+    }
+    return false;
+}
+
+/* ---- Items ----------------------------------------------------------------------------------- */
 
 static int record_reader_bad_line(struct record_reader *r, const char *word, struct toll_error *e)
 {
@@ -439,8 +392,9 @@ static int record_reader_bad_line(struct record_reader *r, const char *word, str
                        "'%s' is not a record of toll: its first line does not begin a run",
                        r->name);
     return err_set(e, -EBADMSG,
-                   r->tables || is_json(r) ? "%s of '%s' is not as expected in %s%s"
-                                           : "%s of '%s' is not JSON; expected was %s%s",
+                   r->tables || record_reader_is_json(r)
+                       ? "%s of '%s' is not as expected in %s%s"
+                       : "%s of '%s' is not JSON; expected was %s%s",
                    where, r->name, RECORD_SCHEMA, word);
 }
 
@@ -463,79 +417,103 @@ static bool reading_narrow_metrics(struct reading *r, const char *metrics)
     return true;
 }
 
-static bool record_reader_take_line(struct record_reader *r, enum line_type type,
-                                    enum mark_kind kind, struct record_item *ret)
+/* 1 and the type of what comes next, from either source; 0 at the end. */
+static int record_reader_peek(struct record_reader *r, enum record_line *ret,
+                              enum mark_kind *ret_kind, struct toll_error *e)
+{
+    if (r->tables)
+        return sqlite_source_next(r->tables, &r->reading.run, ret, ret_kind, e);
+    int n = r->is_waiting ? 1 : record_reader_next_line(r, e);
+    r->is_waiting = n > 0;
+    if (n > 0 && !record_reader_find_type(r, ret, ret_kind))
+        return record_reader_bad_line(r, "", e);
+    return n;
+}
+
+/* What was read as an item. */
+static void record_reader_item(struct record_reader *r, enum record_line type,
+                               struct record_item *ret)
 {
     struct reading *d = &r->reading;
-    begin_line(r);
     switch (type) {
     case LINE_RUN:
+        r->in_run = true;
+        r->runs++;
+        r->run = r->tables ? sqlite_source_run(r->tables) : r->runs;
         ret->kind = RECORD_RUN;
-        return read_run(d) && (!r->metrics || reading_narrow_metrics(d, r->metrics));
+        break;
     case LINE_SAMPLE:
         ret->kind = RECORD_FRAME;
         ret->frame = &d->frame;
-        return read_sample(d);
+        break;
     case LINE_PROCESS:
         ret->kind = RECORD_PROCESS_END;
         ret->process_end = &d->process_end;
-        return read_process(d);
+        break;
     case LINE_MARK:
-        if (!read_mark(d, kind))
-            return false;
-        ret->kind = d->is_note ? RECORD_NOTE : RECORD_MARK;
+        ret->kind = read_mark_is_note(d) ? RECORD_NOTE : RECORD_MARK;
         ret->mark = &d->mark;
-        ret->sentence = d->text.data;
+        ret->sentence = d->said.text;
         ret->elapsed_ns = d->mark.elapsed_ns;
-        if (d->is_note)
-            summary_note(&d->summary, d->text.data);
-        return true;
-    case LINE_SUMMARY:
+        if (ret->kind == RECORD_NOTE)
+            summary_note(&d->summary, d->said.text);
+        break;
+    default:
         ret->kind = RECORD_SUMMARY;
         ret->summary = &d->summary;
         r->in_run = false;
-        return read_summary(d);
-    case LINE_OTHER: break;
     }
-    return false;
+    ret->number = r->run;
+}
+
+/* A run whose record has no summary gets one of its samples. */
+static void record_reader_summarize(struct record_reader *r, bool at_end, struct record_item *ret)
+{
+    enum writer writer = r->tables ? being_written_tables(r->name, &r->reading.run)
+                         : at_end  ? being_written_lines(r->lines.fd)
+                                   : WRITER_GONE;
+    ret->cut_short = no_summary_make(&r->reading, writer, r->tables != NULL);
+    record_reader_item(r, LINE_SUMMARY, ret);
 }
 
 int record_reader_next(struct record_reader *r, struct record_item *ret, struct toll_error *e)
 {
-    enum line_type type;
+    struct reading *d = &r->reading;
+    enum record_line type;
     enum mark_kind kind = MARK_KINDS;
     int n;
-    *ret = (struct record_item){.run = &r->reading.run, .number = r->run};
-    while ((n = next_line(r, e)) > 0) {
-        if (!find_type(r, &type, &kind))
-            return record_reader_bad_line(r, "", e);
-        if (type == LINE_RUN && r->in_run) { /* the one before was cut short */
-            r->is_waiting = true;
-            record_reader_summarize(r, false, ret);
-            return 1;
-        }
-        if (type == LINE_OTHER)
-            continue; /* of a later version */
-        if (type == LINE_RUN)
-            record_reader_begin_run(&r->reading);
-        else if (!r->in_run)
-            return record_reader_bad_line(r, ": a run begins with a line of type 'run'", e);
-        if (!record_reader_take_line(r, type, kind, ret) || r->reading.no_memory)
-            return record_reader_bad_line(r, "", e);
-        if (type == LINE_RUN) {
-            r->in_run = true;
-            r->runs++;
-            ret->number = r->run = r->tables ? sqlite_source_run(r->tables) : r->runs;
-        }
-        return 1;
-    }
+    *ret = (struct record_item){.run = &d->run, .number = r->run};
+    while ((n = record_reader_peek(r, &type, &kind, e)) > 0 && type == LINE_OTHER)
+        r->is_waiting = false;
     if (n < 0)
         return n;
-    if (r->in_run) {
-        record_reader_summarize(r, true, ret);
+    if (n == 0 && !r->in_run)
+        return r->runs ? 0
+                       : err_set(e, -EBADMSG, "'%s' has no record in it: not one %s", r->name,
+                                 r->tables ? "run" : "whole line");
+    if (n == 0 || (type == LINE_RUN && r->in_run)) { /* the run was cut short */
+        record_reader_summarize(r, n == 0, ret);
         return 1;
     }
-    return r->runs ? 0
-                   : err_set(e, -EBADMSG, "'%s' has no record in it: not one %s", r->name,
-                             r->tables ? "run" : "whole line");
+    if (type == LINE_RUN) {
+        bool shows_secrets = d->shows_secrets, no_args = d->no_args;
+        record_reader_forget_run(d);
+        *d = (struct reading){.self_entity = {.kind = ENTITY_SELF},
+                              .shows_secrets = shows_secrets,
+                              .no_args = no_args};
+        for (unsigned part = 0; part < PARTS; part++)
+            d->entities[part] = (struct entity){.kind = ENTITY_TARGET, .part = part};
+    } else if (!r->in_run) {
+        return record_reader_bad_line(r, ": a run begins with a line of type 'run'", e);
+    }
+    r->is_waiting = false;
+    n = r->tables ? sqlite_source_read(r->tables, d, e) : record_reader_read_line(r, type, kind);
+    if (n > 0 && type == LINE_RUN && r->metrics && !reading_narrow_metrics(d, r->metrics))
+        n = 0;
+    if (n < 0)
+        return n;
+    if (n == 0 || d->no_memory)
+        return record_reader_bad_line(r, "", e);
+    record_reader_item(r, type, ret);
+    return 1;
 }

@@ -4,11 +4,7 @@
  * is a file of lines or one of SQLite's; however long it is, one line of it is in memory. */
 #pragma once
 
-#include "metric/frame.h"
-#include "metric/metric.h"
-#include "record/read_figures.h"
-#include "summary/phases.h"
-#include "summary/summary.h"
+#include "record/reading.h"
 
 /* ==== Record reader =========================================================================== */
 

@@ -1,94 +1,46 @@
 /* SPDX-License-Identifier: MIT
- * The pieces of JSON that the record and the summary share. */
+ * Writes the lines of a record, and the summary, which is one of them, as JSON. Each writes members
+ * of the object that is open; record.def has their keys. */
 #pragma once
 
-#include "base/text/json.h"
-#include "metric/frame.h"
-#include "metric/metric.h"
-#include "summary/phases.h"
-#include "summary/summary.h"
+#include "record/keys.h"
 
-/* ==== Record json ============================================================================= */
-
-/* "name":…, "command":…, … of a run, as members of the object that is open. */
+/* The facts of a run, and the whole of its first line but for type and schema. */
 void record_json_run(struct json_out *j, const struct run *run);
-
-/* … and what only those need who write other formats of it later. */
-void record_json_run_details(struct json_out *j, const struct run *run);
-
-/* "left_out": what was selected of the machine and yet has no figures: there is nothing that could
- * have them. Of others it shows in the samples, where unknown is null. */
-void record_json_left_out(struct json_out *j, const struct run *run,
+void record_json_run_line(struct json_out *j, const struct run *run,
                           const struct selection *selection);
 
-/* "name" and the labels of a thing, as members of the object that is open. */
-void record_json_entity(struct json_out *j, const struct entity *e);
+void record_json_sample(struct json_out *j, const struct frame *f, const struct run *run,
+                        const struct selection *selection);
+void record_json_process(struct json_out *j, const struct process_end *e, const struct run *run,
+                         const struct selection *selection);
+void record_json_mark(struct json_out *j, const struct told_mark *m,
+                      const struct selection *selection);
+void record_json_note(struct json_out *j, uint64_t elapsed_ns, const char *sentence);
+void record_json_summary(struct json_out *j, const struct summary *s,
+                         const struct selection *selection);
 
-/* The selected metrics of a row as members of the object that is open; unknown is null. What of
- * them is a lower bound follows in an object "lower_bound", where there is any. */
+/* The selected metrics of a row; unknown is null. Lower bounds follow in an object "lower_bound",
+ * where there are any. */
 void record_json_row(struct json_out *j, const struct row *row, uint64_t selected);
 
 /* That object alone. */
 void record_json_bounds(struct json_out *j, const struct row *row, uint64_t selected);
 
-/* "status", "code", "signal", "core_dumped" as an object. */
-void record_json_end(struct json_out *j, const struct toll_end *end);
+/* A value of a metric. */
+void record_json_value(struct json_out *j, const struct metric *m, union value v);
 
-/* Its status, and how a process left, in one word or a few. */
-const char *record_json_end_word(const struct toll_end *end);
-const char *record_json_departure(enum departure how);
+/* "name" and the labels of an instance. */
+void record_json_entity(struct json_out *j, const struct entity *e);
 
-/* "limits" with what is known of them. */
-void record_json_limits(struct json_out *j, const struct limits *limits);
+/* A sample or a mark as the record has it. */
+struct record_sample record_sample_of(const struct frame *f, const struct run *run);
+struct record_mark record_mark_of(const struct told_mark *m);
 
-/* A mark, and what all marks came to, as members of the object that is open. */
-void record_json_mark(struct json_out *j, const struct told_mark *m,
-                      const struct selection *selection);
-void record_json_marks(struct json_out *j, const struct mark_totals *t,
-                       const struct selection *selection);
+/* A series as the record has it. provenance NULL: there is none. is_partial: a process that has
+ * some of it could not be read. */
+struct record_figure record_figure_of(const struct series *s, const struct metric *m,
+                                      const struct provenance *provenance, bool is_partial);
 
-/* Objects that stand in a mark. */
-void record_json_attributes(struct json_out *j, struct scan attributes);
-void record_json_phase_figures(struct json_out *j, const struct phase *p,
-                               const struct selection *selection);
-
-/* Everything of a summary as members of the object that is open. */
-void record_json_summary(struct json_out *j, const struct summary *s,
-                         const struct selection *selection);
-
-/* "outputs": what came of those that were sent somewhere, where there are any. */
-void record_json_outputs(struct json_out *j, const struct summary *s);
-
-/* "run_joules", where GPUs were read. */
-void record_json_energy(struct json_out *j, const struct summary *s);
-
-/* ==== Record words ============================================================================ */
-
-/* Words of the record that its writer and its reader share. */
-
-#define RECORD_SCHEMA  "toll.record/1"
-#define SUMMARY_SCHEMA "toll.summary/1"
-
-/* "status" of an end. */
-enum end_status { END_RUNNING, END_EXITED, END_SIGNALED, END_UNKNOWN, END_STATUSES };
-extern const char *const record_words_end[END_STATUSES];
-
-/* "left" of a process. */
-extern const char *const record_words_left[DEPARTURES];
-
-/* "way" of an output. */
-extern const char *const record_words_way[OUTPUT_WAYS];
-
-/* "type" of a mark's line; NULL: it has none. */
-extern const char *const record_words_mark[MARK_KINDS];
-
-/* Keys of "limits". */
-extern const char *const record_words_limit[LIMITS];
-
-/* Quantiles of a gauge, in rising order. */
-enum { RECORD_QUANTILES = 3 };
-struct record_quantile {
-    const char *key;
-    double share;
-};
-extern const struct record_quantile record_words_quantile[RECORD_QUANTILES];
+/* How a figure of an instance was obtained. */
+struct provenance record_instance_provenance(const struct series *s, const struct metric *m);

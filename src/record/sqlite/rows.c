@@ -142,24 +142,64 @@ enum row_log_is sqlite_row_log_next(struct scan *row_log, struct row_log_item *r
 
 /* ==== Sqlite rows ============================================================================= */
 
-/* ---- The run --------------------------------------------------------------------------------- */
+/* The values of the columns that an object of the record has. */
+static void sqlite_rows_object(struct buf *b, enum record_object object, const void *data,
+                               const struct record_context *c)
+{
+    unsigned count;
+    const struct record_key *k = record_keys(object, &count);
+    for (const struct record_key *end = k + count; k < end; k++) {
+        const void *member = (const char *)data + k->offset;
+        struct json_out j;
+        if (!*k->column)
+            continue;
+        if (!record_key_is_set(k, data, c)) {
+            sqlite_row_log_null(b);
+            continue;
+        }
+        switch (k->type) {
+        case RECORD_NAME:
+        case RECORD_OWNED:
+        case RECORD_KEPT:
+        case RECORD_QUALITY:
+        case RECORD_WORD: sqlite_row_log_text(b, record_key_text(k, data)); break;
+        case RECORD_COUNT:
+        case RECORD_SECONDS:
+        case RECORD_TIME:
+        case RECORD_FLAG:
+        case RECORD_NOT: sqlite_row_log_u64(b, record_key_whole(k, data)); break;
+        case RECORD_PID:
+        case RECORD_INT: sqlite_row_log_i64(b, *(const int *)member); break;
+        case RECORD_REAL6:
+        case RECORD_REAL9:
+        case RECORD_NUMBER: sqlite_row_log_double(b, *(const double *)member); break;
+        case RECORD_SPECIAL: {
+            size_t began = sqlite_row_log_json(b, &j);
+            k->special->write(&j, data, c);
+            sqlite_row_log_json_end(b, began);
+            break;
+        }
+        }
+    }
+}
+
+/* NULL for each of them. */
+static void sqlite_rows_no_object(struct buf *b, enum record_object object)
+{
+    unsigned count;
+    for (const struct record_key *k = record_keys(object, &count); count; k++, count--)
+        if (*k->column)
+            sqlite_row_log_null(b);
+}
 
 void sqlite_rows_run(struct buf *b, const struct run *run, const struct selection *selection)
 {
     struct json_out j;
     sqlite_row_log_row(b, STATEMENT_RUN);
-    sqlite_row_log_text(b, run->name ? run->name : "");
-    sqlite_row_log_text(b, run->host);
-    if (run->pid)
-        sqlite_row_log_i64(b, run->pid);
-    else
-        sqlite_row_log_null(b);
-    sqlite_row_log_u64(b, run->start_real_ns);
+    sqlite_rows_object(b, RECORD_OBJECT_facts, run, &(struct record_context){.run = run});
     size_t began = sqlite_row_log_json(b, &j);
     json_object(&j);
-    record_json_run(&j, run);
-    record_json_run_details(&j, run);
-    record_json_left_out(&j, run, selection);
+    record_json_run_line(&j, run, selection);
     json_object_end(&j);
     sqlite_row_log_json_end(b, began);
 }
@@ -250,20 +290,10 @@ void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct fra
                        const struct run *run, const struct selection *selection)
 {
     struct sqlite_entities *x = &rows->entities;
+    struct record_sample sample = record_sample_of(f, run);
     sqlite_row_log_row(b, STATEMENT_SAMPLE);
-    sqlite_row_log_u64(b, f->tick);
     sqlite_row_log_u64(b, rows->seq++);
-    sqlite_row_log_u64(b, f->real_ns);
-    sqlite_row_log_u64(b, f->elapsed_ns);
-    sqlite_row_log_u64(b, f->interval_ns);
-    if (f->between)
-        sqlite_row_log_i64(b, 1);
-    else
-        sqlite_row_log_null(b);
-    if (run->gpu_count)
-        sqlite_row_log_i64(b, run->gpu_count);
-    else
-        sqlite_row_log_null(b);
+    sqlite_rows_object(b, RECORD_OBJECT_sample, &sample, NULL);
     sqlite_rows_add_targets(b, x, f, run, selection);
     for (size_t i = 0; i < f->machine_count; i++) {
         enum entity_kind kind = f->machine[i]->entity.kind;
@@ -278,85 +308,43 @@ void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct fra
                             ENTITY_PROCESS, f->processes[i].row, selection->of[ENTITY_PROCESS]);
 }
 
-/* ---- What happens in between ----------------------------------------------------------------- */
-
-void sqlite_rows_end(struct buf *b, const struct toll_end *end)
-{
-    bool has_code = end->ended && !end->unknown;
-    sqlite_row_log_text(b, record_json_end_word(end));
-    if (has_code && !end->signaled)
-        sqlite_row_log_i64(b, end->status);
-    else
-        sqlite_row_log_null(b);
-    if (has_code && end->signaled)
-        sqlite_row_log_i64(b, end->status);
-    else
-        sqlite_row_log_null(b);
-}
+/* ---- Between samples ------------------------------------------------------------------------- */
 
 void sqlite_rows_process_end(struct buf *b, struct sqlite_rows *rows, const struct process_end *e,
                              const struct run *run, const struct selection *selection)
 {
-    const struct entity *who = &e->process->entity;
-    sqlite_row_log_row(b, STATEMENT_PROCESS);
-    sqlite_row_log_u64(b, rows->seq++);
-    sqlite_row_log_u64(b, e->elapsed_ns);
-    sqlite_row_log_text(b, record_json_departure(e->how));
-    if (e->has_status) {
-        sqlite_rows_end(b, &e->end);
-        sqlite_row_log_i64(b, e->end.core_dumped);
-        sqlite_row_log_i64(b, e->end.oom_killed);
-        sqlite_row_log_i64(b, e->end.timed_out);
-    } else {
-        for (unsigned i = 0; i < 6; i++)
-            sqlite_row_log_null(b);
-    }
-    sqlite_row_log_i64(b, who->pid);
-    sqlite_row_log_i64(b, who->parent);
-    sqlite_row_log_u64(b, who->start_ticks);
-    sqlite_row_log_text(b, who->name);
-    sqlite_entities_targets(b, run, who->targets);
+    struct record_context c = {.run = run, .selection = selection};
+    const struct entity *entity = &e->process->entity;
+    struct record_end end = record_end_of(&e->end);
+    uint64_t selected = selection->of[ENTITY_PROCESS];
     struct row copy;
     const struct row *row = process_shown(e->process, &copy);
-    add_bounds(b, row, selection->of[ENTITY_PROCESS] & sqlite_schema_metrics(ENTITY_PROCESS));
-    sqlite_rows_add_values(b, ENTITY_PROCESS, row, selection->of[ENTITY_PROCESS]);
-    sqlite_entities_left(&rows->entities, who);
-}
-
-static void sqlite_rows_add_phase(struct buf *b, const struct told_mark *m)
-{
-    sqlite_row_log_u64(b, left_u64(m->phase->begin_ns, m->start_ns));
-    sqlite_row_log_u64(b, left_u64(m->phase->end_ns, m->start_ns));
-    sqlite_row_log_i64(b, !m->phase->not_ended);
-    sqlite_row_log_text(b, phase_is_of_target(m->phase) ? "target" : "process");
-    sqlite_row_log_u64(b, phase_figures(m->phase)->looks);
+    sqlite_row_log_row(b, STATEMENT_PROCESS);
+    sqlite_row_log_u64(b, rows->seq++);
+    sqlite_rows_object(b, RECORD_OBJECT_departure, e, &c);
+    if (e->has_status)
+        sqlite_rows_object(b, RECORD_OBJECT_end, &end, &c);
+    else
+        sqlite_rows_no_object(b, RECORD_OBJECT_end);
+    sqlite_rows_object(b, RECORD_OBJECT_identity, entity, &c);
+    add_bounds(b, row, selected & sqlite_schema_metrics(ENTITY_PROCESS));
+    sqlite_rows_add_values(b, ENTITY_PROCESS, row, selected);
+    sqlite_entities_left(&rows->entities, entity);
 }
 
 void sqlite_rows_mark(struct buf *b, struct sqlite_rows *rows, const struct told_mark *m,
                       const struct selection *selection)
 {
-    struct json_out j;
-    sqlite_row_log_row(b, m->phase                ? STATEMENT_PHASE
-                          : m->kind == MARK_GAUGE ? STATEMENT_GAUGE
-                                                  : STATEMENT_EVENT);
+    unsigned statement = m->phase                ? STATEMENT_PHASE
+                         : m->kind == MARK_GAUGE ? STATEMENT_GAUGE
+                                                 : STATEMENT_EVENT;
+    const struct sqlite_table *t = sqlite_table(statement);
+    struct record_mark mark = record_mark_of(m);
+    sqlite_row_log_row(b, statement);
     sqlite_row_log_u64(b, rows->seq++);
-    sqlite_row_log_u64(b, m->elapsed_ns);
-    sqlite_row_log_text(b, m->name);
-    sqlite_row_log_i64(b, m->pid);
-    if (m->kind == MARK_GAUGE) {
-        sqlite_row_log_double(b, m->value);
-        return;
-    }
-    if (m->phase)
-        sqlite_rows_add_phase(b, m);
-    size_t began = sqlite_row_log_json(b, &j);
-    record_json_attributes(&j, m->attributes);
-    sqlite_row_log_json_end(b, began);
-    if (!m->phase)
-        return;
-    began = sqlite_row_log_json(b, &j);
-    record_json_phase_figures(&j, m->phase, selection);
-    sqlite_row_log_json_end(b, began);
+    for (unsigned i = 0; i < t->object_count; i++)
+        sqlite_rows_object(b, t->objects[i], &mark,
+                           &(struct record_context){.selection = selection});
 }
 
 void sqlite_rows_note(struct buf *b, struct sqlite_rows *rows, uint64_t elapsed_ns,
@@ -372,68 +360,38 @@ void sqlite_rows_note(struct buf *b, struct sqlite_rows *rows, uint64_t elapsed_
 
 /* What a run came to, as rows of a SQLite file: a row for each figure, and the whole as JSON. */
 
-/* In base units: a figure that is whole stays so. */
-static void sqlite_summary_add_number(struct buf *b, const struct metric *m, union value v)
+/* In base units; a figure that is whole stays so. */
+static void sqlite_summary_add_value(struct buf *b, bool is_set, const struct metric *m,
+                                     union value v)
 {
-    if (metric_is_double(m) || m->unit == UNIT_seconds || m->unit == UNIT_joules)
+    if (!is_set)
+        sqlite_row_log_null(b);
+    else if (metric_is_double(m) || m->unit == UNIT_seconds || m->unit == UNIT_joules)
         sqlite_row_log_double(b, metric_number(m, v));
     else
         sqlite_row_log_u64(b, v.u);
-}
-
-static void sqlite_summary_add_if(struct buf *b, bool is_known, double value)
-{
-    if (is_known)
-        sqlite_row_log_double(b, value);
-    else
-        sqlite_row_log_null(b);
-}
-
-static void add_quantiles(struct buf *b, const struct series *s, const struct metric *m,
-                          bool is_known)
-{
-    static const double shares[] = {0.5, 0.9, 0.99};
-    for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
-        double value;
-        bool has = is_known && series_quantile(s, m, shares[i], &value);
-        sqlite_summary_add_if(b, has, has ? value : 0);
-    }
-}
-
-/* total, last, mean, min, max and when, quantiles; the words for them are those of the record. */
-static void sqlite_summary_add_series(struct buf *b, const struct series *s, const struct metric *m,
-                                      bool is_known)
-{
-    bool counts = m->kind == METRIC_COUNTER;
-    bool is_observed = is_known && s->observed_ns;
-    if (is_known && counts)
-        sqlite_summary_add_number(b, m, s->last);
-    else
-        sqlite_row_log_null(b);
-    if (is_observed && !counts && s->count)
-        sqlite_summary_add_number(b, m, s->last);
-    else
-        sqlite_row_log_null(b);
-    sqlite_summary_add_if(b, counts ? is_known : is_observed, is_known ? series_mean(s, m) : 0);
-    sqlite_summary_add_if(b, is_known && s->count && !counts, s->min);
-    sqlite_summary_add_if(b, is_known && s->count, s->max);
-    if (is_known && s->count && s->max_at_ns != SERIES_TIME_UNKNOWN)
-        sqlite_row_log_u64(b, s->max_at_ns);
-    else
-        sqlite_row_log_null(b);
-    add_quantiles(b, s, m, is_known && s->count && !counts);
 }
 
 /* provenance NULL: there is none. */
 static void sqlite_summary_add_figure(struct buf *b, unsigned entity, const struct series *s,
                                       const struct metric *m, const struct provenance *provenance)
 {
-    bool is_known = provenance && !s->is_unlimited ? provenance->quality != QUALITY_UNKNOWN
-                                                   : s->observed_ns > 0;
+    struct record_figure f = record_figure_of(s, m, provenance, false);
+    bool has_max = f.has_rate_max || f.has_extremes;
     sqlite_row_log_row(b, STATEMENT_FIGURE);
     sqlite_row_log_i64(b, entity);
     sqlite_row_log_text(b, m->facts.name);
-    sqlite_summary_add_series(b, s, m, is_known);
+    sqlite_summary_add_value(b, f.has_total, m, f.value);
+    sqlite_summary_add_value(b, f.has_extremes && f.is_observed, m, f.value);
+    sqlite_row_log_double(b, f.mean);
+    sqlite_row_log_double(b, f.has_extremes ? f.min : NAN);
+    sqlite_row_log_double(b, has_max ? f.max : NAN);
+    if (f.has_rate_max_at || f.has_max_at)
+        sqlite_row_log_u64(b, f.max_at_ns);
+    else
+        sqlite_row_log_null(b);
+    for (unsigned i = 0; i < RECORD_QUANTILES; i++)
+        sqlite_row_log_double(b, f.has_quantile[i] ? f.quantiles[i] : NAN);
     sqlite_row_log_text(b, provenance ? quality_word(provenance->quality) : NULL);
     sqlite_row_log_text(b, provenance ? provenance->source : NULL);
 }
@@ -461,9 +419,7 @@ static void sqlite_summary_add_instance(struct buf *b, struct sqlite_entities *x
     FOR_EACH_BIT(i, selected)
     {
         const struct metric *m = metric_of(first + i);
-        struct provenance v = {summary_instance_quality(&t->series[i], m), "kernel"};
-        if (v.quality == QUALITY_UNKNOWN)
-            v.source = "";
+        struct provenance v = record_instance_provenance(&t->series[i], m);
         sqlite_summary_add_figure(b, entity, &t->series[i], m, &v);
     }
 }
@@ -485,8 +441,11 @@ void sqlite_summary(struct buf *b, struct sqlite_rows *rows, const struct summar
     FOR_EACH_BIT(i, selection->of[ENTITY_SELF])
     sqlite_summary_add_figure(b, self, &s->self[i], metric_of(metric_first(ENTITY_SELF) + i), NULL);
     sqlite_row_log_row(b, STATEMENT_RUN_END);
-    sqlite_row_log_u64(b, s->elapsed_ns);
-    sqlite_rows_end(b, &s->whole.end);
+    sqlite_rows_object(b, RECORD_OBJECT_result, s, NULL);
+    struct record_end end = record_end_of(&s->whole.end);
+    sqlite_row_log_text(b, record_words_end[end.status]);
+    end.has_code ? sqlite_row_log_i64(b, end.code) : sqlite_row_log_null(b);
+    end.has_signal ? sqlite_row_log_i64(b, end.signal) : sqlite_row_log_null(b);
     size_t began = sqlite_row_log_json(b, &j);
     json_object(&j);
     record_json_summary(&j, s, selection);

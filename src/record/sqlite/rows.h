@@ -68,9 +68,6 @@ void sqlite_rows_mark(struct buf *b, struct sqlite_rows *rows, const struct told
 void sqlite_rows_note(struct buf *b, struct sqlite_rows *rows, uint64_t elapsed_ns,
                       const char *sentence);
 
-/* How something ended: status, code, signal. */
-void sqlite_rows_end(struct buf *b, const struct toll_end *end);
-
 /* The same for what it came to. */
 void sqlite_summary(struct buf *b, struct sqlite_rows *rows, const struct summary *s,
                     const struct selection *selection);

@@ -8,10 +8,16 @@
 #define WHOLE "INTEGER NOT NULL"
 #define TEXT  "TEXT NOT NULL"
 
+/* clang-format off */
+#define OBJECTS(...)                                                                               \
+    .objects = {__VA_ARGS__},                                                                      \
+    .object_count = sizeof((enum record_object[]){__VA_ARGS__}) / sizeof(enum record_object)
+/* clang-format on */
+
 /* By the numbers of their statements. */
 static const struct sqlite_table tables[] = {
     [STATEMENT_ENTITY] = {"entities",
-                          1,
+                          "entity",
                           {{"entity", WHOLE},
                            {"kind", TEXT},
                            {"part", TEXT},
@@ -21,62 +27,34 @@ static const struct sqlite_table tables[] = {
                            {"start_ticks", "INTEGER"},
                            {"targets", "TEXT"},
                            {"labels", "TEXT"}}},
-    [STATEMENT_SAMPLE] = {"samples",
-                          1,
-                          {{"tick", WHOLE},
-                           {"seq", WHOLE},
-                           {"time_ns", WHOLE},
-                           {"elapsed_ns", WHOLE},
-                           {"interval_ns", WHOLE},
-                           {"for_mark", "INTEGER"},
-                           {"gpu_count", "INTEGER"}}},
+    [STATEMENT_SAMPLE] = {"samples", "tick", {{"seq", WHOLE}}, OBJECTS(RECORD_OBJECT_sample)},
     [STATEMENT_PROCESS] = {"processes",
-                           1,
-                           {{"seq", WHOLE},
-                            {"elapsed_ns", WHOLE},
-                            {"how", TEXT},
-                            {"status", "TEXT"},
-                            {"code", "INTEGER"},
-                            {"signal", "INTEGER"},
-                            {"core_dumped", "INTEGER"},
-                            {"oom_killed", "INTEGER"},
-                            {"timed_out", "INTEGER"},
-                            {"pid", WHOLE},
-                            {"parent", WHOLE},
-                            {"start_ticks", WHOLE},
-                            {"name", TEXT},
-                            {"targets", "TEXT"},
-                            {"lower_bound", "TEXT"}}},
+                           "seq",
+                           {{"seq", WHOLE}},
+                           OBJECTS(RECORD_OBJECT_departure, RECORD_OBJECT_end,
+                                   RECORD_OBJECT_identity),
+                           .may_be_null = BIT(1),
+                           .further = {{"lower_bound", "TEXT"}},
+                           .has_metrics = true},
     [STATEMENT_PHASE] = {"phases",
-                         1,
-                         {{"seq", WHOLE},
-                          {"elapsed_ns", WHOLE},
-                          {"name", TEXT},
-                          {"pid", WHOLE},
-                          {"begin_ns", WHOLE},
-                          {"end_ns", WHOLE},
-                          {"ended", WHOLE},
-                          {"whose", TEXT},
-                          {"looks", WHOLE},
-                          {"attributes", TEXT},
-                          {"figures", TEXT}}},
+                         "seq",
+                         {{"seq", WHOLE}},
+                         OBJECTS(RECORD_OBJECT_moment, RECORD_OBJECT_mark, RECORD_OBJECT_phase,
+                                 RECORD_OBJECT_event)},
     [STATEMENT_EVENT] = {"events",
-                         1,
-                         {{"seq", WHOLE},
-                          {"elapsed_ns", WHOLE},
-                          {"name", TEXT},
-                          {"pid", WHOLE},
-                          {"attributes", TEXT}}},
+                         "seq",
+                         {{"seq", WHOLE}},
+                         OBJECTS(RECORD_OBJECT_moment, RECORD_OBJECT_mark, RECORD_OBJECT_event)},
     [STATEMENT_GAUGE] = {"gauges",
-                         1,
-                         {{"seq", WHOLE},
-                          {"elapsed_ns", WHOLE},
-                          {"name", TEXT},
-                          {"pid", WHOLE},
-                          {"value", "REAL NOT NULL"}}},
-    [STATEMENT_NOTE] = {"notes", 1, {{"seq", WHOLE}, {"elapsed_ns", WHOLE}, {"sentence", TEXT}}},
+                         "seq",
+                         {{"seq", WHOLE}},
+                         OBJECTS(RECORD_OBJECT_moment, RECORD_OBJECT_mark, RECORD_OBJECT_gauge)},
+    [STATEMENT_NOTE] = {"notes",
+                        "seq",
+                        {{"seq", WHOLE}},
+                        OBJECTS(RECORD_OBJECT_moment, RECORD_OBJECT_note)},
     [STATEMENT_FIGURE] = {"summary",
-                          2,
+                          "entity, metric",
                           {{"entity", WHOLE},
                            {"metric", TEXT},
                            {"total", "ANY"},
@@ -90,18 +68,25 @@ static const struct sqlite_table tables[] = {
                            {"p99", "REAL"},
                            {"quality", "TEXT"},
                            {"means", "TEXT"}}},
-    [STATEMENT_ROW] = {"_samples", 2, {{"tick", WHOLE}, {"entity", WHOLE}}},
+    [STATEMENT_ROW] = {"_samples",
+                       "tick, entity",
+                       {{"tick", WHOLE}, {"entity", WHOLE}},
+                       .has_metrics = true},
 };
 
-/* … of targets, which end one by one, … */
+/* Targets end one by one. */
 static const struct sqlite_table target_rows = {
     "_samples",
-    2,
-    {{"tick", WHOLE}, {"entity", WHOLE}, {"ended", "INTEGER"}, {"lower_bound", "TEXT"}}};
+    "tick, entity",
+    {{"tick", WHOLE}, {"entity", WHOLE}},
+    .further = {{"ended", "INTEGER"}, {"lower_bound", "TEXT"}},
+    .has_metrics = true};
 
-/* … and of processes. */
-static const struct sqlite_table process_rows = {
-    "_samples", 2, {{"tick", WHOLE}, {"entity", WHOLE}, {"lower_bound", "TEXT"}}};
+static const struct sqlite_table process_rows = {"_samples",
+                                                 "tick, entity",
+                                                 {{"tick", WHOLE}, {"entity", WHOLE}},
+                                                 .further = {{"lower_bound", "TEXT"}},
+                                                 .has_metrics = true};
 
 const struct sqlite_table *sqlite_table(unsigned number)
 {
@@ -110,6 +95,52 @@ const struct sqlite_table *sqlite_table(unsigned number)
     if (number == STATEMENT_ROW + ENTITY_PROCESS)
         return &process_rows;
     return &tables[number < STATEMENT_ROW ? number : STATEMENT_ROW];
+}
+
+bool sqlite_table_has_own(unsigned number, const char *column)
+{
+    const struct sqlite_table *t = sqlite_table(number);
+    bool found = strcmp(column, "run") == 0;
+    for (unsigned i = 0; i < SQLITE_OWN_COLUMNS && t->columns[i].name; i++)
+        found |= strcmp(column, t->columns[i].name) == 0;
+    for (unsigned i = 0; i < ARRAY_LEN(t->further) && t->further[i].name; i++)
+        found |= strcmp(column, t->further[i].name) == 0;
+    for (unsigned i = 0; i < t->object_count; i++) {
+        unsigned count;
+        for (const struct record_key *k = record_keys(t->objects[i], &count); count; k++, count--)
+            found |= strcmp(column, k->column) == 0;
+    }
+    return found;
+}
+
+void sqlite_table_name(struct buf *b, unsigned number)
+{
+    if (number >= STATEMENT_ROW)
+        buf_puts(b, entity_kind_name(number - STATEMENT_ROW));
+    buf_puts(b, sqlite_table(number)->name);
+}
+
+bool sqlite_key_is_required(const struct record_key *k, bool is_nullable)
+{
+    return !is_nullable && (k->presence == RECORD_ALWAYS || k->presence == RECORD_WITH);
+}
+
+static const char *sqlite_key_type(const struct record_key *k, bool is_nullable)
+{
+    bool is_required = sqlite_key_is_required(k, is_nullable);
+    switch (k->type) {
+    case RECORD_COUNT:
+    case RECORD_PID:
+    case RECORD_INT:
+    case RECORD_SECONDS:
+    case RECORD_TIME:
+    case RECORD_FLAG:
+    case RECORD_NOT: return is_required ? WHOLE : "INTEGER";
+    case RECORD_REAL6:
+    case RECORD_REAL9:
+    case RECORD_NUMBER: return is_required ? "REAL NOT NULL" : "REAL";
+    default: return is_required ? TEXT : "TEXT";
+    }
 }
 
 /* ==== Sqlite schema =========================================================================== */
@@ -170,48 +201,67 @@ void sqlite_schema_column(struct buf *b, const struct metric *m)
         buf_puts(b, m->unit == UNIT_seconds ? "ns" : "microjoules");
 }
 
-static void sqlite_schema_add_name(struct buf *b, unsigned number)
-{
-    if (number >= STATEMENT_ROW)
-        buf_puts(b, entity_kind_name(number - STATEMENT_ROW));
-    buf_puts(b, sqlite_table(number)->name);
-}
-
-/* What stands around each column, and whether with its type. */
-struct manner {
-    const char *before, *behind;
-    bool typed;
-};
-
-static void sqlite_schema_add_columns(struct buf *b, unsigned number, const struct manner *how)
+/* Calls back with each column of a table but the run. Stops at what is not 0, and returns it. */
+static int sqlite_table_each(unsigned number,
+                             int (*call)(void *arg, const char *name, const char *type), void *arg)
 {
     const struct sqlite_table *t = sqlite_table(number);
-    for (unsigned i = 0; i < SQLITE_TABLE_COLUMNS && t->columns[i].name; i++)
-        buf_printf(b, "%s%s%s%s%s", how->before, t->columns[i].name, how->typed ? " " : "",
-                   how->typed ? t->columns[i].type : "", how->behind);
-    if (number != STATEMENT_PROCESS && number < STATEMENT_ROW)
-        return;
+    int r = 0;
+    for (unsigned i = 0; i < SQLITE_OWN_COLUMNS && t->columns[i].name && r == 0; i++)
+        r = call(arg, t->columns[i].name, t->columns[i].type);
+    for (unsigned i = 0; i < t->object_count; i++) {
+        unsigned count;
+        const struct record_key *k = record_keys(t->objects[i], &count);
+        for (; count && r == 0; k++, count--)
+            if (*k->column)
+                r = call(arg, k->column, sqlite_key_type(k, t->may_be_null >> i & 1));
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(t->further) && t->further[i].name && r == 0; i++)
+        r = call(arg, t->further[i].name, t->further[i].type);
+    if (!t->has_metrics)
+        return r;
     enum entity_kind kind = number == STATEMENT_PROCESS ? ENTITY_PROCESS : number - STATEMENT_ROW;
+    struct buf name = {0};
     FOR_EACH_BIT(i, sqlite_schema_metrics(kind))
     {
         const struct metric *m = metric_of(metric_first(kind) + i);
-        buf_puts(b, how->before);
-        sqlite_schema_column(b, m);
-        if (how->typed)
-            buf_puts(b, metric_is_double(m) ? " REAL" : " INTEGER");
-        buf_puts(b, how->behind);
+        buf_clear(&name);
+        sqlite_schema_column(&name, m);
+        if (r == 0)
+            r = buf_failed(&name) ? -ENOMEM
+                                  : call(arg, name.data, metric_is_double(m) ? "REAL" : "INTEGER");
     }
+    buf_done(&name);
+    return r;
 }
 
-static unsigned count_columns(unsigned number)
+/* What stands around the name of each column, and whether its type follows. */
+struct column_list {
+    struct buf *sql;
+    const char *before, *after;
+    bool is_typed;
+    unsigned count;
+};
+
+static int sqlite_schema_list_column(void *list, const char *name, const char *type)
 {
-    struct buf each = {0};
-    sqlite_schema_add_columns(&each, number, &(struct manner){"", "\n", false});
-    unsigned count = 0;
-    for (size_t i = 0; i < each.length; i++)
-        count += each.data[i] == '\n';
-    buf_done(&each);
-    return count;
+    struct column_list *l = list;
+    l->count++;
+    if (l->sql)
+        buf_printf(l->sql, "%s%s%s%s%s", l->before, name, l->is_typed ? " " : "",
+                   l->is_typed ? type : "", l->after);
+    return 0;
+}
+
+/* Returns the number of columns. sql may be NULL. */
+static unsigned sqlite_schema_list(struct buf *sql, unsigned number, const char *before,
+                                   const char *after, bool is_typed)
+{
+    struct column_list l = {.sql = sql, .before = before, .after = after, .is_typed = is_typed};
+    int r = sqlite_table_each(number, sqlite_schema_list_column, &l);
+    if (r < 0 && sql)
+        sql->failed = true;
+    return l.count;
 }
 
 void sqlite_schema_statement(struct buf *b, unsigned number)
@@ -221,11 +271,11 @@ void sqlite_schema_statement(struct buf *b, unsigned number)
         return;
     }
     buf_puts(b, "INSERT INTO ");
-    sqlite_schema_add_name(b, number);
+    sqlite_table_name(b, number);
     buf_puts(b, " (run");
-    sqlite_schema_add_columns(b, number, &(struct manner){", ", "", false});
+    unsigned count = sqlite_schema_list(b, number, ", ", "", false);
     buf_puts(b, ") VALUES (?1");
-    for (unsigned i = 0, count = count_columns(number); i < count; i++)
+    for (unsigned i = 0; i < count; i++)
         buf_printf(b, ", ?%u", i + 2);
     buf_putc(b, ')');
 }
@@ -240,22 +290,7 @@ static int run_text(struct sqlite *db, struct buf *sql, struct toll_error *e)
     return r;
 }
 
-static int make_table(struct sqlite *db, unsigned number, struct toll_error *e)
-{
-    const struct sqlite_table *t = sqlite_table(number);
-    struct buf sql = {0};
-    buf_puts(&sql, "CREATE TABLE IF NOT EXISTS ");
-    sqlite_schema_add_name(&sql, number);
-    buf_puts(&sql, " (run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE");
-    sqlite_schema_add_columns(&sql, number, &(struct manner){", ", "", true});
-    buf_puts(&sql, ", PRIMARY KEY (run");
-    for (unsigned i = 0; i < t->keys; i++)
-        buf_printf(&sql, ", %s", t->columns[i].name);
-    buf_puts(&sql, ")) STRICT, WITHOUT ROWID");
-    return run_text(db, &sql, e);
-}
-
-/* One number that the file tells. */
+/* One number that the file has. */
 static int sqlite_schema_ask(struct sqlite *db, struct buf *sql, int64_t *ret, struct toll_error *e)
 {
     struct sqlite_statement *st;
@@ -270,82 +305,73 @@ static int sqlite_schema_ask(struct sqlite *db, struct buf *sql, int64_t *ret, s
     return r < 0 ? r : 0;
 }
 
-/* How many of our columns its table has. */
-static int ask_columns(struct sqlite *db, unsigned number, int64_t *ret, struct toll_error *e)
+/* How many of our columns the table of the file has; *ret_missing: how many it lacks. */
+static int sqlite_schema_ask_columns(struct sqlite *db, unsigned number, int64_t *ret_there,
+                                     int64_t *ret_missing, struct toll_error *e)
 {
     struct buf sql = {0};
     buf_puts(&sql, "SELECT count(*) FROM pragma_table_info('");
-    sqlite_schema_add_name(&sql, number);
+    sqlite_table_name(&sql, number);
     buf_puts(&sql, "') WHERE name IN (''");
-    sqlite_schema_add_columns(&sql, number, &(struct manner){", '", "'", false});
+    unsigned count = sqlite_schema_list(&sql, number, ", '", "'", false);
     buf_putc(&sql, ')');
-    return sqlite_schema_ask(db, &sql, ret, e);
-}
-
-/* A column that was not there when the file was made. */
-static int sqlite_schema_add_column(struct sqlite *db, unsigned number, const char *name,
-                                    const char *type, struct toll_error *e)
-{
-    struct buf question = {0}, sql = {0};
-    int64_t is_there = 0;
-    buf_puts(&question, "SELECT count(*) FROM pragma_table_info('");
-    sqlite_schema_add_name(&question, number);
-    buf_printf(&question, "') WHERE name = '%s'", name);
-    int r = sqlite_schema_ask(db, &question, &is_there, e);
-    if (r < 0 || is_there)
-        return r;
-    buf_puts(&sql, "ALTER TABLE ");
-    sqlite_schema_add_name(&sql, number);
-    buf_printf(&sql, " ADD COLUMN %s %s", name, type);
-    return run_text(db, &sql, e);
-}
-
-static int add_missing_metrics(struct sqlite *db, unsigned number, enum entity_kind kind,
-                               struct toll_error *e)
-{
-    int r = 0;
-    FOR_EACH_BIT(i, sqlite_schema_metrics(kind))
-    {
-        const struct metric *m = metric_of(metric_first(kind) + i);
-        struct buf column = {0};
-        sqlite_schema_column(&column, m);
-        if (r == 0)
-            r = buf_failed(&column)
-                    ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
-                    : sqlite_schema_add_column(db, number, column.data,
-                                               metric_is_double(m) ? "REAL" : "INTEGER", e);
-        buf_done(&column);
-    }
+    int r = sqlite_schema_ask(db, &sql, ret_there, e);
+    *ret_missing = (int64_t)count - *ret_there;
     return r;
 }
 
-/* What may be NULL can be added, and nothing else. */
-static int sqlite_schema_add_missing(struct sqlite *db, unsigned number, struct toll_error *e)
+struct missing_columns {
+    struct sqlite *db;
+    unsigned number;
+    struct toll_error *e;
+};
+
+/* Adds a column that was not there when the file was made. Only one that may be NULL can be. */
+static int sqlite_schema_add_column(void *missing, const char *name, const char *type)
 {
-    const struct sqlite_table *t = sqlite_table(number);
-    int64_t there = 0;
-    int r = 0;
-    for (unsigned i = t->keys; i < SQLITE_TABLE_COLUMNS && t->columns[i].name && r == 0; i++)
-        if (!strstr(t->columns[i].type, "NOT NULL"))
-            r = sqlite_schema_add_column(db, number, t->columns[i].name, t->columns[i].type, e);
-    if (r == 0 && (number == STATEMENT_PROCESS || number >= STATEMENT_ROW))
-        r = add_missing_metrics(
-            db, number, number == STATEMENT_PROCESS ? ENTITY_PROCESS : number - STATEMENT_ROW, e);
-    if (r == 0)
-        r = ask_columns(db, number, &there, e);
-    return r < 0 || there == count_columns(number)
-               ? r
-               : err_set(e, -EBADMSG, "its table %s is not as toll makes it", t->name);
+    struct missing_columns *m = missing;
+    struct buf question = {0}, sql = {0};
+    int64_t is_there = 0;
+    if (strstr(type, "NOT NULL"))
+        return 0;
+    buf_puts(&question, "SELECT count(*) FROM pragma_table_info('");
+    sqlite_table_name(&question, m->number);
+    buf_printf(&question, "') WHERE name = '%s'", name);
+    int r = sqlite_schema_ask(m->db, &question, &is_there, m->e);
+    if (r < 0 || is_there)
+        return r;
+    buf_puts(&sql, "ALTER TABLE ");
+    sqlite_table_name(&sql, m->number);
+    buf_printf(&sql, " ADD COLUMN %s %s", name, type);
+    return run_text(m->db, &sql, m->e);
 }
 
+/* Makes a table that is not there, and adds the columns that one of an older version lacks. */
 static int sqlite_schema_complete(struct sqlite *db, unsigned number, struct toll_error *e)
 {
-    int64_t there = 0;
-    int r = ask_columns(db, number, &there, e);
-    if (r < 0 || there == count_columns(number))
+    const struct sqlite_table *t = sqlite_table(number);
+    struct missing_columns m = {db, number, e};
+    struct buf sql = {0};
+    int64_t there = 0, missing = 0;
+    int r = sqlite_schema_ask_columns(db, number, &there, &missing, e);
+    if (r < 0 || !missing)
         return r;
-    r = make_table(db, number, e);
-    return r < 0 || !there ? r : sqlite_schema_add_missing(db, number, e);
+    buf_puts(&sql, "CREATE TABLE IF NOT EXISTS ");
+    sqlite_table_name(&sql, number);
+    buf_puts(&sql, " (run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE");
+    sqlite_schema_list(&sql, number, ", ", "", true);
+    buf_printf(&sql, ", PRIMARY KEY (run, %s)) STRICT, WITHOUT ROWID", t->keys);
+    r = run_text(db, &sql, e);
+    if (r < 0 || !there)
+        return r;
+    r = sqlite_table_each(number, sqlite_schema_add_column, &m);
+    if (r == -ENOMEM)
+        return err_set(e, r, "no memory for the tables of a SQLite file");
+    if (r == 0)
+        r = sqlite_schema_ask_columns(db, number, &there, &missing, e);
+    return r < 0 || !missing
+               ? r
+               : err_set(e, -EBADMSG, "its table %s is not as toll makes it", t->name);
 }
 
 int sqlite_schema_check_kinds(struct sqlite *db, struct toll_error *e)
@@ -353,7 +379,7 @@ int sqlite_schema_check_kinds(struct sqlite *db, struct toll_error *e)
     int r = sqlite_find_table(db, "runs", e);
     for (unsigned number = STATEMENT_ENTITY; r >= 0 && number < STATEMENTS; number++) {
         struct buf name = {0};
-        sqlite_schema_add_name(&name, number);
+        sqlite_table_name(&name, number);
         r = buf_failed(&name) ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
                               : sqlite_find_table(db, name.data, e);
         buf_done(&name);
@@ -366,9 +392,9 @@ int sqlite_schema_check(struct sqlite *db, bool *ret_complete, struct toll_error
     int r = 0;
     *ret_complete = true;
     for (unsigned number = STATEMENT_ENTITY; r == 0 && number < STATEMENTS; number++) {
-        int64_t there = 0;
-        r = ask_columns(db, number, &there, e);
-        *ret_complete &= there == count_columns(number);
+        int64_t there = 0, missing = 0;
+        r = sqlite_schema_ask_columns(db, number, &there, &missing, e);
+        *ret_complete &= !missing;
     }
     return r;
 }

@@ -8,6 +8,7 @@
 #include "base/io/sqlite.h"
 #include "base/text/buf.h"
 #include "metric/metric.h"
+#include "record/keys.h"
 
 /* ==== Sqlite schema =========================================================================== */
 
@@ -74,25 +75,39 @@ int sqlite_schema_make(struct sqlite *db, struct toll_error *e);
 
 /* ==== Sqlite tables =========================================================================== */
 
-/* The columns of the tables of a SQLite file, but for those of metrics. Every table begins with the
- * run. */
+/* The columns of a table are, in this order: the run, columns of its own, those of objects of the
+ * record (record.def), further columns of its own, and those of metrics. */
 
-enum { SQLITE_TABLE_COLUMNS = 15 };
+enum { SQLITE_OWN_COLUMNS = 13, SQLITE_TABLE_OBJECTS = 4 };
 
-struct sqlite_table_column {
+struct sqlite_column {
     const char *name;
     const char *type;
 };
 
 struct sqlite_table {
     const char *name;
-    unsigned keys; /* how many of the columns tell its rows apart */
-    struct sqlite_table_column columns[SQLITE_TABLE_COLUMNS]; /* name NULL behind the last */
+    const char *keys; /* columns that identify a row, beside the run */
+    struct sqlite_column columns[SQLITE_OWN_COLUMNS]; /* the last has no name */
+    enum record_object objects[SQLITE_TABLE_OBJECTS];
+    unsigned object_count;
+    unsigned may_be_null;            /* bits of the objects that may be missing */
+    struct sqlite_column further[2]; /* nullable */
+    bool has_metrics;
 };
 
 /* By the number of its statement, from STATEMENT_ENTITY on. Those of samples have the name of their
  * kind in front. */
 const struct sqlite_table *sqlite_table(unsigned number);
+
+/* Whether the column is one of the table, and not of a metric. */
+bool sqlite_table_has_own(unsigned number, const char *column);
+
+/* Adds the name of the table. */
+void sqlite_table_name(struct buf *b, unsigned number);
+
+/* Whether the column of a key can never be NULL; is_nullable: the object may be missing. */
+bool sqlite_key_is_required(const struct record_key *k, bool is_nullable);
 
 /* ==== Sqlite views ============================================================================ */
 

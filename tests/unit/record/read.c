@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/read_figures.h"
 #include "record/reader.h"
+#include "record/reading.h"
 #include "record_lines.h"
 #include "tree.h"
 #include "unit.h"
@@ -603,31 +603,65 @@ static void test_reading_values(void **state)
 {
     uint64_t u = 5;
     double d = 5;
-    pid_t pid = 5;
-    assert_true(read_seconds(json("1.5"), &u) && u == 1500000000);
-    assert_false(read_seconds(json("-1"), &u));
     assert_true(read_u64(json("7"), &u) && u == 7);
     assert_true(read_u64(json("null"), &u) && u == 7); /* it stays */
     assert_false(read_u64(json("-7"), &u));
     assert_true(read_double(json("-2.5e3"), &d) && d == -2500);
-    assert_true(read_pid(json("123"), &pid) && pid == 123);
-    assert_false(read_pid(json("2147483648"), &pid));
     assert_true(read_utc(json("\"1970-01-01T00:00:01.500Z\""), &u) && u == 1500000000);
     assert_false(read_utc(json("\"1970-01-01\""), &u));
     json("");
 }
 
-static void test_reading_words(void **state)
+/* The types of keys, with what each of them refuses. */
+static void test_reading_keys(void **state)
 {
-    static const char *const words[] = {"a", NULL, "c"};
-    char name[4];
-    assert_int_equal(read_word(json("\"c\""), words, 3), 2);
-    assert_int_equal(read_word(json("\"b\""), words, 3), -1);
-    assert_int_equal(read_word(json("3"), words, 3), -1);
-    assert_true(read_name(json("\"abcdef\""), name, sizeof name));
-    assert_string_equal(name, "abc");
-    assert_false(read_name(json("5"), name, sizeof name));
-    json("");
+    static const struct {
+        enum record_object object;
+        const char *text;
+        bool is_good;
+    } cases[] = {
+        {RECORD_OBJECT_moment, "{\"elapsed_seconds\":1.5}", true},
+        {RECORD_OBJECT_moment, "{\"elapsed_seconds\":null}", true},
+        {RECORD_OBJECT_moment, "{\"elapsed_seconds\":-1}", false},
+        {RECORD_OBJECT_moment, "{\"elapsed_seconds\":\"1\"}", false},
+        {RECORD_OBJECT_mark, "{\"pid\":123,\"name\":\"a\"}", true},
+        {RECORD_OBJECT_mark, "{\"pid\":2147483648}", false},
+        {RECORD_OBJECT_mark, "{\"name\":null}", false},
+        {RECORD_OBJECT_gauge, "{\"value\":-2.5e3}", true},
+        {RECORD_OBJECT_gauge, "{\"value\":1e999}", false},
+        {RECORD_OBJECT_phase, "{\"of\":\"target\",\"ended\":false,\"looks\":3}", true},
+        {RECORD_OBJECT_phase, "{\"of\":\"all\"}", false},
+        {RECORD_OBJECT_phase, "{\"of\":3}", false},
+        {RECORD_OBJECT_phase, "{\"ended\":null}", false},
+        {RECORD_OBJECT_phase, "{\"looks\":1.5e99}", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct reading r = {0};
+        struct record_mark m = {0};
+        json_in_begin(&r.json, cases[i].text, strlen(cases[i].text));
+        if (record_read_object(&r, cases[i].object, &m) != cases[i].is_good)
+            fail_msg("%s", cases[i].text);
+        json_in_done(&r.json);
+        arena_done(&r.kept);
+    }
+}
+
+/* A key has a struct of its own, is in the table once, and those of SQLite have room there. */
+static void test_reading_table(void **state)
+{
+    for (unsigned object = 0; object < RECORD_OBJECTS; object++) {
+        unsigned count;
+        const struct record_key *k = record_keys(object, &count);
+        assert_true(count > 0);
+        for (unsigned i = 0; i < count; i++) {
+            assert_int_equal(k[i].object, object);
+            assert_true((k[i].type == RECORD_SPECIAL) == (k[i].special != NULL));
+            assert_true((k[i].type == RECORD_WORD) == (k[i].words != NULL));
+            assert_true(i < 16 || !*k[i].column);
+            for (unsigned other = 0; other < i; other++)
+                assert_string_not_equal(k[i].key, k[other].key);
+        }
+    }
 }
 
 static void test_reading_what_is_skipped(void **state)
@@ -763,7 +797,8 @@ int main(void)
         cmocka_unit_test(test_read_things_kinds),
         cmocka_unit_test(test_read_things_the_same_again),
         cmocka_unit_test(test_reading_values),
-        cmocka_unit_test(test_reading_words),
+        cmocka_unit_test(test_reading_keys),
+        cmocka_unit_test(test_reading_table),
         cmocka_unit_test(test_reading_what_is_skipped),
         cmocka_unit_test(test_being_written_lines),
         cmocka_unit_test(test_being_written_tables),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/io/sqlite.h"
-#include "record/sqlite/lines.h"
+#include "record/reader.h"
 #include "record/sqlite/rows.h"
 #include "record/sqlite/schema.h"
 #include "record/sqlite/source.h"
@@ -250,27 +250,35 @@ static void test_sqlite_schema_what_is_missing(void **state)
 
 /* ---- sqlite tables -------------------------------------------------------------------------- */
 
-/* Each has a name and keys that are among its columns, and none is wider than there is room. */
+/* Each has a name, and the columns that tell its rows apart can never be unknown. */
 static void test_sqlite_tables_tables(void **state)
 {
+    struct toll_error e = {0};
+    struct sqlite *db = sqlite_place_open(":memory:", SQLITE_MODE_WRITE);
+    assert_int_equal(sqlite_schema_make(db, &e), 0);
     for (unsigned number = STATEMENT_ENTITY; number < STATEMENTS; number++) {
         const struct sqlite_table *t = sqlite_table(number);
-        unsigned columns = 0;
-        assert_true(t->name && *t->name);
-        while (columns < SQLITE_TABLE_COLUMNS && t->columns[columns].name) {
-            assert_non_null(t->columns[columns].type);
-            columns++;
+        struct buf name = {0}, sql = {0};
+        char keys[64], *rest = NULL;
+        sqlite_table_name(&name, number);
+        snprintf(keys, sizeof keys, "%s", t->keys);
+        for (char *key = strtok_r(keys, ", ", &rest); key; key = strtok_r(NULL, ", ", &rest)) {
+            buf_clear(&sql);
+            buf_printf(&sql, "SELECT \"notnull\" FROM pragma_table_info('%s') WHERE name = '%s'",
+                       name.data, key);
+            sqlite_place_expect(db, sql.data, "1");
+            assert_true(sqlite_table_has_own(number, key));
         }
-        assert_true(t->keys >= 1 && t->keys <= columns);
-        for (unsigned i = 0; i < t->keys; i++) /* what tells rows apart is never unknown */
-            assert_non_null(strstr(t->columns[i].type, "NOT NULL"));
+        buf_done(&name);
+        buf_done(&sql);
     }
+    sqlite_close(db);
 }
 
 static void test_sqlite_tables_rows_of_targets_may_end(void **state)
 {
-    assert_string_equal(sqlite_table(STATEMENT_ROW + ENTITY_TARGET)->columns[2].name, "ended");
-    assert_null(sqlite_table(STATEMENT_ROW + ENTITY_DISK)->columns[2].name);
+    assert_true(sqlite_table_has_own(STATEMENT_ROW + ENTITY_TARGET, "ended"));
+    assert_false(sqlite_table_has_own(STATEMENT_ROW + ENTITY_DISK, "ended"));
 }
 
 /* ---- sqlite views --------------------------------------------------------------------------- */
@@ -539,56 +547,6 @@ static void test_sqlite_tape_cut_short(void **state)
     buf_done(&b);
 }
 
-/* ---- sqlite lines --------------------------------------------------------------------------- */
-
-static void test_sqlite_lines_lines(void **state)
-{
-    static const struct {
-        enum sqlite_stream stream;
-        const char *begin;
-    } cases[] = {
-        {STREAM_PROCESSES, "{\"type\":\"process\",\"elapsed_seconds\":0.000000005,"
-                           "\"left\":\"reaped inside\",\"end\":null,\"pid\":101,\"parent\":100,"
-                           "\"start_ticks\":5,\"name\":\"cc\",\"cpu_seconds\":0.25}"},
-        {STREAM_NOTES, "{\"type\":\"event\",\"elapsed_seconds\":0.000000006,\"name\":\"note\","
-                       "\"text\":\"a \\\"note\\\"\"}"},
-    };
-    struct sample s;
-    struct sqlite *db = sqlite_place_open(sqlite_record_make(&s, true), SQLITE_MODE_READ);
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct sqlite_statement *st;
-        struct sqlite_figures figures = {0};
-        struct buf b = {0};
-        assert_int_equal(sqlite_prepare(&st, db, sqlite_lines_question(cases[i].stream), NULL), 0);
-        if (cases[i].stream == STREAM_PROCESSES)
-            sqlite_lines_figures(&figures, st);
-        sqlite_bind_i64(st, 1, 1);
-        assert_int_equal(sqlite_step(st, NULL), 1);
-        assert_true(sqlite_lines_add(&b, cases[i].stream, st, &figures, &s.selection));
-        assert_string_equal(b.data, cases[i].begin);
-        assert_int_equal(sqlite_step(st, NULL), 0);
-        buf_done(&b);
-        sqlite_end(st);
-    }
-    sqlite_close(db);
-    sample_remove(&s);
-}
-
-/* Every stream can be asked for, and has seq first. */
-static void test_sqlite_lines_questions(void **state)
-{
-    struct sample s;
-    struct sqlite *db = sqlite_place_open(sqlite_record_make(&s, true), SQLITE_MODE_READ);
-    for (unsigned i = 0; i < STREAMS; i++) {
-        struct sqlite_statement *st;
-        assert_int_equal(sqlite_prepare(&st, db, sqlite_lines_question(i), NULL), 0);
-        assert_string_equal(sqlite_column_name(st, 0), "seq");
-        sqlite_end(st);
-    }
-    sqlite_close(db);
-    sample_remove(&s);
-}
-
 /* ---- sqlite figures ------------------------------------------------------------------------- */
 
 static void test_sqlite_figures_columns(void **state)
@@ -600,11 +558,11 @@ static void test_sqlite_figures_columns(void **state)
     const char *sql = "SELECT 1 AS cpu_ns, 9 AS run, 2 AS cpu_ns, NULL AS memory_rss_bytes, "
                       "0.5 AS cpu_cores, 3 AS threads, 7 AS dreams";
     assert_int_equal(sqlite_prepare(&st, db, sql, NULL), 0);
-    sqlite_figures_find(&f, st, ENTITY_TARGET, 1, "run tick");
+    sqlite_figures_find(&f, st, ENTITY_TARGET, 1, STATEMENT_ROW + ENTITY_TARGET);
     assert_int_equal(f.of[1], COLUMN_IS_NO_METRIC);
     assert_int_equal(f.of[6], COLUMN_IS_UNKNOWN);
     assert_int_equal(sqlite_step(st, NULL), 1);
-    assert_true(sqlite_figures_take(&f, st, &row));
+    assert_true(sqlite_figures_read(&f, st, &row));
     assert_int_equal(row.values[process_threads_count - row.first].u, 3);
     assert_true(row.values[process_cpu_cores - row.first].d == 0.5);
     assert_false(row.present & BIT(process_memory_rss_bytes - row.first));
@@ -620,9 +578,9 @@ static void test_sqlite_figures_below_zero(void **state)
     struct sqlite_figures f;
     struct row row;
     assert_int_equal(sqlite_prepare(&st, db, "SELECT -1 AS threads, NULL AS dreams", NULL), 0);
-    sqlite_figures_find(&f, st, ENTITY_TARGET, 0, "");
+    sqlite_figures_find(&f, st, ENTITY_TARGET, 0, STATEMENT_ROW + ENTITY_TARGET);
     assert_int_equal(sqlite_step(st, NULL), 1);
-    assert_false(sqlite_figures_take(&f, st, &row));
+    assert_false(sqlite_figures_read(&f, st, &row));
     assert_null(sqlite_figures_unknown(&f, st)); /* without a value it means nothing */
     sqlite_end(st);
     sqlite_close(db);
@@ -643,61 +601,95 @@ static void test_sqlite_figures_other_types(void **state)
         char sql[64];
         snprintf(sql, sizeof sql, "SELECT %s", bad[i]);
         assert_int_equal(sqlite_prepare(&st, db, sql, NULL), 0);
-        sqlite_figures_find(&f, st, ENTITY_TARGET, 0, "");
+        sqlite_figures_find(&f, st, ENTITY_TARGET, 0, STATEMENT_ROW + ENTITY_TARGET);
         assert_int_equal(sqlite_step(st, NULL), 1);
-        if (sqlite_figures_take(&f, st, &row))
+        if (sqlite_figures_read(&f, st, &row))
             fail_msg("taken: %s", bad[i]);
         sqlite_end(st);
     }
     sqlite_close(db);
 }
 
-/* ---- sqlite samples ------------------------------------------------------------------------- */
+/* ---- sqlite source -------------------------------------------------------------------------- */
 
-static void add_to(struct buf *b, const char *path, const struct sqlite_sample *sample)
+static struct record_reader *open_record(const char *path)
 {
-    struct sqlite_samples x = {0};
+    struct record_reader *r = NULL;
     struct toll_error e = {0};
-    struct sqlite *db = sqlite_place_open(path, SQLITE_MODE_READ);
-    assert_true(sqlite_samples_init(&x, db, &e) >= 0);
-    assert_int_equal(sqlite_samples_add(&x, b, sample, &e), 0);
-    assert_string_equal(e.message, "");
-    sqlite_samples_done(&x);
-    sqlite_close(db);
+    assert_int_equal(record_reader_open(&r, path, &e), 0);
+    return r;
 }
 
-static void test_sqlite_samples_a_line(void **state)
+static const struct record_item *next_item(struct record_reader *r, enum record_item_kind kind)
+{
+    static struct record_item item;
+    struct toll_error e = {0};
+    int n = record_reader_next(r, &item, &e);
+    assert_string_equal(e.message, "");
+    assert_int_equal(n, 1);
+    assert_int_equal(item.kind, kind);
+    assert_int_equal(item.number, 1);
+    return &item;
+}
+
+/* What was written comes back as the same structs, in its order. */
+static void test_sqlite_source_items_in_their_order(void **state)
 {
     struct sample s;
-    struct buf b = {0};
-    const char *path = sqlite_record_make(&s, true);
-    struct sqlite_sample sample = {.run = 1,
-                                   .elapsed_ns = 1500000000,
-                                   .interval_ns = 10000000,
-                                   .time_ns = UINT64_C(1731000000123000000),
-                                   .gpu_count = 2,
-                                   .facts = &s.run,
-                                   .selection = &s.selection};
-    add_to(&b, path, &sample);
-    assert_string_equal(b.data,
-                        "{\"type\":\"sample\",\"tick\":0,\"time\":\"2024-11-07T17:20:00.123Z\","
-                        "\"unix_seconds\":1731000000.123,\"elapsed_seconds\":1.5,"
-                        "\"interval_seconds\":0.01,\"gpu_count\":2,\"target\":{\"combined\":"
-                        "{\"cpu_seconds\":1.5},\"main\":{},\"descendants\":{}},"
-                        "\"self\":{\"ticks\":null}}");
-    buf_clear(&b);
-    sample.tick = 5; /* which nobody has written: nothing is made up */
-    add_to(&b, path, &sample);
-    assert_null(strstr(b.data, "cpu_seconds"));
-    buf_done(&b);
+    struct record_item item;
+    struct record_reader *r = open_record(sqlite_record_make(&s, true));
+    assert_string_equal(next_item(r, RECORD_RUN)->run->name, "job");
+    const struct record_item *i = next_item(r, RECORD_FRAME);
+    const struct frame *f = i->frame;
+    assert_int_equal(f->tick, s.frame.tick);
+    assert_int_equal(f->real_ns, s.frame.real_ns);
+    assert_int_equal(f->elapsed_ns, s.frame.elapsed_ns);
+    assert_int_equal(f->interval_ns, s.frame.interval_ns);
+    assert_true(f->last && f->between);
+    assert_int_equal(i->run->gpu_count, 2);
+    const struct row *row = f->target[PART_COMBINED].row;
+    assert_true(row->present == BIT(process_cpu_seconds));
+    assert_int_equal(row_value(row, process_cpu_seconds).u, 1500000000);
+    assert_true(f->target[PART_MAIN].row && !f->target[PART_MAIN].row->present);
+    const struct process_end *left = next_item(r, RECORD_PROCESS_END)->process_end;
+    assert_int_equal(left->how, LEFT_INSIDE);
+    assert_int_equal(left->elapsed_ns, 5);
+    assert_false(left->has_status);
+    assert_int_equal(left->process->entity.pid, 101);
+    assert_int_equal(left->process->entity.parent, 100);
+    assert_int_equal(left->process->entity.start_ticks, 5);
+    assert_string_equal(left->process->entity.name, "cc");
+    assert_int_equal(row_value(&left->process->own, process_cpu_seconds).u, 250000000);
+    i = next_item(r, RECORD_NOTE);
+    assert_string_equal(i->sentence, "a \"note\"");
+    assert_int_equal(i->elapsed_ns, 6);
+    assert_int_equal(next_item(r, RECORD_SUMMARY)->summary->whole.end.status, 3);
+    assert_int_equal(record_reader_next(r, &item, NULL), 0);
+    assert_int_equal(record_reader_next(r, &item, NULL), 0);
+    record_reader_free(r);
+    sample_remove(&s);
+}
+
+/* It has no last sample either. */
+static void test_sqlite_source_without_an_end(void **state)
+{
+    struct sample s;
+    struct record_item item;
+    struct record_reader *r = open_record(sqlite_record_make(&s, false));
+    next_item(r, RECORD_RUN);
+    assert_false(next_item(r, RECORD_FRAME)->frame->last);
+    next_item(r, RECORD_PROCESS_END);
+    next_item(r, RECORD_NOTE);
+    assert_non_null(next_item(r, RECORD_SUMMARY)->cut_short);
+    assert_int_equal(record_reader_next(r, &item, NULL), 0);
+    record_reader_free(r);
     sample_remove(&s);
 }
 
 /* What is known of a figure that lacks a process. */
-static void test_sqlite_samples_lower_bounds(void **state)
+static void test_sqlite_source_lower_bounds(void **state)
 {
     struct sample s;
-    struct buf b = {0};
     char path[512];
     struct output_summary o;
     sample_make(&s, "target_cpu_seconds,process_cpu_seconds,target_memory_rss_bytes");
@@ -715,65 +707,17 @@ static void test_sqlite_samples_lower_bounds(void **state)
     sink_end(sink);
     assert_int_equal(sink_wait(sink, &o), 0);
     sink_close(sink, false);
-    struct sqlite_sample sample = {.run = 1, .facts = &s.run, .selection = &s.selection};
-    add_to(&b, tree_path(&s.tree, path, "run.db"), &sample);
-    assert_non_null(strstr(b.data, "\"combined\":{\"cpu_seconds\":null,\"memory_rss_bytes\":4096,"
-                                   "\"lower_bound\":{\"cpu_seconds\":1.5}},\"main\":{"));
-    assert_non_null(
-        strstr(b.data, "\"cpu_seconds\":null,\"lower_bound\":{\"cpu_seconds\":0.25}}]"));
-    buf_done(&b);
-    sample_remove(&s);
-}
-
-/* ---- sqlite source -------------------------------------------------------------------------- */
-
-static void expect_line(struct sqlite_source *x, const struct run *run, const char *begin,
-                        const char *has)
-{
-    const char *line;
-    size_t length;
-    struct toll_error e = {0};
-    int r = sqlite_source_next(x, run, &line, &length, &e);
-    assert_string_equal(e.message, "");
-    assert_int_equal(r, 1);
-    assert_int_equal(sqlite_source_run(x), 1);
-    assert_memory_equal(line, begin, strlen(begin));
-    assert_non_null(memmem(line, length, has, strlen(has)));
-}
-
-static void test_sqlite_source_lines_in_their_order(void **state)
-{
-    struct sample s;
-    struct sqlite_source *x = NULL;
-    const char *line;
-    size_t length;
-    assert_int_equal(sqlite_source_open(&x, sqlite_record_make(&s, true), NULL), 1);
-    expect_line(x, NULL, "{\"type\":\"run\",\"schema\":\"toll.record/1\",", "\"name\":\"job\"");
-    expect_line(x, &s.run, "{\"type\":\"sample\",\"tick\":0,", "\"last\":true,\"between\":true");
-    expect_line(x, &s.run, "{\"type\":\"process\",", "\"pid\":101");
-    expect_line(x, &s.run, "{\"type\":\"event\",", "\"text\":\"a \\\"note\\\"\"");
-    expect_line(x, &s.run, "{\"type\":\"summary\",\"schema\":\"toll.summary/1\",", "\"code\":3");
-    assert_int_equal(sqlite_source_next(x, &s.run, &line, &length, NULL), 0);
-    assert_int_equal(sqlite_source_next(x, &s.run, &line, &length, NULL), 0);
-    sqlite_source_close(x);
-    sqlite_source_close(NULL);
-    sample_remove(&s);
-}
-
-/* … has no last sample either. */
-static void test_sqlite_source_without_an_end(void **state)
-{
-    struct sample s;
-    struct sqlite_source *x = NULL;
-    const char *line;
-    size_t length;
-    assert_int_equal(sqlite_source_open(&x, sqlite_record_make(&s, false), NULL), 1);
-    expect_line(x, NULL, "{\"type\":\"run\"", "job");
-    expect_line(x, &s.run, "{\"type\":\"sample\"", "\"interval_seconds\":0.01,\"between\":true");
-    expect_line(x, &s.run, "{\"type\":\"process\"", "cc");
-    expect_line(x, &s.run, "{\"type\":\"event\"", "note");
-    assert_int_equal(sqlite_source_next(x, &s.run, &line, &length, NULL), 0);
-    sqlite_source_close(x);
+    struct record_reader *r = open_record(tree_path(&s.tree, path, "run.db"));
+    next_item(r, RECORD_RUN);
+    const struct frame *f = next_item(r, RECORD_FRAME)->frame;
+    const struct row *row = f->target[PART_COMBINED].row;
+    assert_true(row->present == BIT(process_memory_rss_bytes));
+    assert_true(row->at_least == BIT(process_cpu_seconds));
+    assert_int_equal(row->values[process_cpu_seconds].u, 1500000000);
+    row = f->processes[0].row;
+    assert_true(!row->present && row->at_least == BIT(process_cpu_seconds));
+    assert_int_equal(row->values[process_cpu_seconds].u, 250000000);
+    record_reader_free(r);
     sample_remove(&s);
 }
 
@@ -811,7 +755,7 @@ int main(void)
         cmocka_unit_test(test_sqlite_schema_statement),
         cmocka_unit_test_setup(test_sqlite_schema_make, sqlite_place_is_built_in),
         cmocka_unit_test_setup(test_sqlite_schema_what_is_missing, sqlite_place_is_built_in),
-        cmocka_unit_test(test_sqlite_tables_tables),
+        cmocka_unit_test_setup(test_sqlite_tables_tables, sqlite_place_is_built_in),
         cmocka_unit_test(test_sqlite_tables_rows_of_targets_may_end),
         cmocka_unit_test_setup(test_sqlite_views_timeline, sqlite_place_is_built_in),
         cmocka_unit_test(test_sqlite_rows_a_frame),
@@ -821,14 +765,11 @@ int main(void)
         cmocka_unit_test(test_sqlite_entities_processes),
         cmocka_unit_test(test_sqlite_tape_what_goes_in_comes_out),
         cmocka_unit_test(test_sqlite_tape_cut_short),
-        cmocka_unit_test_setup(test_sqlite_lines_lines, sqlite_place_is_built_in),
-        cmocka_unit_test_setup(test_sqlite_lines_questions, sqlite_place_is_built_in),
         cmocka_unit_test_setup(test_sqlite_figures_columns, sqlite_place_is_built_in),
         cmocka_unit_test_setup(test_sqlite_figures_below_zero, sqlite_place_is_built_in),
         cmocka_unit_test_setup(test_sqlite_figures_other_types, sqlite_place_is_built_in),
-        cmocka_unit_test_setup(test_sqlite_samples_a_line, sqlite_place_is_built_in),
-        cmocka_unit_test_setup(test_sqlite_samples_lower_bounds, sqlite_place_is_built_in),
-        cmocka_unit_test_setup(test_sqlite_source_lines_in_their_order, sqlite_place_is_built_in),
+        cmocka_unit_test_setup(test_sqlite_source_items_in_their_order, sqlite_place_is_built_in),
+        cmocka_unit_test_setup(test_sqlite_source_lower_bounds, sqlite_place_is_built_in),
         cmocka_unit_test_setup(test_sqlite_source_without_an_end, sqlite_place_is_built_in),
         cmocka_unit_test_setup(test_sqlite_source_other_files, sqlite_place_is_built_in),
     };
