@@ -3,6 +3,7 @@
 #   make                  build the command, the library and the Python package into B (build)
 #   make everything       … and the tests
 #   make demo             build, then measure a small build; CMD='…' measures that instead
+#   make check            unit, golden, fuzz corpora, documents: two minutes; installs nothing
 #   make test             every test, with and without sanitizers
 #   make golden-update    write the expected output of the golden tests anew
 #   make docs-update      write anew what the documents show of the command and of toll.h
@@ -36,6 +37,14 @@ demo: bootstrap-build
 	@$(MAKE) --no-print-directory configured
 	@ninja -C $(B) toll
 	@tools/demo $(B)/toll
+
+check:
+	@for tool in cc meson ninja python3; do \
+		command -v $$tool >/dev/null && continue; \
+		echo "make check: $$tool is not installed; make demo installs what the build needs" >&2; \
+		exit 1; \
+	done
+	@tools/run-tests --check $(B)
 
 # Without root, or without the network, packages may be missing: what needs them is skipped.
 test: bootstrap-build
@@ -120,5 +129,5 @@ bootstrap-build:
 bootstrap-wheel:
 	@tools/bootstrap --wheel
 
-.PHONY: all everything configured demo test test-fresh golden-update docs-update bench wheel fuzz check-style install \
-	may-install uninstall clean help bootstrap bootstrap-build bootstrap-wheel
+.PHONY: all everything configured demo check test test-fresh golden-update docs-update bench wheel \
+	fuzz check-style install may-install uninstall clean help bootstrap bootstrap-build bootstrap-wheel

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """For every test in Python, whether meson, run-tests or pytest alone has started it."""
 
+import inspect
 import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -15,6 +18,26 @@ for name in ("TOLL", "TOLL_BUILD"):  # tests change their directory
     if name in os.environ:
         os.environ[name] = os.path.abspath(os.environ[name])
 os.umask(0o022)  # root's is often 077, and expected modes are those of most users
+
+
+def has_sqlite():
+    """Whether the command can write a database; True where there is none to ask."""
+    toll = os.environ.get("TOLL")
+    if not toll or not os.access(toll, os.X_OK):
+        return True
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run([toll, "run", "-q", "-o", f"{directory}/x.sqlite", "true"],
+                              capture_output=True, text=True, check=False)
+    return "built without SQLite" not in done.stderr
+
+
+def pytest_collection_modifyitems(items):
+    """Tests that mention SQLite are skipped where the command was built without it."""
+    about = [item for item in items if "sqlite" in item.nodeid
+             or "sqlite" in inspect.getsource(getattr(item, "function", item.__class__))]
+    if about and not has_sqlite():
+        for item in about:
+            item.add_marker(pytest.mark.skip(reason="needs the Debian package libsqlite3-dev"))
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -98,3 +98,9 @@ def test_reasons_of_skips_in_pytest(tmp_path):
     log.unlink()
     said = "skipped: needs the Debian package python3-pytest\n"
     assert reasons(command=command, stdout=said) == ["needs the Debian package python3-pytest"]
+
+
+def test_packages_that_skipped_tests_need():
+    found = {"needs root": 3, "needs the Debian package zsh": 1, "needs the Debian package fish, zsh": 2}
+    assert run_tests.packages(found) == ["fish", "zsh"]
+    assert run_tests.packages({}) == []
