@@ -7,7 +7,7 @@
 #include "engine/outputs.h"
 #include "record/reader.h"
 #include "sink/sink.h"
-#include "sink/spooler.h"
+#include "sink/spool.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -345,7 +345,7 @@ static int export_end_run(const struct export *x, struct place *p, struct toll_e
 static int export_cannot_write(struct place *p, int error, struct toll_error *e)
 {
     char why[256];
-    if (!sink_says(p->sink, why, sizeof why))
+    if (!sink_take_report(p->sink, why, sizeof why))
         snprintf(why, sizeof why, "%s", strerror(-error));
     return err_set(e, error, "cannot write to '%s': %s", p->sink->sender ? p->sink->name : p->name,
                    why);

@@ -129,7 +129,7 @@ static void tell_troubles(struct toll_tracker *t)
 {
     char why[256], sentence[512];
     for (size_t i = 0; i < t->sink_count; i++)
-        if (sink_says(t->sinks[i], why, sizeof why)) {
+        if (sink_take_report(t->sinks[i], why, sizeof why)) {
             snprintf(sentence, sizeof sentence, "%s: %s; the job goes on", t->sinks[i]->name, why);
             outputs_tell(t, sentence);
         }

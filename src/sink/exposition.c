@@ -129,9 +129,9 @@ void exposition_take_batch(struct exposition *x, const struct batch *b)
 {
     for (size_t i = 0; i < b->count; i++) {
         const struct chunk *p = &b->chunks[i];
-        if (p->of == CHUNK_FRAME)
+        if (p->kind == CHUNK_FRAME)
             exposition_take(x, p->data, p->length);
-        else if (p->of == CHUNK_SUMMARY)
+        else if (p->kind == CHUNK_SUMMARY)
             exposition_take_end(x, p->data, p->length);
     }
 }

@@ -11,12 +11,12 @@
 
 enum { SECRET_BYTES = 8192 };
 
-/* Figures that are sent one by one before a server is believed to take none. */
+/* Figures that are refused one by one before the rest of a request is given up. */
 enum { FIRST_TRIES_AT_MOST = 32, TRIES_AT_MOST = 1024 };
 
-/* The first line of the file that an option names, the caller's to free. 0 without such an option.
- */
-static int read_secret(const struct sink *s, const char *option, char **ret, struct toll_error *e)
+/* The first line of the file that an option names, which the caller frees. 0 without the option. */
+static int http_sink_read_secret(const struct sink *s, const char *option, char **ret,
+                                 struct toll_error *e)
 {
     char text[SECRET_BYTES];
     const char *path = sink_options_text(&s->settings, option);
@@ -37,28 +37,11 @@ static int read_secret(const struct sink *s, const char *option, char **ret, str
     return *ret ? 0 : err_set(e, -ENOMEM, "no memory for an output");
 }
 
-/* What would not be used was meant to be. */
-static int check_rest(const struct sink *s, struct toll_error *e)
+/* Options that contradict each other or would not be used are mistakes. */
+static int http_sink_check(const struct sink *s, struct toll_error *e)
 {
     const struct sink_settings *o = &s->settings;
-    if (!sink_options_u64(o, "timeout"))
-        return err_set(e, -EINVAL, "the option timeout of %s takes a time above 0",
-                       s->kind->format.name);
-    if (sink_options_has(o, "password_file") && !sink_options_has(o, "user"))
-        return err_set(e, -EINVAL, "the option password_file of %s needs the option user",
-                       s->kind->format.name);
-    if (sink_options_has(o, "token_file") && sink_options_has(o, "user"))
-        return err_set(e, -EINVAL, "%s takes the option user or token_file, not both",
-                       s->kind->format.name);
-    if (sink_options_has(o, "key") && !sink_options_has(o, "cert"))
-        return err_set(e, -EINVAL, "the option key of %s needs the option cert",
-                       s->kind->format.name);
-    return 0;
-}
-
-static int check_headers(const struct sink *s, struct toll_error *e)
-{
-    const char *headers = sink_options_text(&s->settings, "header");
+    const char *name = s->kind->format.name, *headers = sink_options_text(o, "header");
     struct scan lines = scan_string(headers ? headers : ""), line;
     while (scan_line(&lines, &line)) {
         const char *colon = memchr(line.at, ':', (size_t)(line.end - line.at));
@@ -66,15 +49,22 @@ static int check_headers(const struct sink *s, struct toll_error *e)
         for (const char *c = line.at; c < line.end; c++)
             is_plain &= ((unsigned char)*c >= 0x20 && *c != 0x7F) || *c == '\t';
         if (!colon || colon == line.at || !is_plain) /* its value may be a secret */
-            return err_set(e, -EINVAL, "the option header of %s takes 'Name: value'",
-                           s->kind->format.name);
+            return err_set(e, -EINVAL, "the option header of %s takes 'Name: value'", name);
     }
-    return check_rest(s, e);
+    if (!sink_options_u64(o, "timeout"))
+        return err_set(e, -EINVAL, "the option timeout of %s takes a time above 0", name);
+    if (sink_options_has(o, "password_file") && !sink_options_has(o, "user"))
+        return err_set(e, -EINVAL, "the option password_file of %s needs the option user", name);
+    if (sink_options_has(o, "token_file") && sink_options_has(o, "user"))
+        return err_set(e, -EINVAL, "%s takes the option user or token_file, not both", name);
+    if (sink_options_has(o, "key") && !sink_options_has(o, "cert"))
+        return err_set(e, -EINVAL, "the option key of %s needs the option cert", name);
+    return 0;
 }
 
 /* A file that is named, or that would be used, has to be there before anything runs. */
-static int check_tls_file(const struct sink *s, const char *option, const char *what,
-                          const char *file, struct toll_error *e)
+static int http_sink_check_file(const struct sink *s, const char *option, const char *what,
+                                const char *file, struct toll_error *e)
 {
     bool is_named = sink_options_has(&s->settings, option);
     if (!file || (!is_named && strncasecmp(s->place, "https:", 6) != 0) ||
@@ -84,44 +74,13 @@ static int check_tls_file(const struct sink *s, const char *option, const char *
                    file, strerror(errno));
 }
 
-static int name_sink(struct sink *s)
-{
-    struct buf b = {0};
-    buf_printf(&b, "%s ", s->kind->format.name);
-    url_show(&b, s->place);
-    if (buf_failed(&b))
-        return -ENOMEM;
-    free(s->name);
-    s->name = b.data;
-    return 0;
-}
-
-/* What is not said is taken from elsewhere; who one is, only as a whole. */
-static void http_sink_complete(struct http_settings *settings,
-                               const struct http_settings *otherwise, bool has_user)
-{
-    if (!has_user && !settings->user && !settings->token) {
-        settings->user = otherwise->user;
-        settings->password = otherwise->password;
-        settings->token = otherwise->token;
-    }
-    if (!settings->ca_file)
-        settings->ca_file = otherwise->ca_file;
-    if (!settings->cert_file) {
-        settings->cert_file = otherwise->cert_file;
-        settings->key_file = otherwise->key_file;
-    }
-    if (otherwise->headers) /* which has those of the options in it */
-        settings->headers = otherwise->headers;
-    settings->any_certificate |= otherwise->any_certificate;
-}
-
-static int open_with_secrets(struct sink *s, const struct http_settings *otherwise, bool has_user,
-                             struct http **ret, const char *password, const char *token,
-                             struct toll_error *e)
+/* Options and the URL win over otherwise; user, password and token are taken from one of them. */
+static int http_sink_open_with(struct sink *s, const struct http_settings *otherwise, bool has_user,
+                               const char *password, const char *token, struct http **ret,
+                               struct toll_error *e)
 {
     const struct sink_settings *o = &s->settings;
-    struct http_settings settings = {
+    struct http_settings h = {
         .user = sink_options_text(o, "user"),
         .password = password,
         .token = token,
@@ -132,39 +91,58 @@ static int open_with_secrets(struct sink *s, const struct http_settings *otherwi
         .headers = sink_options_text(o, "header"),
         .timeout_ns = sink_options_u64(o, "timeout"),
     };
-    if (otherwise)
-        http_sink_complete(&settings, otherwise, has_user);
+    if (otherwise && !has_user && !h.user && !h.token) {
+        h.user = otherwise->user;
+        h.password = otherwise->password;
+        h.token = otherwise->token;
+    }
+    if (otherwise && !h.ca_file)
+        h.ca_file = otherwise->ca_file;
+    if (otherwise && !h.cert_file) {
+        h.cert_file = otherwise->cert_file;
+        h.key_file = otherwise->key_file;
+    }
+    if (otherwise && otherwise->headers)
+        h.headers = otherwise->headers;
     if (otherwise && otherwise->timeout_ns && !sink_options_has(o, "timeout"))
-        settings.timeout_ns = otherwise->timeout_ns;
-    int r = check_tls_file(s, "ca", "certificates", settings.ca_file, e);
+        h.timeout_ns = otherwise->timeout_ns;
+    h.any_certificate |= otherwise && otherwise->any_certificate;
+    int r = http_sink_check_file(s, "ca", "certificates", h.ca_file, e);
     if (r == 0)
-        r = check_tls_file(s, "cert", "certificate of the client", settings.cert_file, e);
+        r = http_sink_check_file(s, "cert", "certificate of the client", h.cert_file, e);
     if (r == 0)
-        r = check_tls_file(s, "key", "key of the client", settings.key_file, e);
+        r = http_sink_check_file(s, "key", "key of the client", h.key_file, e);
     if (r < 0)
         return r;
-    r = http_open(ret, &settings, e);
+    r = http_open(ret, &h, e);
     return r < 0 ? err_wrap(e, r, "%s", s->kind->format.name) : 0;
 }
 
-int http_sink_open_with(struct sink *s, const struct http_settings *otherwise, struct http **ret,
-                        struct toll_error *e)
+int http_sink_open(struct sink *s, const struct http_settings *otherwise, struct http **ret,
+                   struct toll_error *e)
 {
     struct url u;
+    struct buf name = {0};
     char *password = NULL, *token = NULL;
     if (!url_split(s->place, &u)) /* which may have a password in it */
         return err_set(e, -EINVAL, "%s takes a URL such as http://host:9090/path",
                        s->kind->format.name);
-    if (name_sink(s) < 0)
+    buf_printf(&name, "%s ", s->kind->format.name);
+    url_show(&name, s->place);
+    if (buf_failed(&name)) {
+        buf_done(&name);
         return err_set(e, -ENOMEM, "no memory for an output");
+    }
+    free(s->name);
+    s->name = name.data;
     s->way = OUTPUT_SENT;
-    int r = check_headers(s, e);
+    int r = http_sink_check(s, e);
     if (r == 0)
-        r = read_secret(s, "password_file", &password, e);
+        r = http_sink_read_secret(s, "password_file", &password, e);
     if (r == 0)
-        r = read_secret(s, "token_file", &token, e);
+        r = http_sink_read_secret(s, "token_file", &token, e);
     if (r == 0)
-        r = open_with_secrets(s, otherwise, u.user.at < u.user.end, ret, password, token, e);
+        r = http_sink_open_with(s, otherwise, u.user.at < u.user.end, password, token, ret, e);
     if (password)
         explicit_bzero(password, strlen(password));
     if (token)
@@ -172,11 +150,6 @@ int http_sink_open_with(struct sink *s, const struct http_settings *otherwise, s
     free(password);
     free(token);
     return r;
-}
-
-int http_sink_open(struct sink *s, struct http **ret, struct toll_error *e)
-{
-    return http_sink_open_with(s, NULL, ret, e);
 }
 
 enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request *request,
@@ -188,8 +161,7 @@ enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request
     int r = http_send(h, request, answer);
     if (r < 0) {
         snprintf(a->why, sizeof a->why, "%s", answer->why);
-        /* What is no URL will not become one. */
-        return r == -EINVAL ? DELIVERY_REFUSED : DELIVERY_AGAIN;
+        return r == -EINVAL ? DELIVERY_REFUSED : DELIVERY_AGAIN; /* -EINVAL: not a URL */
     }
     if (answer->status >= 200 && answer->status < 300) {
         s->bytes += request->length;
@@ -197,10 +169,16 @@ enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request
     }
     http_describe(answer, a->why, sizeof a->why);
     a->wait_ns = answer->retry_after_ns;
-    return http_is_worth_a_retry(answer->status) ? DELIVERY_AGAIN : DELIVERY_REFUSED;
+    if (http_is_worth_a_retry(answer->status))
+        return DELIVERY_AGAIN;
+    /* The answer is about the credentials or the URL, not about this request. */
+    bool is_about_caller = answer->status == 401 || answer->status == 403 ||
+                           answer->status == 407 || (answer->status >= 300 && answer->status < 400);
+    return s->spool && is_about_caller ? DELIVERY_KEPT : DELIVERY_REFUSED;
 }
 
-bool http_parts_is_too_large(const struct http_response *answer)
+/* 413, or 400 with the words of VictoriaMetrics or of an older Mimir. */
+static bool http_parts_is_too_large(const struct http_response *answer)
 {
     static const char *const words[] = {"too big", "larger than max"};
     bool is_said = answer->status == 413;
@@ -212,11 +190,11 @@ bool http_parts_is_too_large(const struct http_response *answer)
 enum delivery http_parts_send(struct http_parts *p, struct scan request, uint64_t figures,
                               uint64_t *done, struct attempt *a)
 {
-    bool is_any_taken = *done > 0;
+    bool is_any_sent = *done > 0;
     while (*done < figures) {
         uint64_t count = figures - *done, lacking_before = a->lacking;
         struct scan message = request;
-        bool is_too_large = false;
+        struct http_response answer = {.body = ""};
         if (p->most_figures && count > p->most_figures)
             count = p->most_figures;
         if (count < figures) {
@@ -228,7 +206,8 @@ enum delivery http_parts_send(struct http_parts *p, struct scan request, uint64_
             }
             message = scan_text(p->part.data, p->part.length);
         }
-        enum delivery d = p->send(p->arg, message, count, &is_too_large, a);
+        enum delivery d = p->send(p->sink, message, count, &answer, a);
+        bool is_too_large = http_parts_is_too_large(&answer);
         if (d == DELIVERY_AGAIN || d == DELIVERY_KEPT)
             return d;
         if (d == DELIVERY_REFUSED && is_too_large && count > 1) {
@@ -237,15 +216,15 @@ enum delivery http_parts_send(struct http_parts *p, struct scan request, uint64_
         }
         if (d == DELIVERY_REFUSED) {
             p->refused_alone += is_too_large;
-            if (p->refused_alone >= (p->has_taken ? TRIES_AT_MOST : FIRST_TRIES_AT_MOST))
+            if (p->refused_alone >= (p->has_sent ? TRIES_AT_MOST : FIRST_TRIES_AT_MOST))
                 count = figures - *done;
             a->lacking = lacking_before + count;
         } else {
             p->refused_alone = 0;
-            p->has_taken = is_any_taken = true;
+            p->has_sent = is_any_sent = true;
         }
         *done += count;
     }
     a->is_partly |= a->lacking > 0;
-    return is_any_taken || !figures ? DELIVERY_DONE : DELIVERY_REFUSED;
+    return is_any_sent || !figures ? DELIVERY_DONE : DELIVERY_REFUSED;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What sinks that send over HTTP have in common: their options, and what an answer means. */
+ * Sinks that send over HTTP: their options, and what an answer means for a batch. */
 #pragma once
 
 #include "base/io/http.h"
@@ -35,40 +35,37 @@
         {"insecure", "no|yes", "no", "trust any certificate"}, OPTION_WORD, false                  \
     }
 
-/* A request in parts that a server takes. One that is too large is halved until it is taken,
- * and later ones are as small. A figure that is too large alone is lost. A server that
- * says so of one after the other is not asked about each: the rest of the request is lost. */
+/* A request is sent in parts that the server accepts. One that is too large is halved until it is
+ * accepted, and later ones are as small. A figure that is too large alone is lost. When a server
+ * refuses one figure after the other, the rest of the request is lost without asking. */
 struct http_parts {
-    /* Adds a request with so many figures of the whole one, from the first on. */
+    /* Adds a request with that many figures of the whole one, from the first on. */
     void (*cut)(struct buf *b, struct scan request, uint64_t first, uint64_t count);
-    /* Sends one; attempt->lacking: figures of it that were rejected. */
-    enum delivery (*send)(void *arg, struct scan message, uint64_t figures, bool *ret_is_too_large,
-                          struct attempt *a);
-    void *arg;
-    uint64_t most_figures;  /* that a request may have; 0: any number */
-    uint64_t refused_alone; /* figures that were too large alone, since something was taken */
-    bool has_taken;         /* the server has taken something, ever */
+    /* Sends one; *ret_answer is that of http_sink_send. attempt->lacking: its figures that were
+     * rejected. */
+    enum delivery (*send)(struct sink *s, struct scan message, uint64_t figures,
+                          struct http_response *ret_answer, struct attempt *a);
+    struct sink *sink;      /* borrowed */
+    uint64_t most_figures;  /* in a request; 0: any number */
+    uint64_t refused_alone; /* figures that were too large alone, since one was accepted */
+    bool has_sent;          /* the server has accepted something, ever */
     struct buf part;
 };
 
-/* Whether an answer says that: 413, or 400 with words of VictoriaMetrics or of an older Mimir. */
-bool http_parts_is_too_large(const struct http_response *answer);
-
-/* *done: how many of the figures an earlier attempt has sent; it is moved on. What was lost is
- * added to attempt->lacking, also when the rest has to be tried again. REFUSED: no figure was
- * taken. */
+/* *done: figures that an earlier attempt has sent; it is increased. Figures that were lost are
+ * added to attempt->lacking, also when the rest has to be tried again. DELIVERY_REFUSED: no figure
+ * was accepted. */
 enum delivery http_parts_send(struct http_parts *p, struct scan request, uint64_t figures,
                               uint64_t *done, struct attempt *a);
 
-/* Checks the URL in sink->place and the options, and names the sink "KIND URL", without secrets. */
-int http_sink_open(struct sink *s, struct http **ret, struct toll_error *e);
+/* Checks the URL in sink->place and the options, and names the sink "KIND URL", without secrets.
+ * otherwise: settings for what the options and the URL leave open, or NULL; its headers, if any,
+ * include those of the options. */
+int http_sink_open(struct sink *s, const struct http_settings *otherwise, struct http **ret,
+                   struct toll_error *e);
 
-/* The same with what holds where the options and the URL say nothing; may be NULL. Its headers, if
- * there are any, have those of the options in them. */
-int http_sink_open_with(struct sink *s, const struct http_settings *otherwise, struct http **ret,
-                        struct toll_error *e);
-
-/* Sends one request, and tells what its answer means for a batch: what is worth a retry is tried
- * again. *ret_answer has what was said; it may be NULL. */
+/* Sends one request, and translates the answer: DELIVERY_AGAIN when a retry may help; in a sink
+ * with a spool, DELIVERY_KEPT when no request will be accepted before the credentials or the URL
+ * are changed. *ret_answer may be NULL. */
 enum delivery http_sink_send(struct sink *s, struct http *h, struct http_request *request,
                              struct http_response *ret_answer, struct attempt *a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/sink.h"
+#include "sink/spool.h"
 
 #include "base/err.h"
 #include "base/io/output_file.h"
@@ -408,13 +409,13 @@ static void sink_free_layout(struct sink *s)
 static enum delivery sink_open_deliver(void *sink, const struct batch *b, struct attempt *a)
 {
     struct sink *s = sink;
-    return s->kind->deliver(s, b, a);
+    return s->spool ? spool_deliver(s->spool, b, a) : s->kind->deliver(s, b, a);
 }
 
 static enum delivery sink_open_leave(void *sink, const struct batch *b, struct attempt *a)
 {
     struct sink *s = sink;
-    return s->kind->leave(s, b, a);
+    return spool_leave(s->spool, b, a);
 }
 
 enum { BATCH_BYTES = 1 << 20 };
@@ -439,7 +440,9 @@ static int sink_open_destination(struct sink *s, const char *text, struct toll_e
         return err_set(e, -ENOMEM, "no memory for an output");
     if (!kind->open)
         return sink_open_file(s, s->place, e);
-    if (kind->deliver) { /* open() may change it */
+    if (kind->encode && (r = spool_new(&s->spool, s, e)) < 0)
+        return r;
+    if (kind->deliver || kind->encode) { /* open() may change it */
         s->grace_ns = sink_options_u64(&s->settings, "grace");
         s->plan = (struct sender_plan){
             .queue_bytes = sink_options_u64(&s->settings, "queue"),
@@ -447,7 +450,7 @@ static int sink_open_destination(struct sink *s, const char *text, struct toll_e
             .batch_bytes = BATCH_BYTES,
             .thread_name = "toll-sink",
             .deliver = sink_open_deliver,
-            .leave = kind->leave ? sink_open_leave : NULL,
+            .leave = kind->encode ? sink_open_leave : NULL,
             .arg = s,
         };
     }
@@ -510,7 +513,8 @@ void sink_close(struct sink *s, bool discard)
         s->kind->close(s); /* it may still use the descriptor */
     if (s->has_stream)
         stream_close(&s->out);
-    chunk_queue_done(&s->waiting);
+    queue_done(&s->waiting);
+    spool_free(s->spool);
     if (s->owns_fd && s->fd >= 0) {
         if (s->made_file && (discard || (s->may_stay_empty && !s->chunks)))
             output_file_remove(s->name, s->fd);
@@ -534,7 +538,7 @@ int sink_report(struct buf *out, const struct toll_output *like, const struct se
     int r = sink_check_flags(like->flags, e);
     if (r == 0)
         r = sink_choose_kind(&s, &o, &rest, e);
-    if (r == 0 && (!s.kind->summary || s.kind->frame || s.kind->deliver))
+    if (r == 0 && (!s.kind->summary || s.kind->frame))
         r = err_set(e, -EINVAL, "'%s' is no format of a summary alone", o.format);
     if (r == 0)
         r = sink_check_subject(&s, summary->has_target, e);

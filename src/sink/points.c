@@ -178,7 +178,7 @@ int point_batch_take(struct point_batch *p, const struct batch *b)
     if (!ARRAY_RESERVE(p->items, p->capacity, count))
         return -ENOMEM;
     for (size_t i = 0; i < b->count; i++)
-        if (b->chunks[i].of != CHUNK_MARK) /* which has none */
+        if (b->chunks[i].kind != CHUNK_MARK) /* which has none */
             points_read(b->chunks[i].data, b->chunks[i].length, point_batch_place, p);
     return 0;
 }

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * Brings pieces to a place that may be slow, away or dead, in a thread of its own, so that whoever
- * samples never waits: a piece is copied into a bounded queue and that is all. When the queue is
- * full the oldest samples go, and are counted.
+ * Sends queued chunks to a slow or unreachable destination on its own thread, so that sampling
+ * never waits: a chunk is copied into a bounded queue (base/queue.h). When the queue is full, the
+ * oldest samples are dropped and counted.
  *
- * The thread takes what has gathered, hands it to deliver() as one batch, and tries again later
- * when it should: after a time that doubles up to a limit, and is never the same for two. At the
- * end it has a stated grace, after which what is left is put aside by the kind, or dropped. */
+ * The thread hands what has gathered to deliver() as one batch. A failed batch is retried after a
+ * time that doubles up to a limit, with jitter. At the end there is a grace period; what is left
+ * then goes to leave(), or is dropped. */
 #pragma once
 
-#include "base/util.h"
+#include "base/queue.h"
 
 #include <sys/types.h>
 
-/* ==== Piece queue ============================================================================= */
-
-/* Pieces that wait to be sent, up to so many bytes: when there is no room, the oldest samples go.
- * What is no sample (a heading, a summary) stays, and stays in its place. */
-
-/* What a piece is of: which function of the sink made it. */
-enum chunk_of {
+/* Which function of the sink made a chunk. Only CHUNK_FRAME has samples, its weight. */
+enum chunk_kind {
     CHUNK_BEGIN,
     CHUNK_HEADING,
     CHUNK_FRAME,
@@ -28,154 +23,113 @@ enum chunk_of {
     CHUNK_SUMMARY,
 };
 
-struct chunk {
-    enum chunk_of of;
-    unsigned samples; /* 1 for a frame, otherwise 0 */
-    const char *data; /* borrowed for the call */
-    size_t length;
-};
-
 struct batch {
-    const struct chunk *chunks; /* in the order they were put in; samples may be missing */
+    const struct chunk *chunks; /* in the order they were added; samples may be missing */
     size_t count;
     uint64_t samples;
-    unsigned attempt; /* 0 at first, then how often it was tried before */
+    unsigned attempt; /* how often it was tried before */
 };
 
-/* Whether the end of the run is in it. */
+/* Takes a batch off a queue; queue_release() ends it. */
+struct batch batch_take(struct queue *q, size_t most_bytes);
+
+/* Whether the summary is in it, the end of the run. */
 bool batch_has_end(const struct batch *b);
 
-struct chunk_node;
-
-struct chunk_queue {
-    size_t limit_bytes;
-    size_t waiting_bytes;
-    struct chunk_node *first, **behind_last;
-    struct chunk_node *spare;
-    unsigned spare_count;
-    struct chunk_node *batch;
-    struct chunk *chunks; /* owned; of the batch */
-};
-
-/* Does not move afterwards. 0 or -ENOMEM. */
-int chunk_queue_init(struct chunk_queue *q, size_t limit_bytes);
-void chunk_queue_done(struct chunk_queue *q);
-
-/* What waiting takes of the limit. */
-size_t chunk_queue_size(const struct chunk *p);
-
-static inline bool chunk_queue_is_empty(const struct chunk_queue *q)
-{
-    return !q->first;
-}
-
-/* When the first one was put in; not of an empty queue. */
-uint64_t chunk_queue_since(const struct chunk_queue *q);
-
-/* Copies the piece; an empty queue takes any size when is_forced. *dropped grows by the samples
- * that had to go. 0; -ENOBUFS, -ENOMEM: it was not put in. */
-int chunk_queue_put(struct chunk_queue *q, const struct chunk *p, bool is_forced,
-                    uint64_t *dropped);
-
-/* Takes the first ones off, up to so many bytes but at least one. There is one batch at a time. */
-struct batch chunk_queue_take(struct chunk_queue *q, size_t bytes);
-
-/* The batch is not needed any more. */
-void chunk_queue_return(struct chunk_queue *q);
-
-/* ==== Sender ================================================================================= */
-
-/* What came of a batch. */
 enum delivery {
     DELIVERY_DONE,
-    DELIVERY_AGAIN,   /* try again with the same batch, later */
-    DELIVERY_REFUSED, /* it will never be taken */
-    DELIVERY_KEPT,    /* put aside by the kind, to be delivered by somebody else */
+    DELIVERY_AGAIN,   /* retry the same batch later */
+    DELIVERY_REFUSED, /* never accepted */
+    DELIVERY_KEPT,    /* kept in the spool, or worth keeping there: retrying does not help now */
 };
 
+/* What deliver() reports beside its result. */
 struct attempt {
-    char why[256];     /* unless it was done: a sentence without a full stop, and without secrets */
-    uint64_t wait_ns;  /* … before the next one, when the other side said so; 0: as we like */
-    uint64_t returned; /* samples that were kept before, and are delivered now … */
-    uint64_t rejected; /* … and those that will never be */
-    bool is_partly;    /* done, but for something; why tells what … */
-    uint64_t lacking;  /* … and of how many samples of the batch; they count as refused */
+    char why[256];     /* unless DELIVERY_DONE: a sentence without a full stop, without secrets */
+    uint64_t wait_ns;  /* before the next attempt, as the server asked; 0: the sender decides */
+    uint64_t returned; /* samples kept by an earlier batch, delivered now */
+    uint64_t rejected; /* samples kept by an earlier batch, refused now */
+    bool is_partly;    /* DELIVERY_DONE, except for what is in why */
+    uint64_t lacking;  /* samples of the batch that were refused though the rest was delivered */
 };
 
 struct sender;
 
 struct sender_plan {
-    size_t queue_bytes; /* that may wait; then the oldest samples are dropped */
-    uint64_t gather_ns; /* how long the first piece waits for others */
-    bool first_at_once; /* … but the very first of all does not */
-    size_t batch_bytes; /* … nor when so many are there; at least one piece */
+    size_t queue_bytes; /* limit of the queue */
+    uint64_t gather_ns; /* how long the first chunk waits for others */
+    bool first_at_once; /* the first chunk of all does not wait */
+    size_t batch_bytes; /* a batch of this size does not wait; a batch has at least one chunk */
     uint64_t first_wait_ns, longest_wait_ns; /* between attempts; 0: 0.25 s and 30 s */
     const char *thread_name;
 
     /* Both are called in the thread. The batch is borrowed for the call. */
     enum delivery (*deliver)(void *arg, const struct batch *b, struct attempt *a);
-    /* The grace is over, and this is left: DELIVERY_KEPT, or it is dropped. NULL: dropped. */
+    /* For a batch that is left when the grace period is over: DELIVERY_KEPT, or it is dropped.
+     * May be NULL. */
     enum delivery (*leave)(void *arg, const struct batch *b, struct attempt *a);
     void *arg;
 };
 
-/* In samples, but for the last. */
+/* Samples, unless stated otherwise. accepted is the sum of the next four at the end. */
 struct sender_counts {
-    uint64_t taken; /* put into the queue */
+    uint64_t accepted;
     uint64_t delivered;
     uint64_t kept;
     uint64_t refused;
-    uint64_t dropped; /* the queue was full, or time was up */
-    uint64_t retries; /* attempts after the first, of batches */
-    bool is_whole;    /* nothing was refused or dropped, samples or anything else */
-    bool has_kept;    /* … but the last of it was kept */
+    uint64_t dropped; /* queue full, or no time left */
+    uint64_t retries; /* of batches */
+    bool is_whole;    /* nothing was refused or dropped, samples or not */
+    bool has_kept;    /* the last batch was kept */
     char why[256];    /* the last failure, or "" */
 };
 
-/* The thread is not started yet; pieces are taken. 0 or -ENOMEM. */
+/* Chunks are accepted, but the thread runs only from sender_start on. 0 or -ENOMEM. */
 int sender_new(struct sender **ret, const struct sender_plan *plan);
-int sender_start(struct sender *c);
+int sender_start(struct sender *s);
 
-/* Before the start: putting waits for room from now on, instead of dropping what is old, unless
- * nothing was taken off the queue in that time. Not for whoever measures. */
-void sender_wait_for_room(struct sender *c, uint64_t no_progress_ns);
+/* Before the start: from now on sender_put waits for room instead of dropping old samples, unless
+ * nothing leaves the queue in that time. For callers that have time. */
+void sender_wait_for_room(struct sender *s, uint64_t no_progress_ns);
 
-/* Copies the piece. 0, -ENOBUFS when this or an older one had to be dropped, -ENOMEM; -ETIMEDOUT
- * when it was waited for room in vain. */
-int sender_put(struct sender *c, const struct chunk *p);
+/* Copies the chunk. 0; -ENOBUFS: this or an older one was dropped; -ENOMEM; -ETIMEDOUT: no room in
+ * time (see sender_wait_for_room). */
+int sender_put(struct sender *s, const struct chunk *chunk);
 
-/* Waits in the same way until the queue is empty. */
-void sender_flush(struct sender *c);
+/* With sender_wait_for_room: waits in the same way until the queue is empty. */
+void sender_flush(struct sender *s);
 
-/* No more pieces come: what is there has so much time left. Does not wait. */
-void sender_end(struct sender *c, uint64_t grace_ns);
+/* No more chunks come; the grace period begins. Does not wait. */
+void sender_end(struct sender *s, uint64_t grace_ns);
 
-/* Until all is delivered or the time is over. False: the thread is stuck in deliver(). */
-bool sender_wait(struct sender *c);
+/* Waits until all is delivered or the grace period is over, and a little longer for leave(). False:
+ * the thread is stuck in deliver(). */
+bool sender_wait(struct sender *s);
 
-/* … but not beyond that moment. False: it is not done yet. */
-bool sender_wait_until(struct sender *c, uint64_t until_ns);
+/* Waits until that moment at most. False: it is not done yet. */
+bool sender_wait_until(struct sender *s, uint64_t until_ns);
 
-/* Ends at once what is left. False when the thread is stuck: then it frees the sender when it
- * comes back, and plan->arg has to stay for good. Accepts NULL. */
-bool sender_free(struct sender *c);
+/* Drops what is left. False when the thread is stuck: it frees the sender when it returns, and
+ * plan->arg must stay valid forever. Accepts NULL. */
+bool sender_free(struct sender *s);
 
-/* For deliver(): whether time is up, and it had better return. From any thread. */
+/* For deliver(), from any thread: whether the grace period is over and it should return. */
 bool sender_is_over(void *sender);
 
-/* … what it returns when there is no memory for what is to be sent. */
-enum delivery sender_lacks_memory(struct attempt *a);
-
-/* … and whether nothing more comes, so that it is not worth waiting for what will not change. */
+/* For deliver(), from any thread: whether no more chunks come. */
 bool sender_is_ending(void *sender);
 
-void sender_count(struct sender *c, struct sender_counts *ret);
+/* For deliver(): its result without memory for a request. */
+enum delivery sender_lacks_memory(struct attempt *a);
 
-/* Something that somebody should be told, as if it was a failure. Before the start. */
-void sender_tell(struct sender *c, const char *why);
+void sender_count(struct sender *s, struct sender_counts *ret);
 
-/* A failure that nobody was told of yet; the first, and the first after things went well. */
-bool sender_says(struct sender *c, char *ret, size_t capacity);
+/* Keeps a message for sender_take_report. */
+void sender_report(struct sender *s, const char *message);
+
+/* A message for the user that was not taken yet: that of sender_report, or the first failure, or
+ * the first after a success. False: none. */
+bool sender_take_report(struct sender *s, char *ret, size_t capacity);
 
 /* 0 before the start. */
-pid_t sender_thread(const struct sender *c);
+pid_t sender_thread(const struct sender *s);

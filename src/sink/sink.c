@@ -54,16 +54,6 @@ bool sink_writes_to(const struct sink *s, const char *path)
            x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A full disk may take half a piece: cut it off again, so that the file ends with a whole one. What
- * stands behind a borrowed descriptor may be others' work. */
-static void cut_off(const struct sink *s, size_t half)
-{
-    struct stat st;
-    if (s->owns_fd && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) &&
-        ftruncate(s->fd, st.st_size - (off_t)half) < 0)
-        return; /* it was the write that failed */
-}
-
 /* ---- Slow readers ---------------------------------------------------------------------------- */
 
 enum { WAITING_BYTES = 16 << 20 };
@@ -73,7 +63,7 @@ bool sink_has_waiting(const struct sink *s)
     return s->rest.length || s->waiting.first;
 }
 
-static int write_stream(struct sink *s, const char *data, size_t length, size_t *ret_written)
+static int sink_write_stream(struct sink *s, const char *data, size_t length, size_t *ret_written)
 {
     if (!s->has_stream)
         stream_open(&s->out, s->fd);
@@ -86,12 +76,12 @@ static int write_stream(struct sink *s, const char *data, size_t length, size_t 
     return stream_write(&s->out, data, length, ret_written);
 }
 
-/* The rest of a piece goes before the next one. */
-static int write_waiting(struct sink *s)
+/* The rest of a chunk comes before the next one. */
+static int sink_write_queue(struct sink *s)
 {
     for (;;) {
         size_t written;
-        int r = write_stream(s, s->rest.data, s->rest.length, &written);
+        int r = sink_write_stream(s, s->rest.data, s->rest.length, &written);
         s->bytes += written;
         if (written && r < 0) {
             memmove(s->rest.data, s->rest.data + written, s->rest.length - written);
@@ -103,10 +93,10 @@ static int write_waiting(struct sink *s)
         s->rest_samples = 0;
         if (!s->waiting.first)
             return 0;
-        struct batch b = chunk_queue_take(&s->waiting, 1);
+        struct batch b = batch_take(&s->waiting, 1);
         buf_add(&s->rest, b.chunks[0].data, b.chunks[0].length);
         s->rest_samples = (unsigned)b.samples;
-        chunk_queue_return(&s->waiting);
+        queue_release(&s->waiting);
         if (buf_failed(&s->rest))
             return -ENOMEM;
     }
@@ -114,15 +104,15 @@ static int write_waiting(struct sink *s)
 
 bool sink_write_waiting(struct sink *s, int timeout_ms)
 {
-    size_t before = s->waiting.waiting_bytes + s->rest.length;
+    size_t before = s->waiting.bytes + s->rest.length;
     if (!sink_has_waiting(s) || !stream_wait(&s->out, timeout_ms))
         return false;
-    int r = write_waiting(s);
+    int r = sink_write_queue(s);
     if (r < 0 && r != -EAGAIN) {
         sink_drop_waiting(s);
         s->failure = r;
     }
-    return s->waiting.waiting_bytes + s->rest.length < before;
+    return s->waiting.bytes + s->rest.length < before;
 }
 
 void sink_drop_waiting(struct sink *s)
@@ -130,10 +120,10 @@ void sink_drop_waiting(struct sink *s)
     uint64_t chunks = s->rest.length > 0, samples = s->rest_samples;
     s->is_cut = s->rest.length > 0;
     while (s->waiting.first) {
-        struct batch b = chunk_queue_take(&s->waiting, SIZE_MAX);
+        struct batch b = batch_take(&s->waiting, SIZE_MAX);
         chunks += b.count;
         samples += b.samples;
-        chunk_queue_return(&s->waiting);
+        queue_release(&s->waiting);
     }
     buf_clear(&s->rest);
     s->rest_samples = 0;
@@ -144,13 +134,14 @@ void sink_drop_waiting(struct sink *s)
         s->failure = -EAGAIN;
 }
 
-/* When an older sample had to go for it, this counts as lost, and the other as written. */
-static int put_into_queue(struct sink *s, const struct chunk *p)
+/* When older samples had to be dropped, one of them counts as this one, which is reported as lost.
+ */
+static int sink_queue_chunk(struct sink *s, const struct chunk *p)
 {
     uint64_t dropped = 0;
-    if (!s->waiting.chunks && chunk_queue_init(&s->waiting, WAITING_BYTES) < 0)
+    if (!s->waiting.chunks && queue_init(&s->waiting, WAITING_BYTES) < 0)
         return -ENOMEM;
-    int r = chunk_queue_put(&s->waiting, p, false, &dropped);
+    int r = queue_add(&s->waiting, p, false, &dropped);
     uint64_t others = left_u64(dropped, r == 0);
     s->dropped += others;
     s->chunks -= min_u64(others, s->chunks);
@@ -158,14 +149,14 @@ static int put_into_queue(struct sink *s, const struct chunk *p)
     return r == 0 && !dropped ? 0 : r == -ENOMEM ? r : -EAGAIN;
 }
 
-static int write_whole(struct sink *s, const struct chunk *p)
+static int sink_write_whole(struct sink *s, const struct chunk *p)
 {
     size_t half = 0;
-    int r = s->is_cut ? -EAGAIN : sink_has_waiting(s) ? write_waiting(s) : 0;
+    int r = s->is_cut ? -EAGAIN : sink_has_waiting(s) ? sink_write_queue(s) : 0;
     if (r < 0 && r != -EAGAIN)
         sink_drop_waiting(s); /* the reader is gone */
     if (r == 0)
-        r = write_stream(s, p->data, p->length, &half);
+        r = sink_write_stream(s, p->data, p->length, &half);
     if (r == 0) {
         s->bytes += p->length;
         return 0;
@@ -175,13 +166,17 @@ static int write_whole(struct sink *s, const struct chunk *p)
     if (r == -EAGAIN && half) {
         s->bytes += half;
         buf_add(&s->rest, p->data + half, p->length - half);
-        s->rest_samples = p->samples;
+        s->rest_samples = p->weight;
         return buf_failed(&s->rest) ? -ENOMEM : 0;
     }
     if (r == -EAGAIN)
-        return put_into_queue(s, p);
-    if (half)
-        cut_off(s, half);
+        return sink_queue_chunk(s, p);
+    /* A full disk may take half a chunk: cut it off, so that the file ends with a whole one. What
+     * is at the end of a borrowed descriptor may be the work of other programs. */
+    struct stat st;
+    if (half && s->owns_fd && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        ftruncate(s->fd, st.st_size - (off_t)half) < 0)
+        return r; /* the write is what failed */
     return r;
 }
 
@@ -190,34 +185,32 @@ const char *sink_failure(const struct sink *s)
     return s->failure == -EAGAIN ? "destination too slow" : strerror(-s->failure);
 }
 
-/* What does not fit is counted by the sender, and told once, by it too. */
-static int sink_hand_over(struct sink *s, const struct chunk *p)
-{
-    int r = sender_put(s->sender, p);
-    return r == -ENOBUFS ? 0 : r;
-}
-
-static int write_chunk(struct sink *s, enum chunk_of of)
+/* Writes sink->text as a chunk, and empties it. */
+static int sink_write_chunk(struct sink *s, enum chunk_kind kind)
 {
     if (!s->text.length && !buf_failed(&s->text))
         return 0;
-    unsigned samples = of != CHUNK_FRAME ? 0 : s->folded ? s->folded : 1;
-    struct chunk p = {of, samples, s->text.data, s->text.length};
-    int r = buf_failed(&s->text) ? -ENOMEM : s->sender ? sink_hand_over(s, &p) : write_whole(s, &p);
+    unsigned samples = kind != CHUNK_FRAME ? 0 : s->folded ? s->folded : 1;
+    struct chunk p = {kind, samples, s->text.data, s->text.length};
+    int r = buf_failed(&s->text) ? -ENOMEM
+            : s->sender          ? sender_put(s->sender, &p)
+                                 : sink_write_whole(s, &p);
+    if (s->sender && r == -ENOBUFS)
+        r = 0; /* the sender counts it, and reports it once */
     if (r < 0) {
         s->failure = r;
         s->dropped++;
     } else {
         s->chunks++;
     }
-    if (of == CHUNK_FRAME)
+    if (kind == CHUNK_FRAME)
         s->folded = 0;
     buf_clear(&s->text);
     return r;
 }
 
-/* A format that has only a summary is written at the end: until then nothing empty lies about. */
-static bool is_late(const struct sink *s)
+/* A format with a summary alone is opened again at the end: until then there is no empty file. */
+static bool sink_is_late(const struct sink *s)
 {
     return s->owns_fd && !s->kind->begin && !s->kind->frame;
 }
@@ -230,37 +223,33 @@ int sink_begin(struct sink *s, const struct run *run)
         s->dropped++;
         return s->failure = started;
     }
-    if (is_late(s)) {
+    if (sink_is_late(s)) {
         if (s->made_file && !s->stays_open)
             output_file_remove(s->name, s->fd);
         return 0;
     }
-    /* Only now that the command runs: a record of before is not lost to a mistyped command. */
+    /* Only now that the command runs: a mistyped command does not destroy an older record. */
     if (s->owns_fd && !s->sender && ftruncate(s->fd, 0) < 0 && errno != EINVAL)
         s->failure = -errno;
     if (s->kind->begin)
         s->kind->begin(s, run);
-    return write_chunk(s, CHUNK_BEGIN);
-}
-
-static int sink_write_frame(struct sink *s, const struct frame *f)
-{
-    if (s->kind->heading && !s->has_heading) {
-        s->kind->heading(s, f);
-        int r = write_chunk(s, CHUNK_HEADING);
-        if (r < 0)
-            return r; /* figures without a heading say nothing: it is tried again */
-        s->has_heading = true;
-    }
-    s->kind->frame(s, f);
-    return write_chunk(s, CHUNK_FRAME);
+    return sink_write_chunk(s, CHUNK_BEGIN);
 }
 
 int sink_frame(struct sink *s, const struct frame *f)
 {
+    int r = 0;
     if (!s->kind->frame)
         return 0;
-    int r = sink_write_frame(s, f);
+    if (s->kind->heading && !s->has_heading) { /* without it there are no figures */
+        s->kind->heading(s, f);
+        r = sink_write_chunk(s, CHUNK_HEADING);
+        s->has_heading = r == 0;
+    }
+    if (r == 0) {
+        s->kind->frame(s, f);
+        r = sink_write_chunk(s, CHUNK_FRAME);
+    }
     s->samples++;
     s->missing += r < 0;
     return r;
@@ -271,7 +260,7 @@ int sink_process_end(struct sink *s, const struct process_end *e)
     if (!s->kind->process_end)
         return 0;
     s->kind->process_end(s, e);
-    return write_chunk(s, CHUNK_PROCESS_END);
+    return sink_write_chunk(s, CHUNK_PROCESS_END);
 }
 
 int sink_mark(struct sink *s, const struct told_mark *m)
@@ -279,7 +268,7 @@ int sink_mark(struct sink *s, const struct told_mark *m)
     if (!s->kind->mark)
         return 0;
     s->kind->mark(s, m);
-    return write_chunk(s, CHUNK_MARK);
+    return sink_write_chunk(s, CHUNK_MARK);
 }
 
 int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
@@ -287,10 +276,10 @@ int sink_note(struct sink *s, uint64_t elapsed_ns, const char *sentence)
     if (!s->kind->note)
         return 0;
     s->kind->note(s, elapsed_ns, sentence);
-    return write_chunk(s, CHUNK_NOTE);
+    return sink_write_chunk(s, CHUNK_NOTE);
 }
 
-static int open_late(struct sink *s)
+static int sink_open_late(struct sink *s)
 {
     if (!s->stays_open) {
         if (s->has_stream)
@@ -311,17 +300,17 @@ int sink_summary(struct sink *s, const struct summary *summary)
 {
     if (!s->kind->summary)
         return 0;
-    int r = is_late(s) ? open_late(s) : 0;
+    int r = sink_is_late(s) ? sink_open_late(s) : 0;
     if (r < 0)
         return r;
     s->kind->summary(s, summary);
-    r = write_chunk(s, CHUNK_SUMMARY);
-    if (r < 0 && is_late(s) && s->made_file && !s->stays_open)
+    r = sink_write_chunk(s, CHUNK_SUMMARY);
+    if (r < 0 && sink_is_late(s) && s->made_file && !s->stays_open)
         output_file_remove(s->name, s->fd);
     return r;
 }
 
-/* ---- Couriers -------------------------------------------------------------------------------- */
+/* ---- Senders --------------------------------------------------------------------------------- */
 
 void sink_wait_for_room(struct sink *s, uint64_t no_progress_ns)
 {
@@ -342,9 +331,9 @@ void sink_end(struct sink *s)
         sender_end(s->sender, s->grace_ns);
 }
 
-bool sink_says(struct sink *s, char *ret, size_t capacity)
+bool sink_take_report(struct sink *s, char *ret, size_t capacity)
 {
-    return s->sender && sender_says(s->sender, ret, capacity);
+    return s->sender && sender_take_report(s->sender, ret, capacity);
 }
 
 pid_t sink_thread(const struct sink *s)
@@ -352,11 +341,9 @@ pid_t sink_thread(const struct sink *s)
     return s->sender ? sender_thread(s->sender) : s->thread;
 }
 
-/* ==== Sink outcome ============================================================================ */
+/* ---- Outcome, for the summary ---------------------------------------------------------------- */
 
-/* What became of an output, for the summary. */
-
-static void name_it(const struct sink *s, struct output_summary *ret)
+static void sink_describe(const struct sink *s, struct output_summary *ret)
 {
     ret->format = s->kind->format.name;
     ret->way = s->way;
@@ -371,7 +358,7 @@ int sink_wait(struct sink *s, struct output_summary *ret)
     bool came_back = sender_wait(s->sender);
     sender_count(s->sender, &c);
     *ret = (struct output_summary){
-        .samples = c.taken,
+        .samples = c.accepted,
         .delivered = c.delivered,
         .kept = c.kept,
         .dropped = c.dropped + c.refused,
@@ -379,7 +366,7 @@ int sink_wait(struct sink *s, struct output_summary *ret)
         .is_whole = c.is_whole && came_back,
         .has_kept = c.has_kept,
     };
-    name_it(s, ret);
+    sink_describe(s, ret);
     snprintf(ret->why, sizeof ret->why, "%s", c.why);
     if (!ret->is_whole)
         s->failure = -EIO;
@@ -396,7 +383,7 @@ bool sink_outcome(struct sink *s, struct output_summary *ret)
         .dropped = s->missing,
         .is_whole = !s->dropped && !s->failure,
     };
-    name_it(s, ret);
+    sink_describe(s, ret);
     if (s->failure)
         snprintf(ret->why, sizeof ret->why, "%s", sink_failure(s));
     if (s->kind->outcome)

@@ -486,7 +486,7 @@ static void sqlite_close_place(struct sink *s)
 static void sqlite_sink_describe(struct sink *s)
 {
     struct buf *met = &((struct state *)s->state)->rows.entities.met;
-    struct chunk p = {.of = CHUNK_HEADING, .data = met->data, .length = met->length};
+    struct chunk p = {.kind = CHUNK_HEADING, .data = met->data, .length = met->length};
     if (buf_failed(met) || (met->length && sender_put(s->sender, &p) == -ENOMEM))
         s->text.failed = true; /* rows of what nobody knows say nothing: it is tried again */
     else
@@ -548,7 +548,7 @@ static enum delivery sqlite_sink_deliver(struct sink *s, const struct batch *b, 
     int r = x->file ? 0 : sqlite_file_open(&x->file, x->path, s->stays_open, &e);
     if (r == 0)
         r = sqlite_file_write(x->file, b, &e);
-    bool is_last = b->count && b->chunks[b->count - 1].of == CHUNK_SUMMARY;
+    bool is_last = b->count && b->chunks[b->count - 1].kind == CHUNK_SUMMARY;
     if (is_last && r == 0) {
         sqlite_file_close(x->file);
         x->file = NULL;

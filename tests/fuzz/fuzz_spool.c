@@ -4,7 +4,6 @@
 #include "mutate.h"
 #include "scratch_file.h"
 #include "sink/spool.h"
-#include "sink/spooler.h"
 
 static int visit(void *arg, const struct spool_op *op)
 {
@@ -17,11 +16,11 @@ static int visit(void *arg, const struct spool_op *op)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *path = scratch_path("spool");
-    struct spool spool;
+    struct spool_file spool;
     uint64_t at = 0, bytes = 0;
     scratch_write(path, data, size);
-    CHECK(spool_open(&spool, path) == 0);
-    int r = spool_each(&spool, &at, visit, &bytes);
+    CHECK(spool_file_open(&spool, path) == 0);
+    int r = spool_file_each(&spool, &at, visit, &bytes);
     CHECK((r == 0 && at == size) || r == -EBADMSG);
     CHECK(at <= size && bytes <= at);
     close(spool.fd);

@@ -2,7 +2,7 @@
  * What servers and clients send, and what sinks are asked to do. */
 #include "base/text/scan.h"
 #include "fuzz.h"
-#include "sink/mlflow/client.h"
+#include "sink/mlflow/mlflow.h"
 #include "sink/openmetrics/server.h"
 #include "sink/otlp/otlp.h"
 #include "sink/sink.h"
@@ -117,7 +117,7 @@ FUZZ_TARGET(spool_ops)
     struct scan text = fuzz_text(data, size);
     struct spool_op op;
     int r;
-    while ((r = spool_ops_next(&text, &op)) > 0)
+    while ((r = spool_op_next(&text, &op)) > 0)
         CHECK(op.kind < SPOOL_OPS && op.name.at <= op.name.end && op.body.at <= op.body.end &&
               op.body.end < text.end && text.at <= text.end);
     CHECK(r == 0 || r == -EBADMSG);

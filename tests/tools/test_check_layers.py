@@ -103,8 +103,8 @@ def test_every_violation_has_its_line(tmp_path):
 @pytest.mark.parametrize("path, include", [
     ("source/net/sockets.c", "source/proc/visit.h"),
     ("source/collector.c", "source/gpu/vendor.h"),
-    ("sink/mlflow/client.c", "sink/otlp/names.h"),
-    ("sink/csv.c", "sink/otlp/names.h"),
+    ("sink/mlflow/client.c", "sink/otlp/otlp.h"),
+    ("sink/csv.c", "sink/otlp/otlp.h"),
 ])
 def test_sources_and_sinks_do_not_know_each_other(tmp_path, path, include):
     done = check(tmp_path, {path: f'#include "{include}"\n'})

@@ -40,6 +40,12 @@ struct protobuf_field {
 /* The next field of a message; false where it is cut short or makes no sense. */
 bool protobuf_next(struct scan *message, struct protobuf_field *ret);
 
+/* Copies a field of another message. */
+static inline void protobuf_add_whole(struct buf *b, const struct protobuf_field *f)
+{
+    buf_add(b, f->whole.at, (size_t)(f->whole.end - f->whole.at));
+}
+
 /* ==== Gzip ==================================================================================== */
 
 /* Compression as gzip by zlib, which is loaded when it is asked for: neither the build nor a

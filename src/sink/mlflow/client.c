@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow/client.h"
+#include "sink/mlflow/mlflow.h"
 
 #include "base/io/url.h"
 #include "base/text/json.h"
-#include "sink/spooler.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ==== Mlflow answer =========================================================================== */
+/* ==== Answers ================================================================================= */
 
-/* In the value that comes next. What is behind it is not looked at: a long answer may be cut. */
+/* In the next value. What follows it is not read: a long answer may be cut. */
 static bool mlflow_answer_find(struct json_in *j, const char *name, struct scan *ret)
 {
     struct scan key;
@@ -35,23 +34,16 @@ static bool mlflow_answer_find(struct json_in *j, const char *name, struct scan 
     }
 }
 
-/* What becomes part of a URL: nothing but ASCII. */
-static bool mlflow_answer_is_plain(struct scan text)
-{
-    for (const char *c = text.at; c < text.end; c++)
-        if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7F)
-            return false;
-    return text.at < text.end;
-}
-
 bool mlflow_answer_text(const char *body, size_t length, const char *name, char *ret,
                         size_t capacity)
 {
     struct json_in j = {0};
-    struct scan text;
+    struct scan text = {0};
     json_in_begin(&j, body, length);
-    bool found = mlflow_answer_find(&j, name, &text) && mlflow_answer_is_plain(text) &&
+    bool found = mlflow_answer_find(&j, name, &text) && text.at < text.end &&
                  (size_t)(text.end - text.at) < capacity;
+    for (const char *c = text.at; found && c < text.end; c++) /* it may become part of a URL */
+        found = (unsigned char)*c >= 0x20 && (unsigned char)*c < 0x7F;
     if (found) {
         memcpy(ret, text.at, (size_t)(text.end - text.at));
         ret[text.end - text.at] = '\0';
@@ -67,12 +59,11 @@ bool mlflow_answer_is(const char *body, size_t length, const char *error_code)
            strcmp(found, error_code) == 0;
 }
 
-/* ==== Mlflow client =========================================================================== */
+/* ==== Client ================================================================================== */
 
-/* A 500 with a page of HTML is what a bug in the server looks like, and what it says to a body that
- * it cannot read, but also what a database looks like that is away for a minute. What can be put
- * aside is tried again, as after any 500; where it cannot, it must not hold up what comes behind
- * it: after so many in a row every further one is the last of its question. */
+/* A 500 with a page of HTML is a bug in the server, or a body that it cannot read, or a database
+ * that is away for a minute. With a spool the request is tried again, as after any 500. Without one
+ * it must not hold up the requests after it: after this many in a row there is no further retry. */
 enum { HTML_ERRORS = 3 };
 
 bool mlflow_client_is_id(const char *text)
@@ -85,27 +76,6 @@ bool mlflow_client_is_id(const char *text)
 }
 
 /* ---- One request ----------------------------------------------------------------------------- */
-
-static enum delivery mlflow_client_judge(struct mlflow_client *c, enum delivery d,
-                                         const struct http_response *answer)
-{
-    bool is_html = answer->status == 500 && answer->length && *answer->body == '<';
-    c->html_errors = is_html ? c->html_errors + 1 : 0;
-    if (c->html_errors >= HTML_ERRORS && !c->has_spool)
-        return DELIVERY_REFUSED;
-    if (spooler_is_for_others(answer->status))
-        return DELIVERY_KEPT;
-    return d;
-}
-
-/* Its sentence alone, not the JSON around it. */
-static void mlflow_client_quote(const struct http_response *answer, struct attempt *a)
-{
-    char message[sizeof a->why - 32];
-    if (answer->status >= 300 &&
-        mlflow_answer_text(answer->body, answer->length, "message", message, sizeof message))
-        snprintf(a->why, sizeof a->why, "it answered %d: %s", answer->status, message);
-}
 
 /* To the URL that is in c->url. */
 static enum delivery mlflow_client_send(struct mlflow_client *c, const char *method,
@@ -129,11 +99,16 @@ static enum delivery mlflow_client_send(struct mlflow_client *c, const char *met
         .timeout_ns = c->timeout_ns,
     };
     enum delivery d = http_sink_send(c->sink, c->http, &request, ret, a);
-    mlflow_client_quote(ret, a);
-    return mlflow_client_judge(c, d, ret);
+    char message[sizeof a->why - 32]; /* without the JSON around it */
+    if (ret->status >= 300 &&
+        mlflow_answer_text(ret->body, ret->length, "message", message, sizeof message))
+        snprintf(a->why, sizeof a->why, "it answered %d: %s", ret->status, message);
+    bool is_html = ret->status == 500 && ret->length && *ret->body == '<';
+    c->html_errors = is_html ? c->html_errors + 1 : 0;
+    return c->html_errors >= HTML_ERRORS && !c->has_spool ? DELIVERY_REFUSED : d;
 }
 
-static void begin_url(struct mlflow_client *c, const char *path)
+static void mlflow_client_begin_url(struct mlflow_client *c, const char *path)
 {
     buf_clear(&c->url);
     buf_printf(&c->url, "%s/api/2.0/mlflow/%s", c->base, path);
@@ -142,7 +117,7 @@ static void begin_url(struct mlflow_client *c, const char *path)
 static enum delivery mlflow_client_post(struct mlflow_client *c, const char *path,
                                         struct http_response *ret, struct attempt *a)
 {
-    begin_url(c, path);
+    mlflow_client_begin_url(c, path);
     return mlflow_client_send(c, "POST", "Content-Type: application/json", c->body.data,
                               c->body.length, ret, a);
 }
@@ -151,15 +126,15 @@ static enum delivery mlflow_client_get(struct mlflow_client *c, const char *path
                                        const char *value, struct http_response *ret,
                                        struct attempt *a)
 {
-    begin_url(c, path);
+    mlflow_client_begin_url(c, path);
     buf_printf(&c->url, "?%s=", name);
     url_encode(&c->url, value, strlen(value), "");
     return mlflow_client_send(c, NULL, NULL, NULL, 0, ret, a);
 }
 
-/* Puts the object of the body behind a first member of its own: {"run_id":"…", and the rest. */
-static void begin_body(struct mlflow_client *c, const char *name, const char *value,
-                       struct scan object)
+/* The body is the object with one more member in front: {"run_id":"…", and the rest. */
+static void mlflow_client_begin_body(struct mlflow_client *c, const char *name, const char *value,
+                                     struct scan object)
 {
     bool is_empty = object.end - object.at <= 2;
     buf_clear(&c->body);
@@ -168,33 +143,38 @@ static void begin_body(struct mlflow_client *c, const char *name, const char *va
         buf_add(&c->body, object.at + 1, (size_t)(object.end - object.at) - 1);
 }
 
-static bool mlflow_client_take(const struct http_response *answer, const char *name, char *ret,
-                               size_t capacity)
-{
-    return mlflow_answer_text(answer->body, answer->length, name, ret, capacity);
-}
-
 static bool mlflow_client_take_id(const struct http_response *answer, const char *name,
                                   char ret[MLFLOW_ID_BYTES])
 {
     char id[MLFLOW_ID_BYTES];
-    if (!mlflow_client_take(answer, name, id, sizeof id) || !mlflow_client_is_id(id))
+    if (!mlflow_answer_text(answer->body, answer->length, name, id, sizeof id) ||
+        !mlflow_client_is_id(id))
         return false;
     memcpy(ret, id, sizeof id);
     return true;
 }
 
-/* It answered, but not as MLflow does. */
-static enum delivery mlflow_client_strange(struct mlflow_client *c, struct attempt *a)
+/* The same where an answer without the ID is not that of an MLflow server. */
+static enum delivery mlflow_client_need_id(const struct http_response *answer, const char *name,
+                                           char ret[MLFLOW_ID_BYTES], struct attempt *a)
 {
+    if (mlflow_client_take_id(answer, name, ret))
+        return DELIVERY_DONE;
     snprintf(a->why, sizeof a->why, "it does not answer as an MLflow server does");
     return DELIVERY_REFUSED;
 }
 
+static void mlflow_client_take_artifacts(struct mlflow_client *c,
+                                         const struct http_response *answer)
+{
+    mlflow_answer_text(answer->body, answer->length, "artifact_uri", c->run.artifacts,
+                       sizeof c->run.artifacts);
+}
+
 /* ---- The run --------------------------------------------------------------------------------- */
 
-/* By its name. Somebody else may make it between our two questions. */
-static enum delivery find_experiment(struct mlflow_client *c, struct attempt *a)
+/* By its name. Another client may make it between our two requests. */
+static enum delivery mlflow_client_find_experiment(struct mlflow_client *c, struct attempt *a)
 {
     struct http_response answer;
     enum delivery d = DELIVERY_AGAIN;
@@ -202,9 +182,7 @@ static enum delivery find_experiment(struct mlflow_client *c, struct attempt *a)
         d = mlflow_client_get(c, "experiments/get-by-name", "experiment_name", c->experiment,
                               &answer, a);
         if (d == DELIVERY_DONE)
-            return mlflow_client_take_id(&answer, "experiment_id", c->run.experiment_id)
-                       ? d
-                       : mlflow_client_strange(c, a);
+            return mlflow_client_need_id(&answer, "experiment_id", c->run.experiment_id, a);
         if (answer.status != 404 ||
             !mlflow_answer_is(answer.body, answer.length, "RESOURCE_DOES_NOT_EXIST"))
             return d;
@@ -216,17 +194,15 @@ static enum delivery find_experiment(struct mlflow_client *c, struct attempt *a)
         json_object_end(&j);
         d = mlflow_client_post(c, "experiments/create", &answer, a);
         if (d == DELIVERY_DONE)
-            return mlflow_client_take_id(&answer, "experiment_id", c->run.experiment_id)
-                       ? d
-                       : mlflow_client_strange(c, a);
+            return mlflow_client_need_id(&answer, "experiment_id", c->run.experiment_id, a);
         if (!mlflow_answer_is(answer.body, answer.length, "RESOURCE_ALREADY_EXISTS"))
             return d;
     }
     return d;
 }
 
-/* A run that is nested is shown below its parent only in the same experiment. */
-static enum delivery find_experiment_of_parent(struct mlflow_client *c, struct attempt *a)
+/* A nested run is shown below its parent only in the same experiment. */
+static enum delivery mlflow_client_find_parent(struct mlflow_client *c, struct attempt *a)
 {
     static const char before[] = "\"key\":\"" MLFLOW_PARENT_TAG "\",\"value\":\"";
     struct http_response answer;
@@ -241,17 +217,10 @@ static enum delivery find_experiment_of_parent(struct mlflow_client *c, struct a
     enum delivery d = mlflow_client_get(c, "runs/get", "run_id", parent, &answer, a);
     if (d != DELIVERY_DONE)
         return d;
-    return mlflow_client_take_id(&answer, "experiment_id", c->run.experiment_id)
-               ? d
-               : mlflow_client_strange(c, a);
+    return mlflow_client_need_id(&answer, "experiment_id", c->run.experiment_id, a);
 }
 
-static void take_run(struct mlflow_client *c, const struct http_response *answer)
-{
-    mlflow_client_take(answer, "artifact_uri", c->run.artifacts, sizeof c->run.artifacts);
-}
-
-/* Nobody answered when it was to be made: it may be there all the same. */
+/* No answer came when it was to be made: it may exist all the same. */
 static enum delivery mlflow_client_find_run(struct mlflow_client *c, struct attempt *a)
 {
     struct http_response answer;
@@ -265,25 +234,23 @@ static enum delivery mlflow_client_find_run(struct mlflow_client *c, struct atte
                c->run.experiment_id, tag, c->id);
     enum delivery d = mlflow_client_post(c, "runs/search", &answer, a);
     if (d == DELIVERY_DONE && mlflow_client_take_id(&answer, "run_id", c->run.run_id))
-        take_run(c, &answer);
-    if (d == DELIVERY_DONE || d == DELIVERY_REFUSED) /* it is not, or it cannot be found out */
+        mlflow_client_take_artifacts(c, &answer);
+    if (d == DELIVERY_DONE || d == DELIVERY_REFUSED) /* it does not, or there is no way to know */
         c->run.may_exist = false;
     return d == DELIVERY_REFUSED ? DELIVERY_DONE : d;
 }
 
-static enum delivery make_run(struct mlflow_client *c, struct attempt *a)
+static enum delivery mlflow_client_make_run(struct mlflow_client *c, struct attempt *a)
 {
     struct http_response answer;
-    begin_body(c, "experiment_id", c->run.experiment_id, scan_string(c->create));
+    mlflow_client_begin_body(c, "experiment_id", c->run.experiment_id, scan_string(c->create));
     c->run.may_exist = true;
     enum delivery d = mlflow_client_post(c, "runs/create", &answer, a);
     c->run.may_exist = d == DELIVERY_AGAIN;
     if (d != DELIVERY_DONE)
         return d;
-    if (!mlflow_client_take_id(&answer, "run_id", c->run.run_id))
-        return mlflow_client_strange(c, a);
-    take_run(c, &answer);
-    return d;
+    mlflow_client_take_artifacts(c, &answer);
+    return mlflow_client_need_id(&answer, "run_id", c->run.run_id, a);
 }
 
 enum delivery mlflow_client_prepare(struct mlflow_client *c, struct attempt *a)
@@ -295,12 +262,12 @@ enum delivery mlflow_client_prepare(struct mlflow_client *c, struct attempt *a)
         return DELIVERY_KEPT;
     }
     enum delivery d = *c->run.experiment_id ? DELIVERY_DONE
-                      : c->experiment       ? find_experiment(c, a)
-                                            : find_experiment_of_parent(c, a);
+                      : c->experiment       ? mlflow_client_find_experiment(c, a)
+                                            : mlflow_client_find_parent(c, a);
     if (d == DELIVERY_DONE && c->run.may_exist)
         d = mlflow_client_find_run(c, a);
     if (d == DELIVERY_DONE && !*c->run.run_id)
-        d = make_run(c, a);
+        d = mlflow_client_make_run(c, a);
     if (d == DELIVERY_REFUSED || d == DELIVERY_KEPT) {
         c->is_refused = true;
         snprintf(c->refusal, sizeof c->refusal, "%s", a->why);
@@ -329,10 +296,10 @@ static const char *mlflow_client_type_of(struct scan name)
     return "Content-Type: application/octet-stream";
 }
 
-/* The server takes files only where it keeps them itself: mlflow-artifacts:/EXPERIMENT/RUN/…, also
- * with a host behind two slashes. */
-static enum delivery put_artifact(struct mlflow_client *c, const struct spool_op *op,
-                                  struct attempt *a)
+/* The server accepts files only where it stores them itself: mlflow-artifacts:/EXPERIMENT/RUN/…,
+ * also with a host after two slashes. */
+static enum delivery mlflow_client_put_artifact(struct mlflow_client *c, const struct spool_op *op,
+                                                struct attempt *a)
 {
     static const char scheme[] = "mlflow-artifacts:";
     struct http_response answer;
@@ -340,7 +307,7 @@ static enum delivery put_artifact(struct mlflow_client *c, const struct spool_op
         enum delivery d = mlflow_client_get(c, "runs/get", "run_id", c->run.run_id, &answer, a);
         if (d != DELIVERY_DONE)
             return d;
-        take_run(c, &answer);
+        mlflow_client_take_artifacts(c, &answer);
     }
     const char *path = c->run.artifacts;
     if (strncmp(path, scheme, sizeof scheme - 1) != 0) {
@@ -361,7 +328,7 @@ static enum delivery put_artifact(struct mlflow_client *c, const struct spool_op
     enum delivery d = mlflow_client_send(c, "PUT", mlflow_client_type_of(op->name), op->body.at,
                                          (size_t)(op->body.end - op->body.at), &answer, a);
     if (answer.status == 503 && memmem(answer.body, answer.length, "serve-artifacts", 15))
-        return DELIVERY_REFUSED; /* it is not told to take any */
+        return DELIVERY_REFUSED; /* it runs without --serve-artifacts */
     return d;
 }
 
@@ -375,14 +342,14 @@ enum delivery mlflow_client_do(struct mlflow_client *c, const struct spool_op *o
     if (d != DELIVERY_DONE || !is_request || (op->kind == SPOOL_UPDATE && c->is_joined))
         return d;
     if (op->kind == SPOOL_ARTIFACT)
-        return put_artifact(c, op, a);
-    begin_body(c, "run_id", c->run.run_id, op->body);
+        return mlflow_client_put_artifact(c, op, a);
+    mlflow_client_begin_body(c, "run_id", c->run.run_id, op->body);
     d = mlflow_client_post(c, op->kind == SPOOL_UPDATE ? "runs/update" : "runs/log-batch", &answer,
                            a);
-    return answer.status == 404 ? DELIVERY_KEPT : d; /* no such run: it may belong into another */
+    return answer.status == 404 ? DELIVERY_KEPT : d; /* no such run, but there may be another */
 }
 
-static bool has_quoted(const struct http_response *answer, const char *text)
+static bool mlflow_answer_has_string(const struct http_response *answer, const char *text)
 {
     struct buf quoted = {0};
     struct json_out j;
@@ -401,7 +368,7 @@ int mlflow_client_run_has(struct mlflow_client *c, const char *metric, const cha
     if (!*c->run.run_id ||
         mlflow_client_get(c, "runs/get", "run_id", c->run.run_id, &answer, &a) != DELIVERY_DONE)
         return -EAGAIN;
-    return has_quoted(&answer, metric) && !has_quoted(&answer, tag);
+    return mlflow_answer_has_string(&answer, metric) && !mlflow_answer_has_string(&answer, tag);
 }
 
 void mlflow_client_done(struct mlflow_client *c)

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow/facts.h"
+#include "sink/mlflow/mlflow.h"
 
 #include "base/clock.h"
 #include "base/io/url.h"
 #include "base/process.h"
 #include "record/write.h"
-#include "sink/mlflow/client.h"
-#include "sink/mlflow/frames.h"
-#include "sink/spool.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -115,7 +112,7 @@ static void end_tags(struct tags *t)
         json_array_end(&t->json);
         json_object_end(&t->json);
         t->ops->failed |= buf_failed(&t->body) || buf_failed(&t->key);
-        spool_ops_add(t->ops, SPOOL_BATCH, "", t->body.data, t->body.length);
+        spool_op_add(t->ops, SPOOL_BATCH, "", t->body.data, t->body.length);
     }
     t->count = 0;
     buf_done(&t->body);
@@ -212,7 +209,7 @@ static void put_params(struct buf *ops, const struct mlflow_facts *f, const stru
     json_array_end(&p.json);
     json_object_end(&p.json);
     ops->failed |= buf_failed(&p.body) || buf_failed(&p.key);
-    spool_ops_add(ops, SPOOL_PARAMS, "", p.body.data, p.body.length);
+    spool_op_add(ops, SPOOL_PARAMS, "", p.body.data, p.body.length);
     buf_done(&p.body);
     buf_done(&p.key);
     buf_done(&command);
@@ -369,7 +366,7 @@ static void put_document(struct buf *ops, const struct mlflow_facts *f,
     if (buf_failed(&text) || buf_failed(&name))
         ops->failed = true;
     else
-        spool_ops_add(ops, SPOOL_ARTIFACT, name.data, text.data, text.length);
+        spool_op_add(ops, SPOOL_ARTIFACT, name.data, text.data, text.length);
     buf_done(&text);
     buf_done(&name);
     free(copy);
@@ -382,7 +379,7 @@ static void put_status(struct buf *ops, const char *status, int64_t time_ms)
     if (buf_failed(&body))
         ops->failed = true;
     else
-        spool_ops_add(ops, SPOOL_UPDATE, "", body.data, body.length);
+        spool_op_add(ops, SPOOL_UPDATE, "", body.data, body.length);
     buf_done(&body);
 }
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow/frames.h"
+#include "sink/mlflow/mlflow.h"
 
 #include "base/memory.h"
 #include "layout/frame_view.h"
 #include "layout/layout.h"
-#include "sink/mlflow/facts.h"
-#include "sink/spool.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,7 +45,7 @@ void mlflow_metrics_end(struct mlflow_metrics *m)
         json_array_end(&m->json);
         json_object_end(&m->json);
         m->ops->failed |= buf_failed(&m->body);
-        spool_ops_add(m->ops, SPOOL_BATCH, "", m->body.data, m->body.length);
+        spool_op_add(m->ops, SPOOL_BATCH, "", m->body.data, m->body.length);
     }
     m->count = 0;
     buf_done(&m->body);
@@ -179,7 +177,6 @@ void mlflow_frames_done(struct mlflow_frames *f)
     free(f->node);
     free(f->fold.series);
     buf_done(&f->fold.sample);
-    buf_done(&f->fold.points);
     for (size_t i = 0; i < f->phase_count; i++)
         free(f->phases[i].name);
     free(f->phases);
@@ -523,9 +520,9 @@ void mlflow_frames_encode(struct mlflow_frames *f, const struct batch *b, struct
     struct mlflow_metrics m = {.ops = ops};
     for (size_t i = 0; i < b->count; i++) {
         const struct chunk *p = &b->chunks[i];
-        if (p->of == CHUNK_FRAME) {
+        if (p->kind == CHUNK_FRAME) {
             encode_frame(f, p, &m);
-        } else if (p->of == CHUNK_MARK) {
+        } else if (p->kind == CHUNK_MARK) {
             encode_gauge(f, p, &m);
         } else {
             mlflow_metrics_end(&m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/mlflow/setup.h"
+#include "sink/mlflow/mlflow.h"
 
 #include "base/err.h"
 #include "base/io/url.h"
@@ -58,7 +58,7 @@ static int open_http(struct sink *s, struct http **ret, struct toll_error *e)
     };
     if (!from_variables.user || !from_variables.password)
         from_variables.user = from_variables.password = NULL;
-    return http_sink_open_with(s, &from_variables, ret, e);
+    return http_sink_open(s, &from_variables, ret, e);
 }
 
 static int mlflow_setup_copy_id(char to[MLFLOW_ID_BYTES], const char *id, const char *what,

@@ -434,11 +434,11 @@ static enum delivery write_samples(struct sink *s, const struct batch *b, struct
     int failure = 0;
     for (size_t i = 0; i < b->count; i++) {
         const struct chunk *p = &b->chunks[i];
-        int r = p->of == CHUNK_SUMMARY ? om_file_finish(&o->file)
+        int r = p->kind == CHUNK_SUMMARY ? om_file_finish(&o->file)
                                        : om_file_add(&o->file, p->data, p->length);
         s->bytes = o->file.bytes;
         failure = r < 0 ? r : failure;
-        a->lacking += r < 0 ? p->samples : 0;
+        a->lacking += r < 0 ? p->weight : 0;
     }
     if (!failure)
         return DELIVERY_DONE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/otlp/names.h"
+#include "sink/otlp/otlp.h"
 
 #include "base/util.h"
 #include "metric/metric.h"

@@ -18,17 +18,16 @@
  *   message KeyValue        { string key = 1; AnyValue value = 2; }
  *   message AnyValue        { string = 1; int64 = 3; ArrayValue { repeated AnyValue = 1; } = 5; }
  */
+
 #include "sink/otlp/otlp.h"
 
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/text/buf.h"
 #include "base/text/encoding.h"
-#include "sink/otlp/names.h"
-#include "sink/otlp/setup.h"
 #include "sink/points.h"
 #include "sink/sink.h"
-#include "sink/spooler.h"
+#include "sink/spool.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -107,7 +106,6 @@ struct otlp {
     int64_t end_ms;
     /* Of the sender's thread: */
     struct point_batch batch;
-    struct spooler spooler;
     struct otlp_point *sent; /* owned, used again */
     size_t sent_capacity;
     struct http_parts parts;
@@ -115,8 +113,7 @@ struct otlp {
     bool is_complete; /* the resource is */
 };
 
-/* ---- The resource ------------------------------------------------------------------------------
- */
+/* ---- The resource ---------------------------------------------------------------------------- */
 
 /* Strings are UTF-8 here; a byte that is none is taken for Latin-1. */
 static void otlp_add_text(struct buf *b, unsigned field, const char *text)
@@ -266,8 +263,7 @@ static void complete_resource(struct otlp *o)
     fclose(f);
 }
 
-/* ---- While a sample is taken -------------------------------------------------------------------
- */
+/* ---- While a sample is taken ----------------------------------------------------------------- */
 
 static void otlp_begin(struct sink *s, const struct run *run)
 {
@@ -308,8 +304,7 @@ static void otlp_outcome(struct sink *s, struct output_summary *ret)
     ret->samples = ret->delivered = 0;
 }
 
-/* ---- In the sender's thread: what is sent ------------------------------------------------------
- */
+/* ---- In the sender's thread: what is sent ---------------------------------------------------- */
 
 static bool last_word_is(const char *name, const char *begin)
 {
@@ -422,8 +417,7 @@ static ssize_t convert_batch(struct otlp *o)
     return (ssize_t)made;
 }
 
-/* ---- … and how ----------------------------------------------------------------------------------
- */
+/* ---- … and how ------------------------------------------------------------------------------- */
 
 static void otlp_add_if(struct buf *b, const char *key, const char *value)
 {
@@ -584,9 +578,9 @@ static size_t otlp_add_end(struct otlp *o)
 }
 
 /* The body of one request is one operation, whose name is the number of its figures. */
-static bool otlp_encode(void *arg, const struct batch *b, struct buf *ops)
+static bool otlp_encode(struct sink *s, const struct batch *b, struct buf *ops)
 {
-    struct otlp *o = arg;
+    struct otlp *o = s->state;
     ssize_t points = point_batch_take(&o->batch, b) < 0 ? -ENOMEM : convert_batch(o);
     if (points < 0)
         return false;
@@ -612,22 +606,16 @@ static bool otlp_encode(void *arg, const struct batch *b, struct buf *ops)
     char figures[24];
     snprintf(figures, sizeof figures, "%llu", (unsigned long long)count);
     if (count)
-        spool_ops_add(ops, SPOOL_REQUEST, figures, o->body.data, o->body.length);
+        spool_op_add(ops, SPOOL_REQUEST, figures, o->body.data, o->body.length);
     return !buf_failed(ops);
 }
 
-/* ---- A part of a request ------------------------------------------------------------------------
- */
+/* ---- A part of a request --------------------------------------------------------------------- */
 
 /* Which figures of a request go into its part, and how many it has been through. */
 struct otlp_cut {
     uint64_t at, first, last; /* up to, but not with, the last */
 };
-
-static void add_whole_field(struct buf *b, const struct protobuf_field *f)
-{
-    buf_add(b, f->whole.at, (size_t)(f->whole.end - f->whole.at));
-}
 
 /* A metric with those of its points that belong to the part, and all else that it says; nothing
  * when there are none. */
@@ -638,7 +626,7 @@ static void cut_metric(struct buf *b, struct scan metric, struct otlp_cut *c)
     bool has_points = false;
     while (metric.at < metric.end && protobuf_next(&metric, &f)) {
         if ((f.number != GAUGE_FIELD && f.number != SUM_FIELD) || f.wire != PROTOBUF_BYTES) {
-            add_whole_field(b, &f);
+            protobuf_add_whole(b, &f);
             continue;
         }
         size_t data = protobuf_begin(b, (unsigned)f.number);
@@ -648,7 +636,7 @@ static void cut_metric(struct buf *b, struct scan metric, struct otlp_cut *c)
             has_points |= is_point && is_in;
             c->at += is_point;
             if (is_in)
-                add_whole_field(b, &inner);
+                protobuf_add_whole(b, &inner);
         }
         protobuf_end(b, data);
     }
@@ -669,7 +657,7 @@ static void otlp_cut(struct buf *b, struct scan request, uint64_t first, uint64_
         size_t began = protobuf_begin(b, 1);
         while (outer.at < outer.end && protobuf_next(&outer, &scope_metrics)) {
             if (scope_metrics.number != 2 || scope_metrics.wire != PROTOBUF_BYTES) {
-                add_whole_field(b, &scope_metrics);
+                protobuf_add_whole(b, &scope_metrics);
                 continue;
             }
             struct scan inner = scope_metrics.bytes;
@@ -678,7 +666,7 @@ static void otlp_cut(struct buf *b, struct scan request, uint64_t first, uint64_
                 if (f.number == METRIC_FIELD && f.wire == PROTOBUF_BYTES)
                     cut_metric(b, f.bytes, &c);
                 else
-                    add_whole_field(b, &f);
+                    protobuf_add_whole(b, &f);
             }
             protobuf_end(b, scope);
         }
@@ -686,8 +674,7 @@ static void otlp_cut(struct buf *b, struct scan request, uint64_t first, uint64_
     }
 }
 
-/* ---- Sending ------------------------------------------------------------------------------------
- */
+/* ---- Sending --------------------------------------------------------------------------------- */
 
 /* It may have taken a part: which one it does not say, so that as many samples may lack something
  * as there are figures missing. */
@@ -709,13 +696,13 @@ static enum delivery read_answer(uint64_t figures, const struct http_response *a
     return DELIVERY_DONE;
 }
 
-static enum delivery otlp_send_message(void *arg, struct scan message, uint64_t figures,
-                                       bool *ret_is_too_large, struct attempt *a)
+static enum delivery otlp_send_message(struct sink *s, struct scan message, uint64_t figures,
+                                       struct http_response *ret_answer, struct attempt *a)
 {
     static const char *const headers[] = {"Content-Type: application/x-protobuf", NULL};
     static const char *const packed[] = {"Content-Type: application/x-protobuf",
                                          "Content-Encoding: gzip", NULL};
-    struct otlp *o = arg;
+    struct otlp *o = s->state;
     struct http_request request = {
         .url = o->setup.url,
         .headers = o->gzip ? packed : headers,
@@ -728,18 +715,14 @@ static enum delivery otlp_send_message(void *arg, struct scan message, uint64_t 
         request.body = o->packed.data;
         request.length = o->packed.length;
     }
-    struct http_response answer;
-    enum delivery d = http_sink_send(o->spooler.plan.sink, o->http, &request, &answer, a);
-    *ret_is_too_large = http_parts_is_too_large(&answer);
-    if (d == DELIVERY_REFUSED && spooler_is_for_others(answer.status))
-        return DELIVERY_KEPT;
-    return d == DELIVERY_DONE ? read_answer(figures, &answer, a) : d;
+    enum delivery d = http_sink_send(s, o->http, &request, ret_answer, a);
+    return d == DELIVERY_DONE ? read_answer(figures, ret_answer, a) : d;
 }
 
-static enum delivery otlp_send(void *arg, const struct spool_op *op, uint64_t *done,
+static enum delivery otlp_send(struct sink *s, const struct spool_op *op, uint64_t *done,
                                struct attempt *a)
 {
-    struct otlp *o = arg;
+    struct otlp *o = s->state;
     struct scan name = op->name;
     uint64_t figures = 0;
     if (op->kind != SPOOL_REQUEST || !scan_u64(&name, &figures))
@@ -747,48 +730,20 @@ static enum delivery otlp_send(void *arg, const struct spool_op *op, uint64_t *d
     return http_parts_send(&o->parts, op->body, figures, done, a);
 }
 
-static enum delivery otlp_deliver(struct sink *s, const struct batch *b, struct attempt *a)
-{
-    struct otlp *o = s->state;
-    return spooler_deliver(&o->spooler, b, a);
-}
-
-static enum delivery otlp_leave(struct sink *s, const struct batch *b, struct attempt *a)
-{
-    struct otlp *o = s->state;
-    return spooler_leave(&o->spooler, b, a);
-}
-
-static struct spooler *otlp_spooler(struct sink *s)
-{
-    struct otlp *o = s->state;
-    return &o->spooler;
-}
-
-/* ---- Its life -----------------------------------------------------------------------------------
- */
+/* ---- Its life -------------------------------------------------------------------------------- */
 
 static int otlp_open(struct sink *s, struct toll_error *e)
 {
     struct otlp *o = s->state = calloc(1, sizeof *o);
     if (!o)
         return err_set(e, -ENOMEM, "no memory for an output");
-    o->parts = (struct http_parts){.cut = otlp_cut, .send = otlp_send_message, .arg = o};
+    o->parts = (struct http_parts){.cut = otlp_cut, .send = otlp_send_message, .sink = s};
     points_init(&o->points);
     o->points.with_id = true;
-    o->spooler.spool.fd = -1;
     s->plan.batch_bytes = BATCH_BYTES;
-    struct spooler_plan plan = {
-        .sink = s,
-        .arg = o,
-        .encode = otlp_encode,
-        .send = otlp_send,
-    };
     int r = otlp_setup_read(s, &o->setup, e);
     if (r == 0)
-        r = http_sink_open_with(s, &o->setup.http, &o->http, e);
-    if (r == 0)
-        r = spooler_init(&o->spooler, &plan, e);
+        r = http_sink_open(s, &o->setup.http, &o->http, e);
     if (r < 0)
         return r;
     if (o->setup.is_disabled)
@@ -810,7 +765,6 @@ static void otlp_close(struct sink *s)
     points_done(&o->points);
     point_batch_done(&o->batch);
     http_close(o->http);
-    spooler_done(&o->spooler);
     gzip_close(o->gzip);
     otlp_setup_done(&o->setup);
     for (size_t i = 0; i < o->resource_count; i++)
@@ -847,8 +801,7 @@ const struct sink_kind sink_otlp = {
     .frame = otlp_frame,
     .summary = otlp_summary,
     .outcome = otlp_outcome,
-    .deliver = otlp_deliver,
-    .leave = otlp_leave,
-    .spooler = otlp_spooler,
+    .encode = otlp_encode,
+    .send = otlp_send,
     .close = otlp_close,
 };

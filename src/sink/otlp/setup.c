@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/otlp/setup.h"
+#include "sink/otlp/otlp.h"
 
 #include "base/err.h"
 #include "base/io/url.h"
@@ -17,8 +17,8 @@ static const char *otlp_setup_variable(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* That for metrics, or that for all signals. *ret_name, in ret_name's memory: which one it is. */
-static const char *exporter_variable(const char *what, char ret_name[64])
+/* The variable for metrics, or else that for all signals; ret_name is its name. */
+static const char *otlp_setup_exporter(const char *what, char ret_name[64])
 {
     snprintf(ret_name, 64, FOR_METRICS "%s", what);
     const char *value = otlp_setup_variable(ret_name);
@@ -28,15 +28,16 @@ static const char *exporter_variable(const char *what, char ret_name[64])
     return otlp_setup_variable(ret_name);
 }
 
-/* The first is the one that is noted. */
-static void note_ignored(struct sink *s, const char *name, const char *expected)
+/* Only the first one is noted. */
+static void otlp_setup_note_ignored(struct sink *s, const char *name, const char *expected)
 {
     if (!*s->notice)
         snprintf(s->notice, sizeof s->notice, "ignores the variable %s (expected %s)", name,
                  expected);
 }
 
-static bool read_ms(struct sink *s, const char *name, const char *value, uint64_t *ret_ns)
+static bool otlp_setup_read_ms(struct sink *s, const char *name, const char *value,
+                               uint64_t *ret_ns)
 {
     struct scan digits = scan_string(value);
     uint64_t ms;
@@ -44,12 +45,11 @@ static bool read_ms(struct sink *s, const char *name, const char *value, uint64_
         *ret_ns = ms * NS_PER_MS;
         return true;
     }
-    note_ignored(s, name, "a number of milliseconds");
+    otlp_setup_note_ignored(s, name, "a number of milliseconds");
     return false;
 }
 
-/* ---- name=value,name=value ---------------------------------------------------------------------
- */
+/* ---- name=value,name=value ------------------------------------------------------------------- */
 
 static struct scan otlp_setup_trim(struct scan s)
 {
@@ -60,9 +60,10 @@ static struct scan otlp_setup_trim(struct scan s)
     return s;
 }
 
-/* Percent-decoded, with each called only when all of them can be read. */
-static bool each_pair(const char *text, void (*each)(void *arg, const char *key, const char *value),
-                      void *arg)
+/* Percent-decoded; each is called only when all pairs are valid. */
+static bool otlp_setup_each_pair(const char *text,
+                                 void (*each)(void *arg, const char *key, const char *value),
+                                 void *arg)
 {
     struct buf key = {0}, value = {0};
     bool is_fine = true;
@@ -99,8 +100,8 @@ void otlp_setup_attributes(struct sink *s,
                            void (*each)(void *arg, const char *key, const char *value), void *arg)
 {
     const char *name = "OTEL_RESOURCE_ATTRIBUTES", *text = otlp_setup_variable(name);
-    if (text && !each_pair(text, each, arg))
-        note_ignored(s, name, "key=value,key=value");
+    if (text && !otlp_setup_each_pair(text, each, arg))
+        otlp_setup_note_ignored(s, name, "key=value,key=value");
 }
 
 const char *otlp_setup_service(void)
@@ -108,16 +109,15 @@ const char *otlp_setup_service(void)
     return otlp_setup_variable("OTEL_SERVICE_NAME");
 }
 
-/* ---- Headers -----------------------------------------------------------------------------------
- */
+/* ---- Headers --------------------------------------------------------------------------------- */
 
-struct header_lines {
+struct otlp_headers {
     const char *options; /* lines of the option header, whose names win; or NULL */
     struct buf lines;
     bool is_bad;
 };
 
-static bool has_header(const char *lines, const char *name)
+static bool otlp_headers_have(const char *lines, const char *name)
 {
     struct scan rest = scan_string(lines ? lines : ""), line;
     size_t length = strlen(name);
@@ -128,28 +128,28 @@ static bool has_header(const char *lines, const char *name)
     return false;
 }
 
-static void add_header(void *arg, const char *key, const char *value)
+static void otlp_headers_add(void *arg, const char *key, const char *value)
 {
-    struct header_lines *h = arg;
+    struct otlp_headers *h = arg;
     bool is_plain = true;
     for (const char *c = key; *c; c++)
         is_plain &= *c > 0x20 && *c < 0x7F && *c != ':';
     for (const char *c = value; *c; c++)
         is_plain &= (unsigned char)*c >= 0x20 && *c != 0x7F;
     h->is_bad |= !is_plain;
-    if (is_plain && !has_header(h->options, key))
+    if (is_plain && !otlp_headers_have(h->options, key))
         buf_printf(&h->lines, "%s: %s\n", key, value);
 }
 
-static int read_headers(struct sink *s, struct otlp_setup *ret, struct toll_error *e)
+static int otlp_setup_read_headers(struct sink *s, struct otlp_setup *ret, struct toll_error *e)
 {
     char name[64];
-    const char *text = exporter_variable("HEADERS", name);
-    struct header_lines h = {.options = sink_options_text(&s->settings, "header")};
+    const char *text = otlp_setup_exporter("HEADERS", name);
+    struct otlp_headers h = {.options = sink_options_text(&s->settings, "header")};
     if (!text)
         return 0;
-    if (!each_pair(text, add_header, &h) || h.is_bad) {
-        note_ignored(s, name, "key=value,key=value");
+    if (!otlp_setup_each_pair(text, otlp_headers_add, &h) || h.is_bad) {
+        otlp_setup_note_ignored(s, name, "key=value,key=value");
         buf_clear(&h.lines);
     }
     if (h.lines.failed) {
@@ -164,11 +164,10 @@ static int read_headers(struct sink *s, struct otlp_setup *ret, struct toll_erro
     return 0;
 }
 
-/* ---- Where to ----------------------------------------------------------------------------------
- */
+/* ---- Where to -------------------------------------------------------------------------------- */
 
-/* The URL with more behind its path. */
-static char *with_path(const char *url, const struct url *u, const char *more)
+/* The URL with more after its path. */
+static char *otlp_setup_add_path(const char *url, const struct url *u, const char *more)
 {
     struct buf b = {0};
     const char *end = u->path.end;
@@ -183,9 +182,9 @@ static char *with_path(const char *url, const struct url *u, const char *more)
     return NULL;
 }
 
-/* A URL that is given: as it is, with /v1/metrics when it has no path. Of the variables that for
- * metrics as it is, and that for all signals with /v1/metrics behind its path. */
-static int find_url(struct sink *s, struct otlp_setup *ret, struct toll_error *e)
+/* A URL of the user is used as it is, with /v1/metrics when it has no path. The variable for
+ * metrics is used as it is, that for all signals with /v1/metrics after its path. */
+static int otlp_setup_find_url(struct sink *s, struct otlp_setup *ret, struct toll_error *e)
 {
     const char *name = NULL, *text = *s->place ? s->place : NULL, *more = "/v1/metrics";
     struct url u;
@@ -202,7 +201,7 @@ static int find_url(struct sink *s, struct otlp_setup *ret, struct toll_error *e
                        name ? name : "what stands behind 'otlp:'");
     bool has_path = u.path.end - u.path.at > 1;
     bool is_base = name && strcmp(name, GENERAL "ENDPOINT") == 0;
-    ret->url = !has_path || is_base ? with_path(text, &u, more) : strdup(text);
+    ret->url = !has_path || is_base ? otlp_setup_add_path(text, &u, more) : strdup(text);
     char *place = *s->place || !ret->url ? NULL : strdup(ret->url); /* what a spool keeps */
     if (!ret->url || (!*s->place && !place)) {
         free(place);
@@ -215,11 +214,11 @@ static int find_url(struct sink *s, struct otlp_setup *ret, struct toll_error *e
     return 0;
 }
 
-static int check_protocol(const struct sink *s, struct toll_error *e)
+static int otlp_setup_check_protocol(const struct sink *s, struct toll_error *e)
 {
     char name[64];
     const char *option = sink_options_text(&s->settings, "protocol");
-    const char *protocol = option ? option : exporter_variable("PROTOCOL", name);
+    const char *protocol = option ? option : otlp_setup_exporter("PROTOCOL", name);
     if (!protocol || strcmp(protocol, "http/protobuf") == 0)
         return 0;
     return err_set(e, -EINVAL,
@@ -230,39 +229,33 @@ static int check_protocol(const struct sink *s, struct toll_error *e)
                    strcmp(protocol, "grpc") == 0 ? "" : "'", option ? "protocol" : name, protocol);
 }
 
-static void read_compression(struct sink *s, struct otlp_setup *ret)
-{
-    char name[64];
-    const char *text = sink_options_has(&s->settings, "compression")
-                           ? sink_options_text(&s->settings, "compression")
-                           : exporter_variable("COMPRESSION", name);
-    ret->wants_gzip = text && strcmp(text, "gzip") == 0;
-    if (text && !ret->wants_gzip && strcmp(text, "none") != 0)
-        note_ignored(s, name, "gzip or none");
-}
-
 int otlp_setup_read(struct sink *s, struct otlp_setup *ret, struct toll_error *e)
 {
     char name[64];
     uint64_t ns;
     *ret = (struct otlp_setup){0};
-    int r = find_url(s, ret, e);
+    int r = otlp_setup_find_url(s, ret, e);
     if (r == 0)
-        r = check_protocol(s, e);
+        r = otlp_setup_check_protocol(s, e);
     if (r == 0)
-        r = read_headers(s, ret, e);
+        r = otlp_setup_read_headers(s, ret, e);
     if (r < 0)
         return r;
-    read_compression(s, ret);
-    ret->http.ca_file = exporter_variable("CERTIFICATE", name);
-    ret->http.cert_file = exporter_variable("CLIENT_CERTIFICATE", name);
-    ret->http.key_file = exporter_variable("CLIENT_KEY", name);
-    const char *timeout = exporter_variable("TIMEOUT", name);
-    if (timeout && read_ms(s, name, timeout, &ns))
+    const char *compression = sink_options_has(&s->settings, "compression")
+                                  ? sink_options_text(&s->settings, "compression")
+                                  : otlp_setup_exporter("COMPRESSION", name);
+    ret->wants_gzip = compression && strcmp(compression, "gzip") == 0;
+    if (compression && !ret->wants_gzip && strcmp(compression, "none") != 0)
+        otlp_setup_note_ignored(s, name, "gzip or none");
+    ret->http.ca_file = otlp_setup_exporter("CERTIFICATE", name);
+    ret->http.cert_file = otlp_setup_exporter("CLIENT_CERTIFICATE", name);
+    ret->http.key_file = otlp_setup_exporter("CLIENT_KEY", name);
+    const char *timeout = otlp_setup_exporter("TIMEOUT", name);
+    if (timeout && otlp_setup_read_ms(s, name, timeout, &ns))
         ret->http.timeout_ns = ns ? ns : NO_LIMIT_NS;
     const char *interval = otlp_setup_variable("OTEL_METRIC_EXPORT_INTERVAL");
     if (interval && !sink_options_has(&s->settings, "every") &&
-        read_ms(s, "OTEL_METRIC_EXPORT_INTERVAL", interval, &ns))
+        otlp_setup_read_ms(s, "OTEL_METRIC_EXPORT_INTERVAL", interval, &ns))
         s->plan.gather_ns = ns;
     const char *disabled = otlp_setup_variable("OTEL_SDK_DISABLED");
     ret->is_disabled = disabled && strcasecmp(disabled, "true") == 0;

@@ -132,7 +132,7 @@ static int pushgateway_open(struct sink *s, struct toll_error *e)
     points_init(&p->points);
     p->points.with_id = sink_options_u64(&s->settings, "id");
     p->exposition.points = &p->points;
-    return http_sink_open(s, &p->http, e);
+    return http_sink_open(s, NULL, &p->http, e);
 }
 
 static void pushgateway_close(struct sink *s)

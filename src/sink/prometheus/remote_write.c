@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Prometheus remote write 1.0: samples to Prometheus, VictoriaMetrics, Mimir, Thanos, … as protocol
  * buffers (write_request.h) in snappy. What the job says of itself is among them: its gauges, and
- * how many events and phases there were. What cannot be sent waits in a spool (spooler.h). */
-#include "sink/prometheus/remote_write.h"
+ * how many events and phases there were. What cannot be sent waits in a spool (spool.h). */
+#include "sink/prometheus/write_request.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -11,124 +11,11 @@
 #include "sink/http.h"
 #include "sink/points.h"
 #include "sink/sink.h"
-#include "sink/spooler.h"
+#include "sink/spool.h"
 #include "summary/phases.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* ==== Write request =========================================================================== */
-
-enum { FIELD_SERIES = 1, FIELD_METADATA = 3, FIELD_LABELS = 1, FIELD_SAMPLES = 2 };
-enum { TYPE_COUNTER = 1, TYPE_GAUGE = 2 };
-
-static void write_request_add_label(struct buf *b, const char *name, const char *value)
-{
-    size_t began = protobuf_begin(b, FIELD_LABELS);
-    protobuf_string(b, 1, name);
-    protobuf_string(b, 2, value);
-    protobuf_end(b, began);
-}
-
-/* Labels are sorted, and the name has its place among them. */
-size_t write_request_begin_series(struct buf *b, const char *name, const struct labels *labels)
-{
-    static const char own[] = "__name__";
-    bool is_named = false;
-    size_t began = protobuf_begin(b, FIELD_SERIES);
-    for (size_t i = 0; i <= labels->count; i++) {
-        if (!is_named && (i == labels->count || strcmp(labels->items[i].name, own) > 0)) {
-            write_request_add_label(b, own, name);
-            is_named = true;
-        }
-        if (i < labels->count)
-            write_request_add_label(b, labels->items[i].name, labels->items[i].value);
-    }
-    return began;
-}
-
-void write_request_add_sample(struct buf *b, double value, int64_t time_ms)
-{
-    size_t began = protobuf_begin(b, FIELD_SAMPLES);
-    protobuf_double(b, 1, value);
-    protobuf_varint(b, 2, (uint64_t)time_ms);
-    protobuf_end(b, began);
-}
-
-void write_request_end_series(struct buf *b, size_t began)
-{
-    protobuf_end(b, began);
-}
-
-void write_request_add_metadata(struct buf *b, const char *name, bool is_counter, const char *help,
-                                const char *unit)
-{
-    size_t began = protobuf_begin(b, FIELD_METADATA);
-    protobuf_varint(b, 1, is_counter ? TYPE_COUNTER : TYPE_GAUGE);
-    protobuf_string(b, 2, name);
-    protobuf_string(b, 4, help);
-    if (*unit)
-        protobuf_string(b, 5, unit);
-    protobuf_end(b, began);
-}
-
-/* ---- A part of one --------------------------------------------------------------------------- */
-
-static uint64_t count_samples(struct scan series)
-{
-    struct protobuf_field f;
-    uint64_t count = 0;
-    while (series.at < series.end && protobuf_next(&series, &f))
-        count += f.number == FIELD_SAMPLES;
-    return count;
-}
-
-uint64_t write_request_count(struct scan request)
-{
-    struct protobuf_field f;
-    uint64_t count = 0;
-    while (request.at < request.end && protobuf_next(&request, &f))
-        count += f.number == FIELD_SERIES && f.wire == PROTOBUF_BYTES ? count_samples(f.bytes)
-                                                                      : f.number == FIELD_METADATA;
-    return count;
-}
-
-static void add_whole(struct buf *b, const struct protobuf_field *f)
-{
-    buf_add(b, f->whole.at, (size_t)(f->whole.end - f->whole.at));
-}
-
-/* Its labels, and the samples from the first one up to, but not with, the last. */
-static void cut_series(struct buf *b, struct scan series, uint64_t first, uint64_t last)
-{
-    struct protobuf_field f;
-    uint64_t number = 0;
-    size_t began = protobuf_begin(b, FIELD_SERIES);
-    while (series.at < series.end && protobuf_next(&series, &f)) {
-        bool is_sample = f.number == FIELD_SAMPLES;
-        if (!is_sample || (number >= first && number < last))
-            add_whole(b, &f);
-        number += is_sample;
-    }
-    protobuf_end(b, began);
-}
-
-void write_request_cut(struct buf *b, struct scan request, uint64_t first, uint64_t count)
-{
-    struct protobuf_field f;
-    uint64_t at = 0, last = sum_u64(first, count);
-    while (request.at < request.end && protobuf_next(&request, &f) && at < last) {
-        bool is_series = f.number == FIELD_SERIES && f.wire == PROTOBUF_BYTES;
-        uint64_t figures = is_series ? count_samples(f.bytes) : f.number == FIELD_METADATA;
-        if (at + figures > first && at >= first && at + figures <= last)
-            add_whole(b, &f);
-        else if (at + figures > first && is_series)
-            cut_series(b, f.bytes, left_u64(first, at), last - at);
-        at += figures;
-    }
-}
-
-/* ==== Prometheus ============================================================================== */
 
 enum { BATCH_BYTES = 256 * 1024, MARK_SERIES_AT_MOST = 4 * MARK_NAMES_AT_MOST };
 
@@ -181,7 +68,6 @@ struct prometheus {
     /* Of the sender's thread: */
     struct mark_table sent;
     struct point_batch batch;
-    struct spooler spooler;
     struct buf message, body, name;
     uint64_t families[ENTITY_TARGET + 1]; /* bits of metrics that were ever sent */
     uint64_t mark_families;
@@ -316,7 +202,7 @@ static uint64_t add_mark_series(struct prometheus *p, const struct batch *b, siz
     for (size_t i = 0; i < b->count; i++) {
         const struct chunk *chunk = &b->chunks[i];
         struct mark_point point;
-        for (size_t at = 0; chunk->of == CHUNK_MARK && at + sizeof point <= chunk->length;
+        for (size_t at = 0; chunk->kind == CHUNK_MARK && at + sizeof point <= chunk->length;
              at += sizeof point + point.name_bytes) {
             memcpy(&point, chunk->data + at, sizeof point);
             const char *name = chunk->data + at + sizeof point;
@@ -350,7 +236,7 @@ static uint64_t add_marks(struct prometheus *p, const struct batch *b)
     for (size_t i = 0; i < b->count; i++) {
         const struct chunk *chunk = &b->chunks[i];
         struct mark_point point;
-        for (size_t at = 0; chunk->of == CHUNK_MARK && at + sizeof point <= chunk->length;
+        for (size_t at = 0; chunk->kind == CHUNK_MARK && at + sizeof point <= chunk->length;
              at += sizeof point + point.name_bytes) {
             memcpy(&point, chunk->data + at, sizeof point);
             char name[MARK_NAME_BYTES + 1];
@@ -419,12 +305,12 @@ static void add_metadata(struct prometheus *p, bool is_end, struct buf *ops)
     p->next_metadata_ns = now_ns + METADATA_NS;
     ops->failed |= buf_failed(&p->message) || buf_failed(&p->name);
     if (p->message.length)
-        spool_ops_add(ops, SPOOL_REQUEST, "metadata", p->message.data, p->message.length);
+        spool_op_add(ops, SPOOL_REQUEST, "metadata", p->message.data, p->message.length);
 }
 
-static bool prometheus_encode(void *arg, const struct batch *b, struct buf *ops)
+static bool prometheus_encode(struct sink *s, const struct batch *b, struct buf *ops)
 {
-    struct prometheus *p = arg;
+    struct prometheus *p = s->state;
     char figures[24];
     if (point_batch_take(&p->batch, b) < 0)
         return false;
@@ -435,7 +321,7 @@ static bool prometheus_encode(void *arg, const struct batch *b, struct buf *ops)
         return false;
     snprintf(figures, sizeof figures, "%llu", (unsigned long long)count);
     if (count)
-        spool_ops_add(ops, SPOOL_REQUEST, figures, p->message.data, p->message.length);
+        spool_op_add(ops, SPOOL_REQUEST, figures, p->message.data, p->message.length);
     add_metadata(p, batch_has_end(b), ops);
     return !buf_failed(ops);
 }
@@ -468,8 +354,8 @@ static void prometheus_explain(struct attempt *a, const struct http_response *an
                     "--web.enable-remote-write-receiver");
 }
 
-static enum delivery prometheus_send_message(void *arg, struct scan message, uint64_t figures,
-                                             bool *ret_is_too_large, struct attempt *a)
+static enum delivery prometheus_send_message(struct sink *s, struct scan message, uint64_t figures,
+                                             struct http_response *ret_answer, struct attempt *a)
 {
     static const char *const headers[] = {
         "Content-Type: application/x-protobuf",
@@ -477,8 +363,7 @@ static enum delivery prometheus_send_message(void *arg, struct scan message, uin
         "X-Prometheus-Remote-Write-Version: 0.1.0",
         NULL,
     };
-    struct prometheus *p = arg;
-    struct sink *s = p->spooler.plan.sink;
+    struct prometheus *p = s->state;
     buf_clear(&p->body);
     snappy_compress(&p->body, message.at, (size_t)(message.end - message.at));
     if (buf_failed(&p->body)) {
@@ -491,24 +376,20 @@ static enum delivery prometheus_send_message(void *arg, struct scan message, uin
         .body = p->body.data,
         .length = p->body.length,
     };
-    struct http_response answer;
-    enum delivery d = http_sink_send(s, p->http, &request, &answer, a);
-    *ret_is_too_large = http_parts_is_too_large(&answer);
-    if (d == DELIVERY_REFUSED && p->may_be_there && has_it_already(&answer))
+    enum delivery d = http_sink_send(s, p->http, &request, ret_answer, a);
+    int status = ret_answer->status;
+    if (d == DELIVERY_REFUSED && p->may_be_there && has_it_already(ret_answer))
         d = DELIVERY_DONE;
     if (d == DELIVERY_REFUSED)
-        prometheus_explain(a, &answer);
-    if (d == DELIVERY_REFUSED && spooler_is_for_others(answer.status))
-        d = DELIVERY_KEPT;
-    p->may_be_there = d == DELIVERY_AGAIN &&
-                      (p->may_be_there || !answer.status || answer.status >= 500);
+        prometheus_explain(a, ret_answer);
+    p->may_be_there = d == DELIVERY_AGAIN && (p->may_be_there || !status || status >= 500);
     return d;
 }
 
-static enum delivery prometheus_send(void *arg, const struct spool_op *op, uint64_t *done,
+static enum delivery prometheus_send(struct sink *s, const struct spool_op *op, uint64_t *done,
                                      struct attempt *a)
 {
-    struct prometheus *p = arg;
+    struct prometheus *p = s->state;
     if (op->kind != SPOOL_REQUEST)
         return DELIVERY_DONE;
     struct scan name = op->name;
@@ -530,18 +411,6 @@ static enum delivery prometheus_send(void *arg, const struct spool_op *op, uint6
     return d;
 }
 
-static enum delivery prometheus_deliver(struct sink *s, const struct batch *b, struct attempt *a)
-{
-    struct prometheus *p = s->state;
-    return spooler_deliver(&p->spooler, b, a);
-}
-
-static enum delivery prometheus_leave(struct sink *s, const struct batch *b, struct attempt *a)
-{
-    struct prometheus *p = s->state;
-    return spooler_leave(&p->spooler, b, a);
-}
-
 /* ---- Its life -------------------------------------------------------------------------------- */
 
 static int prometheus_open(struct sink *s, struct toll_error *e)
@@ -549,20 +418,12 @@ static int prometheus_open(struct sink *s, struct toll_error *e)
     struct prometheus *p = s->state = calloc(1, sizeof *p);
     if (!p)
         return err_set(e, -ENOMEM, "no memory for an output");
-    struct spooler_plan plan = {
-        .sink = s,
-        .arg = p,
-        .encode = prometheus_encode,
-        .send = prometheus_send,
-    };
     p->parts = (struct http_parts){
-        .cut = write_request_cut, .send = prometheus_send_message, .arg = p};
+        .cut = write_request_cut, .send = prometheus_send_message, .sink = s};
     points_init(&p->points);
     p->points.with_id = sink_options_u64(&s->settings, "id");
-    p->spooler.spool.fd = -1;
     s->plan.batch_bytes = BATCH_BYTES;
-    int r = http_sink_open(s, &p->http, e);
-    return r < 0 ? r : spooler_init(&p->spooler, &plan, e);
+    return http_sink_open(s, NULL, &p->http, e);
 }
 
 static void prometheus_close(struct sink *s)
@@ -576,7 +437,6 @@ static void prometheus_close(struct sink *s)
     mark_table_done(&p->sent);
     http_close(p->http);
     point_batch_done(&p->batch);
-    spooler_done(&p->spooler);
     buf_done(&p->message);
     buf_done(&p->parts.part);
     buf_done(&p->body);
@@ -584,11 +444,13 @@ static void prometheus_close(struct sink *s)
     free(p);
 }
 
-static struct spooler *prometheus_spooler(struct sink *s)
+/* The first request in the file may have arrived before it was kept. */
+static int prometheus_take_spool(struct sink *s, const struct spool_file *file, bool is_elsewhere,
+                                 struct toll_error *e)
 {
     struct prometheus *p = s->state;
-    p->may_be_there = true; /* the first of them, by an attempt before it was put aside */
-    return &p->spooler;
+    p->may_be_there = true;
+    return 0;
 }
 
 static const struct sink_option options[] = {
@@ -604,8 +466,8 @@ const struct sink_kind sink_prometheus = {
     .frame = prometheus_frame,
     .mark = prometheus_mark,
     .summary = prometheus_summary,
-    .deliver = prometheus_deliver,
-    .leave = prometheus_leave,
-    .spooler = prometheus_spooler,
+    .encode = prometheus_encode,
+    .send = prometheus_send,
+    .take_spool = prometheus_take_spool,
     .close = prometheus_close,
 };

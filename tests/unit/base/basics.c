@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/queue.h"
 #include "base/rank.h"
 #include "base/syscalls.h"
 #include "base/util.h"
@@ -470,9 +471,122 @@ static void test_kernel_call_errors(void **state)
     assert_int_equal(kernel_getrusage(12345, &used), -EINVAL);
 }
 
+/* ---- queue ---------------------------------------------------------------------------------- */
+
+enum { OTHER, FRAME };
+
+/* With a weight of 1 for the kind FRAME, 0 for others. */
+static int put_chunk(struct queue *q, unsigned kind, const char *text, uint64_t *dropped)
+{
+    struct chunk c = {kind, kind == FRAME, text, strlen(text)};
+    return queue_add(q, &c, false, dropped);
+}
+
+/* Takes chunks and compares them as one word. Returns their weight. */
+static uint64_t take_chunks(struct queue *q, size_t most, const char *expected)
+{
+    char text[256] = "";
+    const struct chunk *chunks;
+    uint64_t weight = 0;
+    size_t count = queue_take(q, most, &chunks);
+    for (size_t i = 0; i < count; i++) {
+        strncat(text, chunks[i].data, chunks[i].length);
+        weight += chunks[i].weight;
+    }
+    assert_string_equal(text, expected);
+    queue_release(q);
+    return weight;
+}
+
+static void test_queue_order_and_size_of_a_batch(void **state)
+{
+    uint64_t dropped = 0;
+    struct queue q;
+    assert_int_equal(queue_init(&q, 100000), 0);
+    assert_true(queue_is_empty(&q));
+    assert_int_equal(put_chunk(&q, OTHER, "begin", &dropped), 0);
+    uint64_t since = queue_oldest_ns(&q);
+    assert_int_equal(put_chunk(&q, FRAME, "one", &dropped), 0);
+    assert_int_equal(put_chunk(&q, FRAME, "two", &dropped), 0);
+    assert_true(queue_oldest_ns(&q) == since);
+    assert_int_equal(q.bytes, queue_cost(5) + 2 * queue_cost(3));
+
+    assert_int_equal(take_chunks(&q, 8, "beginone"), 1);
+    assert_int_equal(take_chunks(&q, 1, "two"), 1); /* one, however long */
+    assert_true(queue_is_empty(&q));
+    assert_int_equal(q.bytes, 0);
+    take_chunks(&q, 100, "");
+    assert_int_equal(dropped, 0);
+    queue_done(&q);
+}
+
+static void test_queue_the_oldest_are_dropped(void **state)
+{
+    uint64_t dropped = 0;
+    struct queue q;
+    assert_int_equal(queue_init(&q, 3 * queue_cost(1)), 0);
+    assert_int_equal(put_chunk(&q, OTHER, "b", &dropped), 0);
+    const char *frames[] = {"1", "2", "3", "4"};
+    for (size_t i = 0; i < ARRAY_LEN(frames); i++)
+        assert_int_equal(put_chunk(&q, FRAME, frames[i], &dropped), 0);
+    assert_int_equal(dropped, 2);
+    take_chunks(&q, 100, "b34");
+    queue_done(&q);
+}
+
+/* Chunks without a weight have as much room again, others have not. */
+static void test_queue_without_a_weight(void **state)
+{
+    uint64_t dropped = 0;
+    struct queue q;
+    assert_int_equal(queue_init(&q, 2 * queue_cost(1)), 0);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(put_chunk(&q, OTHER, "n", &dropped), 0);
+    assert_int_equal(put_chunk(&q, OTHER, "n", &dropped), -ENOBUFS);
+    assert_int_equal(put_chunk(&q, FRAME, "f", &dropped), -ENOBUFS);
+    assert_int_equal(dropped, 0); /* of those that were in */
+    take_chunks(&q, 100, "nnnn");
+    queue_done(&q);
+}
+
+static void test_queue_forced_into_an_empty_queue(void **state)
+{
+    uint64_t dropped = 0;
+    struct queue q;
+    struct chunk large = {FRAME, 1, "0123456789", 10};
+    assert_int_equal(queue_init(&q, 5), 0);
+    assert_int_equal(queue_add(&q, &large, false, &dropped), -ENOBUFS);
+    assert_int_equal(queue_add(&q, &large, true, &dropped), 0);
+    assert_int_equal(queue_add(&q, &large, true, &dropped), -ENOBUFS);
+    assert_int_equal(dropped, 1); /* the first one made room in vain */
+    queue_done(&q);
+}
+
+/* Nodes are reused. */
+static void test_queue_many_rounds(void **state)
+{
+    uint64_t dropped = 0;
+    struct queue q;
+    assert_int_equal(queue_init(&q, 1 << 20), 0);
+    for (unsigned round = 0; round < 50; round++) {
+        for (unsigned i = 0; i < 100; i++)
+            assert_int_equal(put_chunk(&q, FRAME, i % 2 ? "a" : "longer", &dropped), 0);
+        const struct chunk *chunks;
+        assert_int_equal(queue_take(&q, 1 << 20, &chunks), 100);
+        queue_release(&q);
+        assert_true(q.spare_count <= 100);
+    }
+    queue_done(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_queue_order_and_size_of_a_batch),
+        cmocka_unit_test(test_queue_the_oldest_are_dropped),
+        cmocka_unit_test(test_queue_without_a_weight),
+        cmocka_unit_test(test_queue_forced_into_an_empty_queue),
+        cmocka_unit_test(test_queue_many_rounds),
         cmocka_unit_test(test_util_arithmetic),
         cmocka_unit_test(test_util_descriptor_is_closed),
         cmocka_unit_test(test_util_descriptor_is_handed_over),

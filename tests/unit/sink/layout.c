@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/sink.h"
 #include "sample.h"
+#include "sink/sink.h"
 
 static struct sink *open_sink(struct sample *s, const char *name, const char *layout)
 {

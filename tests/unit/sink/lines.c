@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/words.h"
 #include "sample.h"
+#include "sink/words.h"
 #include "unit.h"
 
 #include <pty.h>

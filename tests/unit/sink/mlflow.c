@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sink/mlflow/mlflow.h"
 #include "mlflow_place.h"
-#include "sink/mlflow/client.h"
-#include "sink/mlflow/setup.h"
-#include "sink/spooler.h"
 #include "unit.h"
 
 #include <dirent.h>
@@ -12,9 +9,14 @@
 
 /* ---- mlflow --------------------------------------------------------------------------------- */
 
-/* The sink, the client, the desk, what is asked early and what is sent later, against a server that
+/* The sink, the client, what is asked early and what is sent later, against a server that
  * says the same to everything. What a real conversation looks like is in tests/live/test_mlflow.py.
  */
+
+static struct mlflow *state_of(struct sink *s)
+{
+    return s->state;
+}
 
 static void test_mlflow_a_run(void **state)
 {
@@ -96,8 +98,8 @@ static void test_mlflow_nobody_waits_for_long(void **state)
     struct sink *sink = open_at(&s, &server, ",wait=50ms,spool=none");
     sink->run = &s.run;
     assert_null(sink->kind->environment(sink));
-    assert_true(mlflow_sink_desk(sink)->client.run.may_exist);
-    assert_true(sink_says(sink, said, sizeof said));
+    assert_true(state_of(sink)->client.run.may_exist);
+    assert_true(sink_take_report(sink, said, sizeof said));
     assert_non_null(strstr(said, "is not told MLFLOW_RUN_ID"));
     sink_close(sink, false);
     server_stop(&server);
@@ -189,7 +191,7 @@ static void test_mlflow_setup_the_run(void **state)
     setenv("MLFLOW_RUN_ID", "of-the-job", 1);
     setenv("MLFLOW_EXPERIMENT_ID", "3", 1);
     struct sink *sink = open_or_skip(&s, "mlflow:http://h,experiment=x");
-    struct mlflow_client *c = &mlflow_sink_desk(sink)->client;
+    struct mlflow_client *c = &state_of(sink)->client;
     assert_string_equal(c->run.run_id, "of-the-job");
     assert_true(c->is_joined && !c->experiment);
     assert_int_equal(mlflow_setup_run(sink, c, false, &e), 0);
@@ -198,13 +200,13 @@ static void test_mlflow_setup_the_run(void **state)
     assert_false(c->is_joined);
     sink_close(sink, false);
     sink = open_or_skip(&s, "mlflow:http://h,run_id=said");
-    c = &mlflow_sink_desk(sink)->client;
+    c = &state_of(sink)->client;
     assert_int_equal(mlflow_setup_run(sink, c, false, &e), 0);
     assert_string_equal(c->run.run_id, "said");
     sink_close(sink, false);
     unsetenv("MLFLOW_RUN_ID");
     sink = open_or_skip(&s, "mlflow:http://h");
-    assert_string_equal(mlflow_sink_desk(sink)->client.run.experiment_id, "3");
+    assert_string_equal(state_of(sink)->client.run.experiment_id, "3");
     sink_close(sink, false);
     unsetenv("MLFLOW_EXPERIMENT_ID");
     sample_remove(&s);
@@ -353,20 +355,19 @@ static void test_mlflow_early_a_program_without_threads(void **state)
     sample_remove(&s);
 }
 
-/* ---- mlflow desk ---------------------------------------------------------------------------- */
+/* ---- sending ----------------------------------------------------------------------------- */
 
 static const char no[] = ANSWER("400 No", "2", "no"), away[] = ANSWER("503 Away", "0", ""),
                   page[] = ANSWER("500 Oh", "6", "<html>");
 
-struct desk_test {
+struct sending_test {
     struct sample s;
     struct http_server server;
     struct sink *sink;
-    struct mlflow_desk *desk;
     char path[32];
 };
 
-static void begin(struct desk_test *t, const char *more)
+static void begin(struct sending_test *t, const char *more)
 {
     char options[128];
     snprintf(t->path, sizeof t->path, "/tmp/toll-unit-XXXXXX");
@@ -379,10 +380,10 @@ static void begin(struct desk_test *t, const char *more)
     snprintf(options, sizeof options, ",run_id=ab%s%s%s", has_spool ? ",spool=" : "",
              has_spool ? t->path : "", more);
     t->sink = open_at(&t->s, &t->server, options);
-    t->desk = mlflow_sink_desk(t->sink);
+    state_of(t->sink)->looks_left = 0; /* no request but those of the test */
 }
 
-static void end(struct desk_test *t)
+static void end(struct sending_test *t)
 {
     sink_close(t->sink, false);
     unlink(t->path);
@@ -391,20 +392,20 @@ static void end(struct desk_test *t)
 }
 
 /* A batch of operations as they are, with so many samples in it. */
-static enum delivery deliver(struct desk_test *t, const char *ops, unsigned attempt,
-                             enum chunk_of of, struct attempt *a)
+static enum delivery deliver(struct sending_test *t, const char *ops, unsigned attempt,
+                             enum chunk_kind kind, struct attempt *a)
 {
-    struct chunk p = {.of = of, .data = ops, .length = strlen(ops)};
+    struct chunk p = {.kind = kind, .data = ops, .length = strlen(ops)};
     struct batch b = {.chunks = &p, .count = 1, .samples = 3, .attempt = attempt};
     *a = (struct attempt){0};
-    return spooler_deliver(&t->desk->spooler, &b, a);
+    return spool_deliver(t->sink->spool, &b, a);
 }
 
 static const char two[] = "batch - 2\n{}\nbatch - 7\n{\"b\":2}\n";
 
-static void test_mlflow_desk_what_makes_no_sense_is_no_success(void **state)
+static void test_mlflow_sending_what_makes_no_sense_is_no_success(void **state)
 {
-    struct desk_test t;
+    struct sending_test t;
     struct attempt a;
     begin(&t, "");
     assert_int_equal(deliver(&t, two, 0, CHUNK_NOTE, &a), DELIVERY_DONE);
@@ -415,10 +416,10 @@ static void test_mlflow_desk_what_makes_no_sense_is_no_success(void **state)
 }
 
 /* Refused in part, then away: the samples are lost, and are not found again with the rest. */
-static void test_mlflow_desk_partly_refused_then_put_aside(void **state)
+static void test_mlflow_sending_partly_refused_then_put_aside(void **state)
 {
     const char *const first[] = {no, away, away, away, away, NULL};
-    struct desk_test t;
+    struct sending_test t;
     struct attempt a;
     char text[1024];
     begin(&t, "");
@@ -434,16 +435,16 @@ static void test_mlflow_desk_partly_refused_then_put_aside(void **state)
     assert_non_null(strstr(text, "{\"b\":2}"));
     assert_null(strstr(text, "samples"));
     a = (struct attempt){0};
-    assert_int_equal(spooler_send(&t.desk->spooler, &a), DELIVERY_DONE);
+    assert_int_equal(spool_send_file(t.sink->spool, &a), DELIVERY_DONE);
     assert_int_equal(a.returned + a.rejected, 0);
     end(&t);
 }
 
 /* What was refused before the connection broke is refused after it too. */
-static void test_mlflow_desk_refused_over_two_attempts(void **state)
+static void test_mlflow_sending_refused_over_two_attempts(void **state)
 {
     const char *const first[] = {away, away, away, away, no, away, NULL};
-    struct desk_test t;
+    struct sending_test t;
     struct attempt a;
     begin(&t, "");
     t.server.first = first;
@@ -451,9 +452,9 @@ static void test_mlflow_desk_refused_over_two_attempts(void **state)
         assert_int_equal(deliver(&t, two, i, CHUNK_NOTE, &a),
                          i < 3 ? DELIVERY_AGAIN : DELIVERY_KEPT);
     a = (struct attempt){0};
-    assert_int_equal(spooler_send(&t.desk->spooler, &a), DELIVERY_AGAIN);
+    assert_int_equal(spool_send_file(t.sink->spool, &a), DELIVERY_AGAIN);
     assert_int_equal(a.returned + a.rejected, 0);
-    assert_int_equal(spooler_send(&t.desk->spooler, &a), DELIVERY_DONE);
+    assert_int_equal(spool_send_file(t.sink->spool, &a), DELIVERY_DONE);
     assert_int_equal(a.returned, 0);
     assert_int_equal(a.rejected, 3);
     assert_int_equal(access(t.path, F_OK), -1);
@@ -461,9 +462,9 @@ static void test_mlflow_desk_refused_over_two_attempts(void **state)
 }
 
 /* A page of HTML may be a database that is away: nothing is lost where it can be kept. */
-static void test_mlflow_desk_pages_of_html(void **state)
+static void test_mlflow_sending_pages_of_html(void **state)
 {
-    struct desk_test t;
+    struct sending_test t;
     struct attempt a;
     begin(&t, "");
     server_answer(&t.server, page);
@@ -472,7 +473,7 @@ static void test_mlflow_desk_pages_of_html(void **state)
                          i < 3 ? DELIVERY_AGAIN : DELIVERY_KEPT);
     server_answer(&t.server, fine);
     a = (struct attempt){0};
-    assert_int_equal(spooler_send(&t.desk->spooler, &a), DELIVERY_DONE);
+    assert_int_equal(spool_send_file(t.sink->spool, &a), DELIVERY_DONE);
     assert_int_equal(a.returned, 3);
     end(&t);
     begin(&t, ",spool=none");
@@ -484,7 +485,7 @@ static void test_mlflow_desk_pages_of_html(void **state)
 }
 
 /* What asking again does not change, but somebody can. */
-static void test_mlflow_desk_what_is_for_somebody_to_mend(void **state)
+static void test_mlflow_sending_what_is_for_somebody_to_mend(void **state)
 {
     static const char *const answers[] = {
         ANSWER("301 Moved", "0", ""),
@@ -492,7 +493,7 @@ static void test_mlflow_desk_what_is_for_somebody_to_mend(void **state)
         ANSWER("403 No", "0", ""),
         ANSWER("404 No such run", "0", ""),
     };
-    struct desk_test t;
+    struct sending_test t;
     struct attempt a;
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
         begin(&t, "");
@@ -507,9 +508,9 @@ static void test_mlflow_desk_what_is_for_somebody_to_mend(void **state)
     }
 }
 
-static void test_mlflow_desk_a_spool_that_is_full(void **state)
+static void test_mlflow_sending_a_spool_that_is_full(void **state)
 {
-    struct desk_test t;
+    struct sending_test t;
     struct attempt a;
     struct stat st;
     char large[300];
@@ -520,18 +521,18 @@ static void test_mlflow_desk_a_spool_that_is_full(void **state)
         assert_int_equal(deliver(&t, large, i, CHUNK_NOTE, &a), DELIVERY_AGAIN);
     assert_non_null(strstr(a.why, "spool_size"));
     assert_int_equal(access(t.path, F_OK), -1);
-    struct chunk p = {.of = CHUNK_SUMMARY, .data = large, .length = strlen(large)};
+    struct chunk p = {.kind = CHUNK_SUMMARY, .data = large, .length = strlen(large)};
     struct batch b = {.chunks = &p, .count = 1};
-    assert_int_equal(spooler_leave(&t.desk->spooler, &b, &a), DELIVERY_KEPT);
+    assert_int_equal(spool_leave(t.sink->spool, &b, &a), DELIVERY_KEPT);
     assert_int_equal(stat(t.path, &st), 0);
     assert_true(st.st_size > 256);
     end(&t);
 }
 
 /* The run's files are where the server says, however that is written. */
-static void test_mlflow_desk_paths_of_artifacts(void **state)
+static void test_mlflow_sending_paths_of_artifacts(void **state)
 {
-    struct desk_test t;
+    struct sending_test t;
     struct attempt a;
     begin(&t, "");
     server_answer(&t.server,
@@ -609,13 +610,13 @@ int main(void)
         cmocka_unit_test(test_mlflow_early_a_program_without_threads),
         cmocka_unit_test(test_mlflow_early_a_program_with_threads),
         cmocka_unit_test(test_mlflow_early_signals_are_not_for_the_helper),
-        cmocka_unit_test(test_mlflow_desk_what_makes_no_sense_is_no_success),
-        cmocka_unit_test(test_mlflow_desk_partly_refused_then_put_aside),
-        cmocka_unit_test(test_mlflow_desk_refused_over_two_attempts),
-        cmocka_unit_test(test_mlflow_desk_pages_of_html),
-        cmocka_unit_test(test_mlflow_desk_what_is_for_somebody_to_mend),
-        cmocka_unit_test(test_mlflow_desk_a_spool_that_is_full),
-        cmocka_unit_test(test_mlflow_desk_paths_of_artifacts),
+        cmocka_unit_test(test_mlflow_sending_what_makes_no_sense_is_no_success),
+        cmocka_unit_test(test_mlflow_sending_partly_refused_then_put_aside),
+        cmocka_unit_test(test_mlflow_sending_refused_over_two_attempts),
+        cmocka_unit_test(test_mlflow_sending_pages_of_html),
+        cmocka_unit_test(test_mlflow_sending_what_is_for_somebody_to_mend),
+        cmocka_unit_test(test_mlflow_sending_a_spool_that_is_full),
+        cmocka_unit_test(test_mlflow_sending_paths_of_artifacts),
         cmocka_unit_test(test_mlflow_answer_members),
         cmocka_unit_test(test_mlflow_answer_errors),
     };

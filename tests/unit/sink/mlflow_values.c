@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sample.h"
-#include "sink/mlflow/facts.h"
-#include "sink/mlflow/frames.h"
+#include "sink/mlflow/mlflow.h"
 #include "sink/sink.h"
 #include "sink/spool.h"
 #include "unit.h"
@@ -85,7 +84,7 @@ static void test_mlflow_facts_many_large_tags(void **state)
         memset(labels[i] + n, 1, LENGTH); /* six letters each in JSON */
     }
     mlflow_facts_begin(&b, &(struct mlflow_facts){.node = "", .id = "0"}, &run);
-    for (struct scan text = scan_text(b.data, b.length); spool_ops_next(&text, &op) > 0;) {
+    for (struct scan text = scan_text(b.data, b.length); spool_op_next(&text, &op) > 0;) {
         assert_true(op.body.end - op.body.at < 1000000 - 100);
         for (const char *c = op.body.at; (c = memmem(c, op.body.end - c, "\"key\":", 6)); c++)
             tags++;
@@ -112,7 +111,7 @@ static void test_mlflow_facts_a_node_with_a_blank(void **state)
     mlflow_facts_end(&b, &f, &s.summary, &s.selection);
     struct scan text = scan_text(b.data, b.length);
     int r;
-    while ((r = spool_ops_next(&text, &op)) > 0) {
+    while ((r = spool_op_next(&text, &op)) > 0) {
         artifacts += op.kind == SPOOL_ARTIFACT;
         updates += op.kind == SPOOL_UPDATE;
     }
@@ -370,7 +369,7 @@ static void test_mlflow_metrics_a_thousand_at_most(void **state)
     mlflow_metrics_end(&m);
     struct scan text = scan_text(ops.data, ops.length);
     unsigned requests = 0;
-    while (spool_ops_next(&text, &op) > 0) {
+    while (spool_op_next(&text, &op) > 0) {
         unsigned metrics = 0;
         for (const char *c = op.body.at; c < op.body.end; c++)
             metrics += *c == '}';

@@ -2,7 +2,6 @@
 #include "sink/otlp/otlp.h"
 #include "http_place.h"
 #include "metric/metric.h"
-#include "sink/otlp/names.h"
 #include "unit.h"
 
 /* ---- otlp ----------------------------------------------------------------------------------- */

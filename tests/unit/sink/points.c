@@ -409,7 +409,7 @@ static int open_it(struct sink *s, const char *place, const char *behind,
     *s = (struct sink){.kind = &kind, .fd = -1, .place = strdup(place), .name = strdup("x")};
     int r = sink_options_take(&s->settings, "kind", options, behind, e);
     if (r == 0)
-        r = http_sink_open_with(s, otherwise, ret, e);
+        r = http_sink_open(s, otherwise, ret, e);
     if (r == -EOPNOTSUPP)
         skip();
     return r;

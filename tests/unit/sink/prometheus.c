@@ -2,7 +2,7 @@
 #include "http_place.h"
 #include "http_server.h"
 #include "sample.h"
-#include "sink/prometheus/remote_write.h"
+#include "sink/prometheus/write_request.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void test_prometheus_sends_and_tells(void **state)
     assert_int_equal(o.delivered, 3);
     assert_true(o.is_whole);
     assert_string_equal(o.format, "prometheus");
-    assert_false(sink_says(sink, why, sizeof why));
+    assert_false(sink_take_report(sink, why, sizeof why));
     assert_int_equal(server.requests, 2); /* the samples, and what they mean */
     assert_non_null(strstr(server.request, "POST /w HTTP/1.1\r\n"));
     assert_non_null(strstr(server.request, "Content-Encoding: snappy\r\n"));
