@@ -11,32 +11,19 @@
 
 /* ==== Drm figures ============================================================================= */
 
-static bool folder_of(const struct drm_card *card, enum drm_folder folder, char ret[128])
-{
-    const char *path = folder == DRM_HWMON ? card->hwmon : card->folder;
-    snprintf(ret, 128, "%s%s", path, folder == DRM_DEVICE ? "/device" : "");
-    return *path;
-}
-
-static bool find_file(struct number_file *f, const struct drm_figure *figure,
-                      const struct drm_card *card, const struct sysroot *root)
-{
-    char folder[128];
-    if (!folder_of(card, figure->folder, folder))
-        return false;
-    for (unsigned i = 0; i < DRM_FIGURE_FILES && figure->files[i]; i++)
-        if (number_file_init(f, folder, figure->files[i]) == 0 &&
-            faccessat(root->sys, f->path, R_OK, 0) == 0)
-            return true;
-    return false;
-}
-
 void drm_figures_init(struct drm_figures *f, const struct drm_figure *table, size_t count,
                       const struct drm_card *card, const struct sysroot *root)
 {
     *f = (struct drm_figures){.table = table, .count = count};
     for (size_t i = 0; i < count; i++) {
-        f->is_there[i] = find_file(&f->files[i], &table[i], card, root);
+        const struct drm_figure *figure = &table[i];
+        const char *path = figure->folder == DRM_HWMON ? card->hwmon : card->folder;
+        char folder[128];
+        snprintf(folder, sizeof folder, "%s%s", path,
+                 figure->folder == DRM_DEVICE ? "/device" : "");
+        for (unsigned n = 0; *path && n < DRM_FIGURE_FILES && figure->files[n]; n++)
+            if (!f->is_there[i] && number_file_init(&f->files[i], folder, figure->files[n]) == 0)
+                f->is_there[i] = faccessat(root->sys, f->files[i].path, R_OK, 0) == 0;
         f->files[i].fd = -1;
     }
 }
@@ -108,29 +95,21 @@ int parse_uevent(struct scan text, const char *key, char *ret, size_t capacity)
  * /sys/class/drm/card0-DP-1                           a plug of it
  * /sys/class/drm/renderD128                           the same card once more */
 
-struct search {
+struct drm_card_search {
     struct drm_cards *cards;
     const struct sysroot *root;
     const char *const *drivers;
     bool failed;
 };
 
-static bool is_one_of(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0)
-            return true;
-    return false;
-}
-
-static void drm_cards_lower(char *text)
+void drm_lower(char *text)
 {
     for (; *text; text++)
         if (*text >= 'A' && *text <= 'Z')
             *text = (char)(*text + 'a' - 'A');
 }
 
-static bool read_uevent(struct drm_card *c, const struct sysroot *root)
+static bool drm_card_read_uevent(struct drm_card *c, const struct sysroot *root)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "%s/device/uevent", c->folder);
@@ -141,20 +120,20 @@ static bool read_uevent(struct drm_card *c, const struct sysroot *root)
         return false;
     if (parse_uevent(s, "PCI_ID", c->pci_id, sizeof c->pci_id) < 0)
         *c->pci_id = '\0';
-    drm_cards_lower(c->pci);
-    drm_cards_lower(c->pci_id);
+    drm_lower(c->pci);
+    drm_lower(c->pci_id);
     return true;
 }
 
-struct hwmon_search {
+struct drm_hwmon_search {
     struct drm_card *card;
     const struct sysroot *root;
 };
 
-/* i915_gt0 is a part of a card: the one that is called as the driver is the whole. */
-static void drm_cards_visit_hwmon(void *arg, const char *entry)
+/* The sensors of the whole card are named after its driver; i915_gt0 is a part of a card. */
+static void drm_card_visit_hwmon(void *arg, const char *entry)
 {
-    struct hwmon_search *s = arg;
+    struct drm_hwmon_search *s = arg;
     char folder[96], name[32];
     int length = snprintf(folder, sizeof folder, "%s/device/hwmon/%s", s->card->folder, entry);
     if (*s->card->hwmon || length >= (int)sizeof folder ||
@@ -164,34 +143,33 @@ static void drm_cards_visit_hwmon(void *arg, const char *entry)
     memcpy(s->card->hwmon, folder, sizeof folder);
 }
 
-static void find_hwmon(struct drm_card *c, const struct sysroot *root)
+static void drm_cards_visit(void *arg, const char *name)
 {
-    char path[64];
-    snprintf(path, sizeof path, "%s/device/hwmon", c->folder);
-    CLEANUP_CLOSE int dir = openat(root->sys, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir >= 0)
-        file_each_entry_sorted(dir, drm_cards_visit_hwmon, &(struct hwmon_search){c, root});
-}
-
-static void visit_card(void *arg, const char *name)
-{
-    struct search *s = arg;
+    struct drm_card_search *s = arg;
     struct scan rest = scan_string(name);
     uint64_t number;
     struct drm_card c = {0};
     if (!scan_word(&rest, "card") || !scan_u64(&rest, &number) || !scan_done(&rest) ||
         snprintf(c.folder, sizeof c.folder, "class/drm/%s", name) >= (int)sizeof c.folder ||
-        !read_uevent(&c, s->root) || !is_one_of(c.driver, s->drivers) ||
-        drm_cards_at(s->cards, c.pci))
+        !drm_card_read_uevent(&c, s->root) || drm_cards_at(s->cards, c.pci))
         return;
-    find_hwmon(&c, s->root);
+    const char *const *driver = s->drivers;
+    while (*driver && strcmp(c.driver, *driver) != 0)
+        driver++;
+    if (!*driver)
+        return;
+    char path[64];
+    snprintf(path, sizeof path, "%s/device/hwmon", c.folder);
+    CLEANUP_CLOSE int dir = openat(s->root->sys, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0)
+        file_each_entry_sorted(dir, drm_card_visit_hwmon, &(struct drm_hwmon_search){&c, s->root});
     if (ARRAY_GROW(s->cards->items, s->cards->count))
         s->cards->items[s->cards->count++] = c;
     else
         s->failed = true;
 }
 
-static int compare_pci(const void *a, const void *b)
+static int drm_card_compare_pci(const void *a, const void *b)
 {
     return strcmp(((const struct drm_card *)a)->pci, ((const struct drm_card *)b)->pci);
 }
@@ -199,16 +177,16 @@ static int compare_pci(const void *a, const void *b)
 int drm_cards_find(struct drm_cards *ret, const struct sysroot *root, const char *const *drivers)
 {
     struct drm_cards cards = {0};
-    struct search s = {&cards, root, drivers, false};
+    struct drm_card_search s = {&cards, root, drivers, false};
     CLEANUP_CLOSE int dir =
         root->sys < 0 ? -1 : openat(root->sys, "class/drm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir >= 0)
-        s.failed |= file_each_entry_sorted(dir, visit_card, &s) == -ENOMEM;
+        s.failed |= file_each_entry_sorted(dir, drm_cards_visit, &s) == -ENOMEM;
     if (s.failed || !cards.count) {
         drm_cards_done(&cards);
         return s.failed ? -ENOMEM : -ENODEV;
     }
-    qsort(cards.items, cards.count, sizeof *cards.items, compare_pci);
+    qsort(cards.items, cards.count, sizeof *cards.items, drm_card_compare_pci);
     *ret = cards;
     return 0;
 }
@@ -254,7 +232,7 @@ bool drm_vendor_is_likely(const struct drm_vendor_table *t, const struct sysroot
     return true;
 }
 
-/* unique_id and product_name are AMD's; who has none is called by its PCI number. */
+/* unique_id and product_name are AMD's. A card without a name gets one from its PCI id. */
 static void drm_vendor_learn_facts(struct drm_vendor *v, size_t i)
 {
     const struct drm_card *card = &v->cards.items[i];
@@ -301,41 +279,32 @@ void drm_vendor_close(struct drm_vendor *v)
     *v = (struct drm_vendor){0};
 }
 
-static void drm_vendor_read_device(struct drm_vendor *v, size_t i, struct gpu_device *d)
-{
-    const struct drm_card *card = &v->cards.items[i];
-    d->facts = v->facts[i];
-    d->is_lost = drm_card_is_gone(card, v->root);
-    if (d->is_lost)
-        return;
-    d->tells = drm_clients_tell(&v->clients);
-    if (!drm_card_is_asleep(card, v->root))
-        drm_figures_read(&v->figures[i], v->root, &d->row);
-}
-
-static void tell_denied(struct drm_vendor *v, struct gpu_trouble *trouble)
-{
-    if (!v->clients.denied || v->has_told_denied)
-        return;
-    v->has_told_denied = true;
-    snprintf(trouble->sentence, sizeof trouble->sentence,
-             "what process %d has of %s GPUs cannot be read: run toll as the user of that process, "
-             "or as root",
-             (int)v->clients.denied, v->people);
-}
-
 unsigned drm_vendor_read(struct drm_vendor *v, struct gpu_frame *f, const pid_t *pids,
                          size_t pid_count, uint64_t now_ns, struct gpu_trouble *trouble)
 {
     unsigned first = (unsigned)f->device_count;
     drm_clients_read(&v->clients, v->root, &v->cards, pids, pid_count, now_ns);
     for (size_t i = 0; i < v->cards.count; i++) {
+        const struct drm_card *card = &v->cards.items[i];
         struct gpu_device *d = gpu_frame_add_device(f);
         if (!d)
             return first;
-        drm_vendor_read_device(v, i, d);
+        d->facts = v->facts[i];
+        d->is_lost = drm_card_is_gone(card, v->root);
+        if (d->is_lost)
+            continue;
+        if (!v->clients.denied)
+            d->tells = GPU_TELLS_MEMORY | GPU_TELLS_SHARE | GPU_TELLS_BUSY;
+        if (!drm_card_is_asleep(card, v->root))
+            drm_figures_read(&v->figures[i], v->root, &d->row);
     }
     drm_clients_put(&v->clients, f, first);
-    tell_denied(v, trouble);
+    if (v->clients.denied && !v->denied_said) {
+        v->denied_said = true;
+        snprintf(trouble->sentence, sizeof trouble->sentence,
+                 "what process %d has of %s GPUs cannot be read: run toll as the user of that "
+                 "process, or as root",
+                 (int)v->clients.denied, v->people);
+    }
     return first;
 }

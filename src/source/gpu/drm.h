@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What vendors whose driver tells all of it in files have in common. */
+ * GPUs whose driver shows its figures in files: cards in /sys/class/drm, and their clients in
+ * /proc/PID/fdinfo. AMD and Intel have this in common. */
 #pragma once
 
 #include "base/io/file.h"
@@ -7,8 +8,6 @@
 #include "metric/frame.h"
 #include "source/gpu/vendor.h"
 #include "source/kernel_file.h"
-
-#include <stddef.h>
 
 /* ==== Drm cards =============================================================================== */
 
@@ -19,7 +18,7 @@ struct drm_card {
     char hwmon[96];  /* its sensors, below /sys; "" when it has none */
     char driver[24]; /* amdgpu, i915, xe */
     char pci[24];    /* 0000:03:00.0, lower case */
-    char pci_id[16]; /* 1002:73bf: who made it, and what it is */
+    char pci_id[16]; /* 1002:73bf: vendor and device */
 };
 
 struct drm_cards {
@@ -27,23 +26,25 @@ struct drm_cards {
     size_t count;
 };
 
-/* Those of the drivers, NULL behind the last. 0; -ENODEV when there is none, or -ENOMEM. */
+/* Finds the cards of these drivers (NULL-terminated). 0; -ENODEV when there is none, or -ENOMEM. */
 int drm_cards_find(struct drm_cards *ret, const struct sysroot *root, const char *const *drivers);
 void drm_cards_done(struct drm_cards *c);
 
 /* The card at that address, or NULL. */
 const struct drm_card *drm_cards_at(const struct drm_cards *c, const char *pci);
 
-/* It was taken out, or fell off the bus. */
+/* Whether the card was taken out, or fell off the bus. */
 bool drm_card_is_gone(const struct drm_card *c, const struct sysroot *root);
 
-/* It sleeps: most of its files would wake it up. */
+/* Whether the card sleeps: reading most of its files would wake it up. */
 bool drm_card_is_asleep(const struct drm_card *c, const struct sysroot *root);
+
+/* PCI addresses in lower case, as files of the kernel differ. */
+void drm_lower(char *text);
 
 /* ==== Drm figures ============================================================================= */
 
-/* Figures of a graphics card that stand in files with one number each. What is where is a table of
- * the vendor. */
+/* Figures of a graphics card in files with one number each, by a table of the vendor. */
 
 enum drm_folder { DRM_CARD, DRM_DEVICE, DRM_HWMON };
 
@@ -52,8 +53,8 @@ enum { DRM_FIGURE_FILES = 3, DRM_FIGURES = 12 };
 struct drm_figure {
     enum metric_id id; /* of a GPU */
     enum drm_folder folder;
-    const char *files[DRM_FIGURE_FILES]; /* the first that is there */
-    double unit;                         /* of the number, in what the metric is held in */
+    const char *files[DRM_FIGURE_FILES]; /* the first that exists is read */
+    double unit;                         /* factor from the number to the metric */
 };
 
 struct drm_figures {
@@ -63,28 +64,28 @@ struct drm_figures {
     bool is_there[DRM_FIGURES];
 };
 
-/* Looks which files there are. No more rows than DRM_FIGURES. */
+/* Finds the files of the figures. The table has at most DRM_FIGURES rows. */
 void drm_figures_init(struct drm_figures *f, const struct drm_figure *table, size_t count,
                       const struct drm_card *card, const struct sysroot *root);
 void drm_figures_done(struct drm_figures *f);
 
-/* What cannot be read, or cannot be true, stays unknown. */
+/* A figure that cannot be read, or is impossible, stays unknown. */
 void drm_figures_read(struct drm_figures *f, const struct sysroot *root, struct row *row);
 
 /* ==== Drm fdinfo ============================================================================== */
 
-/* /proc/PID/fdinfo/FD of an open GPU: what this client of the driver has used so far. */
+/* /proc/PID/fdinfo/FD of an open GPU: usage of this client of the driver so far. */
 
 enum { DRM_NAME_BYTES = 24, DRM_ENGINES = 16, DRM_REGIONS = 16 };
 
-/* An engine, or several of a kind: either its time is told, or its cycles. */
+/* An engine, or several of a kind. A driver reports either its time or its cycles. */
 struct drm_engine {
     char name[DRM_NAME_BYTES]; /* gfx, render, rcs, … */
     bool has_busy, has_cycles, has_total;
     uint64_t busy_ns;
-    uint64_t cycles;       /* that it worked for this client … */
-    uint64_t total_cycles; /* … and that have gone by */
-    uint64_t capacity;     /* how many there are of the kind */
+    uint64_t cycles;       /* that it worked for this client */
+    uint64_t total_cycles; /* that have gone by */
+    uint64_t capacity;     /* the number of engines of the kind */
 };
 
 struct drm_region {
@@ -96,33 +97,33 @@ struct drm_region {
 
 struct drm_fdinfo {
     char driver[DRM_NAME_BYTES]; /* amdgpu, i915, xe */
-    char pci[DRM_NAME_BYTES];    /* 0000:03:00.0, lower case; "" when it is not told */
-    uint64_t client;             /* one for each time the device was opened, of this device */
+    char pci[DRM_NAME_BYTES];    /* 0000:03:00.0, lower case, or "" */
+    uint64_t client;             /* number of this opening of the device */
     struct drm_engine engines[DRM_ENGINES];
     unsigned engine_count;
     struct drm_region regions[DRM_REGIONS];
     unsigned region_count;
 };
 
-/* 0; -ENODATA when it is not the file of a GPU, or the driver does not tell clients apart;
- * -EBADMSG when a value is not as expected. Engines and regions beyond the most are left out. */
+/* 0; -ENODATA when it is not the file of a GPU, or the driver does not number its clients; -EBADMSG
+ * when a value is malformed. Engines and regions beyond the limits are left out. */
 int parse_drm_fdinfo(struct scan text, struct drm_fdinfo *ret);
 
-/* Memory of the GPU that the client has: that on the card, or of the machine where the GPU has none
- * of its own. False when the driver does not tell. */
+/* Memory of the client on the card, or of the machine where the GPU has none of its own. False when
+ * the driver does not report it. */
 bool drm_fdinfo_memory(const struct drm_fdinfo *d, uint64_t *ret_bytes);
 
 /* ==== Drm clients ============================================================================= */
 
-/* Who has graphics cards open, and what they have used of them, as /proc/PID/fdinfo tells.
+/* The processes that have graphics cards open, and what they have used of them.
  *
- * A client is one opening of a card. Its descriptor may be there several times, in a process and in
- * others that inherited it or were handed it: each client counts once, for the process that was
- * seen to have it first and still has it. What a client uses is booked with the process that has it
- * at the time, and stays there when the client is closed. A value that steps back, which drivers
- * are allowed for a moment, changes nothing until it has caught up. */
+ * A client is one opening of a card. Several descriptors may refer to it, in one process and in
+ * others that inherited or received it: each client counts once, for the process that was seen to
+ * have it first and still has it. What a client uses is charged to the process that has it at the
+ * time, and stays there when the client is closed. Drivers may step back for a moment: such a value
+ * changes nothing until it has caught up. */
 
-/* Of one card and process, over all its clients. */
+/* A process on a card, over all its clients. */
 struct drm_user {
     unsigned card; /* its place in the cards */
     pid_t pid;
@@ -134,15 +135,16 @@ struct drm_user {
     } engines[DRM_ENGINES];
     unsigned engine_count;
     uint64_t memory_bytes;
-    bool has_memory;  /* every client tells it */
-    bool has_busy;    /* … and its engines in time, or in cycles whose length is known */
-    bool was_here;    /* in the round before: what it did since is known */
-    unsigned clients; /* now */
+    bool has_memory;  /* it is known of every client */
+    bool has_busy;    /* engine time is known of every client */
+    bool was_here;    /* in the round before: what it did since then is known */
+    unsigned clients; /* that it has now */
 };
 
 struct drm_client;
 
-/* How long a cycle of a card is, 0 when it is not known yet, and over what time it was seen. */
+/* The length of a cycle of a card, 0 when it is not known yet, and the time it was measured over.
+ */
 struct drm_cycle {
     double length_ns;
     uint64_t window_ns;
@@ -155,9 +157,9 @@ struct drm_clients {
     size_t client_count, client_capacity;
     struct drm_cycle *cycles; /* owned, of each card */
     size_t cards;
-    uint64_t before_ns; /* when the last round was; 0: there was none */
+    uint64_t before_ns; /* when the last round was; 0: never */
     uint64_t interval_ns;
-    pid_t denied; /* of this round: one whose files may not be read, or could not be, or 0 */
+    pid_t denied; /* a process whose files could not be read in this round, or 0 */
     uint64_t round;
 };
 
@@ -165,17 +167,13 @@ struct drm_clients {
 int drm_clients_init(struct drm_clients *c, size_t cards);
 void drm_clients_done(struct drm_clients *c);
 
-/* Looks at the descriptors of the processes. Of those that are no more in the list, nothing is
- * kept. */
+/* Reads the descriptors of the processes. Those that are not in the list any more are forgotten. */
 void drm_clients_read(struct drm_clients *c, const struct sysroot *root,
                       const struct drm_cards *cards, const pid_t *pids, size_t pid_count,
                       uint64_t now_ns);
 
-/* What was seen, as processes of the frame, in which the first card is device `first`. */
+/* Adds the users to the frame, in which the first card is device `first`. */
 void drm_clients_put(const struct drm_clients *c, struct gpu_frame *f, unsigned first);
-
-/* GPU_TELLS_… of each card. */
-unsigned drm_clients_tell(const struct drm_clients *c);
 
 /* ==== Drm vendor ============================================================================== */
 
@@ -187,10 +185,10 @@ struct drm_vendor {
     struct gpu_facts *facts;     /* owned, of each card */
     struct drm_figures *figures; /* owned, of each card */
     struct drm_clients clients;
-    bool has_told_denied;
+    bool denied_said;
 };
 
-/* The drivers, NULL behind the last, and where their figures are. */
+/* The drivers (NULL-terminated), and where their figures are. */
 struct drm_vendor_table {
     const char *word, *people;
     const char *const *drivers;
@@ -205,15 +203,15 @@ int drm_vendor_open(struct drm_vendor *v, const struct drm_vendor_table *t,
                     const struct sysroot *root);
 void drm_vendor_close(struct drm_vendor *v);
 
-/* Adds the cards, of those that do not sleep with their figures, and the processes. The place of
- * the first card in the frame. */
+/* Adds the cards, with figures unless they sleep, and the processes. Returns the index of the first
+ * card in the frame. */
 unsigned drm_vendor_read(struct drm_vendor *v, struct gpu_frame *f, const pid_t *pids,
                          size_t pid_count, uint64_t now_ns, struct gpu_trouble *trouble);
 
 /* ==== Uevent ================================================================================== */
 
-/* A file uevent of /sys: who a device is, on lines KEY=value. */
+/* A file uevent of /sys, which identifies a device by lines KEY=value. */
 
-/* The value of the key, as text in ret. 0; -ENODATA when it is not there; -EBADMSG when it is
- * empty, does not fit, or has control characters in it. */
+/* Writes the value of the key to ret. 0; -ENODATA when it is not there; -EBADMSG when it is empty,
+ * does not fit, or has control characters. */
 int parse_uevent(struct scan text, const char *key, char *ret, size_t capacity);

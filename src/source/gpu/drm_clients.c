@@ -28,24 +28,14 @@
  * drm-total-cycles-rcs: 7655183225
  *
  * drm-memory-X is the older name of drm-resident-X. Sizes without a unit are bytes. A last line
- * without its newline was cut short: its number may be too, so it is not there. */
+ * without its newline was cut short, perhaps in its number: it is left out. */
 
-static bool drm_fdinfo_is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-static bool drm_fdinfo_at_end(struct scan *s)
-{
-    scan_blanks(s);
-    return scan_done(s);
-}
-
-/* A word without blanks; one that does not fit, or has control characters in it, is none. */
+/* Reads a word up to `until` or a blank; false for one that does not fit or has control characters.
+ */
 static bool drm_fdinfo_read_name(struct scan *s, char until, char ret[DRM_NAME_BYTES])
 {
     const char *at = s->at;
-    for (; at < s->end && *at != until && !drm_fdinfo_is_blank(*at); at++)
+    for (; at < s->end && *at != until && *at != ' ' && *at != '\t'; at++)
         if ((unsigned char)*at < ' ' || *at == 127)
             return false;
     size_t length = (size_t)(at - s->at);
@@ -57,37 +47,38 @@ static bool drm_fdinfo_read_name(struct scan *s, char until, char ret[DRM_NAME_B
     return true;
 }
 
-static bool read_word(struct scan *s, char ret[DRM_NAME_BYTES])
+/* The value of a line without a unit: a word, or a number. */
+static bool drm_fdinfo_read_word(struct scan *s, char ret[DRM_NAME_BYTES])
 {
     scan_blanks(s);
-    return drm_fdinfo_read_name(s, '\n', ret) && drm_fdinfo_at_end(s);
+    bool is_good = drm_fdinfo_read_name(s, '\n', ret);
+    scan_blanks(s);
+    return is_good && scan_done(s);
 }
 
 static bool drm_fdinfo_read_count(struct scan *s, uint64_t *ret)
 {
-    return scan_u64(s, ret) && drm_fdinfo_at_end(s);
+    bool is_good = scan_u64(s, ret);
+    scan_blanks(s);
+    return is_good && scan_done(s);
 }
 
-static bool read_ns(struct scan *s, uint64_t *ret)
-{
-    return scan_u64(s, ret) && scan_word(s, " ns") && drm_fdinfo_at_end(s);
-}
-
-static bool read_bytes(struct scan *s, uint64_t *ret)
+static bool drm_fdinfo_read_bytes(struct scan *s, uint64_t *ret)
 {
     static const char *const units[] = {"", " KiB", " MiB", " GiB"};
     uint64_t value;
+    unsigned unit = 0;
     if (!scan_u64(s, &value))
         return false;
-    unsigned unit = 0;
     for (unsigned u = 1; u < ARRAY_LEN(units); u++)
         if (scan_word(s, units[u]))
             unit = u;
-    return drm_fdinfo_at_end(s) && !__builtin_mul_overflow(value, UINT64_C(1) << 10 * unit, ret);
+    scan_blanks(s);
+    return scan_done(s) && !__builtin_mul_overflow(value, UINT64_C(1) << 10 * unit, ret);
 }
 
-/* The one of that name, made if it is new; NULL when there are too many. */
-static struct drm_engine *engine_of(struct drm_fdinfo *d, const char *name)
+/* Finds or adds the engine; NULL when there are too many. */
+static struct drm_engine *drm_fdinfo_engine(struct drm_fdinfo *d, const char *name)
 {
     for (unsigned i = 0; i < d->engine_count; i++)
         if (strcmp(d->engines[i].name, name) == 0)
@@ -100,7 +91,7 @@ static struct drm_engine *engine_of(struct drm_fdinfo *d, const char *name)
     return e;
 }
 
-static struct drm_region *region_of(struct drm_fdinfo *d, const char *name)
+static struct drm_region *drm_fdinfo_region(struct drm_fdinfo *d, const char *name)
 {
     for (unsigned i = 0; i < d->region_count; i++)
         if (strcmp(d->regions[i].name, name) == 0)
@@ -112,82 +103,51 @@ static struct drm_region *region_of(struct drm_fdinfo *d, const char *name)
     return r;
 }
 
-static bool take_capacity(struct drm_fdinfo *d, const char *name, struct scan *s)
-{
-    uint64_t capacity;
-    struct drm_engine *e = engine_of(d, name);
-    if (!drm_fdinfo_read_count(s, &capacity) || !capacity)
-        return false;
-    if (e)
-        e->capacity = capacity;
-    return true;
-}
-
-static bool take_busy(struct drm_fdinfo *d, const char *name, struct scan *s)
-{
-    struct drm_engine unused, *e = engine_of(d, name);
-    e = e ? e : &unused;
-    return e->has_busy = read_ns(s, &e->busy_ns);
-}
-
-static bool take_cycles(struct drm_fdinfo *d, const char *name, struct scan *s)
-{
-    struct drm_engine unused, *e = engine_of(d, name);
-    e = e ? e : &unused;
-    return e->has_cycles = drm_fdinfo_read_count(s, &e->cycles);
-}
-
-static bool take_total_cycles(struct drm_fdinfo *d, const char *name, struct scan *s)
-{
-    struct drm_engine unused, *e = engine_of(d, name);
-    e = e ? e : &unused;
-    return e->has_total = drm_fdinfo_read_count(s, &e->total_cycles);
-}
-
-static bool take_total(struct drm_fdinfo *d, const char *name, struct scan *s)
-{
-    struct drm_region unused, *r = region_of(d, name);
-    r = r ? r : &unused;
-    return r->has_total = read_bytes(s, &r->total_bytes);
-}
-
-static bool take_resident(struct drm_fdinfo *d, const char *name, struct scan *s)
-{
-    struct drm_region unused, *r = region_of(d, name);
-    r = r ? r : &unused;
-    return r->has_resident = read_bytes(s, &r->resident_bytes);
-}
-
+/* A line of an engine or a region, after "drm-". Values of one too many are checked and left out.
+ */
 static bool drm_fdinfo_take_value(struct drm_fdinfo *d, struct scan *line)
 {
-    static const struct {
-        const char *prefix;
-        bool (*take)(struct drm_fdinfo *d, const char *name, struct scan *s);
-    } keys[] = {
-        /* A longer one before the one it begins with. */
-        {"engine-capacity-", take_capacity},
-        {"engine-", take_busy},
-        {"total-cycles-", take_total_cycles},
-        {"cycles-", take_cycles},
-        {"total-", take_total},
-        {"resident-", take_resident},
-        {"memory-", take_resident},
+    enum key { CAPACITY, BUSY, TOTAL_CYCLES, CYCLES, TOTAL, RESIDENT, MEMORY, KEYS };
+    /* A longer prefix is before one that it begins with. */
+    static const char *const prefixes[KEYS] = {
+        [CAPACITY] = "engine-capacity-",
+        [BUSY] = "engine-",
+        [TOTAL_CYCLES] = "total-cycles-",
+        [CYCLES] = "cycles-",
+        [TOTAL] = "total-",
+        [RESIDENT] = "resident-",
+        [MEMORY] = "memory-",
     };
-    for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
-        char name[DRM_NAME_BYTES] = "";
-        if (!scan_word(line, keys[k].prefix))
-            continue;
-        return drm_fdinfo_read_name(line, ':', name) && scan_word(line, ":") &&
-               keys[k].take(d, name, line);
+    char name[DRM_NAME_BYTES] = "";
+    unsigned key = 0;
+    while (key < KEYS && !scan_word(line, prefixes[key]))
+        key++;
+    if (key == KEYS)
+        return true; /* a key that is not used here */
+    if (!drm_fdinfo_read_name(line, ':', name) || !scan_word(line, ":"))
+        return false;
+    struct drm_engine no_engine, *e = &no_engine;
+    struct drm_region no_region, *r = &no_region;
+    if (key < TOTAL && !(e = drm_fdinfo_engine(d, name)))
+        e = &no_engine;
+    if (key >= TOTAL && !(r = drm_fdinfo_region(d, name)))
+        r = &no_region;
+    uint64_t value;
+    switch (key) {
+    case CAPACITY:
+        if (!drm_fdinfo_read_count(line, &value) || !value)
+            return false;
+        e->capacity = value;
+        return true;
+    case BUSY:
+        e->has_busy = scan_u64(line, &e->busy_ns) && scan_word(line, " ns");
+        scan_blanks(line);
+        return e->has_busy = e->has_busy && scan_done(line);
+    case TOTAL_CYCLES: return e->has_total = drm_fdinfo_read_count(line, &e->total_cycles);
+    case CYCLES: return e->has_cycles = drm_fdinfo_read_count(line, &e->cycles);
+    case TOTAL: return r->has_total = drm_fdinfo_read_bytes(line, &r->total_bytes);
+    default: return r->has_resident = drm_fdinfo_read_bytes(line, &r->resident_bytes);
     }
-    return true; /* nobody asks for it */
-}
-
-static void drm_fdinfo_lower(char *text)
-{
-    for (; *text; text++)
-        if (*text >= 'A' && *text <= 'Z')
-            *text = (char)(*text + 'a' - 'A');
 }
 
 int parse_drm_fdinfo(struct scan text, struct drm_fdinfo *ret)
@@ -199,9 +159,9 @@ int parse_drm_fdinfo(struct scan text, struct drm_fdinfo *ret)
         if (!scan_word(&line, "drm-"))
             continue;
         if (scan_word(&line, "driver:"))
-            is_good = read_word(&line, d.driver);
+            is_good = drm_fdinfo_read_word(&line, d.driver);
         else if (scan_word(&line, "pdev:"))
-            is_good = read_word(&line, d.pci);
+            is_good = drm_fdinfo_read_word(&line, d.pci);
         else if (scan_word(&line, "client-id:"))
             is_good = has_client = drm_fdinfo_read_count(&line, &d.client);
         else
@@ -211,26 +171,20 @@ int parse_drm_fdinfo(struct scan text, struct drm_fdinfo *ret)
         return -EBADMSG;
     if (!*d.driver || !has_client)
         return -ENODATA;
-    drm_fdinfo_lower(d.pci);
+    drm_lower(d.pci);
     *ret = d;
     return 0;
 }
 
-static bool begins_with_one_of(const char *name, const char *const *words)
-{
-    for (; *words; words++)
-        if (strncmp(name, *words, strlen(*words)) == 0)
-            return true;
-    return false;
-}
-
-static bool sum_regions(const struct drm_fdinfo *d, const char *const *names, uint64_t *ret_bytes)
+/* The sum over regions whose name begins with one of both words; false when there is none. */
+static bool drm_fdinfo_sum(const struct drm_fdinfo *d, const char *one, const char *other,
+                           uint64_t *ret_bytes)
 {
     uint64_t sum = 0;
     bool has_sum = false;
     for (unsigned i = 0; i < d->region_count; i++) {
         const struct drm_region *r = &d->regions[i];
-        if (!begins_with_one_of(r->name, names))
+        if (strncmp(r->name, one, strlen(one)) != 0 && strncmp(r->name, other, strlen(other)) != 0)
             continue;
         sum = sum_u64(sum, r->has_resident ? r->resident_bytes : r->total_bytes);
         has_sum = true;
@@ -242,15 +196,14 @@ static bool sum_regions(const struct drm_fdinfo *d, const char *const *names, ui
 
 bool drm_fdinfo_memory(const struct drm_fdinfo *d, uint64_t *ret_bytes)
 {
-    static const char *const on_card[] = {"vram", "local", NULL};
-    static const char *const of_machine[] = {"system", "gtt", NULL};
-    return sum_regions(d, on_card, ret_bytes) || sum_regions(d, of_machine, ret_bytes);
+    return drm_fdinfo_sum(d, "vram", "local", ret_bytes) ||
+           drm_fdinfo_sum(d, "system", "gtt", ret_bytes);
 }
 
 /* ==== Drm clients ============================================================================= */
 
-/* A client that was not seen is remembered for so many rounds: should it come back, what it has
- * used is booked already. Drivers do not give a number twice. */
+/* A client that was not seen is remembered for this many rounds: when it comes back, what it used
+ * before is booked already. Drivers do not use a client number twice. */
 enum { ROUNDS_KEPT = 16, TEXT_BYTES = 8192 };
 
 #define WINDOW_NS NS_PER_SECOND
@@ -259,17 +212,17 @@ struct drm_client {
     unsigned card;
     uint64_t id;
     pid_t owner;           /* 0: it is new */
-    pid_t candidate;       /* of this round: the first that has it … */
-    bool owner_has_it;     /* … and whether the owner still does */
+    pid_t candidate;       /* the first process that has it in this round */
+    bool owner_has_it;     /* the owner still has it in this round */
     uint64_t seen_round;   /* 0: never */
-    uint64_t anchor_ns;    /* since when the cycles that go by are counted; 0: not yet */
+    uint64_t anchor_ns;    /* since then the cycles that go by are counted; 0: not yet */
     struct drm_fdinfo now; /* as read in this round */
-    struct drm_engine booked[DRM_ENGINES]; /* what users have been charged with */
+    struct drm_engine booked[DRM_ENGINES]; /* what was charged to users */
     unsigned booked_count;
 };
 
 /* One round of reading. */
-struct round {
+struct drm_round {
     struct drm_clients *clients;
     const struct sysroot *root;
     const struct drm_cards *cards;
@@ -291,7 +244,7 @@ void drm_clients_done(struct drm_clients *c)
     *c = (struct drm_clients){0};
 }
 
-static struct drm_client *client_of(struct drm_clients *c, unsigned card, uint64_t id)
+static struct drm_client *drm_clients_find(struct drm_clients *c, unsigned card, uint64_t id)
 {
     for (size_t i = 0; i < c->client_count; i++)
         if (c->clients[i].card == card && c->clients[i].id == id)
@@ -303,14 +256,15 @@ static struct drm_client *client_of(struct drm_clients *c, unsigned card, uint64
     return client;
 }
 
-/* Other descriptors of the same client tell the same, some microseconds later. */
-static void drm_clients_see(struct round *r, const struct drm_fdinfo *info)
+/* The first descriptor of a client in a round counts: others show the same, microseconds later. */
+static void drm_clients_see(struct drm_round *r, const struct drm_fdinfo *info)
 {
     struct drm_clients *c = r->clients;
     const struct drm_card *card = drm_cards_at(r->cards, info->pci);
     if (!card || strcmp(card->driver, info->driver) != 0)
         return;
-    struct drm_client *client = client_of(c, (unsigned)(card - r->cards->items), info->client);
+    struct drm_client *client = drm_clients_find(c, (unsigned)(card - r->cards->items),
+                                                 info->client);
     if (!client) {
         c->denied = r->pid;
         return;
@@ -324,30 +278,23 @@ static void drm_clients_see(struct round *r, const struct drm_fdinfo *info)
     client->owner_has_it |= client->owner == r->pid;
 }
 
-/* Cheaper than to read what the kernel has to say of every file and pipe. A recorded machine has
- * files in the place of the links. */
-static bool may_be_card(const struct round *r, const char *fd)
+/* The link of a descriptor is cheaper to read than its fdinfo. A recorded machine has files in
+ * place of the links. */
+static void drm_clients_visit_fd(void *arg, const char *fd)
 {
-    char path[64], target[256];
-    if (!r->root->live)
-        return true;
-    snprintf(path, sizeof path, "%d/fd/%.16s", (int)r->pid, fd);
-    ssize_t n = readlinkat(r->root->pids, path, target, sizeof target - 1);
-    if (n < 0)
-        return errno == EACCES;
-    target[n] = '\0';
-    return strstr(target, "/dri/");
-}
-
-static void visit_fd(void *arg, const char *fd)
-{
-    struct round *r = arg;
+    struct drm_round *r = arg;
     char path[64], text[TEXT_BYTES];
-    if (!may_be_card(r, fd))
-        return;
+    struct drm_fdinfo info;
+    if (r->root->live) {
+        char target[256];
+        snprintf(path, sizeof path, "%d/fd/%.16s", (int)r->pid, fd);
+        ssize_t n = readlinkat(r->root->pids, path, target, sizeof target - 1);
+        target[n > 0 ? n : 0] = '\0';
+        if (n < 0 ? errno != EACCES : !strstr(target, "/dri/"))
+            return;
+    }
     snprintf(path, sizeof path, "%d/fdinfo/%.16s", (int)r->pid, fd);
     ssize_t n = file_read_at(r->root->pids, path, text, sizeof text);
-    struct drm_fdinfo info;
     int code = n < 0 ? (int)n : parse_drm_fdinfo(scan_text(text, (size_t)n), &info);
     if (code == 0)
         drm_clients_see(r, &info);
@@ -355,18 +302,18 @@ static void visit_fd(void *arg, const char *fd)
         r->clients->denied = r->pid;
 }
 
-static void drm_clients_look_at(struct round *r, pid_t pid)
+static void drm_clients_look_at(struct drm_round *r, pid_t pid)
 {
     char path[32];
     snprintf(path, sizeof path, "%d/fdinfo", (int)pid);
     CLEANUP_CLOSE int dir = openat(r->root->pids, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     r->pid = pid;
-    int code = dir < 0 ? -errno : file_each_entry(dir, visit_fd, r);
+    int code = dir < 0 ? -errno : file_each_entry(dir, drm_clients_visit_fd, r);
     if (code < 0 && code != -ENOENT && code != -ESRCH)
         r->clients->denied = pid;
 }
 
-static uint64_t start_ticks_of(const struct sysroot *root, pid_t pid)
+static uint64_t drm_start_ticks(const struct sysroot *root, pid_t pid)
 {
     char path[32], text[1024];
     struct pid_stat st;
@@ -375,21 +322,21 @@ static uint64_t start_ticks_of(const struct sysroot *root, pid_t pid)
     return n > 0 && parse_pid_stat(scan_text(text, (size_t)n), &st) == 0 ? st.start_ticks : 0;
 }
 
-static int compare_pids(const void *a, const void *b)
+static int drm_compare_pids(const void *a, const void *b)
 {
     pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
     return (x > y) - (x < y);
 }
 
-/* Those who are left from the round before, with nothing seen of them yet. */
-static void begin_users(struct drm_clients *c, const struct sysroot *root, const pid_t *pids,
-                        size_t pid_count)
+/* Keeps users of the round before that still exist, with nothing seen of them yet. */
+static void drm_clients_begin_users(struct drm_clients *c, const struct sysroot *root,
+                                    const pid_t *pids, size_t pid_count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < c->user_count; i++) {
         struct drm_user *u = &c->users[i];
-        if (!pid_count || !bsearch(&u->pid, pids, pid_count, sizeof *pids, compare_pids) ||
-            u->start_ticks != start_ticks_of(root, u->pid))
+        if (!pid_count || !bsearch(&u->pid, pids, pid_count, sizeof *pids, drm_compare_pids) ||
+            u->start_ticks != drm_start_ticks(root, u->pid))
             continue;
         u->memory_bytes = 0;
         u->clients = 0;
@@ -401,8 +348,8 @@ static void begin_users(struct drm_clients *c, const struct sysroot *root, const
     c->user_count = kept;
 }
 
-static struct drm_user *user_of(struct drm_clients *c, const struct sysroot *root, unsigned card,
-                                pid_t pid)
+static struct drm_user *drm_clients_user(struct drm_clients *c, const struct sysroot *root,
+                                         unsigned card, pid_t pid)
 {
     for (size_t i = 0; i < c->user_count; i++)
         if (c->users[i].card == card && c->users[i].pid == pid)
@@ -413,14 +360,14 @@ static struct drm_user *user_of(struct drm_clients *c, const struct sysroot *roo
     *u = (struct drm_user){
         .card = card,
         .pid = pid,
-        .start_ticks = start_ticks_of(root, pid),
+        .start_ticks = drm_start_ticks(root, pid),
         .has_memory = true,
         .has_busy = true,
     };
     return u;
 }
 
-static struct drm_engine *booked_of(struct drm_client *client, const char *name)
+static struct drm_engine *drm_client_booked(struct drm_client *client, const char *name)
 {
     for (unsigned i = 0; i < client->booked_count; i++)
         if (strcmp(client->booked[i].name, name) == 0)
@@ -432,9 +379,9 @@ static struct drm_engine *booked_of(struct drm_client *client, const char *name)
     return e;
 }
 
-/* How long a cycle is, is seen in how many go by: in a second well enough, in less for the time
- * being. A card that slept in between has counted fewer: the shortest is the true one. */
-static void learn_cycles(struct drm_cycle *known, uint64_t window_ns, uint64_t cycles)
+/* The length of a cycle follows from how many go by: well enough in a second, roughly in less. A
+ * card that slept in between has counted fewer, so the shortest length is the true one. */
+static void drm_cycle_learn(struct drm_cycle *known, uint64_t window_ns, uint64_t cycles)
 {
     if (!window_ns || !cycles)
         return;
@@ -446,17 +393,17 @@ static void learn_cycles(struct drm_cycle *known, uint64_t window_ns, uint64_t c
         *known = (struct drm_cycle){length_ns, window_ns};
 }
 
-static bool is_anchor_due(const struct drm_client *client, uint64_t now_ns)
+static bool drm_client_is_anchor_due(const struct drm_client *client, uint64_t now_ns)
 {
     return !client->anchor_ns || now_ns - client->anchor_ns >= WINDOW_NS;
 }
 
-/* What the engine has done for the client since it was booked last; *ret_known is left alone, or
- * false when it cannot be told. */
-static uint64_t take_growth(struct drm_clients *c, struct drm_client *client,
-                            const struct drm_engine *now, uint64_t now_ns, bool *ret_known)
+/* The time that the engine worked for the client since it was booked last. *ret_known becomes false
+ * when that is not known. */
+static uint64_t drm_client_growth(struct drm_clients *c, struct drm_client *client,
+                                  const struct drm_engine *now, uint64_t now_ns, bool *ret_known)
 {
-    struct drm_engine *booked = booked_of(client, now->name);
+    struct drm_engine *booked = drm_client_booked(client, now->name);
     uint64_t growth = 0;
     if (!booked)
         return 0;
@@ -465,9 +412,9 @@ static uint64_t take_growth(struct drm_clients *c, struct drm_client *client,
     } else if (now->has_cycles && now->has_total) {
         struct drm_cycle *cycle = &c->cycles[client->card];
         if (booked->has_total)
-            learn_cycles(cycle, now_ns - client->anchor_ns,
-                         left_u64(now->total_cycles, booked->total_cycles));
-        if (is_anchor_due(client, now_ns)) {
+            drm_cycle_learn(cycle, now_ns - client->anchor_ns,
+                            left_u64(now->total_cycles, booked->total_cycles));
+        if (drm_client_is_anchor_due(client, now_ns)) {
             booked->has_total = true;
             booked->total_cycles = now->total_cycles;
         }
@@ -502,7 +449,7 @@ static void drm_clients_book(struct drm_clients *c, struct drm_client *client,
 {
     if (!client->owner_has_it)
         client->owner = client->candidate;
-    struct drm_user *u = user_of(c, root, client->card, client->owner);
+    struct drm_user *u = drm_clients_user(c, root, client->card, client->owner);
     if (!u) {
         c->denied = client->owner;
         return;
@@ -517,9 +464,9 @@ static void drm_clients_book(struct drm_clients *c, struct drm_client *client,
     u->has_busy &= client->now.engine_count || client->booked_count;
     for (unsigned i = 0; i < client->now.engine_count; i++) {
         const struct drm_engine *now = &client->now.engines[i];
-        drm_clients_charge(u, now, take_growth(c, client, now, now_ns, &u->has_busy));
+        drm_clients_charge(u, now, drm_client_growth(c, client, now, now_ns, &u->has_busy));
     }
-    if (client->now.engine_count && is_anchor_due(client, now_ns))
+    if (client->now.engine_count && drm_client_is_anchor_due(client, now_ns))
         client->anchor_ns = now_ns;
 }
 
@@ -527,12 +474,12 @@ void drm_clients_read(struct drm_clients *c, const struct sysroot *root,
                       const struct drm_cards *cards, const pid_t *pids, size_t pid_count,
                       uint64_t now_ns)
 {
-    struct round r = {.clients = c, .root = root, .cards = cards};
+    struct drm_round r = {.clients = c, .root = root, .cards = cards};
     c->round++;
     c->denied = 0;
     c->interval_ns = c->before_ns ? now_ns - c->before_ns : 0;
     c->before_ns = now_ns;
-    begin_users(c, root, pids, pid_count);
+    drm_clients_begin_users(c, root, pids, pid_count);
     for (size_t i = 0; i < pid_count; i++)
         drm_clients_look_at(&r, pids[i]);
     size_t kept = 0;
@@ -546,7 +493,8 @@ void drm_clients_read(struct drm_clients *c, const struct sysroot *root,
     c->client_count = kept;
 }
 
-static void put_user(const struct drm_clients *c, const struct drm_user *u, struct gpu_process *p)
+static void drm_user_put(const struct drm_clients *c, const struct drm_user *u,
+                         struct gpu_process *p)
 {
     uint64_t busiest_ns = 0;
     double share = 0;
@@ -573,11 +521,6 @@ void drm_clients_put(const struct drm_clients *c, struct gpu_frame *f, unsigned 
     for (size_t i = 0; i < c->user_count; i++) {
         struct gpu_process *p = gpu_frame_process(f, first + c->users[i].card, c->users[i].pid);
         if (p)
-            put_user(c, &c->users[i], p);
+            drm_user_put(c, &c->users[i], p);
     }
-}
-
-unsigned drm_clients_tell(const struct drm_clients *c)
-{
-    return c->denied ? 0 : GPU_TELLS_MEMORY | GPU_TELLS_SHARE | GPU_TELLS_BUSY;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "gpu_tree.h"
-#include "source/gpu/amd.h"
 
 /* ---- amdgpu --------------------------------------------------------------------------------- */
 
@@ -168,74 +167,31 @@ static void test_amdgpu_denied_is_told_once(void **state)
     gpu_tree_remove(&g);
 }
 
-/* ---- amd kfd -------------------------------------------------------------------------------- */
+/* ---- Processes that compute ----------------------------------------------------------------- */
 
 #define NODES "sys/class/kfd/kfd/topology/nodes"
 #define PROC  "sys/class/kfd/kfd/proc"
 
-static void write_nodes(const struct gpu_tree *g)
+/* A processor, two GPUs, and a node without properties. */
+static void test_amdgpu_kfd(void **state)
 {
-    tree_write(&g->tree, NODES "/0/gpu_id", "0\n");
-    tree_write(&g->tree, NODES "/0/properties", "cpu_cores_count 64\nsimd_count 0\n");
-    tree_write(&g->tree, NODES "/1/gpu_id", "53458\n");
-    tree_write(&g->tree, NODES "/1/properties",
+    static const char far_card[] = "0001:05:01.3";
+    struct gpu_tree g;
+    gpu_tree_make(&g);
+    write_card(&g);
+    gpu_tree_card(&g, 2, "amdgpu", "1002:73BF", far_card);
+    tree_write(&g.tree, NODES "/0/gpu_id", "0\n");
+    tree_write(&g.tree, NODES "/0/properties", "cpu_cores_count 64\nsimd_count 0\n");
+    tree_write(&g.tree, NODES "/1/gpu_id", "53458\n");
+    tree_write(&g.tree, NODES "/1/properties",
                "cpu_cores_count 0\nsimd_count 416\nmem_banks_count 1\nsimd_per_cu 4\n"
                "vendor_id 4098\nlocation_id 49408\ndomain 0\n");
-    tree_write(&g->tree, NODES "/2/gpu_id", "777\n");
-    tree_write(&g->tree, NODES "/2/properties", "simd_count 8\nlocation_id 1291\ndomain 1\n");
-    tree_write(&g->tree, NODES "/3/gpu_id", "778\n"); /* without properties */
-}
-
-struct seen {
-    struct amd_kfd_use uses[8];
-    size_t count;
-};
-
-static void note_use(void *arg, const struct amd_kfd_use *use)
-{
-    struct seen *s = arg;
-    assert_true(s->count < ARRAY_LEN(s->uses));
-    s->uses[s->count++] = *use;
-}
-
-static void test_amd_kfd_none(void **state)
-{
-    struct gpu_tree g;
-    struct amd_kfd k;
-    gpu_tree_make(&g);
-    assert_int_equal(amd_kfd_open(&k, &g.root), -ENODEV);
-    tree_write(&g.tree, NODES "/0/gpu_id", "0\n"); /* a processor alone */
-    assert_int_equal(amd_kfd_open(&k, &g.root), -ENODEV);
-    gpu_tree_remove(&g);
-}
-
-static void test_amd_kfd_nodes(void **state)
-{
-    struct gpu_tree g;
-    struct amd_kfd k;
-    gpu_tree_make(&g);
-    write_nodes(&g);
-    assert_int_equal(amd_kfd_open(&k, &g.root), 0);
-    assert_int_equal(k.count, 2);
-    assert_int_equal(k.nodes[0].gpu_id, 53458);
-    assert_int_equal(k.nodes[0].compute_units, 104);
-    assert_string_equal(k.nodes[0].pci, "0000:c1:00.0");
-    assert_string_equal(k.nodes[1].pci, "0001:05:01.3");
-    assert_int_equal(k.nodes[1].compute_units, 0);
-    amd_kfd_close(&k);
-    gpu_tree_remove(&g);
-}
-
-static void test_amd_kfd_processes(void **state)
-{
-    struct gpu_tree g;
-    struct amd_kfd k;
-    struct seen seen = {.count = 0};
-    gpu_tree_make(&g);
-    write_nodes(&g);
-    assert_int_equal(amd_kfd_open(&k, &g.root), 0);
-    amd_kfd_read(&k, &g.root, note_use, &seen);
-    assert_int_equal(seen.count, 0);
+    tree_write(&g.tree, NODES "/2/gpu_id", "777\n");
+    tree_write(&g.tree, NODES "/2/properties", "simd_count 8\nlocation_id 1291\ndomain 1\n");
+    tree_write(&g.tree, NODES "/3/gpu_id", "778\n");
+    assert_int_equal(gpu_tree_open(&g, &gpu_vendor_amdgpu), 0);
+    gpu_tree_read(&g, NULL, 0);
+    assert_int_equal(g.frame.process_count, 0);
     tree_write(&g.tree, PROC "/4711/pasid", "32770\n");
     tree_write(&g.tree, PROC "/4711/vram_53458", "1073741824\n");
     tree_write(&g.tree, PROC "/4711/vram_777", "0\n");
@@ -244,16 +200,17 @@ static void test_amd_kfd_processes(void **state)
     tree_write(&g.tree, PROC "/99/vram_777", "4096\n");
     tree_write(&g.tree, PROC "/98/vram_777", "broken\n");
     tree_write(&g.tree, PROC "/odd/vram_777", "1\n");
-    amd_kfd_read(&k, &g.root, note_use, &seen);
-    assert_int_equal(seen.count, 2);
-    assert_int_equal(seen.uses[0].pid, 99);
-    assert_ptr_equal(seen.uses[0].node, &k.nodes[1]);
-    assert_true(seen.uses[0].has_memory && !seen.uses[0].has_units);
-    assert_int_equal(seen.uses[1].pid, 4711);
-    assert_int_equal(seen.uses[1].memory_bytes, 1 << 30);
-    assert_true(seen.uses[1].has_units);
-    assert_int_equal(seen.uses[1].units, 26);
-    amd_kfd_close(&k);
+    gpu_tree_read(&g, NULL, 0);
+    assert_int_equal(g.frame.process_count, 2);
+    assert_int_equal(g.frame.device_count, 3);
+    assert_string_equal(g.frame.devices[2].facts.pci, far_card);
+    const struct gpu_process *p = gpu_tree_find(&g.frame, 2, 99);
+    assert_true(p && p->has_memory && !p->has_share);
+    assert_int_equal(p->memory_bytes, 4096);
+    p = gpu_tree_find(&g.frame, 1, 4711);
+    assert_int_equal(p->memory_bytes, 1 << 30);
+    assert_true(p->has_share && p->is_uncounted);
+    assert_float_equal(p->share, 0.25, 1e-9); /* 26 of 104 compute units */
     gpu_tree_remove(&g);
 }
 
@@ -363,9 +320,7 @@ int main(void)
         cmocka_unit_test(test_amdgpu_processes),
         cmocka_unit_test(test_amdgpu_pids_of_a_container),
         cmocka_unit_test(test_amdgpu_denied_is_told_once),
-        cmocka_unit_test(test_amd_kfd_none),
-        cmocka_unit_test(test_amd_kfd_nodes),
-        cmocka_unit_test(test_amd_kfd_processes),
+        cmocka_unit_test(test_amdgpu_kfd),
         cmocka_unit_test(test_intel_gpu_none),
         cmocka_unit_test(test_intel_gpu_devices),
         cmocka_unit_test(test_intel_gpu_power),
