@@ -5,9 +5,9 @@
  * /sys/class/drm/card0/gt_act_freq_mhz                      i915; gt/gt0/… since Linux 5.19
  * /sys/class/drm/card0/device/tile0/gt0/freq0/act_freq      xe
  *
- * How busy a card is, the drivers tell of each client (fdinfo) and not of the card: the clients of
- * others are not looked at, so that it is not known. Power is what the counter of energy has grown
- * by; GPUs inside of a processor have none, they are part of its package. */
+ * Utilisation is not known: the drivers report it for each client (fdinfo) and not for the card,
+ * and only clients of targets are read. Power is the growth of the energy counter; GPUs inside of a
+ * processor have none, they are part of its package. */
 #include "base/clock.h"
 #include "source/gpu/drm.h"
 #include "source/gpu/vendor.h"
@@ -32,7 +32,7 @@ static const struct drm_vendor_table table = {
 };
 
 /* The counter of energy when it was read last. */
-struct energy {
+struct intel_energy {
     bool was_read;
     uint64_t microjoules;
     uint64_t at_ns;
@@ -40,7 +40,7 @@ struct energy {
 
 struct intel_gpu {
     struct drm_vendor drm;
-    struct energy *energy; /* owned, of each card */
+    struct intel_energy *energy; /* owned, of each card */
 };
 
 static bool intel_gpu_is_likely(const struct sysroot *root)
@@ -77,7 +77,7 @@ static int intel_gpu_open(void **ret_state, const struct gpu_context *c,
     return 0;
 }
 
-static void put_power(struct energy *before, struct row *row, uint64_t now_ns)
+static void intel_gpu_put_power(struct intel_energy *before, struct row *row, uint64_t now_ns)
 {
     bool is_read = row_has(row, gpu_energy_joules);
     uint64_t microjoules = row_u64(row, gpu_energy_joules);
@@ -85,7 +85,7 @@ static void put_power(struct energy *before, struct row *row, uint64_t now_ns)
         row_put_double(row, gpu_power_watts,
                        (double)(microjoules - before->microjoules) * 1e3 /
                            (double)(now_ns - before->at_ns));
-    *before = (struct energy){is_read, microjoules, now_ns};
+    *before = (struct intel_energy){is_read, microjoules, now_ns};
 }
 
 static void intel_gpu_read(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,
@@ -95,7 +95,7 @@ static void intel_gpu_read(void *state, struct gpu_frame *f, const pid_t *pids, 
     uint64_t now_ns = clock_mono(NULL);
     unsigned first = drm_vendor_read(&g->drm, f, pids, pid_count, now_ns, trouble);
     for (size_t i = 0; i < g->drm.cards.count && first + i < f->device_count; i++)
-        put_power(&g->energy[i], &f->devices[first + i].row, now_ns);
+        intel_gpu_put_power(&g->energy[i], &f->devices[first + i].row, now_ns);
 }
 
 const struct gpu_vendor gpu_vendor_intel = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * NVIDIA's GPUs, through the library that comes with the driver. Never run against a real one by
- * our tests: they have a library of their own that does what the published interface says. */
+ * NVIDIA's GPUs, through the library that comes with the driver. Tests have a library of their own
+ * that does what the published interface says; no real driver was at hand. */
 #include "source/gpu/nvml.h"
 
 #include "base/clock.h"
@@ -14,11 +14,11 @@
 
 /* ==== Nvml processes ========================================================================== */
 
-/* An entry of a list begins with the pid and, at byte 8, the memory; how long it is depends on the
+/* An entry of a list begins with the pid and, at byte 8, the memory; its length depends on the
  * driver and not on the suffix of the function: 16 bytes (no suffix), 24 (_v2, and _v3 of most
  * drivers), 32 (_v3 of 535.43 to 535.86). So it is measured: a buffer is filled with a pattern, and
- * how much of it was overwritten is divided by the number of entries. A driver may leave the end of
- * the last entry alone: the longest list seen so far is the one that tells. */
+ * the number of bytes that were overwritten is divided by the number of entries. A driver may leave
+ * the end of the last entry unwritten, so the longest list seen so far decides. */
 
 enum { PATTERN = 0xAA, LARGEST_ENTRY = 32, SPARE_ENTRIES = 16, TRIES = 4 };
 
@@ -49,21 +49,14 @@ size_t nvml_processes_stride(size_t length, unsigned count)
     return stride == 16 || stride == 24 || stride == 32 ? stride : 0;
 }
 
-static size_t written_length(const unsigned char *bytes, size_t size)
-{
-    while (size && bytes[size - 1] == PATTERN)
-        size--;
-    return size;
-}
-
 static bool nvml_processes_make_room(struct nvml_processes *p, size_t entries)
 {
     return array_reserve(&p->infos, &p->info_room, entries, LARGEST_ENTRY);
 }
 
-/* The list into p->infos, by the newest function that the driver really has. */
-static int call_list(struct nvml_processes *p, const struct nvml_api *api, nvml_handle *handle,
-                     struct nvml_list_ways *ways, unsigned list, unsigned *ret_count)
+/* Reads a list into p->infos, by the newest function that the driver really has. */
+static int nvml_list_call(struct nvml_processes *p, const struct nvml_api *api, nvml_handle *handle,
+                          struct nvml_list_ways *ways, unsigned list, unsigned *ret_count)
 {
     int r = NVML_NO_FUNCTION;
     for (unsigned try = 0; try < TRIES + NVML_LIST_VERSIONS; try++) {
@@ -85,10 +78,14 @@ static int call_list(struct nvml_processes *p, const struct nvml_api *api, nvml_
     return r;
 }
 
-static bool know_stride(const struct nvml_processes *p, struct nvml_list_ways *ways, unsigned count)
+/* Whether the length of an entry is known. */
+static bool nvml_list_measure(const struct nvml_processes *p, struct nvml_list_ways *ways,
+                              unsigned count)
 {
     if (count > ways->seen_in) {
-        size_t length = written_length(p->infos, p->info_room * LARGEST_ENTRY);
+        size_t length = p->info_room * LARGEST_ENTRY;
+        while (length && p->infos[length - 1] == PATTERN)
+            length--;
         ways->stride = nvml_processes_stride(length, count);
         ways->seen_in = count;
     }
@@ -105,13 +102,14 @@ static void nvml_processes_add_process(const unsigned char *entry, struct gpu_pi
     struct gpu_process *process = gpu_frame_process(f, device, gpu_pids_map(pids, pid));
     if (!process || used == UINT64_MAX)
         return;
-    /* It may stand in several lists, with the same memory. */
+    /* It may be in several lists, with the same memory. */
     process->memory_bytes = process->has_memory ? max_u64(process->memory_bytes, used) : used;
     process->has_memory = true;
 }
 
-/* A process that uses the GPU and stands in two lists counts once. */
-static size_t count_new(const unsigned char *infos, size_t stride, unsigned count, struct map *seen)
+/* The number of processes that were in no list before. */
+static size_t nvml_list_count_new(const unsigned char *infos, size_t stride, unsigned count,
+                                  struct map *seen)
 {
     uint32_t before = seen->count;
     for (unsigned i = 0; i < count; i++) {
@@ -123,9 +121,9 @@ static size_t count_new(const unsigned char *infos, size_t stride, unsigned coun
     return seen->count - before;
 }
 
-static int read_lists(struct nvml_processes *p, const struct nvml_api *api, nvml_handle *handle,
-                      struct nvml_list_ways ways[NVML_LISTS], struct gpu_pids *pids,
-                      struct gpu_frame *f, unsigned device)
+static int nvml_read_lists(struct nvml_processes *p, const struct nvml_api *api,
+                           nvml_handle *handle, struct nvml_list_ways ways[NVML_LISTS],
+                           struct gpu_pids *pids, struct gpu_frame *f, unsigned device)
 {
     struct map seen = {0};
     size_t total = 0;
@@ -133,14 +131,14 @@ static int read_lists(struct nvml_processes *p, const struct nvml_api *api, nvml
     int result = NVML_OK;
     for (unsigned list = 0; list < NVML_LISTS && result != NVML_LOST; list++) {
         unsigned count = 0;
-        int r = call_list(p, api, handle, &ways[list], list, &count);
+        int r = nvml_list_call(p, api, handle, &ways[list], list, &count);
         if (r == NVML_LOST || list == NVML_COMPUTE)
             result = r;
-        if (r != NVML_OK || !know_stride(p, &ways[list], count))
+        if (r != NVML_OK || !nvml_list_measure(p, &ways[list], count))
             continue;
         known |= list == NVML_COMPUTE;
         size_t stride = ways[list].stride;
-        total += count_new(p->infos, stride, count, &seen);
+        total += nvml_list_count_new(p->infos, stride, count, &seen);
         for (unsigned i = 0; i < count; i++)
             nvml_processes_add_process(p->infos + i * stride, pids, f, device);
     }
@@ -157,7 +155,7 @@ static int read_lists(struct nvml_processes *p, const struct nvml_api *api, nvml
 
 /* ---- Shares ---------------------------------------------------------------------------------- */
 
-static struct nvml_share *share_of(struct nvml_shares *s, unsigned pid)
+static struct nvml_share *nvml_share_find(struct nvml_shares *s, unsigned pid)
 {
     for (size_t i = 0; i < s->count; i++)
         if (s->items[i].pid == pid)
@@ -169,37 +167,8 @@ static struct nvml_share *share_of(struct nvml_shares *s, unsigned pid)
     return share;
 }
 
-/* A driver keeps the samples of some seconds; of each process the newest is meant, unless it is old
- * itself. */
-static void take_samples(struct nvml_shares *s, const struct nvml_process_sample *samples,
-                         unsigned count, uint64_t now_ns)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (samples[i].time_us > s->since_us)
-            s->since_us = samples[i].time_us;
-    for (unsigned i = 0; i < count; i++) {
-        if (samples[i].sm > 100 || samples[i].time_us + SHARE_HOLDS_US < s->since_us)
-            continue;
-        struct nvml_share *share = share_of(s, samples[i].pid);
-        if (!share || share->time_us > samples[i].time_us)
-            continue;
-        share->time_us = samples[i].time_us;
-        share->told_ns = now_ns;
-        share->share = samples[i].sm / 100.0;
-    }
-}
-
-static void forget_old(struct nvml_shares *s, uint64_t now_ns)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < s->count; i++)
-        if (now_ns - s->items[i].told_ns <= SHARE_HOLDS_NS)
-            s->items[kept++] = s->items[i];
-    s->count = kept;
-}
-
-static int call_samples(struct nvml_processes *p, const struct nvml_api *api, nvml_handle *handle,
-                        unsigned long long since_us, unsigned *ret_count)
+static int nvml_call_samples(struct nvml_processes *p, const struct nvml_api *api,
+                             nvml_handle *handle, unsigned long long since_us, unsigned *ret_count)
 {
     int r = NVML_TOO_SMALL;
     for (unsigned try = 0; try < TRIES && r == NVML_TOO_SMALL; try++) {
@@ -215,43 +184,46 @@ static int call_samples(struct nvml_processes *p, const struct nvml_api *api, nv
     return r;
 }
 
-/* What a driver says at first is what it remembers, of any time before. */
-static void pass_over(struct nvml_shares *s, const struct nvml_process_sample *samples,
-                      unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (samples[i].time_us > s->since_us)
-            s->since_us = samples[i].time_us;
-    s->has_history = count > 0;
-}
-
-/* Not yet, as long as there is history alone: the driver is still to say what is now. */
-static bool are_known(const struct nvml_shares *s, uint64_t now_ns)
-{
-    return !s->has_history || now_ns - s->asked_ns > SHARE_HOLDS_NS;
-}
-
-static int read_shares(struct nvml_processes *p, const struct nvml_api *api, nvml_handle *handle,
-                       struct nvml_shares *s, uint64_t now_ns)
+/* A driver keeps the samples of some seconds. Of each process the newest counts, unless it is old
+ * itself. What a driver reports at first may be of any time before: it only moves since_us. */
+static int nvml_read_shares(struct nvml_processes *p, const struct nvml_api *api,
+                            nvml_handle *handle, struct nvml_shares *s, uint64_t now_ns)
 {
     unsigned count = 0;
-    int r = api->samples ? call_samples(p, api, handle, s->since_us, &count) : NVML_NO_FUNCTION;
-    if (r == NVML_OK && !s->asked_ns) {
-        pass_over(s, p->samples, count);
-    } else if (r == NVML_OK) {
-        s->has_history = false;
-        take_samples(s, p->samples, count, now_ns);
+    bool is_first = !s->asked_ns;
+    int r = api->samples ? nvml_call_samples(p, api, handle, s->since_us, &count)
+                         : NVML_NO_FUNCTION;
+    if (r != NVML_OK)
+        count = 0;
+    for (unsigned i = 0; i < count; i++)
+        s->since_us = max_u64(s->since_us, p->samples[i].time_us);
+    for (unsigned i = 0; i < count && !is_first; i++) {
+        const struct nvml_process_sample *sample = &p->samples[i];
+        if (sample->sm > 100 || sample->time_us + SHARE_HOLDS_US < s->since_us)
+            continue;
+        struct nvml_share *share = nvml_share_find(s, sample->pid);
+        if (!share || share->time_us > sample->time_us)
+            continue;
+        share->time_us = sample->time_us;
+        share->told_ns = now_ns;
+        share->share = sample->sm / 100.0;
     }
-    if (r == NVML_OK || r == NVML_NOT_FOUND)
-        s->asked_ns = s->asked_ns ? s->asked_ns : now_ns;
-    forget_old(s, now_ns);
+    if (r == NVML_OK)
+        s->has_history = is_first && count;
+    if (is_first && (r == NVML_OK || r == NVML_NOT_FOUND))
+        s->asked_ns = now_ns;
+    size_t kept = 0;
+    for (size_t i = 0; i < s->count; i++)
+        if (now_ns - s->items[i].told_ns <= SHARE_HOLDS_NS)
+            s->items[kept++] = s->items[i];
+    s->count = kept;
     return r == NVML_NOT_FOUND ? NVML_OK : r; /* nothing new */
 }
 
-/* Whoever is on the device and was not told of had no work for it; whoever was told of and is not
- * in the lists has left it since. */
-static void put_shares(const struct nvml_shares *s, struct gpu_pids *pids, struct gpu_frame *f,
-                       unsigned device, bool is_listed)
+/* A process on the device without a sample had no work for it; one with a sample that is not in the
+ * lists has left since. */
+static void nvml_put_shares(const struct nvml_shares *s, struct gpu_pids *pids, struct gpu_frame *f,
+                            unsigned device, bool is_listed)
 {
     for (size_t i = 0; i < f->process_count; i++)
         f->processes[i].has_share |= f->processes[i].device == device;
@@ -272,16 +244,17 @@ int nvml_processes_read(struct nvml_processes *p, const struct nvml_api *api, nv
                         struct nvml_shares *shares, struct gpu_pids *pids, struct gpu_frame *f,
                         unsigned device, uint64_t now_ns)
 {
-    int listed = read_lists(p, api, handle, shares->ways, pids, f, device);
+    int listed = nvml_read_lists(p, api, handle, shares->ways, pids, f, device);
     if (listed == NVML_LOST)
         return listed;
-    int r = read_shares(p, api, handle, shares, now_ns);
+    int r = nvml_read_shares(p, api, handle, shares, now_ns);
     bool is_listed = f->devices[device].tells & GPU_TELLS_MEMORY;
-    bool is_known = are_known(shares, now_ns);
+    /* With history alone the driver has yet to say what is now. */
+    bool is_known = !shares->has_history || now_ns - shares->asked_ns > SHARE_HOLDS_NS;
     if (r == NVML_OK && (is_known || is_listed)) /* a process that is not listed has no share */
         f->devices[device].tells |= GPU_TELLS_SHARE;
     if (r == NVML_OK && is_known)
-        put_shares(shares, pids, f, device, is_listed);
+        nvml_put_shares(shares, pids, f, device, is_listed);
     return r == NVML_LOST || listed == NVML_OK ? r : listed;
 }
 
@@ -295,8 +268,8 @@ struct nvml {
     size_t count;
     struct gpu_pids pids;
     const struct gpu_context *context; /* borrowed */
-    uint64_t now_ns;                   /* of the look that goes on */
-    int noted[8];                      /* errors that were noted */
+    uint64_t now_ns;                   /* of the current look */
+    int noted[8];                      /* errors that were noted before */
     unsigned noted_count;
     char driver[32];
     bool is_begun;
@@ -325,7 +298,7 @@ static void nvml_close(void *state)
     free(n); /* the library stays: threads of its own, or the end of ours, may need its code */
 }
 
-/* What a person can do about a driver that does not begin. */
+/* What a user can do about a driver that does not begin. */
 static const char *nvml_advice(int result)
 {
     switch (result) {
@@ -368,8 +341,8 @@ static int nvml_begin(struct nvml *n, const struct gpu_context *c, struct gpu_tr
     return r == NVML_NO_DRIVER ? -ENODEV : -EIO;
 }
 
-static void add_device(struct nvml *n, nvml_handle *handle, nvml_handle *parent, unsigned index,
-                       unsigned instance)
+static void nvml_add_device(struct nvml *n, nvml_handle *handle, nvml_handle *parent,
+                            unsigned index, unsigned instance)
 {
     struct nvml_device *d = &n->devices[n->count++];
     *d = (struct nvml_device){.handle = handle, .is_instance = parent != NULL};
@@ -377,8 +350,8 @@ static void add_device(struct nvml *n, nvml_handle *handle, nvml_handle *parent,
     memcpy(d->facts.driver, n->driver, sizeof d->facts.driver);
 }
 
-/* The instances of a GPU that is divided; they stand behind it. */
-static void add_instances(struct nvml *n, unsigned index)
+/* Adds the instances of a divided GPU after it. */
+static void nvml_add_instances(struct nvml *n, unsigned index)
 {
     struct nvml_device *whole = &n->devices[n->count - 1];
     nvml_handle *parent = whole->handle, *handle;
@@ -391,7 +364,7 @@ static void add_instances(struct nvml *n, unsigned index)
         return;
     for (unsigned i = 0; i < most && n->count < MOST_DEVICES; i++)
         if (n->api.mig_handle(parent, i, &handle) == NVML_OK)
-            add_device(n, handle, parent, index, i);
+            nvml_add_device(n, handle, parent, index, i);
 }
 
 static int nvml_find_devices(struct nvml *n, struct gpu_trouble *trouble)
@@ -411,8 +384,8 @@ static int nvml_find_devices(struct nvml *n, struct gpu_trouble *trouble)
         nvml_handle *handle;
         r = n->api.handle(i, &handle);
         if (r == NVML_OK) {
-            add_device(n, handle, NULL, i, 0);
-            add_instances(n, i);
+            nvml_add_device(n, handle, NULL, i, 0);
+            nvml_add_instances(n, i);
         } else if (r != NVML_NO_PERMISSION || !*trouble->sentence) {
             snprintf(trouble->sentence, sizeof trouble->sentence,
                      "NVIDIA's GPU %u does not answer (error %d, %s): %s", i, r,
@@ -442,27 +415,28 @@ static int nvml_open(void **ret_state, const struct gpu_context *c, struct gpu_t
 
 /* ---- A look ---------------------------------------------------------------------------------- */
 
-/* One thread for each device, when one takes longer than this: with sixteen of them, of a driver
- * that takes 50 ms for each call, one after the other takes many seconds. */
+/* When one device takes longer than this, each of the others is read by a thread of its own: with
+ * 16 devices and a driver that takes 50 ms for each call, one after the other takes many seconds.
+ */
 #define SLOW_NS (10 * NS_PER_MS)
 
-struct tour {
+struct nvml_tour {
     struct nvml *n;
     void (*visit)(struct nvml *n, struct nvml_device *d);
     _Atomic size_t next;
 };
 
-static void *visit_rest(void *arg)
+static void *nvml_visit_rest(void *arg)
 {
-    struct tour *t = arg;
+    struct nvml_tour *t = arg;
     for (size_t i; (i = t->next++) < t->n->count;)
         t->visit(t->n, &t->n->devices[i]);
     return NULL;
 }
 
-static void visit_all(struct nvml *n, void (*visit)(struct nvml *n, struct nvml_device *d))
+static void nvml_visit_all(struct nvml *n, void (*visit)(struct nvml *n, struct nvml_device *d))
 {
-    struct tour t = {.n = n, .visit = visit};
+    struct nvml_tour t = {.n = n, .visit = visit};
     pthread_t threads[MOST_DEVICES];
     size_t count = 0;
     bool is_slow = false;
@@ -472,14 +446,14 @@ static void visit_all(struct nvml *n, void (*visit)(struct nvml *n, struct nvml_
         is_slow = clock_mono(NULL) - began_ns > SLOW_NS;
     }
     for (size_t left = left_u64(n->count, t.next); left > 1 && count + 1 < left; count++)
-        if (thread_start(&threads[count], THREAD_STACK_BYTES, visit_rest, &t) < 0)
+        if (thread_start(&threads[count], THREAD_STACK_BYTES, nvml_visit_rest, &t) < 0)
             break;
-    visit_rest(&t);
+    nvml_visit_rest(&t);
     for (size_t i = 0; i < count; i++)
         pthread_join(threads[i], NULL);
 }
 
-static void visit_energy(struct nvml *n, struct nvml_device *own)
+static void nvml_visit_energy(struct nvml *n, struct nvml_device *own)
 {
     memset(own->results, 0, sizeof own->results);
     gpu_frame_clear(&own->part);
@@ -492,13 +466,13 @@ static void visit_energy(struct nvml *n, struct nvml_device *own)
         nvml_device_lose(d);
 }
 
-static void visit_figures(struct nvml *n, struct nvml_device *own)
+static void nvml_visit_figures(struct nvml *n, struct nvml_device *own)
 {
     struct gpu_device *d = own->part.device_count ? &own->part.devices[0] : NULL;
     if (!d || d->is_lost)
         return;
     int r = nvml_device_read(own, &n->api, d, n->context->hurry);
-    /* Of a divided GPU the processes are those of its instances. */
+    /* The processes of a divided GPU are those of its instances. */
     if (r != NVML_LOST && !own->is_divided && !(n->context->hurry && *n->context->hurry))
         r = own->results[NVML_READING_PROCESSES] = nvml_processes_read(
             &own->processes, &n->api, own->handle, &own->shares, &n->pids, &own->part, 0,
@@ -507,7 +481,7 @@ static void visit_figures(struct nvml *n, struct nvml_device *own)
         nvml_device_lose(&own->part.devices[0]);
 }
 
-/* That a board does not have a figure is no failure. Each error is noted once, one in a look. */
+/* A figure that a board does not have is not a failure. Each error is noted once, one in a look. */
 static void nvml_note_failure(struct nvml *n, struct gpu_trouble *trouble)
 {
     for (size_t k = 0; k < n->count * NVML_READINGS; k++) {
@@ -529,29 +503,29 @@ static void nvml_note_failure(struct nvml *n, struct gpu_trouble *trouble)
     }
 }
 
-static void join_parts(struct nvml *n, struct gpu_frame *f)
+static void nvml_join_parts(struct nvml *n, struct gpu_frame *f)
 {
     f->device_count = f->process_count = 0;
     for (size_t i = 0; i < n->count; i++)
         gpu_frame_join(f, &n->devices[i].part, (unsigned)i, 1);
 }
 
-/* Energy first, since it counts up and is lost where it is not read in time. */
+/* Energy is read first: it counts up, and what is not read in time is lost. */
 static void nvml_read(void *state, struct gpu_frame *f, const pid_t *pids, size_t pid_count,
                       struct gpu_trouble *trouble)
 {
     struct nvml *n = state;
     n->now_ns = clock_mono(NULL);
     gpu_pids_begin(&n->pids, pids, pid_count, n->now_ns);
-    visit_all(n, visit_energy);
+    nvml_visit_all(n, nvml_visit_energy);
     if (!f->energy_only) {
         if (n->context->energy_ready) {
-            join_parts(n, f);
+            nvml_join_parts(n, f);
             n->context->energy_ready(n->context->arg, f);
         }
-        visit_all(n, visit_figures);
+        nvml_visit_all(n, nvml_visit_figures);
     }
-    join_parts(n, f);
+    nvml_join_parts(n, f);
     nvml_note_failure(n, trouble);
 }
 

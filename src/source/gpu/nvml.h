@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The processes on an NVIDIA GPU: their memory and their share of its time. */
+ * NVIDIA's library NVML: its functions, one device, and the processes on a device. */
 #pragma once
 
 #include "source/gpu/pids.h"
@@ -7,8 +7,8 @@
 
 /* ==== Nvml api ================================================================================ */
 
-/* What we use of NVIDIA's management library, libnvidia-ml.so.1, in declarations of our own. Any of
- * the functions may be NULL: the figure it gives is then not known. */
+/* The part of NVIDIA's management library, libnvidia-ml.so.1, that is used here, in declarations of
+ * our own. Any of the functions may be NULL: the figure it gives is then not known. */
 
 enum nvml_result {
     NVML_OK = 0,
@@ -19,7 +19,7 @@ enum nvml_result {
     NVML_TOO_SMALL = 7, /* and the count that is needed */
     NVML_NO_DRIVER = 9,
     NVML_NO_LIBRARY = 12,
-    NVML_NO_FUNCTION = 13, /* the library has it, the driver has not */
+    NVML_NO_FUNCTION = 13, /* the driver does not have it, though the library does */
     NVML_LOST = 15,
     NVML_MISMATCH = 18, /* of driver and library */
     NVML_OTHER_VERSION = 25,
@@ -57,7 +57,7 @@ struct nvml_process_sample {
     unsigned sm, memory, encoder, decoder; /* percent */
 };
 
-/* Lists of processes; of each the versions, newest first. */
+/* Lists of processes, each with several versions, newest first. */
 enum { NVML_COMPUTE, NVML_GRAPHICS, NVML_MPS, NVML_LISTS, NVML_LIST_VERSIONS = 3 };
 
 typedef int nvml_list(nvml_handle *d, unsigned *count, void *infos);
@@ -93,19 +93,19 @@ struct nvml_api {
     nvml_list *lists[NVML_LISTS][NVML_LIST_VERSIONS];
 };
 
-/* Finds what there is. -ENOSYS and a sentence when not even the beginning is there. */
+/* Finds the functions. -ENOSYS and a sentence when those that list GPUs are missing. */
 int nvml_api_find(struct nvml_api *api, void *library, struct gpu_trouble *trouble);
 
-/* What the library says of a result, or words of our own. */
+/* The library's words for a result, or our own. */
 const char *nvml_api_words(const struct nvml_api *api, int result);
 
 /* ==== Nvml processes ========================================================================== */
 
 /* How one list is read, once that is known. */
 struct nvml_list_ways {
-    unsigned version; /* place in nvml_api.lists[list] */
-    size_t stride;    /* bytes from one entry to the next; 0: not known yet … */
-    unsigned seen_in; /* … in a list of so many entries */
+    unsigned version; /* index in nvml_api.lists[list] */
+    size_t stride;    /* bytes from one entry to the next; 0: not known yet */
+    unsigned seen_in; /* the number of entries of the list it was measured in */
 };
 
 struct nvml_processes {
@@ -115,7 +115,7 @@ struct nvml_processes {
     size_t sample_room;
 };
 
-/* A share of a device that a process had, as it was last told. */
+/* The last share of a device that the driver reported for a process. */
 struct nvml_share {
     unsigned pid; /* as the driver counts */
     double share;
@@ -129,19 +129,19 @@ struct nvml_shares {
     struct nvml_share *items; /* owned */
     size_t count, capacity;
     unsigned long long since_us;
-    uint64_t asked_ns; /* for the first time; 0: not yet */
-    bool has_history;  /* what it said then may be of any time before */
+    uint64_t asked_ns; /* when samples were first asked for; 0: never */
+    bool has_history;  /* the first answer had samples, which may be of any time before */
 };
 
 void nvml_processes_done(struct nvml_processes *p);
 void nvml_shares_done(struct nvml_shares *s);
 
-/* The bytes from one of count entries to the next, of which the last byte written is at length - 1;
- * 0 when that is no layout that any driver has. */
+/* The bytes from one entry to the next in a list of count entries, whose last written byte is at
+ * length - 1; 0 when no driver has such a layout. */
 size_t nvml_processes_stride(size_t length, unsigned count);
 
-/* Adds the processes of a device to the frame, and says in its row and in `tells` what is known.
- * NVML_LOST when the GPU is, otherwise what the library said. */
+/* Adds the processes of a device to the frame, and fills in its row and `tells`. NVML_LOST when the
+ * GPU is lost, otherwise what the library returned. */
 int nvml_processes_read(struct nvml_processes *p, const struct nvml_api *api, nvml_handle *handle,
                         struct nvml_shares *shares, struct gpu_pids *pids, struct gpu_frame *f,
                         unsigned device, uint64_t now_ns);
@@ -156,31 +156,31 @@ struct nvml_device {
     nvml_handle *handle;
     struct gpu_facts facts;
     struct nvml_shares shares;
-    bool is_divided;  /* it has instances: its utilisation is not to be had */
-    bool is_instance; /* it is one of these */
+    bool is_divided;  /* it has instances, and no utilisation of its own */
+    bool is_instance; /* it is an instance of a divided GPU */
 
-    /* Of the look that goes on: */
+    /* Of the current look: */
     struct gpu_frame part;      /* owned; the device and its processes */
-    int results[NVML_READINGS]; /* what the library said of each reading */
+    int results[NVML_READINGS]; /* what the library returned for each reading */
     struct nvml_processes processes;
 };
 
-/* Fills in who it is; parent: what it is an instance of, or NULL. */
+/* Fills in d->facts. parent: the GPU that it is an instance of, or NULL. */
 void nvml_device_describe(struct nvml_device *d, const struct nvml_api *api, nvml_handle *parent,
                           unsigned index, unsigned instance);
 
-/* Fills in the energy and when it was read; NVML_LOST when the GPU is, otherwise what the library
- * said. */
+/* Fills in the energy and when it was read. NVML_LOST when the GPU is lost, otherwise what the
+ * library returned. */
 int nvml_device_read_energy(struct nvml_device *d, const struct nvml_api *api,
                             struct gpu_device *ret);
 
-/* Fills in the rest of the row, as far as the driver answers and there is no hurry, which may be
- * NULL. NVML_LOST or NVML_OK. */
+/* Fills in the rest of the row, as far as the driver answers. hurry may be NULL: when set, the rest
+ * is left out. NVML_LOST or NVML_OK. */
 int nvml_device_read(struct nvml_device *d, const struct nvml_api *api, struct gpu_device *ret,
                      const _Atomic bool *hurry);
 
-/* What a reading gives. */
+/* The name of a reading, for messages. */
 const char *nvml_device_reading(unsigned i);
 
-/* Nothing is known of it any more. */
+/* Marks it as lost: nothing is known of it any more. */
 void nvml_device_lose(struct gpu_device *d);

@@ -74,8 +74,8 @@ const char *nvml_api_words(const struct nvml_api *api, int result)
 /* ==== Nvml device ============================================================================= */
 
 /* Why clocks are held down: the board's power limit and the brake of the power supply; heat, by
- * software and by hardware; hardware for either reason. Not meant are idling, clocks that somebody
- * set, and waiting for other GPUs. */
+ * software and by hardware; hardware for either reason. Idling, clocks set by a user, and waiting
+ * for other GPUs do not count. */
 #define BY_POWER (0x04ULL | 0x80ULL)
 #define BY_HEAT  (0x20ULL | 0x40ULL)
 #define BY_ANY   (BY_POWER | BY_HEAT | 0x08ULL)
@@ -107,30 +107,30 @@ void nvml_device_describe(struct nvml_device *d, const struct nvml_api *api, nvm
                  of_gpu, of_compute);
 }
 
-struct reading {
+struct nvml_reading {
     const struct nvml_api *api;
     nvml_handle *handle;
     struct row *row;
 };
 
-static void put_percent(struct row *row, enum metric_id id, unsigned percent)
+static void nvml_put_percent(struct row *row, enum metric_id id, unsigned percent)
 {
     if (percent <= 100)
         row_put_double(row, id, percent / 100.0);
 }
 
-static int read_utilization(const struct reading *r)
+static int nvml_read_utilization(const struct nvml_reading *r)
 {
     struct nvml_utilization u;
     int result = r->api->utilization ? r->api->utilization(r->handle, &u) : NVML_NO_FUNCTION;
     if (result == NVML_OK) {
-        put_percent(r->row, gpu_utilization_ratio, u.gpu);
-        put_percent(r->row, gpu_memory_controller_ratio, u.memory);
+        nvml_put_percent(r->row, gpu_utilization_ratio, u.gpu);
+        nvml_put_percent(r->row, gpu_memory_controller_ratio, u.memory);
     }
     return result;
 }
 
-/* A GPU without memory of its own, which uses the machine's, says 0 of 0. */
+/* A GPU that uses the machine's memory reports 0 of 0. */
 static void nvml_device_put_memory(struct row *row, enum metric_id id, uint64_t bytes,
                                    uint64_t total)
 {
@@ -138,8 +138,8 @@ static void nvml_device_put_memory(struct row *row, enum metric_id id, uint64_t 
         row_put_u64(row, id, bytes);
 }
 
-/* By the older function, what the driver reserves counts as used. */
-static int read_memory_by_old(const struct reading *r)
+/* The older function counts what the driver reserves as used. */
+static int nvml_read_memory_v1(const struct nvml_reading *r)
 {
     struct nvml_memory m;
     int result = r->api->memory ? r->api->memory(r->handle, &m) : NVML_NO_FUNCTION;
@@ -150,14 +150,14 @@ static int read_memory_by_old(const struct reading *r)
     return result;
 }
 
-static int nvml_device_read_memory(const struct reading *r)
+static int nvml_read_memory(const struct nvml_reading *r)
 {
     struct nvml_memory_v2 m = {.version = NVML_MEMORY_V2};
     int result = r->api->memory_v2 ? r->api->memory_v2(r->handle, &m) : NVML_NO_FUNCTION;
     if (result == NVML_LOST)
         return result;
     if (result != NVML_OK)
-        return read_memory_by_old(r);
+        return nvml_read_memory_v1(r);
     const struct {
         enum metric_id id;
         uint64_t value;
@@ -169,7 +169,7 @@ static int nvml_device_read_memory(const struct reading *r)
     return result;
 }
 
-static int read_power(const struct reading *r)
+static int nvml_read_power(const struct nvml_reading *r)
 {
     unsigned milliwatts;
     int result = r->api->power ? r->api->power(r->handle, &milliwatts) : NVML_NO_FUNCTION;
@@ -183,7 +183,7 @@ static int read_power(const struct reading *r)
     return limit == NVML_LOST ? limit : result;
 }
 
-static int nvml_read_energy_counter(const struct reading *r)
+static int nvml_read_energy_counter(const struct nvml_reading *r)
 {
     unsigned long long millijoules;
     int result = r->api->energy ? r->api->energy(r->handle, &millijoules) : NVML_NO_FUNCTION;
@@ -192,7 +192,7 @@ static int nvml_read_energy_counter(const struct reading *r)
     return result;
 }
 
-static int read_temperature(const struct reading *r)
+static int nvml_read_temperature(const struct nvml_reading *r)
 {
     unsigned celsius;
     int result = r->api->temperature
@@ -203,7 +203,7 @@ static int read_temperature(const struct reading *r)
     return result;
 }
 
-static int nvml_device_read_clock(const struct reading *r, int type, enum metric_id id)
+static int nvml_device_read_clock(const struct nvml_reading *r, int type, enum metric_id id)
 {
     unsigned megahertz;
     int result = r->api->clock ? r->api->clock(r->handle, type, &megahertz) : NVML_NO_FUNCTION;
@@ -212,7 +212,7 @@ static int nvml_device_read_clock(const struct reading *r, int type, enum metric
     return result;
 }
 
-static int read_clocks(const struct reading *r)
+static int nvml_read_clocks(const struct nvml_reading *r)
 {
     int result = nvml_device_read_clock(r, NVML_CLOCK_SM, gpu_clock_sm_hertz);
     return result == NVML_LOST
@@ -220,27 +220,27 @@ static int read_clocks(const struct reading *r)
                : nvml_device_read_clock(r, NVML_CLOCK_MEMORY, gpu_clock_memory_hertz);
 }
 
-static int read_encoder(const struct reading *r)
+static int nvml_read_encoder(const struct nvml_reading *r)
 {
     unsigned percent, period_us;
     int result = r->api->encoder ? r->api->encoder(r->handle, &percent, &period_us)
                                  : NVML_NO_FUNCTION;
     if (result == NVML_OK)
-        put_percent(r->row, gpu_encoder_ratio, percent);
+        nvml_put_percent(r->row, gpu_encoder_ratio, percent);
     return result;
 }
 
-static int read_decoder(const struct reading *r)
+static int nvml_read_decoder(const struct nvml_reading *r)
 {
     unsigned percent, period_us;
     int result = r->api->decoder ? r->api->decoder(r->handle, &percent, &period_us)
                                  : NVML_NO_FUNCTION;
     if (result == NVML_OK)
-        put_percent(r->row, gpu_decoder_ratio, percent);
+        nvml_put_percent(r->row, gpu_decoder_ratio, percent);
     return result;
 }
 
-static int read_throttle(const struct reading *r)
+static int nvml_read_throttle(const struct nvml_reading *r)
 {
     unsigned long long reasons;
     int result = r->api->throttle ? r->api->throttle(r->handle, &reasons) : NVML_NO_FUNCTION;
@@ -252,50 +252,48 @@ static int read_throttle(const struct reading *r)
     return result;
 }
 
-/* Power and the like are of a whole board: read of its instances as well, they would count more
- * than once. */
+/* Power and the like are of a whole board: read for its instances as well, they would count several
+ * times. */
 static const struct {
-    int (*read)(const struct reading *r);
+    int (*read)(const struct nvml_reading *r);
     const char *what;
-    bool of_divided;  /* a GPU that is divided has it, too … */
-    bool of_instance; /* … and so have its instances */
+    bool of_divided;  /* a divided GPU has it */
+    bool of_instance; /* an instance of a divided GPU has it */
 } readings[] = {
     {nvml_read_energy_counter, "energy", true, false},
-    {read_utilization, "utilisation", false, true},
-    {nvml_device_read_memory, "memory", true, true},
-    {read_power, "power", true, false},
-    {read_temperature, "temperature", true, false},
-    {read_clocks, "clocks", true, false},
-    {read_encoder, "video encoder", false, true},
-    {read_decoder, "video decoder", false, true},
-    {read_throttle, "clock limits", true, false},
+    {nvml_read_utilization, "utilisation", false, true},
+    {nvml_read_memory, "memory", true, true},
+    {nvml_read_power, "power", true, false},
+    {nvml_read_temperature, "temperature", true, false},
+    {nvml_read_clocks, "clocks", true, false},
+    {nvml_read_encoder, "video encoder", false, true},
+    {nvml_read_decoder, "video decoder", false, true},
+    {nvml_read_throttle, "clock limits", true, false},
 };
 
 _Static_assert(ARRAY_LEN(readings) + 1 == NVML_READINGS, "and the processes");
-
-static bool is_to_be_had(const struct nvml_device *d, size_t i)
-{
-    return d->is_instance ? readings[i].of_instance : d->is_divided ? readings[i].of_divided : true;
-}
 
 const char *nvml_device_reading(unsigned i)
 {
     return i < ARRAY_LEN(readings) ? readings[i].what : "processes";
 }
 
-static int read_one(struct nvml_device *d, size_t i, const struct nvml_api *api,
-                    struct gpu_device *ret)
+static int nvml_device_read_one(struct nvml_device *d, size_t i, const struct nvml_api *api,
+                                struct gpu_device *ret)
 {
-    struct reading r = {.api = api, .handle = d->handle, .row = &ret->row};
-    d->results[i] = is_to_be_had(d, i) ? readings[i].read(&r) : NVML_OK;
+    struct nvml_reading r = {.api = api, .handle = d->handle, .row = &ret->row};
+    bool has_it = d->is_instance  ? readings[i].of_instance
+                  : d->is_divided ? readings[i].of_divided
+                                  : true;
+    d->results[i] = has_it ? readings[i].read(&r) : NVML_OK;
     return d->results[i];
 }
 
-/* The first of the readings. */
+/* Energy is the first of the readings. */
 int nvml_device_read_energy(struct nvml_device *d, const struct nvml_api *api,
                             struct gpu_device *ret)
 {
-    int result = read_one(d, 0, api, ret);
+    int result = nvml_device_read_one(d, 0, api, ret);
     ret->energy_ns = clock_mono(NULL);
     return result;
 }
@@ -304,7 +302,7 @@ int nvml_device_read(struct nvml_device *d, const struct nvml_api *api, struct g
                      const _Atomic bool *hurry)
 {
     for (size_t i = 1; i < ARRAY_LEN(readings) && !(hurry && *hurry); i++)
-        if (read_one(d, i, api, ret) == NVML_LOST)
+        if (nvml_device_read_one(d, i, api, ret) == NVML_LOST)
             return NVML_LOST;
     return NVML_OK;
 }

@@ -33,18 +33,12 @@ void gpu_pids_done(struct gpu_pids *p)
         pthread_mutex_destroy(&p->lock);
 }
 
-static uint64_t gpu_pids_sign(const pid_t *pids, size_t count)
-{
-    uint64_t sum = count;
-    for (size_t i = 0; i < count; i++)
-        sum = sum * UINT64_C(6364136223846793005) + (uint64_t)pids[i];
-    return sum;
-}
-
-/* What nobody was found for may be that of a process that has come since. */
+/* A pid that was not found may be that of a process that has come since. */
 void gpu_pids_begin(struct gpu_pids *p, const pid_t *interest, size_t count, uint64_t now_ns)
 {
-    uint64_t signature = gpu_pids_sign(interest, count);
+    uint64_t signature = count;
+    for (size_t i = 0; i < count; i++)
+        signature = signature * UINT64_C(6364136223846793005) + (uint64_t)interest[i];
     p->interest = interest;
     p->interest_count = count;
     if (now_ns - p->renewed_ns < KNOWN_FOR_NS && signature == p->signature)
@@ -57,7 +51,7 @@ void gpu_pids_begin(struct gpu_pids *p, const pid_t *interest, size_t count, uin
 }
 
 /* The pids that it has in the namespaces below ours, and its own beside them. */
-static void read_called(struct gpu_pids *p, pid_t pid)
+static void gpu_pids_read_called(struct gpu_pids *p, pid_t pid)
 {
     char path[64], text[4096];
     pid_t pids[NAMESPACES];
@@ -71,14 +65,14 @@ static void read_called(struct gpu_pids *p, pid_t pid)
     }
 }
 
-struct search {
+struct gpu_pids_search {
     int files;
     bool found;
 };
 
-static void look_at_file(void *arg, const char *name)
+static void gpu_pids_visit_file(void *arg, const char *name)
 {
-    struct search *s = arg;
+    struct gpu_pids_search *s = arg;
     static const char *const devices[] = {"/dev/nvidia", "/dev/kfd"};
     char link[64] = "";
     if (s->found || readlinkat(s->files, name, link, sizeof link - 1) <= 0)
@@ -87,23 +81,23 @@ static void look_at_file(void *arg, const char *name)
         s->found |= strncmp(link, devices[i], strlen(devices[i])) == 0;
 }
 
-static bool has_device_open(const struct gpu_pids *p, unsigned pid)
+static bool gpu_pids_has_device(const struct gpu_pids *p, unsigned pid)
 {
     char path[64];
     snprintf(path, sizeof path, "%u/fd", pid);
     CLEANUP_CLOSE int files = openat(p->root->pids, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct search s = {.files = files};
+    struct gpu_pids_search s = {.files = files};
     if (files >= 0)
-        file_each_entry(files, look_at_file, &s);
+        file_each_entry(files, gpu_pids_visit_file, &s);
     return s.found;
 }
 
-static pid_t find_opener(struct gpu_pids *p, unsigned driver_pid)
+static pid_t gpu_pids_find_opener(struct gpu_pids *p, unsigned driver_pid)
 {
     uint32_t known;
     if (map_get(&p->opened, driver_pid, &known))
         return (pid_t)known;
-    pid_t found = has_device_open(p, driver_pid) ? (pid_t)driver_pid : GPU_UNKNOWN_PID;
+    pid_t found = gpu_pids_has_device(p, driver_pid) ? (pid_t)driver_pid : GPU_UNKNOWN_PID;
     map_put(&p->opened, driver_pid, (uint32_t)found);
     return found;
 }
@@ -114,22 +108,22 @@ bool gpu_pids_hide_users(struct gpu_pids *p)
         return false;
     pthread_mutex_lock(&p->lock);
     for (size_t i = 0; i < p->interest_count && !p->is_opener_known; i++)
-        p->has_opener |= find_opener(p, (unsigned)p->interest[i]) != GPU_UNKNOWN_PID;
+        p->has_opener |= gpu_pids_find_opener(p, (unsigned)p->interest[i]) != GPU_UNKNOWN_PID;
     p->is_opener_known = true;
     bool has_opener = p->has_opener;
     pthread_mutex_unlock(&p->lock);
     return has_opener;
 }
 
-static pid_t map_nested(struct gpu_pids *p, unsigned driver_pid)
+static pid_t gpu_pids_map_nested(struct gpu_pids *p, unsigned driver_pid)
 {
     uint32_t called;
     for (size_t i = 0; i < p->interest_count && !p->is_called_read; i++)
-        read_called(p, p->interest[i]);
+        gpu_pids_read_called(p, p->interest[i]);
     p->is_called_read = true;
     if (map_get(&p->called, driver_pid, &called))
         return (pid_t)called;
-    return find_opener(p, driver_pid);
+    return gpu_pids_find_opener(p, driver_pid);
 }
 
 pid_t gpu_pids_map(struct gpu_pids *p, unsigned driver_pid)
@@ -139,7 +133,7 @@ pid_t gpu_pids_map(struct gpu_pids *p, unsigned driver_pid)
     if (!p->is_nested)
         return (pid_t)driver_pid;
     pthread_mutex_lock(&p->lock);
-    pid_t pid = map_nested(p, driver_pid);
+    pid_t pid = gpu_pids_map_nested(p, driver_pid);
     pthread_mutex_unlock(&p->lock);
     return pid;
 }
