@@ -28,6 +28,7 @@ def load(path):
 
 
 refresh = load(TOP / "tools/refresh-docs")
+schemas = load(TOP / "tools/record-schema")
 
 MAN_PAGE = BUILD / "man/toll.1"
 DOCUMENTS = sorted(
@@ -296,6 +297,11 @@ def test_what_is_written_follows_the_schemas(record, written):
                 validator.validate(line)
             elif line["type"] == "summary":
                 validator.validate({key: v for key, v in line.items() if key != "type"})
+
+
+@pytest.mark.parametrize("name, made", schemas.made().items())
+def test_schemas_are_made_from_the_table(name, made):
+    assert (TOP / "docs/schema" / name).read_text(encoding="utf-8") == made, "run tools/record-schema"
 
 
 def test_formats_describes_every_key(written):
