@@ -26,7 +26,7 @@ static bool is_main(const struct ledger *l, const struct member *m)
 }
 
 /* The kernel keeps what a process used itself apart from what it inherited. */
-static const uint64_t told_apart = BIT(process_cpu_seconds) | BIT(process_cpu_user_seconds) |
+static const uint64_t kept_apart = BIT(process_cpu_seconds) | BIT(process_cpu_user_seconds) |
                                    BIT(process_cpu_system_seconds) |
                                    BIT(process_faults_minor_count) |
                                    BIT(process_faults_major_count);
@@ -48,7 +48,7 @@ void ledger_join(struct ledger *l, const struct member *m, bool from_birth)
     if (from_birth)
         return;
     add_conserved(l, &l->base, p);
-    row_add(&l->own_base, &p->own, told_apart);
+    row_add(&l->own_base, &p->own, kept_apart);
     row_add(&l->base, &p->own, l->folds[FOLD_KEPT]);
     if (is_main(l, m))
         l->main_base = p->own;
@@ -64,7 +64,7 @@ void ledger_rebase(struct ledger *l, const struct member *m, const struct proces
     FOR_EACH_BIT(id, now.present)
     row_put_u64(&l->base, id,
                 row_u64(&l->base, id) + left_u64(row_u64(&now, id), row_u64(&then, id)));
-    FOR_EACH_BIT(id, told_apart & m->process.own.present)
+    FOR_EACH_BIT(id, kept_apart & m->process.own.present)
     row_put_u64(&l->own_base, id,
                 row_u64(&l->own_base, id) +
                     left_u64(row_u64(&m->process.own, id), row_u64(&before->own, id)));
@@ -109,6 +109,28 @@ void ledger_leave(struct ledger *l, const struct member *m, bool lost)
     }
 }
 
+void ledger_put_reaped(struct ledger *l, const struct row *reaped)
+{
+    l->reaped.present &= BIT(process_memory_peak_bytes);
+    FOR_EACH_BIT(id, reaped->present)
+    row_put_u64(&l->reaped, id, row_u64(reaped, id));
+}
+
+void ledger_raise_reaped_peak(struct ledger *l, uint64_t bytes)
+{
+    row_hold_u64(&l->reaped, process_memory_peak_bytes, bytes);
+}
+
+void ledger_note_loss(struct ledger *l)
+{
+    l->losing = true;
+}
+
+void ledger_put_recorded(struct ledger *l, uint64_t started)
+{
+    l->recorded = started;
+}
+
 /* ---- Summing up ------------------------------------------------------------------------------ */
 
 static void ledger_add_member(struct ledger *l, const struct member *m)
@@ -139,7 +161,7 @@ static void ledger_add_member(struct ledger *l, const struct member *m)
     if (!l->own_only)
         inherited_add(&s->all, &p->inherited);
     if (l->own_base.present)
-        row_add(&s->own, &p->own, told_apart);
+        row_add(&s->own, &p->own, kept_apart);
     if (!is_main(l, m)) {
         row_add(&s->others, own, l->folds[FOLD_SUM]);
         take_larger(&s->others, own, l->folds[FOLD_MAX] | l->folds[FOLD_ONCE]);
@@ -434,6 +456,23 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
     uint64_t gauges = l->folds[FOLD_SUM] | l->folds[FOLD_ONCE];
     for (unsigned part = PART_MAIN; s->live && part < PARTS; part++)
         parts[part].present &= parts[PART_COMBINED].present | ~gauges;
+}
+
+void ledger_replace(struct ledger *l, const struct row *better, bool has_ticks,
+                    struct row *combined)
+{
+    uint64_t divided = kinds_of_cpu | BIT(process_cpu_seconds);
+    FOR_EACH_BIT(id, better->present)
+    row_put_u64(combined, id, row_u64(better, id));
+    if (!has_ticks || (better->present & divided) != divided)
+        return;
+    uint64_t cpu = row_u64(better, process_cpu_seconds);
+    l->replaced_user_ns = ledger_user_share(cpu, row_u64(better, process_cpu_user_seconds),
+                                            row_u64(better, process_cpu_system_seconds),
+                                            l->replaced_user_ns, l->replaced_system_ns);
+    l->replaced_system_ns = cpu - l->replaced_user_ns;
+    row_put_u64(combined, process_cpu_user_seconds, l->replaced_user_ns);
+    row_put_u64(combined, process_cpu_system_seconds, l->replaced_system_ns);
 }
 
 void ledger_hold(const struct ledger *l, struct row parts[PARTS])

@@ -59,7 +59,8 @@ struct ledger {
     uint64_t main_denied;   /* … and for the main process when it ended */
     uint64_t denied[PARTS]; /* bits of the parts that permissions hide, of some member now or of one
                              * that nobody inherits: what is known of them is a lower bound */
-    bool is_divided_again;  /* user and system time of the union, at the end */
+    uint64_t replaced_user_ns, replaced_system_ns; /* of ledger_replace, as last divided */
+    bool is_divided_again; /* user and system time of the union, at the end */
     bool ignoring; /* a member ignores SIGCHLD: its children vanish uncounted, if it has any */
     bool losing;   /* members were seen to vanish so */
 };
@@ -81,6 +82,18 @@ void ledger_foreign(struct ledger *l, const struct member *child);
 /* A member left. lost: nobody reaped it, so its figures went with it. */
 void ledger_leave(struct ledger *l, const struct member *m, bool lost);
 
+/* What the tracker itself has reaped so far, in place of what it said before; the peak stays. */
+void ledger_put_reaped(struct ledger *l, const struct row *reaped);
+
+/* The most memory of any process that was reaped, as wait4 reports it. */
+void ledger_raise_reaped_peak(struct ledger *l, uint64_t bytes);
+
+/* A member was discarded, or may have been: the totals are lower bounds. */
+void ledger_note_loss(struct ledger *l);
+
+/* How many processes the kernel's records show, which miss none. */
+void ledger_put_recorded(struct ledger *l, uint64_t started);
+
 /* Sum up into the rows of the parts; PART_DESCENDANTS stays unknown with own_only. changed: a
  * member came, left or was read since the last time. last: the parts must add up, even if one
  * falls, and user and system time make up the CPU time of each part; with a base they always do.
@@ -94,8 +107,14 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
 uint64_t ledger_user_share(uint64_t cpu, uint64_t user, uint64_t system, uint64_t least_user,
                            uint64_t least_system);
 
+/* Figures of the whole that a better source has counted, such as a cgroup, replace the sums over
+ * the members. has_ticks: its user and system time only say how its CPU time is divided; neither
+ * falls. */
+void ledger_replace(struct ledger *l, const struct row *better, bool has_ticks,
+                    struct row *combined);
+
 /* For samples, which go to places where a counter that falls has begun again from 0: after the last
- * fold, what fell stands where it was. */
+ * fold, what fell is kept where it was. */
 void ledger_hold(const struct ledger *l, struct row parts[PARTS]);
 
 /* Of targets that have nobody in common: what they counted makes the whole, to the last digit. Each

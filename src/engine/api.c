@@ -28,6 +28,32 @@
 
 /* ==== Lifetime ================================================================================ */
 
+/* Which subsystem knows which, and what is open: nothing. */
+static void lifetime_wire(struct toll_tracker *t)
+{
+    t->wakeup.timer = t->wakeup.epoll = -1;
+    t->self.cpu = clock_own_cpu;
+    t->self.entity = (struct entity){.kind = ENTITY_SELF};
+    t->tracked.options = &t->options;
+    t->tracked.gpus = &t->gpus;
+    t->tracked.root = SYSROOT_NONE;
+    t->tracked.launched.pidfd = -1;
+    t->tracked.discovery.loadavg = -1;
+    t->tracked.budget = t->options.budget_percent / 100;
+    t->tracked.reaper.list_threads = own_threads_list;
+    t->tracked.reaper.list_threads_arg = t;
+    t->cgroups.tracked = &t->tracked;
+    t->cgroups.summary = &t->summary;
+    t->marks.tracked = &t->tracked;
+    t->marks.outputs = &t->outputs;
+    t->marks.frame = &t->frame;
+    t->marks.totals = &t->summary.marks;
+    t->outputs.options = &t->options;
+    t->outputs.background = &t->background;
+    t->outputs.summary = &t->summary;
+    t->outputs.tracked = &t->tracked;
+}
+
 int lifetime_new(struct toll_tracker **ret, const struct toll_options *options,
                  struct toll_error *e)
 {
@@ -40,12 +66,9 @@ int lifetime_new(struct toll_tracker **ret, const struct toll_options *options,
         return err_set(e, -ENOMEM, "no memory for a tracker");
     t->owner_pid = getpid();
     t->options = o;
-    mark_intake_init(t);
-    t->own_cpu = clock_own_cpu;
-    t->cpu_base_ns = t->own_cpu();
-    t->timer = t->epoll = t->launched.pidfd = -1;
-    t->root = SYSROOT_NONE;
-    t->discovery.loadavg = -1;
+    lifetime_wire(t);
+    marks_init(&t->marks);
+    t->self.cpu_base_ns = t->self.cpu();
     t->gpus.counted.kind = GPUS_ALL;
     r = settings_take(t, e);
     if (r == 0 && summary_init(&t->summary, &t->run) < 0)
@@ -55,46 +78,46 @@ int lifetime_new(struct toll_tracker **ret, const struct toll_options *options,
         free(t);
         return r;
     }
-    membership_init(t, t->owner_pid);
-    t->self_entity = (struct entity){.kind = ENTITY_SELF};
+    membership_init(&t->tracked, t->owner_pid);
     *ret = t;
     return 0;
 }
 
 int lifetime_finish(struct toll_tracker *t)
 {
-    if (!t->replay && is_launched(t))
-        reap(t);
+    if (!t->replay && is_launched(&t->tracked))
+        step_reap(t);
     finish(t);
     /* Other threads read the figures meanwhile: disks and servers may take their time. */
-    background_unlock(t);
-    int r = outputs_summary(t);
-    outputs_close(t, false);
-    backup_remove(t);
-    background_lock(t);
+    background_unlock(&t->background);
+    int r = outputs_summary(&t->outputs);
+    outputs_close(&t->outputs, false);
+    backup_remove(&t->backup);
+    background_lock(&t->background);
     t->finished = true;
     return r;
 }
 
 void lifetime_close(struct toll_tracker *t)
 {
-    outputs_close(t, !t->started);
-    backup_done(t);
-    mark_intake_done(t);
-    machine_close(t);
-    cgroups_close(t);
-    network_close(t);
+    outputs_close(&t->outputs, !t->started);
+    backup_done(&t->backup);
+    marks_done(&t->marks);
+    machine_close(&t->machine);
+    cgroups_close(&t->cgroups);
+    network_close(&t->network, &t->tracked);
     gpus_close(t);
-    exits_close(t);
-    membership_done(t);
-    targets_done(t);
-    process_reader_done(&t->reader);
+    exits_close(&t->exits);
+    membership_done(&t->tracked);
+    targets_done(&t->tracked);
+    process_reader_done(&t->tracked.reader);
     replay_close(t);
-    sysroot_close(&t->root);
-    close_p(&t->launched.pidfd);
-    wakeup_close(t);
+    sysroot_close(&t->tracked.root);
+    close_p(&t->tracked.launched.pidfd);
+    wakeup_close(&t->wakeup);
     frame_done(&t->frame);
     summary_done(&t->summary);
+    events_done(&t->tracked.events);
     run_done(&t->run);
 }
 
@@ -186,31 +209,48 @@ static bool results_find(struct found_series *f, const struct summary *s, const 
     return is_found || results_find_in_instance(f, ENTITY_SELF, NULL, s->self, name);
 }
 
-/* The summary as of the last sample, judged; at the end all is settled. Asking changes nothing: the
- * statistics that are judged are a copy, owned by the caller, who ends it with judged_done; all
- * else is borrowed. 0 or -ENOMEM. */
+/* The summary as of the last sample, judged; at the end all is settled. Asking changes nothing: all
+ * statistics that are judged are copies, owned by the caller, who ends them with judged_done; the
+ * rest is borrowed. 0 or -ENOMEM. */
 static int judged_init(struct toll_tracker *t, struct summary *ret)
 {
-    *ret = t->summary;
+    const struct summary *s = &t->summary;
+    *ret = *s;
     if (t->settled)
         return 0;
-    ret->elapsed_ns = t->frame.elapsed_ns;
-    if (t->summary.target_count) {
-        size_t bytes = t->summary.target_count * sizeof *ret->targets;
-        ret->targets = malloc(bytes);
-        if (!ret->targets)
-            return -ENOMEM;
-        memcpy(ret->targets, t->summary.targets, bytes);
+    size_t series = 0, target_bytes = s->target_count * sizeof *s->targets;
+    for (size_t i = 0; i < s->instance_count; i++)
+        series += metric_count(s->instances[i].instance->entity.kind);
+    ret->targets = target_bytes ? malloc(target_bytes) : NULL;
+    ret->instances = malloc(1 + s->instance_count * sizeof *s->instances +
+                            series * sizeof *s->instances->series);
+    if ((target_bytes && !ret->targets) || !ret->instances) {
+        free(ret->targets);
+        free(ret->instances);
+        *ret = *s;
+        return -ENOMEM;
     }
+    if (target_bytes)
+        memcpy(ret->targets, s->targets, target_bytes);
+    struct series *copy = (struct series *)(ret->instances + s->instance_count);
+    for (size_t i = 0; i < s->instance_count; i++) {
+        size_t count = metric_count(s->instances[i].instance->entity.kind);
+        ret->instances[i] = s->instances[i];
+        ret->instances[i].series = memcpy(copy, s->instances[i].series, count * sizeof *copy);
+        copy += count;
+    }
+    ret->elapsed_ns = t->frame.elapsed_ns;
     quality_judge_all(t, ret);
-    cgroups_use_limits(t, ret);
+    cgroups_use_limits(&t->cgroups, ret);
     return 0;
 }
 
 static void judged_done(const struct toll_tracker *t, struct summary *judged)
 {
-    if (judged->targets != t->summary.targets)
-        free(judged->targets);
+    if (judged->instances == t->summary.instances)
+        return;
+    free(judged->targets);
+    free(judged->instances);
 }
 
 /* What all public calls for results begin with: the tracker is ours and has started, and *ret has a
@@ -229,14 +269,14 @@ int toll_tracker_figure(struct toll_tracker *t, const char *name, struct toll_fi
     struct summary judged;
     struct found_series found;
     struct toll_figure figure;
-    background_lock(t);
+    background_lock(&t->background);
     r = judged_init(t, &judged);
     if (r == 0 && !results_find(&found, &judged, name))
         r = -ENOENT;
     if (r == 0)
         figure = results_figure(&found);
     judged_done(t, &judged);
-    background_unlock(t);
+    background_unlock(&t->background);
     if (r == 0)
         sized_give(ret, &figure, sizeof figure);
     return r;
@@ -264,7 +304,7 @@ int toll_tracker_summary(struct toll_tracker *t, struct toll_summary *ret)
         {process_io_written_bytes, &s.io_written_bytes, &f.total, &s.io_quality},
         {process_processes_started_count, &s.processes_started, &f.total, NULL},
     };
-    background_lock(t);
+    background_lock(&t->background);
     r = judged_init(t, &judged);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(fields); i++) {
         enum metric_id id = fields[i].id;
@@ -282,7 +322,7 @@ int toll_tracker_summary(struct toll_tracker *t, struct toll_summary *ret)
         s.wall_seconds = (double)judged.elapsed_ns / 1e9;
     }
     judged_done(t, &judged);
-    background_unlock(t);
+    background_unlock(&t->background);
     if (r == 0)
         sized_give(ret, &s, sizeof s);
     return r;
@@ -295,7 +335,7 @@ int toll_tracker_phase(struct toll_tracker *t, size_t i, struct toll_phase *ret)
     int r = results_check(t, ret);
     if (r < 0)
         return r;
-    background_lock(t);
+    background_lock(&t->background);
     const struct mark_totals *marks = &t->summary.marks;
     struct toll_phase phase = {0};
     if (i < marks->phase_count) {
@@ -309,7 +349,7 @@ int toll_tracker_phase(struct toll_tracker *t, size_t i, struct toll_phase *ret)
             .max_ns = p->max_ns,
         };
     }
-    background_unlock(t);
+    background_unlock(&t->background);
     if (!phase.name)
         return -ENOENT;
     sized_give(ret, &phase, sizeof phase);
@@ -326,14 +366,14 @@ int toll_tracker_phase_figure(struct toll_tracker *t, const char *phase, const c
     const struct metric *m = metric_of((enum metric_id)id);
     struct phase_figure f;
     bool is_found = false;
-    background_lock(t);
+    background_lock(&t->background);
     const struct mark_totals *marks = &t->summary.marks;
     for (size_t i = 0; !is_found && i < marks->phase_count; i++) {
         is_found = strcmp(marks->phases[i].name, phase) == 0;
         if (is_found)
             f = phase_total_figure(&marks->phases[i], (enum metric_id)id);
     }
-    background_unlock(t);
+    background_unlock(&t->background);
     if (!is_found || !phase_figures_has(m))
         return -ENOENT;
     bool is_known = f.quality != QUALITY_UNKNOWN, is_gauge = m->kind == METRIC_GAUGE;
@@ -358,7 +398,7 @@ int toll_tracker_gauge(struct toll_tracker *t, size_t i, struct toll_gauge *ret)
     int r = results_check(t, ret);
     if (r < 0)
         return r;
-    background_lock(t);
+    background_lock(&t->background);
     const struct mark_totals *marks = &t->summary.marks;
     struct toll_gauge gauge = {0};
     if (i < marks->gauge_count) {
@@ -373,7 +413,7 @@ int toll_tracker_gauge(struct toll_tracker *t, size_t i, struct toll_gauge *ret)
             .max_at_ns = g->max_at_ns,
         };
     }
-    background_unlock(t);
+    background_unlock(&t->background);
     if (!gauge.name)
         return -ENOENT;
     sized_give(ret, &gauge, sizeof gauge);
@@ -385,9 +425,9 @@ int toll_tracker_energy(struct toll_tracker *t, struct toll_energy *ret)
     int r = results_check(t, ret);
     if (r < 0)
         return r;
-    background_lock(t);
+    background_lock(&t->background);
     struct energy e = energy_of(&t->summary);
-    background_unlock(t);
+    background_unlock(&t->background);
     enum quality quality = e.knows_gpus ? e.gpus_quality : QUALITY_UNKNOWN;
     bool knows_total = e.knows_processors && (e.knows_gpus || !e.has_gpus);
     struct toll_energy energy = {
@@ -438,9 +478,9 @@ int toll_tracker_report_as(struct toll_tracker *t, const struct toll_output *out
     if (!t->started)
         return err_set(e, -EINVAL, "nothing was measured yet");
     struct buf text = {0};
-    background_lock(t);
+    background_lock(&t->background);
     r = results_write(t, &like, &text, e);
-    background_unlock(t);
+    background_unlock(&t->background);
     if (r < 0)
         buf_done(&text);
     else
@@ -624,7 +664,7 @@ int toll_tracker_add_target(struct toll_tracker *t, const struct toll_target *ta
         return r;
     if (t->used)
         return err_set(e, -EINVAL, "targets are added before the start");
-    return targets_add(t, &asked, e);
+    return targets_add(&t->tracked, &asked, e);
 }
 
 /* ---- The start ------------------------------------------------------------------------------- */
@@ -654,18 +694,18 @@ int toll_tracker_replay(struct toll_tracker *t, const char *directory, struct to
 
 pid_t toll_tracker_pid(const struct toll_tracker *t)
 {
-    return !t || t->reaper.main_reaped ? 0 : t->launched.pid;
+    return !t || t->tracked.reaper.main_reaped ? 0 : t->tracked.launched.pid;
 }
 
 bool toll_tracker_contains(struct toll_tracker *t, pid_t pid)
 {
     bool may_look = !is_elsewhere(t) && t->started && !t->background.is_on;
     for (unsigned hops = 0; may_look && pid > 1 && hops < 1000; hops++) {
-        if (pid == t->launched.pid)
+        if (pid == t->tracked.launched.pid)
             return true;
-        pid_t parent = process_parent(&t->reader, pid);
-        if (parent == t->discovery.tracker_pid)
-            return !membership_is_stranger(t, pid);
+        pid_t parent = process_parent(&t->tracked.reader, pid);
+        if (parent == t->tracked.discovery.tracker_pid)
+            return !membership_is_stranger(&t->tracked, pid);
         pid = parent;
     }
     return false;
@@ -674,7 +714,7 @@ bool toll_tracker_contains(struct toll_tracker *t, pid_t pid)
 int toll_tracker_fd(const struct toll_tracker *t)
 {
     /* In the background it is a number of the sampler's own table. */
-    return !t || t->background.is_on || t->epoll < 0 ? -EINVAL : t->epoll;
+    return !t || t->background.is_on || t->wakeup.epoll < 0 ? -EINVAL : t->wakeup.epoll;
 }
 
 int toll_tracker_step(struct toll_tracker *t)
@@ -731,7 +771,7 @@ int toll_tracker_finish(struct toll_tracker *t, struct toll_end *ret_end)
     int r = lifetime_check_owner(t, NULL);
     if (r < 0)
         return r;
-    if (background_is_callback_thread(t))
+    if (background_is_callback_thread(&t->background))
         return -EDEADLK; /* it would wait for itself */
     if (!t->started || t->finished || (ret_end && sized_check(ret_end, "end", NULL) < 0))
         return -EINVAL;
@@ -774,12 +814,12 @@ int toll_run_command(char *const argv[], const struct toll_options *options,
 void toll_tracker_hurry(struct toll_tracker *t)
 {
     if (t)
-        atomic_store(&t->is_hurried, true);
+        atomic_store(&t->outputs.is_hurried, true);
 }
 
 void toll_tracker_free(struct toll_tracker *t)
 {
-    if (is_elsewhere(t) || background_is_callback_thread(t))
+    if (is_elsewhere(t) || background_is_callback_thread(&t->background))
         return; /* what a fork has of it goes with the fork; a callback's tracker is in use */
     if (t->background.is_on)
         background_end(t);

@@ -6,6 +6,7 @@
 #include "engine/api.h"
 #include "engine/begin.h"
 #include "engine/step.h"
+#include "engine/target/gpus.h"
 #include "engine/tracker.h"
 
 #include <fcntl.h>
@@ -155,20 +156,53 @@ struct frame_copy *frame_queue_next(struct frame_queue *q, int timeout_ms)
     return first;
 }
 
+/* ==== Own threads ============================================================================= */
+
+size_t own_threads_list(const void *arg, pid_t ret[OWN_THREADS_AT_MOST])
+{
+    const struct toll_tracker *t = arg;
+    size_t count = gpus_threads(t, ret);
+    for (size_t i = 0; i < t->outputs.count; i++) {
+        pid_t sender = sink_thread(t->outputs.sinks[i]);
+        if (sender && count < OWN_THREADS_AT_MOST)
+            ret[count] = sender;
+        count += sender != 0;
+    }
+    return count;
+}
+
+uint64_t own_threads_cpu_ns(const struct toll_tracker *t)
+{
+    pid_t threads[OWN_THREADS_AT_MOST];
+    size_t count = min_u64(own_threads_list(t, threads), OWN_THREADS_AT_MOST);
+    uint64_t ns = 0;
+    for (size_t i = 0; i < count; i++)
+        ns += clock_cpu_of_thread(threads[i]);
+    return ns;
+}
+
+void own_threads_leave_out(struct toll_tracker *t)
+{
+    pid_t threads[OWN_THREADS_AT_MOST];
+    size_t count = own_threads_list(t, threads);
+    for (size_t i = 0; t->tracked.reader.own.pid && i < count && i < OWN_THREADS_AT_MOST; i++)
+        own_thread_add(&t->tracked.reader.own, threads[i]);
+}
+
 /* ==== Background ============================================================================== */
 
 enum { FRAMES_FOR_A_CALLBACK = 64, WITHOUT_A_WAKE_MS = 50 };
 
-void background_lock(struct toll_tracker *t)
+void background_lock(struct background *b)
 {
-    if (t->background.is_on)
-        pthread_mutex_lock(&t->background.lock);
+    if (b->is_on)
+        pthread_mutex_lock(&b->lock);
 }
 
-void background_unlock(struct toll_tracker *t)
+void background_unlock(struct background *b)
 {
-    if (t->background.is_on)
-        pthread_mutex_unlock(&t->background.lock);
+    if (b->is_on)
+        pthread_mutex_unlock(&b->lock);
 }
 
 /* ---- The sampler ----------------------------------------------------------------------------- */
@@ -182,11 +216,11 @@ static int background_by_number(const void *a, const void *b)
 static int part_files(struct toll_tracker *t)
 {
     size_t count = 0;
-    int *keep = calloc(t->sink_count + 1, sizeof *keep);
+    int *keep = calloc(t->outputs.count + 1, sizeof *keep);
     if (!keep)
         return -ENOMEM;
-    for (size_t i = 0; i < t->sink_count; i++)
-        keep[count++] = t->sinks[i]->fd;
+    for (size_t i = 0; i < t->outputs.count; i++)
+        keep[count++] = t->outputs.sinks[i]->fd;
     keep[count++] = t->background.woken;
     qsort(keep, count, sizeof *keep, background_by_number);
     int r = own_files_only(keep, count, t->background.starter_id);
@@ -201,14 +235,14 @@ static void sleep_unlocked(struct toll_tracker *t)
     struct epoll_event event;
     char nothing[64];
     pthread_mutex_unlock(&b->lock);
-    int n = epoll_wait(t->epoll, &event, 1, b->is_deaf ? WITHOUT_A_WAKE_MS : -1);
+    int n = epoll_wait(t->wakeup.epoll, &event, 1, b->is_deaf ? WITHOUT_A_WAKE_MS : -1);
     ssize_t got = 1;
     while (n > 0 && event.data.fd == b->woken &&
            (got = read(b->woken, nothing, sizeof nothing)) == sizeof nothing)
         ;
     pthread_mutex_lock(&b->lock);
     if (got == 0) { /* the program has closed its end: from now on we look by ourselves */
-        epoll_ctl(t->epoll, EPOLL_CTL_DEL, b->woken, NULL);
+        epoll_ctl(t->wakeup.epoll, EPOLL_CTL_DEL, b->woken, NULL);
         b->is_deaf = true;
     }
 }
@@ -244,7 +278,7 @@ static void *background_sample(void *arg)
     b->has_own_files = part_files(t) == 0;
     b->result = begin_attach(t, &b->error);
     if (b->result == 0)
-        b->result = wakeup_watch(t, b->woken);
+        b->result = wakeup_watch(&t->wakeup, b->woken);
     int begun = b->result;
     tell_others(b, &b->begun);
     if (!t->started) { /* refused, and undone */
@@ -289,9 +323,8 @@ static void *background_tell(void *arg)
     return NULL;
 }
 
-bool background_is_callback_thread(const struct toll_tracker *t)
+bool background_is_callback_thread(const struct background *b)
 {
-    const struct background *b = &t->background;
     return b->is_on && b->has_callback_thread && pthread_equal(pthread_self(), b->callback_thread);
 }
 
@@ -349,9 +382,9 @@ static void close_copies(struct toll_tracker *t)
     if (!t->background.has_own_files)
         return;
     close(t->background.woken);
-    for (size_t i = 0; i < t->sink_count; i++)
-        if (t->sinks[i]->owns_fd)
-            close(t->sinks[i]->fd);
+    for (size_t i = 0; i < t->outputs.count; i++)
+        if (t->outputs.sinks[i]->owns_fd)
+            close(t->outputs.sinks[i]->fd);
 }
 
 /* The tracker is as it was before toll_tracker_start. */
@@ -361,10 +394,10 @@ static void background_give_up(struct toll_tracker *t)
     close_p(&t->background.woken);
     background_undo(t);
     t->background = (struct background){0};
-    for (size_t i = 0; i < t->sink_count; i++)
-        t->sinks[i]->stays_open = false;
-    t->own_cpu = clock_own_cpu;
-    t->cpu_base_ns = t->own_cpu();
+    for (size_t i = 0; i < t->outputs.count; i++)
+        t->outputs.sinks[i]->stays_open = false;
+    t->self.cpu = clock_own_cpu;
+    t->self.cpu_base_ns = t->self.cpu();
 }
 
 int background_start(struct toll_tracker *t, struct toll_error *e)
@@ -377,10 +410,11 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
         return err_set(e, r, "cannot start to measure in the background: %s", strerror(-r));
     b->is_on = true;
     b->starter_id = (pid_t)syscall(SYS_gettid);
-    for (size_t i = 0; i < t->sink_count; i++)
-        t->sinks[i]->stays_open = true; /* the program may be elsewhere, and somebody else, then */
-    t->own_cpu = clock_thread_cpu;
-    t->cpu_base_ns = 0;
+    for (size_t i = 0; i < t->outputs.count; i++)
+        t->outputs.sinks[i]->stays_open =
+            true; /* the program may be elsewhere, and somebody else, then */
+    t->self.cpu = clock_thread_cpu;
+    t->self.cpu_base_ns = 0;
     bool tells = t->options.frame || t->options.note || t->options.ending;
     b->has_callback_thread = tells &&
                              (r = thread_start(&b->callback_thread, 0, background_tell, t)) == 0;
@@ -420,7 +454,7 @@ void background_wake(struct toll_tracker *t)
     const struct background *b = &t->background;
     if (!b->is_on)
         return;
-    atomic_fetch_add(&t->reader.own.wakes, 1);
+    atomic_fetch_add(&t->tracked.reader.own.wakes, 1);
     bool is_there = known_file_is_there(&b->wake);
     CLEANUP_CLOSE int again = is_there ? -1 : open_wake_again(b);
     if (write(is_there ? b->wake.fd : again, "", 1) < 0)

@@ -10,8 +10,11 @@
 
 #include "base/thread.h"
 #include "engine/frame_copy.h"
+#include "source/proc/own.h"
 
 #include <pthread.h>
+
+struct toll_tracker;
 
 /* ==== Frame queue ============================================================================= */
 
@@ -108,8 +111,21 @@ int background_finish(struct toll_tracker *t);
 void background_end(struct toll_tracker *t);
 
 /* Whether this is the thread that calls the program's callbacks. */
-bool background_is_callback_thread(const struct toll_tracker *t);
+bool background_is_callback_thread(const struct background *b);
 
-/* While others read of the tracker. Does nothing for one without a sampler. */
-void background_lock(struct toll_tracker *t);
-void background_unlock(struct toll_tracker *t);
+/* While other threads read of the tracker. Does nothing for one without a sampler. */
+void background_lock(struct background *b);
+void background_unlock(struct background *b);
+
+/* ==== Own threads ============================================================================= */
+
+/* The threads that a tracker has beside the one that samples: what they use is not the job's. */
+
+/* arg: the tracker. How many there are, which may be more than fit into ret. */
+size_t own_threads_list(const void *arg, pid_t ret[OWN_THREADS_AT_MOST]);
+
+/* CPU time of them together. */
+uint64_t own_threads_cpu_ns(const struct toll_tracker *t);
+
+/* A program that measures itself leaves them out; once they are all started. */
+void own_threads_leave_out(struct toll_tracker *t);

@@ -31,23 +31,23 @@
  * /proc/uptime may be the container's, which the starts of processes are not. */
 static uint64_t ticks_since_boot(struct toll_tracker *t)
 {
-    uint64_t live_ns = t->root.live ? clock_since_boot() : 0;
+    uint64_t live_ns = t->tracked.root.live ? clock_since_boot() : 0;
     if (live_ns)
-        return live_ns / t->reader.ns_per_tick;
+        return live_ns / t->tracked.reader.ns_per_tick;
     char text[128];
     uint64_t uptime_ns;
-    ssize_t n = file_read_at(t->root.proc, "uptime", text, sizeof text);
+    ssize_t n = file_read_at(t->tracked.root.proc, "uptime", text, sizeof text);
     if (n <= 0 || parse_uptime(scan_text(text, (size_t)n), &uptime_ns) < 0)
         return UINT64_MAX; /* nothing counts from its birth: a lower bound */
-    return uptime_ns / t->reader.ns_per_tick;
+    return uptime_ns / t->tracked.reader.ns_per_tick;
 }
 
 static int open_cgroups(struct toll_tracker *t, struct toll_error *e)
 {
-    for (size_t i = 0; i < t->target_count; i++) {
-        struct target *g = &t->targets[i];
+    for (size_t i = 0; i < t->tracked.target_count; i++) {
+        struct target *g = &t->tracked.targets[i];
         int r = g->kind == TOLL_TARGET_CGROUP && !g->is_union
-                    ? cgroup_open_path(&g->cgroup, &t->root, g->text, e)
+                    ? cgroup_open_path(&g->cgroup, &t->tracked.root, g->text, e)
                     : 0;
         if (r < 0)
             return r;
@@ -58,10 +58,10 @@ static int open_cgroups(struct toll_tracker *t, struct toll_error *e)
 /* One cgroup within another: who is in the inner one is in both, also those that nobody sees. */
 static bool cgroups_overlap(const struct toll_tracker *t)
 {
-    for (size_t i = 0; i < t->target_count; i++)
-        for (size_t k = 0; k < t->target_count; k++)
-            if (i != k && t->targets[i].cgroup && t->targets[k].cgroup &&
-                cgroup_contains(t->targets[i].cgroup, t->targets[k].cgroup))
+    for (size_t i = 0; i < t->tracked.target_count; i++)
+        for (size_t k = 0; k < t->tracked.target_count; k++)
+            if (i != k && t->tracked.targets[i].cgroup && t->tracked.targets[k].cgroup &&
+                cgroup_contains(t->tracked.targets[i].cgroup, t->tracked.targets[k].cgroup))
                 return true;
     return false;
 }
@@ -70,22 +70,23 @@ static pid_t group_of(const struct toll_tracker *t, const struct target *g)
 {
     if (g->kind == TOLL_TARGET_GROUP)
         return g->id;
-    const struct member *m = target_has_main(g) ? members_find(&t->members, g->id) : NULL;
+    const struct member *m = target_has_main(g) ? members_find(&t->tracked.members, g->id) : NULL;
     return m ? m->process.group : 0;
 }
 
 static int attach_describe(struct toll_tracker *t)
 {
-    for (size_t i = 0; i < t->target_count; i++) {
+    for (size_t i = 0; i < t->tracked.target_count; i++) {
         struct buf what = {0};
-        asked_describe(t, &t->targets[i], &what);
+        asked_describe(&t->tracked, &t->tracked.targets[i], &what);
         int r = buf_failed(&what) ? -ENOMEM
-                                  : run_add_target(&t->run, t->targets[i].name, what.data);
+                                  : run_add_target(&t->run, t->tracked.targets[i].name, what.data);
         buf_done(&what);
         if (r < 0)
             return r;
-        t->run.targets[i].group = group_of(t, &t->targets[i]);
-        t->run.targets[i].pid = target_has_main(&t->targets[i]) ? t->targets[i].id : 0;
+        t->run.targets[i].group = group_of(t, &t->tracked.targets[i]);
+        t->run.targets[i].pid = target_has_main(&t->tracked.targets[i]) ? t->tracked.targets[i].id
+                                                                        : 0;
     }
     return 0;
 }
@@ -95,22 +96,22 @@ static int attach_describe(struct toll_tracker *t)
  * that was read and then reaped is subtracted twice: rather too little than too much. */
 static void read_baseline_again(struct toll_tracker *t)
 {
-    for (size_t i = 0; i < t->members.count; i++) {
-        struct member *m = t->members.order[i];
+    for (size_t i = 0; i < t->tracked.members.count; i++) {
+        struct member *m = t->tracked.members.order[i];
         struct process before = m->process;
         if (m->gone || !m->was_seen)
             continue;
         m->process.baseline = (struct tick_times){0};
-        if (process_visit(&t->reader, source_of(m), &m->process, DEPTH_CHANGE) < 0) {
+        if (process_visit(&t->tracked.reader, source_of(m), &m->process, DEPTH_CHANGE) < 0) {
             m->process = before;
             continue;
         }
-        membership_set_baseline(t, &m->process);
-        for (size_t k = 0; k < book_count(t); k++)
-            if (m->targets & t->targets[k].bit)
-                ledger_rebase(&t->targets[k].ledger, m, &before);
+        membership_set_baseline(&t->tracked, &m->process);
+        for (size_t k = 0; k < book_count(&t->tracked); k++)
+            if (m->targets & t->tracked.targets[k].bit)
+                ledger_rebase(&t->tracked.targets[k].ledger, m, &before);
     }
-    t->discovery.first_booking = t->discovery.bookings + 1;
+    t->tracked.discovery.first_booking = t->tracked.discovery.bookings + 1;
 }
 
 int attach(struct toll_tracker *t, struct toll_error *e)
@@ -118,25 +119,25 @@ int attach(struct toll_tracker *t, struct toll_error *e)
     int r = open_cgroups(t, e);
     if (r < 0)
         return r;
-    t->discovery.overlap = cgroups_overlap(t);
-    r = targets_open_books(t);
+    t->tracked.discovery.overlap = cgroups_overlap(t);
+    r = targets_open_books(&t->tracked, &t->summary);
     if (r < 0)
         return err_set(e, r, "no memory for the targets");
     if (!t->replay)
-        t->reader.no_children = !process_lists_children(&t->reader, getpid());
-    t->discovery.start_ticks = ticks_since_boot(t);
-    t->discovery.attaching = true;
-    targets_add_roots(t);
-    if (t->whole)
-        walk(t, t->start_ns);
-    if (t->whole && !t->options.since_start && t->root.live)
+        t->tracked.reader.no_children = !process_lists_children(&t->tracked.reader, getpid());
+    t->tracked.discovery.start_ticks = ticks_since_boot(t);
+    t->tracked.discovery.attaching = true;
+    targets_add_roots(&t->tracked);
+    if (t->tracked.whole)
+        walk(&t->tracked, t->tracked.start_ns);
+    if (t->tracked.whole && !t->options.since_start && t->tracked.root.live)
         read_baseline_again(t);
-    t->discovery.attaching = false;
-    r = targets_check(t, e);
+    t->tracked.discovery.attaching = false;
+    r = targets_check(&t->tracked, e);
     if (r == 0 && attach_describe(t) < 0)
         r = err_set(e, -ENOMEM, "no memory for the targets");
-    if (t->target_count == 1 && target_has_main(t->whole))
-        t->run.pid = t->whole->id;
+    if (t->tracked.target_count == 1 && target_has_main(t->tracked.whole))
+        t->run.pid = t->tracked.whole->id;
     if (t->run.target_count == 1)
         t->run.group = t->run.targets[0].group;
     return r;
@@ -149,10 +150,10 @@ static void begin_describe_main(struct toll_tracker *t)
 {
     char pid[16];
     struct stat st;
-    if (!t->root.live || t->root.pids < 0 || t->run.pid <= 0)
+    if (!t->tracked.root.live || t->tracked.root.pids < 0 || t->run.pid <= 0)
         return;
     snprintf(pid, sizeof pid, "%d", (int)t->run.pid);
-    t->run.has_uid = fstatat(t->root.pids, pid, &st, 0) == 0;
+    t->run.has_uid = fstatat(t->tracked.root.pids, pid, &st, 0) == 0;
     t->run.uid = t->run.has_uid ? st.st_uid : 0;
 }
 
@@ -160,24 +161,24 @@ static void begin_describe_main(struct toll_tracker *t)
 static int check_outputs(const struct toll_tracker *t, bool has_target, struct toll_error *e)
 {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < t->sink_count; i++)
-        r = sink_check_subject(t->sinks[i], has_target, e);
+    for (size_t i = 0; r == 0 && i < t->outputs.count; i++)
+        r = sink_check_subject(t->outputs.sinks[i], has_target, e);
     return r;
 }
 
 /* A refused start leaves the tracker as it was, to be corrected and tried again. */
 static void begin_undo(struct toll_tracker *t)
 {
-    exits_close(t);
-    cgroups_close(t);
+    exits_close(&t->exits);
+    cgroups_close(&t->cgroups);
     gpus_stop(t);
-    membership_done(t);
-    membership_init(t, t->owner_pid);
-    targets_reset(t);
-    process_reader_done(&t->reader);
-    sysroot_close(&t->root);
-    t->root = SYSROOT_NONE;
-    wakeup_close(t);
+    membership_done(&t->tracked);
+    membership_init(&t->tracked, t->owner_pid);
+    targets_reset(&t->tracked, &t->summary);
+    process_reader_done(&t->tracked.reader);
+    sysroot_close(&t->tracked.root);
+    t->tracked.root = SYSROOT_NONE;
+    wakeup_close(&t->wakeup);
     run_forget(&t->run, t->options.name);
     t->used = false;
 }
@@ -186,20 +187,21 @@ static void begin_undo(struct toll_tracker *t)
 static int begin_prepare(struct toll_tracker *t, char *const argv[], struct toll_error *e)
 {
     t->used = true;
-    int r = check_outputs(t, argv || t->target_count, e);
+    int r = check_outputs(t, argv || t->tracked.target_count, e);
     if (r == 0)
-        r = sysroot_open_proc(&t->root, e);
-    if (r == 0 && t->target_count && sysroot_why_no_pids(&t->root))
+        r = sysroot_open_proc(&t->tracked.root, e);
+    if (r == 0 && t->tracked.target_count && sysroot_why_no_pids(&t->tracked.root))
         r = err_set(e, -ENOENT,
                     "processes cannot be looked up: %s (mount it with: mount -t proc proc /proc)",
-                    sysroot_why_no_pids(&t->root));
+                    sysroot_why_no_pids(&t->tracked.root));
     if (r < 0)
         return r;
-    r = process_reader_init(&t->reader, &t->root, selection_wanted(&t->selection));
+    r = process_reader_init(&t->tracked.reader, &t->tracked.root, selection_wanted(&t->selection));
     if (r == 0 && argv && argv[0])
         r = run_set_command(&t->run, argv);
-    if (r == 0 && !t->is_probe) /* the machine alone does not end, and a thread has to be woken */
-        r = wakeup_open(t, !argv && !t->target_count && !t->background.is_on);
+    if (r == 0 &&
+        !t->tracked.is_probe) /* the machine alone does not end, and a thread has to be woken */
+        r = wakeup_open(&t->wakeup, !argv && !t->tracked.target_count && !t->background.is_on);
     if (r < 0)
         return err_set(e, r, "cannot prepare to measure: %s", strerror(-r));
     return gpus_check(t, e);
@@ -209,11 +211,11 @@ static int begin_prepare(struct toll_tracker *t, char *const argv[], struct toll
 static void begin_common(struct toll_tracker *t)
 {
     machine_open(t);
-    cgroups_open(t);
-    network_open(t);
+    cgroups_open(&t->cgroups);
+    network_open(&t->network, &t->tracked);
     gpus_open(t);
     t->started = true;
-    outputs_begin(t);
+    outputs_begin(&t->outputs, &t->run);
     backup_write(t);
     own_threads_leave_out(t);
 }
@@ -221,10 +223,10 @@ static void begin_common(struct toll_tracker *t)
 /* … and those that are not a replay. */
 static void begin_live(struct toll_tracker *t)
 {
-    schedule_begin(&t->schedule, t->start_ns, t->options.interval_ns,
+    schedule_begin(&t->schedule, t->tracked.start_ns, t->options.interval_ns,
                    t->options.budget_percent / 100);
-    wakeup_arm(t);
-    t->cpu_ns = left_u64(t->own_cpu(), t->cpu_base_ns);
+    step_arm(t);
+    t->self.cpu_ns = left_u64(t->self.cpu(), t->self.cpu_base_ns);
     begin_common(t);
 }
 
@@ -237,14 +239,14 @@ static void watch_child(void *arg, pid_t child)
 static int launch_informed(struct toll_tracker *t, char *const argv[], struct environment *more,
                            struct toll_launch *asked, struct toll_error *e)
 {
-    mark_intake_listen(t);
+    marks_listen(&t->marks, &t->wakeup);
     if (t->marks.socket.fd >= 0)
         mark_socket_tell(&t->marks.socket, more);
     char **environment = more->count ? environment_make(more) : NULL;
     gpus_hide_files(t);
-    bool watch = t->options.watch_exits && !t->run.no_children;
-    const struct launch_hook hook = {watch ? watch_child : NULL, t};
-    int r = launch(&t->launched, argv, environment, asked, &hook, e);
+    bool watch = t->options.watch_exits && !t->options.no_children;
+    const struct launch_hook hook = {watch ? watch_child : NULL, &t->exits};
+    int r = launch(&t->tracked.launched, argv, environment, asked, &hook, e);
     free(environment);
     if (r < 0)
         mark_socket_close(&t->marks.socket);
@@ -258,7 +260,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
     int r = sized_take(&asked, sizeof asked, request, "launch", e);
     if (r < 0)
         return r;
-    if (t->target_count)
+    if (t->tracked.target_count)
         return err_set(e, -EINVAL, "a tracker with targets is attached, not launched");
     if (t->used)
         return err_set(e, -EINVAL, "the tracker was used before");
@@ -268,44 +270,47 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
         return r;
     }
     struct environment more = {0};
-    outputs_environment(t, &more); /* which may take a moment, and helpers: neither is the job's */
-    cgroups_prepare(t);
-    membership_note_strangers(t);
-    reap_begin(t);
-    t->start_ns = clock_mono(NULL);
+    outputs_environment(&t->outputs, &t->run,
+                        &more); /* which may take a moment, and helpers: neither is the job's */
+    cgroups_prepare(&t->cgroups);
+    membership_note_strangers(&t->tracked);
+    reap_begin(&t->tracked);
+    t->tracked.start_ns = clock_mono(NULL);
     t->run.start_real_ns = clock_real(NULL);
-    r = targets_set_launched(t) < 0 ? err_set(e, -ENOMEM, "no memory to measure")
-                                    : launch_informed(t, argv, &more, &asked, e);
+    r = targets_set_launched(&t->tracked, &t->summary) < 0
+            ? err_set(e, -ENOMEM, "no memory to measure")
+            : launch_informed(t, argv, &more, &asked, e);
     environment_done(&more);
     if (request && request->size >= offsetof(struct toll_launch, exec_errno) + sizeof(int))
         request->exec_errno = asked.exec_errno;
     if (r < 0) {
         begin_undo(t);
-        t->target_count = 0; /* the command that was refused */
+        t->tracked.target_count = 0; /* the command that was refused */
         return r;
     }
-    t->run.pid = t->launched.pid;
+    t->run.pid = t->tracked.launched.pid;
     begin_describe_main(t);
-    pid_t group = getpgid(t->launched.pid);
+    pid_t group = getpgid(t->tracked.launched.pid);
     t->run.group = group > 0 ? group : 0;
     file_raise_limit(); /* the command itself has its old limit already */
-    sysroot_open_rest(&t->root);
-    process_reader_keep_files(&t->reader);
-    t->reader.no_children = !process_lists_children(&t->reader, t->launched.pid);
-    if (t->launched.pidfd >= 0)
-        wakeup_watch(t, t->launched.pidfd);
-    targets_add_roots(t);
-    if (!t->members.count)
+    sysroot_open_rest(&t->tracked.root);
+    process_reader_keep_files(&t->tracked.reader);
+    t->tracked.reader.no_children = !process_lists_children(&t->tracked.reader,
+                                                            t->tracked.launched.pid);
+    if (t->tracked.launched.pidfd >= 0)
+        wakeup_watch(&t->wakeup, t->tracked.launched.pidfd);
+    targets_add_roots(&t->tracked);
+    if (!t->tracked.members.count)
         return err_set(e, -ENOMEM, "cannot begin to measure: no memory");
     begin_live(t);
-    exits_begin(t);
-    if (sysroot_why_no_pids(&t->root))
-        outputs_note(
-            t,
+    exits_begin(&t->exits, &t->tracked, &t->wakeup);
+    if (sysroot_why_no_pids(&t->tracked.root))
+        tracked_note(
+            &t->tracked,
             "%s: no process can be looked at, only what wait4 reports at the end is known, "
             "and children that are discarded without a wait go unnoticed (mount it with: "
             "mount -t proc proc /proc)",
-            sysroot_why_no_pids(&t->root));
+            sysroot_why_no_pids(&t->tracked.root));
     return 0;
 }
 
@@ -313,12 +318,14 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
 static int begin_with_own(struct toll_tracker *t, struct toll_error *e)
 {
     bool has_self = false;
-    t->discovery.with_tracker = (t->background.is_on && !t->options.without_self) || t->is_probe;
+    t->tracked.discovery.with_tracker = (t->background.is_on && !t->options.without_self) ||
+                                        t->tracked.is_probe;
     if (t->background.is_on)
-        own_thread_begin(&t->reader.own, 1 + t->background.has_callback_thread);
-    for (size_t i = 0; i < t->target_count; i++)
-        has_self |= t->targets[i].kind == TOLL_TARGET_PROCESS && t->targets[i].id == t->owner_pid;
-    if (has_self && !t->discovery.with_tracker)
+        own_thread_begin(&t->tracked.reader.own, 1 + t->background.has_callback_thread);
+    for (size_t i = 0; i < t->tracked.target_count; i++)
+        has_self |= t->tracked.targets[i].kind == TOLL_TARGET_PROCESS &&
+                    t->tracked.targets[i].id == t->owner_pid;
+    if (has_self && !t->tracked.discovery.with_tracker)
         return err_set(e, -EINVAL,
                        "process %d is toll itself, which is not measured as a target; a program "
                        "measures itself in the background, with toll_tracker_start",
@@ -330,7 +337,7 @@ int begin_attach(struct toll_tracker *t, struct toll_error *e)
 {
     if (t->used)
         return err_set(e, -EINVAL, "the tracker was used before");
-    if (!t->target_count && !t->run.system)
+    if (!t->tracked.target_count && !t->run.system)
         return err_set(e, -EINVAL, "there is nothing to attach to: no target, and not the machine");
     if (t->options.watch_exits)
         return err_set(e, -EINVAL, "watch_exits is for a command that is launched");
@@ -342,9 +349,9 @@ int begin_attach(struct toll_tracker *t, struct toll_error *e)
     if (r == 0)
         r = begin_with_own(t, e);
     if (r == 0) {
-        sysroot_open_rest(&t->root);
-        process_reader_keep_files(&t->reader);
-        t->start_ns = clock_mono(NULL);
+        sysroot_open_rest(&t->tracked.root);
+        process_reader_keep_files(&t->tracked.reader);
+        t->tracked.start_ns = clock_mono(NULL);
         t->run.start_real_ns = clock_real(NULL);
         r = attach(t, e);
     }
@@ -354,7 +361,8 @@ int begin_attach(struct toll_tracker *t, struct toll_error *e)
     }
     begin_describe_main(t);
     begin_live(t);
-    targets_watch(t); /* it may find that somebody has ended, which the outputs are told */
+    targets_watch(&t->tracked,
+                  &t->wakeup); /* it may find that somebody has ended, which the outputs are told */
     return 0;
 }
 
@@ -363,9 +371,10 @@ int begin_replay(struct toll_tracker *t, const char *directory, struct toll_erro
     if (t->used)
         return err_set(e, -EINVAL, "the tracker was used before");
     t->used = true;
-    t->reaper.peak_is_exact = true;
-    t->discovery.tracker_pid = 0;
-    if (process_reader_init(&t->reader, &t->root, selection_wanted(&t->selection)) < 0)
+    t->tracked.reaper.peak_is_exact = true;
+    t->tracked.discovery.tracker_pid = 0;
+    if (process_reader_init(&t->tracked.reader, &t->tracked.root, selection_wanted(&t->selection)) <
+        0)
         return err_set(e, -ENOMEM, "no memory for a replay");
     t->run.own_pid = 0; /* unless the script tells them */
     t->run.online_cpus = 0;
@@ -375,7 +384,7 @@ int begin_replay(struct toll_tracker *t, const char *directory, struct toll_erro
     if (r == 0) /* the same at each replay */
         uuid_make(t->run.id, t->run.start_real_ns, (const uint8_t[UUID_RANDOM_BYTES]){0});
     if (r == 0)
-        r = check_outputs(t, t->whole, e);
+        r = check_outputs(t, t->tracked.whole, e);
     if (r == 0)
         begin_common(t);
     return r;

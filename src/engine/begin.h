@@ -3,7 +3,7 @@
  * sentence. */
 #pragma once
 
-#include "engine/tracker.h"
+#include "toll.h"
 
 /* ==== Begin =================================================================================== */
 

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/finish.h"
 
-#include "engine/marks/marks.h"
-#include "engine/outputs.h"
+#include "account/quality.h"
 #include "engine/settings.h"
-#include "engine/target/cgroups.h"
-#include "engine/target/exits.h"
 #include "engine/target/gpus.h"
-#include "engine/target/network.h"
 #include "engine/target/targets.h"
-#include "engine/tick.h"
+#include "engine/tracker.h"
+#include "source/cgroup/cgroup.h"
 
 #include <string.h>
 
@@ -17,8 +14,9 @@
 
 bool quality_has_hidden(const struct toll_tracker *t)
 {
-    return is_launched(t) && t->reaper.main_reaped && !t->reaper.no_children_left &&
-           !t->members.count && !t->run.no_children;
+    return is_launched(&t->tracked) && t->tracked.reaper.main_reaped &&
+           !t->tracked.reaper.no_children_left && !t->tracked.members.count &&
+           !t->options.no_children;
 }
 
 static struct evidence quality_gather(struct toll_tracker *t, const struct target *g,
@@ -26,15 +24,16 @@ static struct evidence quality_gather(struct toll_tracker *t, const struct targe
 {
     const struct ledger *l = &g->ledger;
     struct evidence e = {
-        .all_reaped = g->is_launched && t->reaper.main_reaped && t->reaper.no_children_left,
+        .all_reaped = g->is_launched && t->tracked.reaper.main_reaped &&
+                      t->tracked.reaper.no_children_left,
         .auto_reaping = l->losing || l->ignoring || quality_has_hidden(t),
-        .started_is_exact = g->is_launched && exits_are_complete(t),
-        .peak_is_exact = t->reaper.peak_is_exact,
+        .started_is_exact = g->is_launched && exits_are_complete(&t->exits),
+        .peak_is_exact = t->tracked.reaper.peak_is_exact,
         .main_at_end = l->main_fresh,
-        .of_cgroup = g->cgroup_bits,
-        .cgroup_has_ticks = g->cgroup_has_ticks,
+        .of_cgroup = g->in.bits,
+        .cgroup_has_ticks = g->cgroup && cgroup_counts_ticks(g->cgroup),
         .cgroup_is_gone = g->cgroup && g->ended,
-        .of_network = network_quality(t, g),
+        .of_network = network_quality(&t->tracked, g),
     };
     /* Counters come to light when the process is reaped; a gauge was without it, and so is what no
      * kernel hands on. */
@@ -191,10 +190,10 @@ static void bound_rates(const struct toll_tracker *t, struct target_summary *s)
 
 void quality_judge_all(struct toll_tracker *t, struct summary *summary)
 {
-    gpus_judge(t);
-    for (size_t i = 0; t->whole && i < book_count(t); i++) {
-        const struct target *g = &t->targets[i];
-        struct target_summary *s = g == t->whole ? &summary->whole : &summary->targets[i];
+    gpus_judge(t, summary);
+    for (size_t i = 0; t->tracked.whole && i < book_count(&t->tracked); i++) {
+        const struct target *g = &t->tracked.targets[i];
+        struct target_summary *s = g == t->tracked.whole ? &summary->whole : &summary->targets[i];
         quality_judge_target(t, g, s);
         raise_peak(s);
         bound_rates(t, s);
@@ -207,8 +206,8 @@ void quality_judge_all(struct toll_tracker *t, struct summary *summary)
 static void list_survivors(struct toll_tracker *t)
 {
     struct summary *s = &t->summary;
-    for (size_t i = 0; i < t->members.count; i++) {
-        const struct process *p = &t->members.order[i]->process;
+    for (size_t i = 0; i < t->tracked.members.count; i++) {
+        const struct process *p = &t->tracked.members.order[i]->process;
         if (p->has_ended)
             continue;
         if (s->survivor_count < SUMMARY_STILL_RUNNING) {
@@ -225,43 +224,47 @@ static void list_survivors(struct toll_tracker *t)
 
 static void note_what_is_missing(struct toll_tracker *t)
 {
-    const struct ledger *l = &t->whole->ledger;
-    bool reaps = is_launched(t);
-    if (l->denied[PART_COMBINED] & t->reader.wanted & BIT(process_storage_read_bytes))
-        outputs_note(t, reaps ? "the I/O of a process of another user could not be read; it counts "
-                                "once the process is reaped"
-                              : "the I/O of a process of another user could not be read");
-    bool lacks_pss = t->summary.whole.denied[PART_COMBINED] & t->reader.wanted &
+    const struct ledger *l = &t->tracked.whole->ledger;
+    bool reaps = is_launched(&t->tracked);
+    if (l->denied[PART_COMBINED] & t->tracked.reader.wanted & BIT(process_storage_read_bytes))
+        tracked_note(&t->tracked,
+                     reaps ? "the I/O of a process of another user could not be read; it counts "
+                             "once the process is reaped"
+                           : "the I/O of a process of another user could not be read");
+    bool lacks_pss = t->summary.whole.denied[PART_COMBINED] & t->tracked.reader.wanted &
                      BIT(process_memory_pss_bytes);
-    if (lacks_pss && !t->reader.own_was_shared)
-        outputs_note(
-            t, "a process of another user does not show all: what is said of PSS, USS and open "
-               "files may leave it out");
+    if (lacks_pss && !t->tracked.reader.own_was_shared)
+        tracked_note(
+            &t->tracked,
+            "a process of another user does not show all: what is said of PSS, USS and open "
+            "files may leave it out");
     uint64_t tenths = t->schedule.longest_ns / (NS_PER_SECOND / 10);
     if (t->schedule.pauses)
-        outputs_note(
-            t,
+        tracked_note(
+            &t->tracked,
             "samples were skipped, for up to %llu.%llu s at a time: a sample took long, or "
             "had to wait for the CPU or for its budget; peaks are lower bounds",
             (unsigned long long)tenths / 10, (unsigned long long)tenths % 10);
     if (quality_has_hidden(t))
-        outputs_note(t, "a process of the job still runs and could not be seen: it is missing in "
-                        "the totals");
+        tracked_note(&t->tracked,
+                     "a process of the job still runs and could not be seen: it is missing in "
+                     "the totals");
     if (l->ignoring && !l->losing)
-        outputs_note(t, "a process of the job ignores SIGCHLD: children that nobody waits for may "
-                        "be missing in the totals");
+        tracked_note(&t->tracked,
+                     "a process of the job ignores SIGCHLD: children that nobody waits for may "
+                     "be missing in the totals");
 }
 
 /* Of a group or a user, what a member inherits from children that nobody saw may be of others. */
 static void note_unseen_children(struct toll_tracker *t)
 {
-    for (size_t i = 0; i < t->members.count; i++) {
-        const struct member *m = t->members.order[i];
+    for (size_t i = 0; i < t->tracked.members.count; i++) {
+        const struct member *m = t->tracked.members.order[i];
         uint64_t inherited = left_u64(inherited_u64(&m->process.inherited, process_cpu_seconds),
                                       m->inherited_base_ns);
-        if ((m->targets & t->discovery.rule_bits) && m->was_seen &&
-            inherited > m->vanished_ns + 3 * t->reader.ns_per_tick) {
-            outputs_note(t,
+        if ((m->targets & t->tracked.discovery.rule_bits) && m->was_seen &&
+            inherited > m->vanished_ns + 3 * t->tracked.reader.ns_per_tick) {
+            tracked_note(&t->tracked,
                          "process %d (%s) waited for children that lived too short to be seen: "
                          "what they used counts with it, whatever group or user they were of",
                          (int)m->process.entity.pid, m->process.entity.name);
@@ -277,7 +280,7 @@ enum { STATUS_TRIES = 20, STATUS_STEP_US = 5000 };
 static void wait_for_status(const struct toll_tracker *t, struct target *g)
 {
     asked_how_it_ended(g);
-    for (unsigned i = 0; i < STATUS_TRIES && g->end.unknown && t->root.live; i++) {
+    for (unsigned i = 0; i < STATUS_TRIES && g->end.unknown && t->tracked.root.live; i++) {
         bool was_there = kill(g->id, 0) == 0 || errno == EPERM;
         if (was_there)
             usleep(STATUS_STEP_US);
@@ -289,16 +292,16 @@ static void wait_for_status(const struct toll_tracker *t, struct target *g)
 
 static void take_ends(struct toll_tracker *t)
 {
-    bool all = !is_launched(t) && targets_have_ended(t);
-    for (size_t i = 0; i < t->target_count; i++) {
-        struct target *g = &t->targets[i];
+    bool all = !is_launched(&t->tracked) && step_targets_ended(t);
+    for (size_t i = 0; i < t->tracked.target_count; i++) {
+        struct target *g = &t->tracked.targets[i];
         if (g->is_launched)
-            g->end = t->reaper.end;
+            g->end = t->tracked.reaper.end;
         else if (g->ended && g->end.unknown && target_has_main(g))
             wait_for_status(t, g);
-        target_summary_of(t, g)->end = g->end;
+        target_summary_of(&t->summary, &t->tracked, g)->end = g->end;
     }
-    if (t->whole && t->whole->is_union)
+    if (t->tracked.whole && t->tracked.whole->is_union)
         t->summary.whole.end = (struct toll_end){
             .ended = all,
             .unknown = all,
@@ -308,22 +311,24 @@ static void take_ends(struct toll_tracker *t)
 
 void finish(struct toll_tracker *t)
 {
-    mark_intake_last(t);
-    exits_read(t, true);
-    tick(t, true);
-    mark_intake_end(t);
-    if (t->replay)
-        t->reaper.no_children_left = !t->members.count; /* a script ends with whom it shows */
+    struct tracked *tracked = &t->tracked;
+    marks_close(&t->marks);
+    exits_read(&t->exits, tracked, true);
+    tick(t, TICK_LAST);
+    marks_finish(&t->marks);
+    if (t->replay) /* a script ends with the processes that it shows */
+        tracked->reaper.no_children_left = !tracked->members.count;
     summary_end(&t->summary, t->frame.elapsed_ns);
     take_ends(t);
-    cgroups_finish(t);
-    if (t->whole) {
-        if (is_launched(t))
+    cgroups_finish(&t->cgroups, t->timeout.kill_sent);
+    if (tracked->whole) {
+        if (is_launched(tracked))
             list_survivors(t);
         note_what_is_missing(t);
         note_unseen_children(t);
     }
     quality_judge_all(t, &t->summary);
-    cgroups_use_limits(t, &t->summary); /* of figures that are known */
+    cgroups_use_limits(&t->cgroups, &t->summary); /* of figures that are known */
+    outputs_send_events(&t->outputs, &tracked->events);
     t->settled = true;
 }

@@ -2,7 +2,9 @@
  * The end of a run: last sample, quality of every figure. */
 #pragma once
 
-#include "engine/tracker.h"
+#include "summary/summary.h"
+
+struct toll_tracker;
 
 /* ==== Finish ================================================================================== */
 

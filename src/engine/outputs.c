@@ -21,76 +21,59 @@
 #define SHORT_WAIT_NS (300 * NS_PER_MS) /* nobody needs to be told of */
 #define LOOK_NS       (50 * NS_PER_MS)  /* whether it is still waited for */
 
-static void tell_caller(struct toll_tracker *t, const char *sentence)
+/* Tells the caller; in the background on a thread of the program's. */
+static void outputs_call(struct outputs *o, const char *sentence)
 {
-    if (t->options.note && t->background.is_on)
-        frame_queue_put_note(&t->background.frames, sentence); /* for a thread of the program's */
-    else if (t->options.note)
-        t->options.note(t->options.note_arg, sentence);
+    const struct toll_options *options = o->options;
+    if (options->note && o->background->is_on)
+        frame_queue_put_note(&o->background->frames, sentence);
+    else if (options->note)
+        options->note(options->note_arg, sentence);
 }
 
-static void tell_record(struct toll_tracker *t, const char *sentence)
+static void outputs_record(struct outputs *o, uint64_t elapsed_ns, const char *sentence)
 {
-    uint64_t elapsed = left_u64(clock_mono(t->scripted), t->start_ns);
-    for (size_t i = 0; i < t->sink_count; i++)
-        sink_note(t->sinks[i], elapsed, sentence);
+    for (size_t i = 0; i < o->count; i++)
+        sink_note(o->sinks[i], elapsed_ns, sentence);
 }
 
-static void outputs_tell(struct toll_tracker *t, const char *sentence)
+static uint64_t outputs_elapsed_ns(const struct outputs *o)
 {
-    tell_caller(t, sentence);
-    tell_record(t, sentence);
+    return left_u64(clock_mono(o->tracked->scripted), o->tracked->start_ns);
 }
 
-enum { SENTENCE_BYTES = 768 };
-
-static void outputs_compose(char *sentence, const char *format, va_list args)
+/* What becomes of outputs at the end: the caller may want to know that apart from all else. */
+static void outputs_call_ending(struct outputs *o, bool has_failed, const char *sentence)
 {
-    vsnprintf(sentence, SENTENCE_BYTES, format, args);
-    secrets_mask_sentence(sentence, SENTENCE_BYTES);
-    text_make_printable(sentence); /* a process may call itself anything */
-}
-
-void outputs_note(struct toll_tracker *t, const char *format, ...)
-{
-    char sentence[SENTENCE_BYTES];
-    va_list args;
-    va_start(args, format);
-    outputs_compose(sentence, format, args);
-    va_end(args);
-    if (summary_note(&t->summary, sentence))
-        outputs_tell(t, sentence);
-}
-
-/* The caller may want to know these apart from all else. */
-static void tell_ending(struct toll_tracker *t, bool has_failed, const char *sentence)
-{
-    if (t->options.ending && t->background.is_on)
-        frame_queue_put_ending(&t->background.frames, has_failed, sentence);
-    else if (t->options.ending)
-        t->options.ending(t->options.ending_arg, has_failed, sentence);
+    const struct toll_options *options = o->options;
+    if (options->ending && o->background->is_on)
+        frame_queue_put_ending(&o->background->frames, has_failed, sentence);
+    else if (options->ending)
+        options->ending(options->ending_arg, has_failed, sentence);
     else if (has_failed)
-        tell_caller(t, sentence);
+        outputs_call(o, sentence);
 }
 
-PRINTF_LIKE(2, 3) static void note_failed(struct toll_tracker *t, const char *format, ...)
+/* An output has lost something: also for the summaries that are not written yet. */
+PRINTF_LIKE(2, 3) static void outputs_note_failed(struct outputs *o, const char *format, ...)
 {
-    char sentence[SENTENCE_BYTES];
+    struct events one = {0};
     va_list args;
     va_start(args, format);
-    outputs_compose(sentence, format, args);
+    events_add_note(&one, outputs_elapsed_ns(o), format, args);
     va_end(args);
-    background_lock(t);
-    bool is_new = summary_note(&t->summary, sentence);
-    background_unlock(t);
-    if (!is_new)
-        return;
-    tell_ending(t, true, sentence);
-    tell_record(t, sentence);
+    background_lock(o->background);
+    bool is_new = one.count && summary_note(o->summary, one.items[0].note);
+    background_unlock(o->background);
+    if (is_new) {
+        outputs_call_ending(o, true, one.items[0].note);
+        outputs_record(o, one.items[0].elapsed_ns, one.items[0].note);
+    }
+    events_done(&one);
 }
 
-/* A failure is told at once; the summary tells at the end what was dropped. */
-static void outputs_check(struct toll_tracker *t, struct sink *s, int result)
+/* A failure is reported at once; the summary says at the end what was dropped. */
+static void outputs_check(struct outputs *o, struct sink *s, int result)
 {
     if (result == 0 || s->is_failure_noted)
         return;
@@ -98,92 +81,102 @@ static void outputs_check(struct toll_tracker *t, struct sink *s, int result)
     char sentence[512];
     snprintf(sentence, sizeof sentence, "cannot write to '%s': %s; the job goes on", s->name,
              sink_failure(s));
-    outputs_tell(t, sentence);
+    outputs_call(o, sentence);
+    outputs_record(o, outputs_elapsed_ns(o), sentence);
 }
 
-void outputs_environment(struct toll_tracker *t, struct environment *e)
+void outputs_send_events(struct outputs *o, struct events *events)
 {
-    for (size_t i = 0; i < t->sink_count; i++) {
-        struct sink *s = t->sinks[i];
-        s->run = &t->run;
+    for (size_t i = 0; i < events->count; i++) {
+        struct event *event = &events->items[i];
+        if (event->note && summary_note(o->summary, event->note)) {
+            outputs_call(o, event->note);
+            outputs_record(o, event->elapsed_ns, event->note);
+        }
+        event->end.process = &event->process;
+        for (size_t k = 0; !event->note && k < o->count; k++)
+            outputs_check(o, o->sinks[k], sink_process_end(o->sinks[k], &event->end));
+    }
+    events_clear(events);
+}
+
+void outputs_environment(struct outputs *o, const struct run *run, struct environment *e)
+{
+    for (size_t i = 0; i < o->count; i++) {
+        struct sink *s = o->sinks[i];
+        s->run = run;
         const char *const *variable = s->kind->environment ? s->kind->environment(s) : NULL;
         for (; variable && *variable; variable++)
             environment_add(e, *variable);
     }
 }
 
-void outputs_begin(struct toll_tracker *t)
+void outputs_begin(struct outputs *o, const struct run *run)
 {
-    /* All first: nothing may be told to one that has not begun. */
-    for (size_t i = 0; i < t->sink_count; i++)
-        sink_begin(t->sinks[i], &t->run);
-    for (size_t i = 0; i < t->sink_count; i++) {
-        outputs_check(t, t->sinks[i], t->sinks[i]->failure);
-        if (*t->sinks[i]->notice)
-            outputs_note(t, "%s %s", t->sinks[i]->kind->format.name, t->sinks[i]->notice);
+    struct events *events = &o->tracked->events;
+    /* All first: nothing may be sent to one that has not begun. */
+    for (size_t i = 0; i < o->count; i++)
+        sink_begin(o->sinks[i], run);
+    outputs_send_events(o, events);
+    for (size_t i = 0; i < o->count; i++) {
+        struct sink *s = o->sinks[i];
+        outputs_check(o, s, s->failure);
+        if (*s->notice)
+            tracked_note(o->tracked, "%s %s", s->kind->format.name, s->notice);
+        outputs_send_events(o, events);
     }
 }
 
-/* What a sender could not do, once for each time it begins to fail. */
-static void tell_troubles(struct toll_tracker *t)
+void outputs_frame(struct outputs *o, const struct frame *f)
 {
-    char why[256], sentence[512];
-    for (size_t i = 0; i < t->sink_count; i++)
-        if (sink_take_report(t->sinks[i], why, sizeof why)) {
-            snprintf(sentence, sizeof sentence, "%s: %s; the job goes on", t->sinks[i]->name, why);
-            outputs_tell(t, sentence);
-        }
+    for (size_t i = 0; i < o->count; i++)
+        outputs_check(o, o->sinks[i], sink_frame(o->sinks[i], f));
+    /* What a sender could not do, once for each time it begins to fail. */
+    for (size_t i = 0; i < o->count; i++) {
+        char why[256], sentence[512];
+        if (!sink_take_report(o->sinks[i], why, sizeof why))
+            continue;
+        snprintf(sentence, sizeof sentence, "%s: %s; the job goes on", o->sinks[i]->name, why);
+        outputs_call(o, sentence);
+        outputs_record(o, outputs_elapsed_ns(o), sentence);
+    }
 }
 
-void outputs_frame(struct toll_tracker *t)
+void outputs_mark(struct outputs *o, const struct told_mark *m)
 {
-    for (size_t i = 0; i < t->sink_count; i++)
-        outputs_check(t, t->sinks[i], sink_frame(t->sinks[i], &t->frame));
-    backup_write(t);
-    tell_troubles(t);
+    for (size_t i = 0; i < o->count; i++)
+        outputs_check(o, o->sinks[i], sink_mark(o->sinks[i], m));
 }
 
-void outputs_process_end(struct toll_tracker *t, const struct process_end *e)
+static void tell_of_waits(struct outputs *o)
 {
-    for (size_t i = 0; i < t->sink_count; i++)
-        outputs_check(t, t->sinks[i], sink_process_end(t->sinks[i], e));
-}
-
-void outputs_mark(struct toll_tracker *t, const struct told_mark *m)
-{
-    for (size_t i = 0; i < t->sink_count; i++)
-        outputs_check(t, t->sinks[i], sink_mark(t->sinks[i], m));
-}
-
-static void tell_of_waits(struct toll_tracker *t)
-{
-    char sentence[SENTENCE_BYTES];
+    char sentence[NOTE_BYTES];
     uint64_t soon = clock_mono(NULL) + SHORT_WAIT_NS;
-    for (size_t i = 0; i < t->sink_count; i++) {
-        struct sink *s = t->sinks[i];
+    for (size_t i = 0; i < o->count; i++) {
+        struct sink *s = o->sinks[i];
         if (!s->sender || s->grace_ns <= SHORT_WAIT_NS || sender_wait_until(s->sender, soon))
             continue;
         snprintf(sentence, sizeof sentence, "%s: waiting for what is left, %.3g s at most", s->name,
                  (double)s->grace_ns / NS_PER_SECOND);
-        tell_ending(t, false, sentence);
+        outputs_call_ending(o, false, sentence);
     }
 }
 
-static void end_waits(struct toll_tracker *t)
+static void end_waits(struct outputs *o)
 {
-    for (size_t i = 0; i < t->sink_count; i++)
-        if (t->sinks[i]->sender)
-            sender_end(t->sinks[i]->sender, 0);
+    for (size_t i = 0; i < o->count; i++)
+        if (o->sinks[i]->sender)
+            sender_end(o->sinks[i]->sender, 0);
 }
 
 /* Until nobody is waited for any more, or whoever waits has had enough. */
-static void wait_for_senders(struct toll_tracker *t)
+static void wait_for_senders(struct outputs *o)
 {
-    for (size_t i = 0; i < t->sink_count; i++) {
-        struct sender *c = t->sinks[i]->sender;
+    for (size_t i = 0; i < o->count; i++) {
+        struct sender *c = o->sinks[i]->sender;
         while (c && !sender_wait_until(c, clock_mono(NULL) + LOOK_NS) && !sender_is_over(c))
-            if (atomic_load(&t->is_hurried)) {
-                end_waits(t);
+            if (atomic_load(&o->is_hurried)) {
+                end_waits(o);
                 return;
             }
     }
@@ -196,62 +189,61 @@ static void add_samples(struct buf *b, uint64_t count, uint64_t of, const char *
 }
 
 /* Or was put aside, for somebody to send. The summary has a line for it anyway. */
-static void tell_what_was_lost(struct toll_tracker *t, const struct output_summary *o)
+static void outputs_call_lost(struct outputs *o, const struct output_summary *of)
 {
-    char sentence[SENTENCE_BYTES];
+    char sentence[NOTE_BYTES];
     struct buf what = {0};
-    if (o->is_whole && !o->kept && !o->has_kept)
+    if (of->is_whole && !of->kept && !of->has_kept)
         return;
-    if (o->dropped)
-        add_samples(&what, o->dropped, o->samples, "lost");
-    if (o->kept)
-        add_samples(&what, o->kept, o->samples, "put aside");
-    else if (o->has_kept)
+    if (of->dropped)
+        add_samples(&what, of->dropped, of->samples, "lost");
+    if (of->kept)
+        add_samples(&what, of->kept, of->samples, "put aside");
+    else if (of->has_kept)
         buf_printf(&what, "%sthe end is put aside", what.length ? ", " : "");
-    snprintf(sentence, sizeof sentence, "%s: %s%s%s", o->name,
+    snprintf(sentence, sizeof sentence, "%s: %s%s%s", of->name,
              what.length && !buf_failed(&what) ? what.data : "not everything arrived",
-             *o->why ? ": " : "", o->why);
+             *of->why ? ": " : "", of->why);
     buf_done(&what);
-    tell_ending(t, true, sentence);
+    outputs_call_ending(o, true, sentence);
 }
 
 /* Those with senders first, all at once: what comes of it is in the summary of the others. */
-static void end_senders(struct toll_tracker *t)
+static void end_senders(struct outputs *o)
 {
     bool has_any = false;
-    for (size_t i = 0; i < t->sink_count; i++) {
-        struct sink *sink = t->sinks[i];
+    for (size_t i = 0; i < o->count; i++) {
+        struct sink *sink = o->sinks[i];
         if (!sink->sender)
             continue;
-        sink_summary(sink, &t->summary);
+        sink_summary(sink, o->summary);
         sink_end(sink);
         has_any = true;
     }
     if (!has_any)
         return;
-    tell_of_waits(t);
-    wait_for_senders(t);
+    tell_of_waits(o);
+    wait_for_senders(o);
 }
 
-static void tell_outcomes(struct toll_tracker *t)
+static void outputs_collect_outcomes(struct outputs *o)
 {
-    struct summary *s = &t->summary;
-    struct output_summary *o = t->sink_count ? calloc(t->sink_count, sizeof *o) : NULL;
-    if (!o)
+    struct output_summary *of = o->count ? calloc(o->count, sizeof *of) : NULL;
+    if (!of)
         return;
     size_t count = 0;
-    for (size_t i = 0; i < t->sink_count; i++)
-        if (t->sinks[i]->sender)
-            sink_wait(t->sinks[i], &o[count++]);
+    for (size_t i = 0; i < o->count; i++)
+        if (o->sinks[i]->sender)
+            sink_wait(o->sinks[i], &of[count++]);
     for (size_t i = 0; i < count; i++)
-        tell_what_was_lost(t, &o[i]);
-    for (size_t i = 0; i < t->sink_count; i++)
-        if (!t->sinks[i]->sender && sink_outcome(t->sinks[i], &o[count]))
+        outputs_call_lost(o, &of[i]);
+    for (size_t i = 0; i < o->count; i++)
+        if (!o->sinks[i]->sender && sink_outcome(o->sinks[i], &of[count]))
             count++;
-    background_lock(t);
-    s->outputs = o;
-    s->output_count = count;
-    background_unlock(t);
+    background_lock(o->background);
+    o->summary->outputs = of;
+    o->summary->output_count = count;
+    background_unlock(o->background);
 }
 
 /* ---- Slow readers ---- */
@@ -264,12 +256,11 @@ static void tell_outcomes(struct toll_tracker *t)
 
 /* Until the reader has taken all, or takes nothing any more, or the caller has had enough. What it
  * has not taken is lost then. */
-static void wait_for_reader(struct toll_tracker *t, struct sink *s, uint64_t stall_ns,
-                            uint64_t grace_ns)
+static void wait_for_reader(struct outputs *o, struct sink *s, uint64_t stall_ns, uint64_t grace_ns)
 {
     uint64_t start = clock_mono(NULL), last = start, now = start;
     bool is_waiting = false;
-    while (sink_has_waiting(s) && !atomic_load(&t->is_hurried) &&
+    while (sink_has_waiting(s) && !atomic_load(&o->is_hurried) &&
            now < min_u64(last + stall_ns, sum_u64(start, grace_ns))) {
         bool has_taken = sink_write_waiting(s, LOOK_NS / NS_PER_MS);
         now = clock_mono(NULL);
@@ -278,10 +269,10 @@ static void wait_for_reader(struct toll_tracker *t, struct sink *s, uint64_t sta
         else
             usleep(1000); /* there may be room, and still no turn for us */
         if (!is_waiting && now - start > SHORT_WAIT_NS) {
-            char sentence[SENTENCE_BYTES];
+            char sentence[NOTE_BYTES];
             snprintf(sentence, sizeof sentence, "%s: waiting for what is left to be read, %.3g s",
                      s->name, (double)stall_ns / NS_PER_SECOND);
-            tell_ending(t, false, sentence);
+            outputs_call_ending(o, false, sentence);
             is_waiting = true;
         }
     }
@@ -289,57 +280,59 @@ static void wait_for_reader(struct toll_tracker *t, struct sink *s, uint64_t sta
         sink_drop_waiting(s);
 }
 
-static void wait_for_sample_readers(struct toll_tracker *t)
+static void wait_for_sample_readers(struct outputs *o)
 {
-    for (size_t i = 0; i < t->sink_count; i++)
-        if (t->sinks[i]->kind->frame)
-            wait_for_reader(t, t->sinks[i], SAMPLES_STALL_NS, SAMPLES_GRACE_NS);
+    for (size_t i = 0; i < o->count; i++)
+        if (o->sinks[i]->kind->frame)
+            wait_for_reader(o, o->sinks[i], SAMPLES_STALL_NS, SAMPLES_GRACE_NS);
 }
 
-int outputs_summary(struct toll_tracker *t)
+int outputs_summary(struct outputs *o)
 {
     int first = 0;
-    end_senders(t);
-    wait_for_sample_readers(t);
-    tell_outcomes(t);
-    for (size_t i = 0; i < t->sink_count; i++) {
-        struct sink *s = t->sinks[i];
+    end_senders(o);
+    wait_for_sample_readers(o);
+    outputs_collect_outcomes(o);
+    for (size_t i = 0; i < o->count; i++) {
+        struct sink *s = o->sinks[i];
         if (s->dropped && s->failure == -EAGAIN)
-            note_failed(t, "%s: destination too slow, %llu of %llu samples dropped", s->name,
-                        (unsigned long long)s->missing, (unsigned long long)s->samples);
+            outputs_note_failed(o, "%s: destination too slow, %llu of %llu samples dropped",
+                                s->name, (unsigned long long)s->missing,
+                                (unsigned long long)s->samples);
         else if (s->dropped)
-            note_failed(t, "%llu of %llu pieces for '%s' could not be written: %s",
-                        (unsigned long long)s->dropped,
-                        (unsigned long long)(s->dropped + s->chunks), s->name, sink_failure(s));
+            outputs_note_failed(o, "%llu of %llu pieces for '%s' could not be written: %s",
+                                (unsigned long long)s->dropped,
+                                (unsigned long long)(s->dropped + s->chunks), s->name,
+                                sink_failure(s));
         else if (s->failure && s->way == OUTPUT_SCRAPED) { /* a note has said so at the beginning */
-            char sentence[SENTENCE_BYTES];
+            char sentence[NOTE_BYTES];
             snprintf(sentence, sizeof sentence, "%s: nothing was served: %s", s->name,
                      sink_failure(s));
-            tell_ending(t, true, sentence);
+            outputs_call_ending(o, true, sentence);
         }
     }
-    for (size_t i = 0; i < t->sink_count; i++) {
-        struct sink *s = t->sinks[i];
+    for (size_t i = 0; i < o->count; i++) {
+        struct sink *s = o->sinks[i];
         bool was_whole = !s->dropped;
-        int r = s->sender ? 0 : sink_summary(s, &t->summary);
+        int r = s->sender ? 0 : sink_summary(s, o->summary);
         bool is_stream = s->kind->frame;
-        wait_for_reader(t, s, is_stream ? SAMPLES_STALL_NS : SUMMARY_STALL_NS,
+        wait_for_reader(o, s, is_stream ? SAMPLES_STALL_NS : SUMMARY_STALL_NS,
                         is_stream ? SAMPLES_GRACE_NS : UINT64_MAX);
         if ((r < 0 || s->dropped) && was_whole) /* for those that come after it to tell */
-            note_failed(t, "cannot write to '%s': %s", s->name, sink_failure(s));
+            outputs_note_failed(o, "cannot write to '%s': %s", s->name, sink_failure(s));
         if (!first)
             first = s->failure;
     }
     return first;
 }
 
-void outputs_close(struct toll_tracker *t, bool discard)
+void outputs_close(struct outputs *o, bool discard)
 {
-    for (size_t i = 0; i < t->sink_count; i++)
-        sink_close(t->sinks[i], discard);
-    free(t->sinks);
-    t->sinks = NULL;
-    t->sink_count = 0;
+    for (size_t i = 0; i < o->count; i++)
+        sink_close(o->sinks[i], discard);
+    free(o->sinks);
+    o->sinks = NULL;
+    o->count = 0;
 }
 
 /* ==== Backup ================================================================================== */
@@ -391,12 +384,12 @@ int backup_set(struct toll_tracker *t, const char *path, const char *layout, str
     layout_choice_done(&choice);
     if (r < 0)
         return r;
-    backup_done(t);
+    backup_done(&t->backup);
     t->backup.path = backup_absolute(path);
     t->backup.layout = strdup(layout);
     if (!t->backup.path || !t->backup.layout) {
         r = t->backup.layout ? -errno : -ENOMEM;
-        backup_done(t);
+        backup_done(&t->backup);
         return err_set(e, r, "%s: %s", path, strerror(-r));
     }
     return 0;
@@ -437,38 +430,40 @@ void backup_write(struct toll_tracker *t)
     if (t->frame.mono_ns) /* the one of the beginning has nothing in it yet */
         b->due_ns = t->frame.mono_ns + EVERY_NS;
     if (r < 0)
-        outputs_note(t, "cannot write the backup '%s': %s; the job goes on", b->path, strerror(-r));
+        tracked_note(&t->tracked, "cannot write the backup '%s': %s; the job goes on", b->path,
+                     strerror(-r));
 }
 
-void backup_remove(struct toll_tracker *t)
+void backup_remove(struct backup *b)
 {
-    if (t->backup.is_written)
-        unlink(t->backup.path);
-    t->backup.is_written = false;
+    if (b->is_written)
+        unlink(b->path);
+    b->is_written = false;
 }
 
-void backup_done(struct toll_tracker *t)
+void backup_done(struct backup *b)
 {
-    free(t->backup.path);
-    free(t->backup.layout);
-    t->backup = (struct backup){0};
+    free(b->path);
+    free(b->layout);
+    *b = (struct backup){0};
 }
 
 /* ==== Outputs open ============================================================================ */
 
-static int add_one(void *tracker, const struct toll_output *o, struct toll_error *e)
+static int outputs_add_one(void *tracker, const struct toll_output *asked, struct toll_error *e)
 {
     struct toll_tracker *t = tracker;
+    struct outputs *o = &t->outputs;
     struct sink *s;
-    for (size_t i = 0; o->destination && i < t->sink_count; i++)
-        if (sink_writes_to(t->sinks[i], o->destination))
-            return err_set(e, -EINVAL, "'%s' is given twice", o->destination);
-    if (!ARRAY_GROW(t->sinks, t->sink_count))
+    for (size_t i = 0; asked->destination && i < o->count; i++)
+        if (sink_writes_to(o->sinks[i], asked->destination))
+            return err_set(e, -EINVAL, "'%s' is given twice", asked->destination);
+    if (!ARRAY_GROW(o->sinks, o->count))
         return err_set(e, -ENOMEM, "no memory for an output");
-    int r = sink_open(&s, o, &t->selection, e);
+    int r = sink_open(&s, asked, &t->selection, e);
     if (r < 0)
         return r;
-    t->sinks[t->sink_count++] = s;
+    o->sinks[o->count++] = s;
     t->run.system |= sink_needs_system(s);
     t->slow.is_in_rows |= sink_needs_rollup(s);
     return 0;
@@ -512,5 +507,6 @@ int outputs_each_file(const struct toll_output *o,
 
 int outputs_add(struct toll_tracker *t, const struct toll_output *o, struct toll_error *e)
 {
-    return outputs_is_directory(o) ? outputs_each_file(o, add_one, t, e) : add_one(t, o, e);
+    return outputs_is_directory(o) ? outputs_each_file(o, outputs_add_one, t, e)
+                                   : outputs_add_one(t, o, e);
 }

@@ -2,33 +2,47 @@
  * Handing things to every output. One that fails never disturbs another, nor the run. */
 #pragma once
 
-#include "engine/tracker.h"
+#include "engine/events.h"
+#include "engine/launch.h"
+#include "sink/sink.h"
+#include "summary/summary.h"
+
+#include <stdatomic.h>
+
+struct background;
+struct tracked;
+struct toll_tracker;
 
 /* ==== Outputs ================================================================================= */
 
-/* What the outputs have to say to a command that is about to start. */
-void outputs_environment(struct toll_tracker *t, struct environment *e);
+struct outputs {
+    struct sink **sinks; /* owned */
+    size_t count;
+    atomic_bool is_hurried; /* outputs that send are not waited for any longer */
+    /* Borrowed: */
+    const struct toll_options *options; /* for the callbacks of the caller */
+    struct background *background;      /* for its queue of notes, and its lock */
+    struct summary *summary;
+    struct tracked *tracked; /* for its clock, and its events */
+};
 
-void outputs_begin(struct toll_tracker *t);
-void outputs_frame(struct toll_tracker *t);
-void outputs_process_end(struct toll_tracker *t, const struct process_end *e);
+/* Variables that the outputs set for a command that is about to start. */
+void outputs_environment(struct outputs *o, const struct run *run, struct environment *e);
 
-void outputs_mark(struct toll_tracker *t, const struct told_mark *m);
+void outputs_begin(struct outputs *o, const struct run *run);
+
+/* Hands out and clears the notes and process ends that were queued. */
+void outputs_send_events(struct outputs *o, struct events *events);
+void outputs_frame(struct outputs *o, const struct frame *f);
+void outputs_mark(struct outputs *o, const struct told_mark *m);
 
 /* 0, or the first failure. Waits for disks and servers: without the lock of a tracker in the
  * background. */
-int outputs_summary(struct toll_tracker *t);
-void outputs_close(struct toll_tracker *t, bool discard);
+int outputs_summary(struct outputs *o);
+void outputs_close(struct outputs *o, bool discard);
 
-/* Tell something that is not as it should be: once to the caller and the record, again in the
- * summary. */
-void outputs_note(struct toll_tracker *t, const char *format, ...) PRINTF_LIKE(2, 3);
-
-/* ==== Outputs open ============================================================================ */
-
-/* One more place to write to, before the start. */
-
-/* A path that ends with a slash is a directory, for a layout that has several files. */
+/* One more place to write to, before the start. A path that ends with a slash is a directory, for a
+ * layout that has several files. */
 int outputs_add(struct toll_tracker *t, const struct toll_output *o, struct toll_error *e);
 
 /* Whether an output is such a directory, and one output for each file of the layout in it, which
@@ -37,3 +51,26 @@ bool outputs_is_directory(const struct toll_output *o);
 int outputs_each_file(const struct toll_output *o,
                       int (*add)(void *arg, const struct toll_output *one, struct toll_error *e),
                       void *arg, struct toll_error *e);
+
+/* ==== Backup ================================================================================== */
+
+/* A file with the results so far, for the case that a run does not get to its end: a Python pickle
+ * that makes the data classes of gpu_tracker. It is there from the beginning of the run on, follows
+ * the samples at most once a second, and is removed when the run is finished. */
+
+struct backup {
+    char *path;   /* owned, absolute: the program may change its directory. NULL: there is none */
+    char *layout; /* owned */
+    uint64_t due_ns; /* on the clock of the frames */
+    bool is_written, has_failed;
+};
+
+/* What it is to hold and where; 0, or -errno and a sentence. */
+int backup_set(struct toll_tracker *t, const char *path, const char *layout, struct toll_error *e);
+
+/* At the beginning, and with every sample: writes it when it is time. */
+void backup_write(struct toll_tracker *t);
+
+/* The run is finished, and its results are elsewhere. */
+void backup_remove(struct backup *b);
+void backup_done(struct backup *b);

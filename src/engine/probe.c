@@ -79,13 +79,13 @@ static int open_tracker(struct toll_probe *p, const struct toll_target *target,
     int r = lifetime_new(&p->tracker, o, e);
     if (r < 0)
         return r;
-    p->tracker->is_probe = true;
+    p->tracker->tracked.is_probe = true;
     if (target)
         r = toll_tracker_add_target(p->tracker, target, e);
     if (r == 0)
         r = begin_attach(p->tracker, e);
     if (r == 0 && files_before)
-        leave_files_out(&p->tracker->reader, files_before);
+        leave_files_out(&p->tracker->tracked.reader, files_before);
     return r;
 }
 
@@ -127,11 +127,9 @@ static struct frame_copy *copy_own(struct toll_probe *p, int *result)
 static struct frame_copy *copy_target(struct toll_probe *p, int *result)
 {
     struct toll_tracker *t = p->tracker;
-    *result = is_elsewhere(t) || (t->whole && targets_have_ended(t)) ? -ESRCH : 0;
-    if (*result < 0)
-        return NULL;
-    tick(t, false);
-    return frame_copy_new(&t->frame, &p->selection);
+    bool has_ended = is_elsewhere(t) || (t->tracked.whole && step_targets_ended(t));
+    *result = has_ended ? -ESRCH : 0;
+    return has_ended ? NULL : frame_copy_new(tick(t, TICK_DUE), &p->selection);
 }
 
 int toll_probe_read(struct toll_probe *p, struct toll_frame **ret)

@@ -34,11 +34,11 @@ static bool has_text(enum toll_target_kind kind)
 
 /* process-1234, user-alice. An expression with a secret in it, which names do not show, has the
  * number of the target in its place. */
-static int asked_take_name(const struct toll_tracker *t, struct target *g, const char *name)
+static int asked_take_name(const struct tracked *t, struct target *g, const char *name)
 {
     struct buf b = {0}, masked = {0};
     bool has_secret = false;
-    if (!name && g->kind == TOLL_TARGET_MATCH && !t->options.show_secrets) {
+    if (!name && g->kind == TOLL_TARGET_MATCH && !t->options->show_secrets) {
         secrets_mask_text(&masked, g->text, strlen(g->text));
         has_secret = masked.data && strcmp(masked.data, g->text) != 0;
         b.failed = buf_failed(&masked);
@@ -99,7 +99,7 @@ static int asked_take_id(struct target *g, struct toll_error *e)
     return 0;
 }
 
-int asked_take(struct toll_tracker *t, struct target *g, const struct toll_target *asked,
+int asked_take(struct tracked *t, struct target *g, const struct toll_target *asked,
                struct toll_error *e)
 {
     g->kind = asked->kind;
@@ -121,7 +121,7 @@ int asked_take(struct toll_tracker *t, struct target *g, const struct toll_targe
     }
 }
 
-static int no_process(const struct toll_tracker *t, pid_t pid, struct toll_error *e)
+static int no_process(const struct tracked *t, pid_t pid, struct toll_error *e)
 {
     const struct member *m = members_find(&t->members, pid);
     if (m && m->was_seen && !m->process.is_hidden)
@@ -134,7 +134,7 @@ static int no_process(const struct toll_tracker *t, pid_t pid, struct toll_error
     return err_set(e, -ESRCH, "there is no process %d, or this user may not see it", (int)pid);
 }
 
-int asked_nobody(const struct toll_tracker *t, const struct target *g, struct toll_error *e)
+int asked_nobody(const struct tracked *t, const struct target *g, struct toll_error *e)
 {
     switch (g->kind) {
     case TOLL_TARGET_PROCESS: return no_process(t, g->id, e);
@@ -146,10 +146,10 @@ int asked_nobody(const struct toll_tracker *t, const struct target *g, struct to
     }
 }
 
-void asked_describe(struct toll_tracker *t, const struct target *g, struct buf *b)
+void asked_describe(struct tracked *t, const struct target *g, struct buf *b)
 {
     const struct member *m = members_find(&t->members, g->id);
-    const char *and_children = t->run.no_children ? "" : " and descendants";
+    const char *and_children = t->options->no_children ? "" : " and descendants";
     switch (g->kind) {
     case TOLL_TARGET_PROCESS:
         buf_printf(b, "process %d (%s)%s", (int)g->id, m ? m->process.entity.name : "?",

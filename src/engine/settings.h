@@ -3,7 +3,9 @@
  */
 #pragma once
 
-#include "engine/tracker.h"
+#include "engine/target/tracked.h"
+
+struct toll_tracker;
 
 /* ==== Settings ================================================================================ */
 
@@ -21,14 +23,14 @@ int settings_take(struct toll_tracker *t, struct toll_error *e);
  * there is nothing of the kind. */
 
 /* Checks what was asked for and gives it a name. */
-int asked_take(struct toll_tracker *t, struct target *g, const struct toll_target *asked,
+int asked_take(struct tracked *t, struct target *g, const struct toll_target *asked,
                struct toll_error *e);
 
 /* -ESRCH and a sentence: no process is there. */
-int asked_nobody(const struct toll_tracker *t, const struct target *g, struct toll_error *e);
+int asked_nobody(const struct tracked *t, const struct target *g, struct toll_error *e);
 
 /* For people: "process 1234 (make) and its descendants". */
-void asked_describe(struct toll_tracker *t, const struct target *g, struct buf *b);
+void asked_describe(struct tracked *t, const struct target *g, struct buf *b);
 
 /* The end of a process that somebody else waits for, as far as the kernel tells. */
 void asked_how_it_ended(struct target *g);

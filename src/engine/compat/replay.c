@@ -86,20 +86,20 @@ static int take_command(struct toll_tracker *t, struct scan *line)
 static void ask_one(void *arg, pid_t pid)
 {
     struct toll_tracker *t = arg;
-    if (t->reader.no_children)
-        t->reader.no_children = !process_lists_children(&t->reader, pid);
+    if (t->tracked.reader.no_children)
+        t->tracked.reader.no_children = !process_lists_children(&t->tracked.reader, pid);
 }
 
 /* Whether that kernel lists children: somebody's list is there. */
 static void learn_children(struct toll_tracker *t)
 {
-    t->reader.no_children = true;
-    if (t->launched.pid <= 0) {
-        process_scan(&t->reader, ask_one, t);
+    t->tracked.reader.no_children = true;
+    if (t->tracked.launched.pid <= 0) {
+        process_scan(&t->tracked.reader, ask_one, t);
         return;
     }
-    ask_one(t, t->launched.pid);
-    ask_one(t, t->discovery.tracker_pid);
+    ask_one(t, t->tracked.launched.pid);
+    ask_one(t, t->tracked.discovery.tracker_pid);
 }
 
 static int open_look(struct toll_tracker *t, struct scan *line)
@@ -111,8 +111,8 @@ static int open_look(struct toll_tracker *t, struct scan *line)
     int r = sysroot_open_at(&root, t->replay->directory, name, false);
     if (r < 0)
         return r;
-    sysroot_close(&t->root);
-    t->root = root;
+    sysroot_close(&t->tracked.root);
+    t->tracked.root = root;
     learn_children(t);
     return 0;
 }
@@ -129,8 +129,8 @@ static int take_target(struct toll_tracker *t, struct scan *line)
     scan_u64(&number, &id);
     for (unsigned i = 0; i < ARRAY_LEN(kinds); i++)
         if (strcmp(kind, kinds[i]) == 0)
-            return targets_add(t, &(struct toll_target){.kind = i, .id = (pid_t)id, .text = text},
-                               NULL);
+            return targets_add(
+                &t->tracked, &(struct toll_target){.kind = i, .id = (pid_t)id, .text = text}, NULL);
     return -EBADMSG;
 }
 
@@ -139,19 +139,19 @@ static int take_look(struct toll_tracker *t, struct scan *line)
     uint64_t elapsed;
     if (!take_seconds(line, &elapsed))
         return -EBADMSG;
-    if (t->start_ns + elapsed < t->replay->clock.mono_ns)
+    if (t->tracked.start_ns + elapsed < t->replay->clock.mono_ns)
         return -EBADMSG; /* time runs forward */
     int r = open_look(t, line);
     if (r < 0)
         return r;
-    t->replay->clock.mono_ns = t->start_ns + elapsed;
+    t->replay->clock.mono_ns = t->tracked.start_ns + elapsed;
     t->replay->clock.real_ns = t->run.start_real_ns + elapsed;
     return 0;
 }
 
 static int take_reaped(struct toll_tracker *t, struct scan *line)
 {
-    if (!t->whole)
+    if (!t->tracked.whole)
         return -EBADMSG; /* nobody was measured who could have been reaped */
     char how[REPLAY_NAME_BYTES];
     uint64_t pid, status;
@@ -160,21 +160,21 @@ static int take_reaped(struct toll_tracker *t, struct scan *line)
         return -EBADMSG;
     struct toll_end end = {
         .ended = true, .signaled = strcmp(how, "signal") == 0, .status = (int)status};
-    struct member *m = walk_last_look(t, (pid_t)pid, t->replay->clock.mono_ns);
-    if ((pid_t)pid == t->launched.pid) {
-        t->reaper.main_reaped = true;
-        t->reaper.end = end;
-        t->reaper.main_end_ns = t->replay->clock.mono_ns;
+    struct member *m = walk_last_look(&t->tracked, (pid_t)pid, t->replay->clock.mono_ns);
+    if ((pid_t)pid == t->tracked.launched.pid) {
+        t->tracked.reaper.main_reaped = true;
+        t->tracked.reaper.end = end;
+        t->tracked.reaper.main_end_ns = t->replay->clock.mono_ns;
     }
     if (m)
-        departure_reaped(t, m, &end, t->replay->clock.mono_ns);
-    members_sweep(&t->members);
+        departure_reaped(&t->tracked, m, &end, t->replay->clock.mono_ns);
+    members_sweep(&t->tracked.members);
     return 0;
 }
 
 static int take_usage(struct toll_tracker *t, struct scan *line)
 {
-    if (!t->whole)
+    if (!t->tracked.whole)
         return -EBADMSG; /* nobody was measured who could have been reaped */
     struct rusage *u = &t->replay->usage;
     uint64_t user, system, counts[5];
@@ -191,14 +191,14 @@ static int take_usage(struct toll_tracker *t, struct scan *line)
     u->ru_majflt = (long)counts[1];
     u->ru_nvcsw = (long)counts[2];
     u->ru_nivcsw = (long)counts[3];
-    reap_book(t, u, t->replay->has_io ? &t->replay->io : NULL);
-    row_put_u64(&t->whole->ledger.reaped, process_memory_peak_bytes, counts[4] * 1024);
+    reap_book(&t->tracked, u, t->replay->has_io ? &t->replay->io : NULL);
+    ledger_raise_reaped_peak(&t->tracked.whole->ledger, counts[4] * 1024);
     return 0;
 }
 
 static int take_io(struct toll_tracker *t, struct scan *line)
 {
-    if (!t->whole)
+    if (!t->tracked.whole)
         return -EBADMSG; /* nobody was measured who could have been reaped */
     struct pid_io *io = &t->replay->io;
     uint64_t *fields[] = {&io->read_bytes,
@@ -212,7 +212,7 @@ static int take_io(struct toll_tracker *t, struct scan *line)
         if (!scan_u64(line, fields[i]))
             return -EBADMSG;
     t->replay->has_io = true;
-    reap_book(t, &t->replay->usage, io);
+    reap_book(&t->tracked, &t->replay->usage, io);
     return 0;
 }
 
@@ -222,7 +222,7 @@ static int take_mark(struct toll_tracker *t, struct scan *line)
     struct mark_text m;
     uint64_t elapsed, pid;
     if (!take_seconds(line, &elapsed) || !scan_u64(line, &pid) || pid > INT_MAX ||
-        t->start_ns + elapsed > t->replay->clock.mono_ns)
+        t->tracked.start_ns + elapsed > t->replay->clock.mono_ns)
         return -EBADMSG;
     scan_blanks(line);
     if (parse_mark_text(*line, &m) < 0) {
@@ -232,7 +232,7 @@ static int take_mark(struct toll_tracker *t, struct scan *line)
     if (!m.pid)
         m.pid = (pid_t)pid;
     t->summary.marks.lost += m.lost;
-    mark_intake_apply(t, &m, t->start_ns + elapsed);
+    marks_apply_one(&t->marks, &m, t->tracked.start_ns + elapsed);
     return 0;
 }
 
@@ -263,9 +263,9 @@ static int replay_line_fact(struct toll_tracker *t, const char *word, struct sca
     if (strcmp(word, "cpus") == 0)
         run->cpus = (unsigned)number;
     else if (strcmp(word, "tracker") == 0)
-        t->discovery.tracker_pid = run->own_pid = (pid_t)number;
+        t->tracked.discovery.tracker_pid = run->own_pid = (pid_t)number;
     else if (strcmp(word, "main") == 0)
-        t->launched.pid = run->pid = (pid_t)number;
+        t->tracked.launched.pid = run->pid = (pid_t)number;
     else
         return -EBADMSG;
     return 0;
@@ -314,15 +314,15 @@ int replay_step(struct toll_tracker *t)
         replay->line++;
         int r = replay_line_take(t, line);
         if (r < 0)
-            outputs_note(t, "line %u of the script cannot be used (%s): %.*s", replay->line,
-                         r == -EBADMSG ? "not as expected" : strerror(-r),
+            tracked_note(&t->tracked, "line %u of the script cannot be used (%s): %.*s",
+                         replay->line, r == -EBADMSG ? "not as expected" : strerror(-r),
                          (int)min_u64((uint64_t)(line.end - line.at), REPLAY_NAME_BYTES), line.at);
         if (r != 0)
             return r;
     }
-    if (!t->whole || t->whole->ledger.started)
+    if (!t->tracked.whole || t->tracked.whole->ledger.started)
         return 0;
-    outputs_note(t, "no process of the recorded run could be read");
+    tracked_note(&t->tracked, "no process of the recorded run could be read");
     return -EBADMSG;
 }
 
@@ -334,7 +334,9 @@ static int read_head(struct toll_tracker *t)
         char word[REPLAY_NAME_BYTES];
         replay_line_word(&line, word);
         if (strcmp(word, "tick") == 0)
-            return t->launched.pid > 0 || t->target_count || t->run.system ? 0 : -EBADMSG;
+            return t->tracked.launched.pid > 0 || t->tracked.target_count || t->run.system
+                       ? 0
+                       : -EBADMSG;
         int r = *word ? replay_line_fact(t, word, &line) : 0;
         if (r < 0)
             return r;
@@ -350,6 +352,7 @@ int replay_open(struct toll_tracker *t, const char *directory, struct toll_error
     if (!r)
         return err_set(e, -ENOMEM, "no memory for a replay");
     t->replay = r;
+    t->tracked.is_recorded = true;
     r->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (r->directory < 0)
         return err_set(e, -errno, "cannot open the recorded run '%s': %s", directory,
@@ -362,18 +365,18 @@ int replay_open(struct toll_tracker *t, const char *directory, struct toll_error
         return err_set(e, -EFBIG, "'%s/script' is too long", directory);
     r->rest = scan_text(r->text, (size_t)n);
     r->clock.mono_ns = NS_PER_SECOND;
-    t->scripted = &r->clock;
-    t->start_ns = r->clock.mono_ns;
+    t->tracked.scripted = &r->clock;
+    t->tracked.start_ns = r->clock.mono_ns;
     if (read_head(t) < 0)
         return err_set(e, -EBADMSG, "'%s/script' must name the main process and have a tick",
                        directory);
-    if (t->launched.pid > 0 && targets_set_launched(t) < 0)
+    if (t->tracked.launched.pid > 0 && targets_set_launched(&t->tracked, &t->summary) < 0)
         return err_set(e, -ENOMEM, "no memory for a replay");
-    if (t->launched.pid > 0)
-        targets_add_roots(t);
-    else if (t->target_count && t->root.proc < 0)
+    if (t->tracked.launched.pid > 0)
+        targets_add_roots(&t->tracked);
+    else if (t->tracked.target_count && t->tracked.root.proc < 0)
         return err_set(e, -EBADMSG, "'%s/script' has targets and does not say 'attach'", directory);
-    return t->launched.pid > 0 || !t->target_count ? 0 : attach(t, e);
+    return t->tracked.launched.pid > 0 || !t->tracked.target_count ? 0 : attach(t, e);
 }
 
 void replay_close(struct toll_tracker *t)

@@ -7,10 +7,6 @@
 #include "base/memory.h"
 #include "base/text/secrets.h"
 #include "base/util.h"
-#include "engine/outputs.h"
-#include "engine/step.h"
-#include "engine/tick.h"
-#include "engine/tracker.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -305,7 +301,7 @@ void mark_queue_close(struct mark_queue *q)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* ==== Mark intake ============================================================================= */
+/* ==== Marks =================================================================================== */
 
 /* How many marks one step takes, so that a flood does not keep samples from being taken. */
 enum { AT_A_STEP = 256, AT_THE_END = 8192 };
@@ -324,10 +320,10 @@ struct mark_waiting {
     uint64_t at_ns;
 };
 
-void mark_intake_init(struct toll_tracker *t)
+void marks_init(struct marks *m)
 {
-    mark_queue_init(&t->marks.queue);
-    t->marks.socket.fd = -1;
+    mark_queue_init(&m->queue);
+    m->socket.fd = -1;
 }
 
 static void forget_waiting(struct marks *m)
@@ -337,48 +333,51 @@ static void forget_waiting(struct marks *m)
     m->waiting_count = 0;
 }
 
-void mark_intake_done(struct toll_tracker *t)
+void marks_done(struct marks *m)
 {
-    forget_waiting(&t->marks);
-    free(t->marks.waiting);
-    t->marks.waiting = NULL;
-    phases_done(&t->marks.phases);
-    mark_socket_close(&t->marks.socket);
-    mark_queue_done(&t->marks.queue);
+    forget_waiting(m);
+    free(m->waiting);
+    m->waiting = NULL;
+    phases_done(&m->phases);
+    mark_socket_close(&m->socket);
+    mark_queue_done(&m->queue);
 }
 
-void mark_intake_listen(struct toll_tracker *t)
+void marks_listen(struct marks *m, const struct wakeup *w)
 {
-    if (t->options.no_marks)
+    if (m->tracked->options->no_marks)
         return;
     enum { ENOUGH_FILES = 32 };
-    int r = file_limit_is_below(ENOUGH_FILES) ? -EMFILE : mark_socket_open(&t->marks.socket);
-    if (r == 0 && (r = wakeup_watch(t, t->marks.socket.fd)) < 0)
-        mark_socket_close(&t->marks.socket);
-    t->marks.failure = r;
+    int r = file_limit_is_below(ENOUGH_FILES) ? -EMFILE : mark_socket_open(&m->socket);
+    if (r == 0 && (r = wakeup_watch(w, m->socket.fd)) < 0)
+        mark_socket_close(&m->socket);
+    m->failure = r;
 }
 
 /* ---- What is done with a mark ---------------------------------------------------------------- */
 
-static void mark_intake_tell(struct toll_tracker *t, enum mark_kind kind, const struct mark_text *m,
-                             const struct phase *phase, uint64_t at_ns)
+/* phase NULL: text is that of an event or a gauge. */
+static void marks_send(struct marks *m, enum mark_kind kind, const struct mark_text *text,
+                       const struct phase *phase, uint64_t at_ns)
 {
-    struct told_mark told = {
+    uint64_t start_ns = m->tracked->start_ns;
+    struct told_mark mark = {
         .kind = kind,
-        .name = phase ? phase->name : m->name,
-        .pid = phase ? phase->pid : m->pid,
-        .elapsed_ns = left_u64(at_ns, t->start_ns),
-        .start_ns = t->start_ns,
-        .value = phase ? 0 : m->value,
+        .name = phase ? phase->name : text->name,
+        .pid = phase ? phase->pid : text->pid,
+        .elapsed_ns = left_u64(at_ns, start_ns),
+        .start_ns = start_ns,
+        .value = phase ? 0 : text->value,
         .attributes = phase && phase->attributes ? scan_string(phase->attributes)
                       : phase                    ? scan_string("")
-                                                 : m->attributes,
+                                                 : text->attributes,
         .phase = phase,
     };
-    outputs_mark(t, &told);
+    outputs_send_events(m->outputs, &m->tracked->events); /* what was found before it */
+    outputs_mark(m->outputs, &mark);
 }
 
-static void close_phase(struct toll_tracker *t, struct phase *p)
+static void close_phase(struct marks *m, struct phase *p)
 {
     struct phase_over over = {
         .name = p->name,
@@ -390,168 +389,160 @@ static void close_phase(struct toll_tracker *t, struct phase *p)
         .figures = phase_figures(p),
         .widened = phase_is_widened(p),
     };
-    if (!mark_totals_phase(&t->summary.marks, &over))
-        outputs_note(t,
+    if (!mark_totals_phase(m->totals, &over))
+        tracked_note(m->tracked,
                      "there are more than %d names of phases: further ones are only in the record",
                      MARK_NAMES_AT_MOST);
-    mark_intake_tell(t, MARK_PHASE_END, NULL, p, p->end_ns);
+    marks_send(m, MARK_PHASE_END, NULL, p, p->end_ns);
     phase_free(p);
 }
 
-static void look_at_phase(struct toll_tracker *t, struct phase *p);
+static void look_at_phase(struct marks *m, struct phase *p);
 
-static void begin_phase(struct toll_tracker *t, const struct mark_text *m, uint64_t at_ns)
+static void begin_phase(struct marks *m, const struct mark_text *text, uint64_t at_ns)
 {
     struct phase *p;
-    int r = phases_begin(&t->marks.phases, m->name, m->pid, at_ns, &p);
+    const struct scan *attributes = &text->attributes;
+    int r = phases_begin(&m->phases, text->name, text->pid, at_ns, &p);
     if (r == -ENOSPC)
-        outputs_note(t, "there are more than %d phases at once: further ones are left out",
+        tracked_note(m->tracked, "there are more than %d phases at once: further ones are left out",
                      PHASES_AT_MOST);
     if (r < 0)
-        t->summary.marks.left_out++;
+        m->totals->left_out++;
     if (r != 0)
         return;
-    p->told_for = m->sender && m->sender != m->pid;
-    if (m->attributes.at < m->attributes.end)
-        p->attributes = scan_copy(m->attributes);
-    if (t->frame.tick && t->frame.mono_ns >= at_ns)
-        look_at_phase(t, p);
+    p->told_for = text->sender && text->sender != text->pid;
+    if (attributes->at < attributes->end)
+        p->attributes = scan_copy(*attributes);
+    if (m->frame->tick && m->frame->mono_ns >= at_ns)
+        look_at_phase(m, p);
 }
 
-/* Asked at the moment. One that was no member when the phase was first looked at, and of a recorded
- * run any, is known by its pid only. */
+/* Asked at the moment. A process that was no member when the phase was first looked at, and any
+ * process of a recorded run, is known by its pid only. */
 static bool has_left(const void *context, const struct phase *p)
 {
-    const struct toll_tracker *t = context;
+    const struct tracked *t = context;
     const struct member *m = members_find(&t->members, p->pid);
     if (p->start_ticks && (!m || m->process.entity.start_ticks != p->start_ticks))
         return true;
     if (m && m->was_seen)
-        return m->process.has_ended || (!t->replay && kill(p->pid, 0) < 0 && errno == ESRCH);
-    return t->replay || p->pid <= 0 || (kill(p->pid, 0) < 0 && errno == ESRCH);
+        return m->process.has_ended || (!t->is_recorded && kill(p->pid, 0) < 0 && errno == ESRCH);
+    return t->is_recorded || p->pid <= 0 || (kill(p->pid, 0) < 0 && errno == ESRCH);
 }
 
-static void end_phase(struct toll_tracker *t, const struct mark_text *m, uint64_t at_ns)
+static void end_phase(struct marks *m, const struct mark_text *text, uint64_t at_ns)
 {
     struct phase *p;
-    const struct phase_owner owner = {has_left, t};
-    /* Shells become the command that is their last word: a `toll mark` that is the shell itself
-     * says the end for its parent. */
-    bool is_shell = phases_was_told_for(&t->marks.phases, m->name, m->sender);
-    int r = phases_end(&t->marks.phases, m->name, is_shell ? m->sender : m->pid, at_ns, &owner, &p);
+    const struct phase_owner owner = {has_left, m->tracked};
+    /* A shell becomes the command that is its last word: a `toll mark` that is the shell itself
+     * ends the phase for its parent. */
+    bool is_shell = phases_was_told_for(&m->phases, text->name, text->sender);
+    int r = phases_end(&m->phases, text->name, is_shell ? text->sender : text->pid, at_ns, &owner,
+                       &p);
     if (r == -ENOENT) {
-        t->summary.marks.unmatched++;
-        outputs_note(t, "the end of a phase was told that had not begun: '%s'", m->name);
+        m->totals->unmatched++;
+        tracked_note(m->tracked, "the end of a phase was told that had not begun: '%s'",
+                     text->name);
     }
     if (r == 0)
-        close_phase(t, p);
+        close_phase(m, p);
 }
 
-void mark_intake_apply(struct toll_tracker *t, const struct mark_text *m, uint64_t at_ns)
+void marks_apply_one(struct marks *m, const struct mark_text *text, uint64_t at_ns)
 {
-    struct mark_totals *totals = &t->summary.marks;
-    totals->taken++;
-    switch (m->kind) {
-    case MARK_PHASE_BEGIN: begin_phase(t, m, at_ns); break;
-    case MARK_PHASE_END: end_phase(t, m, at_ns); break;
+    m->totals->taken++;
+    switch (text->kind) {
+    case MARK_PHASE_BEGIN: begin_phase(m, text, at_ns); break;
+    case MARK_PHASE_END: end_phase(m, text, at_ns); break;
     case MARK_EVENT:
-        totals->events++;
-        mark_intake_tell(t, MARK_EVENT, m, NULL, at_ns);
+        m->totals->events++;
+        marks_send(m, MARK_EVENT, text, NULL, at_ns);
         break;
     case MARK_GAUGE:
-        if (!mark_totals_gauge(totals, m->name, m->value, left_u64(at_ns, t->start_ns)))
-            outputs_note(t,
+        if (!mark_totals_gauge(m->totals, text->name, text->value,
+                               left_u64(at_ns, m->tracked->start_ns)))
+            tracked_note(m->tracked,
                          "there are more than %d names of gauges: further ones are only in the "
                          "record",
                          MARK_NAMES_AT_MOST);
-        mark_intake_tell(t, MARK_GAUGE, m, NULL, at_ns);
+        marks_send(m, MARK_GAUGE, text, NULL, at_ns);
         break;
     case MARK_KINDS: break;
     }
 }
 
-static void apply_all(struct toll_tracker *t)
+void marks_apply(struct marks *m)
 {
-    struct marks *m = &t->marks;
     for (size_t i = 0; i < m->waiting_count; i++)
-        mark_intake_apply(t, &m->waiting[i].mark, m->waiting[i].at_ns);
+        marks_apply_one(m, &m->waiting[i].mark, m->waiting[i].at_ns);
     forget_waiting(m);
 }
 
 /* ---- Figures of phases ----------------------------------------------------------------------- */
 
-/* The target that the process is or was the main one of, or all of them. */
-static const struct row *whole_of(const struct toll_tracker *t, const struct phase *p)
-{
-    for (size_t i = 0; p->target_bit && i < t->target_count; i++)
-        if (p->target_bit == t->targets[i].bit)
-            return &t->targets[i].parts[PART_COMBINED];
-    return &t->whole->parts[PART_COMBINED];
-}
-
 /* Phases of one process follow each other: it is summed up once. */
-static bool look_at_process(struct toll_tracker *t, struct phase *p)
+static bool look_at_process(struct marks *m, struct phase *p)
 {
-    struct marks *marks = &t->marks;
-    if (marks->summed_pid != p->pid || marks->summed_tick != t->frame.tick) {
+    const struct tracked *t = m->tracked;
+    if (m->summed_pid != p->pid || m->summed_tick != m->frame->tick) {
         if (!subtree_sum(&t->members, p->pid, row_seen(&t->whole->parts[PART_COMBINED]),
-                         &marks->summed))
+                         &m->summed))
             return false;
-        marks->summed_pid = p->pid;
-        marks->summed_tick = t->frame.tick;
+        m->summed_pid = p->pid;
+        m->summed_tick = m->frame->tick;
     }
-    phase_figures_look(&p->of_process, &marks->summed, t->frame.mono_ns, marks->refreshed_ns);
+    phase_figures_look(&p->of_process, &m->summed, m->frame->mono_ns, m->refreshed_ns);
     return true;
 }
 
-static void look_at_phase(struct toll_tracker *t, struct phase *p)
+static void look_at_phase(struct marks *m, struct phase *p)
 {
+    const struct tracked *t = m->tracked;
     if (!t->whole)
         return; /* only the machine is measured */
-    const struct member *m = members_find(&t->members, p->pid);
-    if (m && (!m->was_seen || !m->targets))
-        m = NULL;
+    const struct member *member = members_find(&t->members, p->pid);
+    if (member && (!member->was_seen || !member->targets))
+        member = NULL;
     if (p->scope == SCOPE_UNKNOWN) {
-        p->scope = m && !m->main_of ? SCOPE_PROCESS : SCOPE_TARGET;
-        p->start_ticks = m ? m->process.entity.start_ticks : 0;
-        p->by_main = m && m->main_of;
-        p->target_bit = m ? m->main_of & -m->main_of : 0; /* the first one of several */
+        p->scope = member && !member->main_of ? SCOPE_PROCESS : SCOPE_TARGET;
+        p->start_ticks = member ? member->process.entity.start_ticks : 0;
+        p->by_main = member && member->main_of;
+        p->target_bit = member ? member->main_of & -member->main_of : 0; /* the first of several */
     }
-    phase_figures_look(&p->of_target, whole_of(t, p), t->frame.mono_ns, t->marks.refreshed_ns);
+    /* The target that the process is or was the main one of, or all of them. */
+    const struct target *of = t->whole;
+    for (size_t i = 0; p->target_bit && i < t->target_count; i++)
+        if (p->target_bit == t->targets[i].bit)
+            of = &t->targets[i];
+    phase_figures_look(&p->of_target, &of->parts[PART_COMBINED], m->frame->mono_ns,
+                       m->refreshed_ns);
     if (p->scope != SCOPE_PROCESS || p->process_left)
         return;
-    bool is_same = m && m->process.entity.start_ticks == p->start_ticks;
-    p->process_left = !is_same || !look_at_process(t, p);
+    bool is_same = member && member->process.entity.start_ticks == p->start_ticks;
+    p->process_left = !is_same || !look_at_process(m, p);
 }
 
-/* The moment for which the files that are read about once a second hold of every member: one that
- * has not run since they were read cannot have changed them. */
-static uint64_t refreshed_ns(const struct toll_tracker *t)
+void marks_look(struct marks *m)
 {
-    uint64_t oldest = t->frame.mono_ns;
+    const struct tracked *t = m->tracked;
+    m->summed_pid = 0;
+    m->refreshed_ns = 0;
+    if (!m->phases.count && !m->waiting_count)
+        return;
+    /* The moment for which the files that are read about once a second hold of every member: one
+     * that has not run since they were read cannot have changed them. */
+    m->refreshed_ns = m->frame->mono_ns;
     for (size_t i = 0; i < t->members.count; i++) {
-        struct member *m = t->members.order[i];
-        if (m->was_seen && !m->gone && source_of(m)->has_run)
-            oldest = min_u64(oldest, m->process.refreshed_ns);
+        struct member *member = t->members.order[i];
+        if (member->was_seen && !member->gone && source_of(member)->has_run)
+            m->refreshed_ns = min_u64(m->refreshed_ns, member->process.refreshed_ns);
     }
-    return oldest;
-}
-
-void mark_intake_look(struct toll_tracker *t)
-{
-    t->marks.summed_pid = 0;
-    bool is_asked = t->marks.phases.count || t->marks.waiting_count;
-    t->marks.refreshed_ns = is_asked ? refreshed_ns(t) : 0;
-    for (size_t i = 0; i < t->marks.phases.count; i++)
-        look_at_phase(t, t->marks.phases.open[i]);
+    for (size_t i = 0; i < m->phases.count; i++)
+        look_at_phase(m, m->phases.open[i]);
 }
 
 /* ---- What has come --------------------------------------------------------------------------- */
-
-static void mark_intake_ignore(struct toll_tracker *t)
-{
-    t->summary.marks.ignored++;
-}
 
 /* Names and attributes come from outside as command lines do. Where something is masked the
  * attributes get a text of their own. 0 or -ENOMEM. */
@@ -586,49 +577,45 @@ static int mask_mark(struct mark_waiting *w)
     return r;
 }
 
-/* Takes the text. The time that was told holds when it lies in the run. */
-static void add_waiting(struct toll_tracker *t, char *text, size_t length, pid_t sender)
+/* Takes the text. The time in it holds when it lies in the run. */
+static void add_waiting(struct marks *m, char *text, size_t length, pid_t sender)
 {
-    struct marks *m = &t->marks;
     struct mark_waiting w = {.text = text, .at_ns = clock_mono(NULL)};
-    if (!text) { /* no memory */
-        t->summary.marks.lost++;
-        return;
-    }
-    if (!ARRAY_RESERVE(m->waiting, m->waiting_capacity, m->waiting_count + 1)) {
-        t->summary.marks.lost++;
+    if (!text || !ARRAY_RESERVE(m->waiting, m->waiting_capacity, m->waiting_count + 1)) {
+        m->totals->lost++;
         free(text);
         return;
     }
     if (parse_mark_text(scan_text(text, length), &w.mark) < 0) {
-        mark_intake_ignore(t);
+        m->totals->ignored++;
         free(text);
         return;
     }
-    if (!t->options.show_secrets && mask_mark(&w) < 0) {
-        t->summary.marks.lost++;
+    if (!m->tracked->options->show_secrets && mask_mark(&w) < 0) {
+        m->totals->lost++;
         free(text);
         return;
     }
     if (w.mark.lost <= LOST_AT_MOST)
-        t->summary.marks.lost += w.mark.lost;
+        m->totals->lost += w.mark.lost;
     w.mark.sender = sender;
     if (!w.mark.pid)
         w.mark.pid = sender;
-    if (w.mark.time_ns >= t->start_ns && w.mark.time_ns <= w.at_ns)
+    if (w.mark.time_ns >= m->tracked->start_ns && w.mark.time_ns <= w.at_ns)
         w.at_ns = w.mark.time_ns;
     m->waiting[m->waiting_count++] = w;
 }
 
-static bool mark_intake_receive(struct toll_tracker *t)
+/* True when there may be more. */
+static bool marks_receive(struct marks *m)
 {
     char text[MARK_TEXT_BYTES];
     pid_t sender;
-    if (t->marks.socket.fd < 0)
+    if (m->socket.fd < 0)
         return false;
-    ssize_t n = mark_socket_receive(&t->marks.socket, text, sizeof text, &sender);
+    ssize_t n = mark_socket_receive(&m->socket, text, sizeof text, &sender);
     if (n == -EPERM || n == -EMSGSIZE) {
-        mark_intake_ignore(t);
+        m->totals->ignored++;
         return true;
     }
     if (n < 0)
@@ -636,35 +623,34 @@ static bool mark_intake_receive(struct toll_tracker *t)
     char *copy = malloc((size_t)n + 1);
     if (copy)
         memcpy(copy, text, (size_t)n);
-    add_waiting(t, copy, (size_t)n, sender);
+    add_waiting(m, copy, (size_t)n, sender);
     return true;
 }
 
-static void mark_intake_collect(struct toll_tracker *t, size_t at_most)
+static void marks_receive_all(struct marks *m, size_t at_most)
 {
     char *text;
-    for (size_t i = 0; i < at_most && mark_intake_receive(t); i++)
+    for (size_t i = 0; i < at_most && marks_receive(m); i++)
         ;
-    for (size_t i = 0;
-         i < at_most && (text = mark_queue_take(&t->marks.queue, &t->summary.marks.lost)); i++)
-        add_waiting(t, text, strlen(text), t->owner_pid);
+    for (size_t i = 0; i < at_most && (text = mark_queue_take(&m->queue, &m->totals->lost)); i++)
+        add_waiting(m, text, strlen(text), getpid());
 }
 
-/* ---- Looks ----------------------------------------------------------------------------------- */
-
-static bool wants_look(const struct toll_tracker *t)
+bool marks_collect(struct marks *m)
 {
-    const struct marks *m = &t->marks;
+    if (m->failure < 0) {
+        tracked_note(m->tracked, "there is no socket for the marks of the command: %s",
+                     strerror(-m->failure));
+        m->failure = 0;
+    }
+    marks_receive_all(m, AT_A_STEP);
+    bool wants_sample = false;
     for (size_t i = 0; i < m->waiting_count; i++)
-        if (m->waiting[i].mark.kind <= MARK_PHASE_END && m->waiting[i].at_ns > t->frame.mono_ns)
-            return true;
-    return false;
-}
-
-static bool may_look(struct toll_tracker *t)
-{
-    struct marks *m = &t->marks;
-    uint64_t age_ns = left_u64(clock_mono(NULL), t->start_ns);
+        wants_sample |= m->waiting[i].mark.kind <= MARK_PHASE_END &&
+                        m->waiting[i].at_ns > m->frame->mono_ns;
+    if (!wants_sample)
+        return false;
+    uint64_t age_ns = left_u64(clock_mono(NULL), m->tracked->start_ns);
     uint64_t allowed_ns = LOOKS_AT_ONCE_NS + age_ns / LOOKS_SHARE_OF_CORE;
     if (m->looks_cost_ns >= allowed_ns)
         m->looks_rest = true;
@@ -673,45 +659,24 @@ static bool may_look(struct toll_tracker *t)
     return !m->looks_rest;
 }
 
-static void mark_intake_sample(struct toll_tracker *t)
+void marks_sampled(struct marks *m, uint64_t cost_ns)
 {
-    struct marks *m = &t->marks;
-    uint64_t before_ns = clock_thread_cpu();
-    t->frame.between = true;
-    tick(t, false);
-    t->frame.between = false;
-    m->look_cost_ns = left_u64(clock_thread_cpu(), before_ns);
-    m->looks_cost_ns += m->look_cost_ns;
-    t->cpu_ns = row_u64(&t->self_row, self_cpu_seconds); /* the schedule counts its own */
+    m->look_cost_ns = cost_ns;
+    m->looks_cost_ns += cost_ns;
 }
 
-void mark_intake_step(struct toll_tracker *t)
+void marks_close(struct marks *m)
 {
-    if (t->marks.failure < 0) {
-        outputs_note(t, "there is no socket for the marks of the command: %s",
-                     strerror(-t->marks.failure));
-        t->marks.failure = 0;
-    }
-    mark_intake_collect(t, AT_A_STEP);
-    if (!t->marks.waiting_count)
-        return;
-    if (wants_look(t) && may_look(t))
-        mark_intake_sample(t);
-    apply_all(t);
+    if (!m->tracked->is_recorded)
+        marks_receive_all(m, AT_THE_END);
+    mark_queue_close(&m->queue);
+    mark_socket_close(&m->socket);
 }
 
-void mark_intake_last(struct toll_tracker *t)
-{
-    if (!t->replay)
-        mark_intake_collect(t, AT_THE_END);
-    mark_queue_close(&t->marks.queue);
-    mark_socket_close(&t->marks.socket);
-}
-
-void mark_intake_end(struct toll_tracker *t)
+void marks_finish(struct marks *m)
 {
     struct phase *p;
-    apply_all(t);
-    while ((p = phases_cut(&t->marks.phases, t->frame.mono_ns)))
-        close_phase(t, p);
+    marks_apply(m);
+    while ((p = phases_cut(&m->phases, m->frame->mono_ns)))
+        close_phase(m, p);
 }

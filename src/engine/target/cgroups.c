@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/target/cgroups.h"
 
+#include "account/rates.h"
 #include "base/io/file.h"
 #include "base/memory.h"
-#include "engine/outputs.h"
 #include "engine/target/membership.h"
 #include "engine/target/targets.h"
 #include "source/cgroup/cgroup.h"
@@ -17,31 +17,27 @@
 
 /* ---- Finding them ---------------------------------------------------------------------------- */
 
-static pid_t main_pid(const struct toll_tracker *t, const struct target *g)
+static pid_t main_pid(const struct tracked *t, const struct target *g)
 {
     return g->is_launched ? t->launched.pid : g->id;
 }
 
-static bool cgroups_is_there(const struct member *m)
-{
-    return m && !m->gone && !m->process.has_ended;
-}
-
-/* Somebody who can be asked: the main process, or the first there is. 0 when it has ended: its
+/* A process that can be asked: the main process, or the first there is. 0 when it has ended: its
  * number may be a stranger's by now. */
-static pid_t cgroups_representative(const struct toll_tracker *t, const struct target *g)
+static pid_t cgroups_representative(const struct tracked *t, const struct target *g)
 {
     if (g->is_launched)
         return t->reaper.main_reaped ? 0 : t->launched.pid;
     if (target_has_main(g)) {
         const struct member *m = members_find(&t->members, g->id);
-        return cgroups_is_there(m) && (m->root_of & g->bit) ? g->id : 0;
+        bool is_there = m && !m->process.has_ended && (m->root_of & g->bit);
+        return is_there ? g->id : 0;
     }
     const struct member *first = targets_any_member(t, g);
     return first ? first->process.entity.pid : 0;
 }
 
-/* Somebody is in it again. */
+/* One that was met before: a target is in it again. */
 static struct cgroup *cgroups_find(const struct cgroups *s, const struct cgroup *c)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -80,226 +76,189 @@ static int cgroups_add(struct cgroups *s, struct cgroup *c, bool is_target)
 }
 
 /* The cgroup a process is in, each once. NULL when there is none to be had. */
-static struct cgroup *cgroup_around(struct toll_tracker *t, pid_t pid)
+static struct cgroup *cgroup_around(struct cgroups *s, pid_t pid)
 {
     struct cgroup *c, *known;
-    if (cgroup_open_of(&c, &t->root, pid) < 0)
+    if (cgroup_open_of(&c, &s->tracked->root, pid) < 0)
         return NULL;
-    known = cgroups_find(&t->cgroups, c);
-    if (!known && cgroups_add(&t->cgroups, c, false) == 0)
+    known = cgroups_find(s, c);
+    if (!known && cgroups_add(s, c, false) == 0)
         return c;
     cgroup_close(c);
     return known;
 }
 
 /* Of the process, and of the cgroup it is in. */
-static void cgroups_read_limits(struct toll_tracker *t, struct target *g, pid_t pid,
-                                struct cgroup *c)
+static void cgroups_read_limits(struct cgroups *s, struct target *g, pid_t pid, struct cgroup *c)
 {
-    struct limits *limits = &target_summary_of(t, g)->limits;
+    struct limits *limits = &target_summary_of(s->summary, s->tracked, g)->limits;
     limits_done(limits);
-    limits_read(limits, &t->root, pid, g->cgroup ? g->cgroup : c);
+    limits_read(limits, &s->tracked->root, pid, g->cgroup ? g->cgroup : c);
 }
 
-/* What the kernel says of the cgroups of a process, in a number; 0 when it says nothing. */
-static uint64_t cgroups_of(struct toll_tracker *t, pid_t pid)
+/* A hash of what the kernel says of the cgroups of a process; 0 when it says nothing. */
+static uint64_t cgroups_of(struct process_reader *r, pid_t pid)
 {
-    ssize_t n = process_read_once(&t->reader, pid, "cgroup");
+    ssize_t n = process_read_once(r, pid, "cgroup");
     uint64_t hash = 14695981039346656037U; /* FNV-1a */
     for (ssize_t i = 0; i < n; i++)
-        hash = (hash ^ (unsigned char)t->reader.text[i]) * 1099511628211U;
+        hash = (hash ^ (unsigned char)r->text[i]) * 1099511628211U;
     return n > 0 ? hash : 0;
 }
 
-/* Whether the process is in other cgroups than when it was last asked. Of one in its last moments
- * version 1 says that it is in the root. */
-static bool has_moved(struct toll_tracker *t, struct target *g, pid_t pid)
+/* Many launchers put a job into its cgroup after its start. */
+static void cgroups_follow(struct cgroups *s)
 {
-    uint64_t now = cgroups_of(t, pid);
-    if (!now || now == g->cgroups_hash || process_is_leaving(&t->reader, pid))
-        return false;
-    g->cgroups_hash = now;
-    return true;
-}
-
-/* Many who start a job put it into its cgroup afterwards. */
-static void cgroups_follow(struct toll_tracker *t)
-{
+    struct tracked *t = s->tracked;
     if (t->is_probe)
-        return; /* a single look has no limits, and the cgroups it was told to look at */
+        return; /* a single look has no limits, and only the cgroups it was asked for */
     for (size_t i = 0; i < t->target_count; i++) {
         struct target *g = &t->targets[i];
         pid_t pid = g->ended ? 0 : cgroups_representative(t, g);
         if (!pid)
             continue;
-        if (!has_moved(t, g, pid)) {
-            limits_read_resources(&target_summary_of(t, g)->limits, &t->root, pid);
+        uint64_t now = cgroups_of(&t->reader, pid);
+        /* Of a process in its last moments version 1 says that it is in the root. */
+        if (!now || now == g->in.hash || process_is_leaving(&t->reader, pid)) {
+            limits_read_resources(&target_summary_of(s->summary, t, g)->limits, &t->root, pid);
             continue;
         }
-        g->inside = g->cgroup ? NULL : cgroup_around(t, pid);
-        cgroups_read_limits(t, g, pid, g->inside);
+        g->in.hash = now;
+        g->in.inside = g->cgroup ? NULL : cgroup_around(s, pid);
+        cgroups_read_limits(s, g, pid, g->in.inside);
     }
 }
 
 /* The files of a cgroup stay open, some thirty. Where descriptors are scarce the command needs them
  * more: then they are opened when it runs and our limit is raised. */
-void cgroups_prepare(struct toll_tracker *t)
+void cgroups_prepare(struct cgroups *s)
 {
     enum { ENOUGH_FILES = 128 };
     if (file_limit_is_below(ENOUGH_FILES))
         return;
-    sysroot_open_rest(&t->root);
-    t->cgroups.own = cgroup_around(t, 0);
+    sysroot_open_rest(&s->tracked->root);
+    s->own = cgroup_around(s, 0);
 }
 
-void cgroups_open(struct toll_tracker *t)
+void cgroups_open(struct cgroups *s)
 {
+    struct tracked *t = s->tracked;
     for (size_t i = 0; i < t->target_count; i++)
         if (t->targets[i].cgroup)
-            cgroups_add(&t->cgroups, t->targets[i].cgroup, true);
+            cgroups_add(s, t->targets[i].cgroup, true);
     /* A command may have ended already: then it was where we are. */
     if (is_launched(t)) {
-        t->whole->cgroups_hash = t->replay ? 0 : cgroups_of(t, t->discovery.tracker_pid);
-        t->whole->inside = t->cgroups.own ? t->cgroups.own : cgroup_around(t, 0);
-        cgroups_read_limits(t, t->whole, t->launched.pid, t->whole->inside);
+        struct target_cgroup *in = &t->whole->in;
+        in->hash = t->is_recorded ? 0 : cgroups_of(&t->reader, t->discovery.tracker_pid);
+        in->inside = s->own ? s->own : cgroup_around(s, 0);
+        cgroups_read_limits(s, t->whole, t->launched.pid, in->inside);
     }
-    cgroups_follow(t);
-    if (!t->replay) /* a recorded machine is there from the first tick on */
-        t->cgroups.follow_ns = t->start_ns + FOLLOW_NS;
+    cgroups_follow(s);
+    if (!t->is_recorded) /* a recorded machine is there from the first tick on */
+        s->follow_ns = t->start_ns + FOLLOW_NS;
 }
 
-void cgroups_close(struct toll_tracker *t)
+void cgroups_close(struct cgroups *s)
 {
-    struct cgroups *s = &t->cgroups;
+    const struct tracked *t = s->tracked;
     for (size_t i = 0; i < s->count; i++)
         if (!s->around[i].is_target)
             cgroup_close(s->around[i].cgroup);
     for (size_t i = 0; t->whole && i < t->target_count; i++)
-        limits_done(&target_summary_of(t, &t->targets[i])->limits);
+        limits_done(&target_summary_of(s->summary, t, &t->targets[i])->limits);
     free(s->around);
-    *s = (struct cgroups){0};
+    s->around = NULL;
+    s->own = NULL;
+    s->count = 0;
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The cgroup's own row stands before those of its devices. When it is gone, what was last read of
- * it still counts. */
-static void collect_target(struct toll_tracker *t, struct target *g)
-{
-    struct instance_list *list = &t->machine.list;
-    size_t at = list->count;
-    cgroup_collect(g->cgroup, list);
-    if (list->count > at)
-        g->cgroup_instance = list->items[at];
-}
-
-struct company {
-    const struct toll_tracker *t;
+struct cgroup_search {
+    const struct tracked *t;
     bool has_members;
 };
 
-static void meet_member(void *arg, pid_t pid)
+static void cgroups_meet_member(void *arg, pid_t pid)
 {
-    struct company *c = arg;
-    const struct member *m = members_find(&c->t->members, pid);
-    c->has_members |= m && m->targets;
+    struct cgroup_search *search = arg;
+    const struct member *m = members_find(&search->t->members, pid);
+    search->has_members |= m && m->targets;
 }
 
-static bool is_inhabited(const struct toll_tracker *t, struct cgroup *c)
+static bool cgroups_is_inhabited(const struct tracked *t, struct cgroup *c)
 {
-    struct company company = {.t = t};
+    struct cgroup_search search = {.t = t};
     for (size_t i = 0; i < t->target_count; i++)
-        if (!t->targets[i].ended && t->targets[i].inside == c)
+        if (!t->targets[i].ended && t->targets[i].in.inside == c)
             return true;
-    cgroup_each_pid(c, meet_member, &company);
-    return company.has_members;
+    cgroup_each_pid(c, cgroups_meet_member, &search);
+    return search.has_members;
 }
 
-/* A target may pass through hundreds of cgroups. What was last read of one that it has left stays;
- * the descriptors do not. */
-static void collect_around(struct toll_tracker *t, struct around *a)
+void cgroups_tick(struct cgroups *s, const struct frame *f, struct instance_list *list)
 {
-    if (a->is_target || a->was_left)
-        return;
-    cgroup_collect(a->cgroup, &t->machine.list);
-    a->was_left = !t->frame.last && !is_inhabited(t, a->cgroup);
-    if (a->was_left)
-        cgroup_close_files(a->cgroup);
-}
-
-/* A young target is followed more closely. */
-static uint64_t follow_again_ns(const struct toll_tracker *t)
-{
-    return t->frame.mono_ns + min_u64(REFRESH_NS, max_u64(t->frame.elapsed_ns / 2, FOLLOW_NS));
-}
-
-void cgroups_tick(struct toll_tracker *t)
-{
-    struct cgroups *s = &t->cgroups;
-    uint64_t now_ns = t->frame.mono_ns;
+    struct tracked *t = s->tracked;
+    uint64_t now_ns = f->mono_ns;
     if (now_ns >= s->follow_ns) {
-        cgroups_follow(t);
-        s->follow_ns = follow_again_ns(t);
+        cgroups_follow(s);
+        /* A young target is followed more closely. */
+        s->follow_ns = now_ns + min_u64(REFRESH_NS, max_u64(f->elapsed_ns / 2, FOLLOW_NS));
     }
-    for (size_t i = 0; i < t->target_count; i++)
-        if (t->targets[i].cgroup)
-            collect_target(t, &t->targets[i]);
-    if (now_ns < s->next_ns && !t->frame.last && s->count == s->collected)
+    for (size_t i = 0; i < t->target_count; i++) {
+        struct target *g = &t->targets[i];
+        size_t at = list->count;
+        if (!g->cgroup)
+            continue;
+        /* The cgroup's own row comes before those of its devices. When the cgroup is gone, what was
+         * last read of it still counts. */
+        cgroup_collect(g->cgroup, list);
+        if (list->count > at)
+            g->in.instance = list->items[at];
+    }
+    if (now_ns < s->next_ns && !f->last && s->count == s->collected)
         return;
     /* A short job is over before a second is: the older, the rarer. */
-    s->next_ns = now_ns + min_u64(REFRESH_NS, max_u64(t->frame.elapsed_ns, FOLLOW_NS));
+    s->next_ns = now_ns + min_u64(REFRESH_NS, max_u64(f->elapsed_ns, FOLLOW_NS));
     s->collected = s->count;
-    for (size_t i = 0; i < s->count; i++)
-        collect_around(t, &s->around[i]);
-}
-
-/* Version 2 divides the CPU time into user and system time, in microseconds. Version 1 counts ticks
- * beside it, cut off at both ends: they say in what proportion it is divided. Neither ever falls.
- */
-static void divide_cpu_of_cgroup(struct target *g, const struct row *before)
-{
-    struct row *row = &g->parts[PART_COMBINED];
-    uint64_t cpu = row_u64(row, process_cpu_seconds);
-    uint64_t user = row_u64(row, process_cpu_user_seconds);
-    uint64_t system = row_u64(row, process_cpu_system_seconds);
-    if (max_u64(cpu, user + system) - min_u64(cpu, user + system) > 10 * NS_PER_US)
-        g->cgroup_has_ticks = true;
-    if (!g->cgroup_has_ticks)
-        return;
-    user = ledger_user_share(cpu, user, system, row_u64(before, process_cpu_user_seconds),
-                             row_u64(before, process_cpu_system_seconds));
-    row_put_u64(row, process_cpu_user_seconds, user);
-    row_put_u64(row, process_cpu_system_seconds, cpu - user);
+    for (size_t i = 0; i < s->count; i++) {
+        struct around *a = &s->around[i];
+        if (a->is_target || a->was_left)
+            continue;
+        /* A target may pass through hundreds of cgroups. What was last read of one that it has left
+         * stays; the descriptors do not. */
+        cgroup_collect(a->cgroup, list);
+        a->was_left = !f->last && !cgroups_is_inhabited(t, a->cgroup);
+        if (a->was_left)
+            cgroup_close_files(a->cgroup);
+    }
 }
 
 /* Not the bytes of storage: version 1 leaves out what is written back later, and what version 2
  * counts is not what the processes caused. */
-void cgroups_put(struct target *g)
+bool cgroups_count(struct target *g, struct row *ret)
 {
     static const enum metric_id same[][2] = {
         {process_cpu_seconds, cgroup_cpu_seconds},
         {process_cpu_user_seconds, cgroup_cpu_user_seconds},
         {process_cpu_system_seconds, cgroup_cpu_system_seconds},
     };
-    const struct row *row = g->cgroup_instance ? &g->cgroup_instance->row : NULL;
-    uint64_t bits = 0;
-    for (size_t i = 0; row && i < ARRAY_LEN(same); i++) {
-        if (!row_has(row, same[i][1]))
-            continue;
-        row_put_u64(&g->parts[PART_COMBINED], same[i][0], row_u64(row, same[i][1]));
-        bits |= BIT(same[i][0]);
-    }
-    g->cgroup_bits |= bits;
-    if (bits == (BIT(process_cpu_seconds) | BIT(process_cpu_user_seconds) |
-                 BIT(process_cpu_system_seconds)))
-        divide_cpu_of_cgroup(g, &g->of_cgroup);
-    g->of_cgroup = g->parts[PART_COMBINED];
+    if (!g->in.instance)
+        return false;
+    const struct row *row = &g->in.instance->row;
+    for (size_t i = 0; i < ARRAY_LEN(same); i++)
+        if (row_has(row, same[i][1])) {
+            row_put_u64(ret, same[i][0], row_u64(row, same[i][1]));
+            g->in.bits |= BIT(same[i][0]);
+        }
+    return cgroup_counts_ticks(g->cgroup);
 }
 
-void cgroups_last_look(struct toll_tracker *t)
+void cgroups_last_look(struct cgroups *s)
 {
-    if (t->whole && !t->replay)
-        limits_read_resources(&t->summary.whole.limits, &t->root, t->launched.pid);
+    const struct tracked *t = s->tracked;
+    if (t->whole && !t->is_recorded)
+        limits_read_resources(&s->summary->whole.limits, &t->root, t->launched.pid);
 }
 
 /* ---- What was used of the limits ------------------------------------------------------------- */
@@ -347,30 +306,20 @@ static void cgroups_use(struct limit *l, double used, bool is_least, const char 
 }
 
 /* The kernel keeps the most that was ever charged, which is of this run when it was less before. */
-static bool has_peak_of_this_run(const struct toll_tracker *t,
-                                 const struct instance_summary *instance)
+static bool has_peak_of_this_run(const struct cgroups *all, const struct instance_summary *instance)
 {
     const struct series *peak = cgroup_series(instance, cgroup_memory_peak_bytes);
     uint64_t before = NOT_KNOWN;
-    for (size_t i = 0; i < t->cgroups.count; i++)
-        if (strcmp(cgroup_name(t->cgroups.around[i].cgroup),
-                   entity_name(&instance->instance->entity)) == 0)
-            before = t->cgroups.around[i].peak_bytes;
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(cgroup_name(all->around[i].cgroup), entity_name(&instance->instance->entity)) ==
+            0)
+            before = all->around[i].peak_bytes;
     return peak->count && before != NOT_KNOWN && peak->max > (double)before;
-}
-
-/* What was charged rises and falls between two reads. The most it was in this run is at least what
- * was read, and what the kernel kept where that is of this run. */
-static void take_kernels_peak(const struct toll_tracker *t, const struct instance_summary *instance)
-{
-    struct series *now = &instance->series[cgroup_memory_bytes - cgroup_first];
-    if (now->count && has_peak_of_this_run(t, instance))
-        series_at_least(now, cgroup_series(instance, cgroup_memory_peak_bytes)->max);
 }
 
 /* A limit of a cgroup is on what is charged to it. Without a peak of this run only what samples saw
  * is known, unless the kernel counted that the limit was met. */
-static void use_memory_of_cgroup(const struct toll_tracker *t, const struct summary *summary,
+static void use_memory_of_cgroup(const struct cgroups *all, const struct summary *summary,
                                  struct limit *l)
 {
     const struct instance_summary *instance = cgroup_instance(summary, l->cgroup, "memory_cgroup");
@@ -378,7 +327,7 @@ static void use_memory_of_cgroup(const struct toll_tracker *t, const struct summ
         return;
     const struct series *now = cgroup_series(instance, cgroup_memory_bytes);
     const struct series *peak = cgroup_series(instance, cgroup_memory_peak_bytes);
-    if (has_peak_of_this_run(t, instance))
+    if (has_peak_of_this_run(all, instance))
         cgroups_use(l, peak->max, false, "cgroup");
     else if (now->count)
         cgroups_use(l, now->max, true, "cgroup");
@@ -413,7 +362,7 @@ static void reach_by_signal(struct limit *l, const struct toll_end *end, int sig
         l->reached = name;
 }
 
-static void use_of_target(const struct toll_tracker *t, const struct summary *summary,
+static void use_of_target(const struct cgroups *all, const struct summary *summary,
                           struct target_summary *s)
 {
     struct limit *of = s->limits.of;
@@ -440,7 +389,7 @@ static void use_of_target(const struct toll_tracker *t, const struct summary *su
         cgroups_use(&of[LIMIT_MEMORY_BYTES], rss->max, of[LIMIT_MEMORY_BYTES].cgroup != NULL,
                     "target");
     if (of[LIMIT_MEMORY_BYTES].cgroup)
-        use_memory_of_cgroup(t, summary, &of[LIMIT_MEMORY_BYTES]);
+        use_memory_of_cgroup(all, summary, &of[LIMIT_MEMORY_BYTES]);
     if ((instance = cgroup_instance(summary, of[LIMIT_TASKS].cgroup, "tasks_cgroup"))) {
         const struct series *tasks = cgroup_series(instance, cgroup_tasks_count);
         uint64_t refused = cgroups_counted(instance, cgroup_tasks_limit_events_count);
@@ -464,24 +413,25 @@ static void use_of_target(const struct toll_tracker *t, const struct summary *su
     reach_by_signal(&of[LIMIT_FILE_BYTES], &s->end, SIGXFSZ, "SIGXFSZ");
 }
 
-void cgroups_use_limits(const struct toll_tracker *t, struct summary *s)
+void cgroups_use_limits(const struct cgroups *all, struct summary *s)
 {
-    for (size_t i = 0; i < s->instance_count; i++)
-        if (s->instances[i].instance->entity.kind == ENTITY_CGROUP)
-            take_kernels_peak(t, &s->instances[i]);
-    for (size_t i = 0; t->whole && i < s->target_count; i++)
-        use_of_target(t, s, &s->targets[i]);
-    if (t->whole && !s->target_count)
-        use_of_target(t, s, &s->whole);
+    for (size_t i = 0; i < s->instance_count; i++) {
+        const struct instance_summary *instance = &s->instances[i];
+        if (instance->instance->entity.kind != ENTITY_CGROUP)
+            continue;
+        /* What was charged rises and falls between two reads. The most it was in this run is at
+         * least what was read, and what the kernel kept where that is of this run. */
+        struct series *now = &instance->series[cgroup_memory_bytes - cgroup_first];
+        if (now->count && has_peak_of_this_run(all, instance))
+            series_at_least(now, cgroup_series(instance, cgroup_memory_peak_bytes)->max);
+    }
+    for (size_t i = 0; all->tracked->whole && i < s->target_count; i++)
+        use_of_target(all, s, &s->targets[i]);
+    if (all->tracked->whole && !s->target_count)
+        use_of_target(all, s, &s->whole);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
-
-static void note_kills(struct toll_tracker *t, struct cgroup *c, uint64_t grown)
-{
-    outputs_note(t, "the kernel killed %llu process%s of cgroup %s for want of memory",
-                 (unsigned long long)grown, grown == 1 ? "" : "es", cgroup_name(c));
-}
 
 static uint64_t kills_in(const struct around *a)
 {
@@ -490,18 +440,8 @@ static uint64_t kills_in(const struct around *a)
     return known ? left_u64(now, a->oom_kills) : 0;
 }
 
-static void note_all_kills(struct toll_tracker *t)
-{
-    const struct cgroups *s = &t->cgroups;
-    for (size_t i = 0; i < s->count; i++) {
-        uint64_t grown = kills_in(&s->around[i]);
-        if (grown)
-            note_kills(t, s->around[i].cgroup, grown);
-    }
-}
-
 struct neighbours {
-    struct toll_tracker *t;
+    struct tracked *t;
     const struct target *g;
     bool others;
 };
@@ -512,15 +452,20 @@ static void meet_neighbour(void *arg, pid_t pid)
     const struct member *m = members_find(&n->t->members, pid);
     bool is_ours = (m && (m->targets & n->g->bit)) || pid == main_pid(n->t, n->g) ||
                    membership_is_stranger(n->t, pid);
-    /* We and those who wait for us live: none of them was the victim. */
+    /* Our own process and its ancestors live: none of them was the victim. */
     n->others |= !is_ours && !process_is_above(&n->t->reader, pid, n->t->discovery.tracker_pid);
 }
 
-/* By the counters of the cgroups the targets are in, never by the signal alone. Where others are in
- * the same cgroup, the victim may have been one of them. */
-static bool must_be_victim(struct toll_tracker *t, const struct target *g)
+/* By the kernel's log, else by the counters of the cgroups the targets are in, never by the signal
+ * alone. Where other processes are in the same cgroup, the victim may have been one of them. */
+static bool was_oom_killed(const struct cgroups *s, const struct target *g, bool was_killed)
 {
-    const struct cgroups *s = &t->cgroups;
+    struct tracked *t = s->tracked;
+    enum kernel_log_answer log = KERNEL_LOG_UNKNOWN;
+    if (t->root.live)
+        log = kernel_log_killed(&t->root, main_pid(t, g), t->start_ns);
+    if (log != KERNEL_LOG_UNKNOWN)
+        return log == KERNEL_LOG_YES;
     struct neighbours n = {.t = t, .g = g};
     bool grown = false;
     for (size_t i = 0; i < s->count; i++) {
@@ -529,19 +474,11 @@ static bool must_be_victim(struct toll_tracker *t, const struct target *g)
         grown = true;
         cgroup_each_pid(s->around[i].cgroup, meet_neighbour, &n);
     }
-    return grown && !n.others && !t->timeout.killed;
+    return grown && !n.others && !was_killed;
 }
 
-static bool was_oom_killed(struct toll_tracker *t, const struct target *g)
-{
-    enum kernel_log_answer log = KERNEL_LOG_UNKNOWN;
-    if (t->root.live)
-        log = kernel_log_killed(&t->root, main_pid(t, g), t->start_ns);
-    return log == KERNEL_LOG_YES || (log == KERNEL_LOG_UNKNOWN && must_be_victim(t, g));
-}
-
-/* What signals prove; the rest stands in the line of what was allowed. */
-static void note_limit(struct toll_tracker *t, const struct target_summary *s)
+/* The limits that signals prove; the others are in the line of what was allowed. */
+static void note_limits(struct tracked *t, const struct target_summary *s)
 {
     static const struct {
         enum limit_kind kind;
@@ -558,46 +495,45 @@ static void note_limit(struct toll_tracker *t, const struct target_summary *s)
         if (l->known && !l->unlimited) /* the job may have set it, and died before it was read */
             snprintf(value, sizeof value, "of %llu%s ", (unsigned long long)l->value,
                      kinds[i].unit);
-        outputs_note(t, "the limit %s%s was reached (%s)", value, kinds[i].what, kinds[i].name);
+        tracked_note(t, "the limit %s%s was reached (%s)", value, kinds[i].what, kinds[i].name);
     }
 }
 
-static void note_task_limit(struct toll_tracker *t)
+void cgroups_finish(struct cgroups *s, bool was_killed)
 {
-    for (size_t i = 0; i < t->summary.instance_count; i++) {
-        const struct instance_summary *instance = &t->summary.instances[i];
+    struct tracked *t = s->tracked;
+    const struct summary *summary = s->summary;
+    for (size_t i = 0; i < s->count; i++) {
+        uint64_t grown = kills_in(&s->around[i]);
+        if (grown)
+            tracked_note(t, "the kernel killed %llu process%s of cgroup %s for want of memory",
+                         (unsigned long long)grown, grown == 1 ? "" : "es",
+                         cgroup_name(s->around[i].cgroup));
+    }
+    for (size_t i = 0; i < t->target_count; i++) {
+        struct target *g = &t->targets[i];
+        struct toll_end *end = &target_summary_of(s->summary, t, g)->end;
+        if (target_has_main(g) && end->signaled && end->status == SIGKILL)
+            end->oom_killed = was_oom_killed(s, g, was_killed);
+    }
+    cgroups_use_limits(s, s->summary);
+    for (size_t i = 0; i < t->target_count; i++) {
+        struct target_summary *of = target_summary_of(s->summary, t, &t->targets[i]);
+        struct limit *l = &of->limits.of[LIMIT_CPU_SECONDS];
+        /* With SIGXCPU the kernel raises the soft limit by a second, and it is read after that. Its
+         * own count, in ticks, may be ahead of the time that the process had. */
+        if (l->reached && l->has_used && l->value > 1 && l->used + 0.5 < (double)l->value)
+            l->value--;
+        note_limits(t, of);
+    }
+    for (size_t i = 0; i < summary->instance_count; i++) {
+        const struct instance_summary *instance = &summary->instances[i];
         const struct entity *e = &instance->instance->entity;
         if (e->kind != ENTITY_CGROUP)
             continue;
         uint64_t hits = instance->series[cgroup_tasks_limit_events_count - cgroup_first].last.u;
         if (hits)
-            outputs_note(t, "the limit on tasks of cgroup %s was reached %llu times",
+            tracked_note(t, "the limit on tasks of cgroup %s was reached %llu times",
                          path_of_figures(e, "tasks_cgroup"), (unsigned long long)hits);
     }
-}
-
-/* With SIGXCPU the kernel raises the soft limit by a second, and it is read after that. Its own
- * count, in ticks, may be ahead of the time that the process had. */
-static void undo_raised_cpu_limit(struct target_summary *s)
-{
-    struct limit *l = &s->limits.of[LIMIT_CPU_SECONDS];
-    if (l->reached && l->has_used && l->value > 1 && l->used + 0.5 < (double)l->value)
-        l->value--;
-}
-
-void cgroups_finish(struct toll_tracker *t)
-{
-    note_all_kills(t);
-    for (size_t i = 0; i < t->target_count; i++) {
-        struct target *g = &t->targets[i];
-        struct target_summary *s = target_summary_of(t, g);
-        if (target_has_main(g) && s->end.signaled && s->end.status == SIGKILL)
-            s->end.oom_killed = was_oom_killed(t, g);
-    }
-    cgroups_use_limits(t, &t->summary);
-    for (size_t i = 0; i < t->target_count; i++) {
-        undo_raised_cpu_limit(target_summary_of(t, &t->targets[i]));
-        note_limit(t, target_summary_of(t, &t->targets[i]));
-    }
-    note_task_limit(t);
 }

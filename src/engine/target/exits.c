@@ -7,33 +7,31 @@
 #include "engine/target/exits.h"
 
 #include "base/memory.h"
-#include "engine/outputs.h"
-#include "engine/step.h"
 #include "source/pid_files.h"
 
 #include <string.h>
 
 enum { PARENTS_AT_MOST = 1 << 16 };
 
-void exits_open(struct toll_tracker *t, pid_t child)
+void exits_open(struct exit_watch *w, pid_t child)
 {
-    t->exits.failure = task_records_open(&t->exits.records, child);
-    t->exits.is_on = t->exits.failure == 0;
+    w->failure = task_records_open(&w->records, child);
+    w->is_on = w->failure == 0;
 }
 
-void exits_begin(struct toll_tracker *t)
+void exits_begin(struct exit_watch *w, struct tracked *t, const struct wakeup *wakeup)
 {
-    int failure = t->exits.failure;
+    int failure = w->failure;
     if (failure)
-        outputs_note(
+        tracked_note(
             t,
             "--watch-exits: %s (see toll doctor watch-exits); children that were discarded "
             "between two looks go unnoticed",
             failure == -EACCES || failure == -EPERM ? "the kernel or a sandbox does not allow it"
             : failure == -ENOMEM                    ? "too little memory may be locked"
                                                     : strerror(-failure));
-    for (size_t i = 0; t->exits.is_on && task_records_fd(&t->exits.records, i) >= 0; i++)
-        wakeup_watch(t, task_records_fd(&t->exits.records, i));
+    for (size_t i = 0; w->is_on && task_records_fd(&w->records, i) >= 0; i++)
+        wakeup_watch(wakeup, task_records_fd(&w->records, i));
 }
 
 /* What is known of a parent, by its pid. */
@@ -65,13 +63,14 @@ static struct exit_parent *exits_find_parent(struct exit_watch *w, pid_t pid)
     return &w->parents[w->parent_count++];
 }
 
-static void read_parent(struct toll_tracker *t, pid_t pid, struct exit_parent *p)
+static void exits_read_parent(struct exit_watch *w, struct process_reader *r, pid_t pid,
+                              struct exit_parent *p)
 {
     struct pid_stat st;
-    p->round = t->exits.round;
+    p->round = w->round;
     p->is_alive = false;
-    ssize_t n = process_read_once(&t->reader, pid, "stat");
-    if (n < 0 || parse_pid_stat(scan_text(t->reader.text, (size_t)n), &st) < 0 || st.state == 'Z' ||
+    ssize_t n = process_read_once(r, pid, "stat");
+    if (n < 0 || parse_pid_stat(scan_text(r->text, (size_t)n), &st) < 0 || st.state == 'Z' ||
         st.state == 'X' || !st.threads)
         return;
     if (st.start_ticks != p->start_ticks)
@@ -83,46 +82,34 @@ static void read_parent(struct toll_tracker *t, pid_t pid, struct exit_parent *p
     p->name[length] = '\0';
 }
 
-/* A pid may be in use again: the parent was there well before. */
-static bool was_there(const struct toll_tracker *t, const struct exit_parent *p,
-                      const struct task_exit *e)
+static void exits_judge(struct exit_watch *w, struct tracked *t)
 {
-    uint64_t ago_ns = left_u64(clock_mono(NULL), e->at_ns);
-    uint64_t ended_ns = left_u64(clock_since_boot(), ago_ns);
-    return (p->start_ticks + 2) * t->reader.ns_per_tick < ended_ns;
-}
-
-/* Its pid is free again: it was reaped, or discarded. */
-static bool is_gone(pid_t pid)
-{
-    return kill(pid, 0) < 0 && errno == ESRCH;
-}
-
-static void judge_exits(struct toll_tracker *t)
-{
-    struct exit_watch *w = &t->exits;
     struct task_records *r = &w->records;
     uint64_t began_ns = clock_mono(NULL);
     w->round++;
     /* All children are looked for before any parent is read: what it inherited by then is there. */
     for (size_t i = 0; i < r->exit_count; i++)
-        r->exits[i].has_execed = r->exits[i].has_execed && is_gone(r->exits[i].pid);
+        if (kill(r->exits[i].pid, 0) == 0 || errno != ESRCH)
+            r->exits[i].has_execed = false; /* its pid is in use: it was neither reaped nor lost */
     for (size_t i = 0; i < r->exit_count; i++) {
         const struct task_exit *e = &r->exits[i];
-        if (!e->has_execed || e->parent <= 1 || e->parent == t->owner_pid)
+        if (!e->has_execed || e->parent <= 1 || e->parent == getpid())
             continue;
         struct exit_parent *p = exits_find_parent(w, e->parent);
         if (!p)
             continue;
         if (p->round != w->round)
-            read_parent(t, e->parent, p);
-        if (!p->is_alive || p->faults_now != p->faults || e->at_ns <= p->read_ns ||
-            !was_there(t, p, e))
+            exits_read_parent(w, &t->reader, e->parent, p);
+        /* A pid may be in use again: the parent was there well before. */
+        uint64_t ago_ns = left_u64(clock_mono(NULL), e->at_ns);
+        uint64_t ended_ns = left_u64(clock_since_boot(), ago_ns);
+        bool was_there = (p->start_ticks + 2) * t->reader.ns_per_tick < ended_ns;
+        if (!p->is_alive || p->faults_now != p->faults || e->at_ns <= p->read_ns || !was_there)
             continue;
-        t->whole->ledger.losing = true;
+        ledger_note_loss(&t->whole->ledger);
         struct member *m = members_find_any(&t->members, e->parent);
         if (!p->loss_noted && !(m && m->loss_noted))
-            outputs_note(
+            tracked_note(
                 t, "process %d (%s) does not wait for its children; their usage is a lower bound",
                 (int)e->parent, p->name);
         p->loss_noted = true;
@@ -137,25 +124,25 @@ static void judge_exits(struct toll_tracker *t)
     t->discovery.apart_ns += left_u64(clock_mono(NULL), began_ns);
 }
 
-void exits_read(struct toll_tracker *t, bool last)
+void exits_read(struct exit_watch *w, struct tracked *t, bool last)
 {
-    if (!t->exits.is_on)
+    if (!w->is_on)
         return;
-    task_records_read(&t->exits.records, last);
+    task_records_read(&w->records, last);
     if (t->root.pids >= 0)
-        judge_exits(t);
-    t->whole->ledger.recorded = 1 + t->exits.records.started;
+        exits_judge(w, t);
+    ledger_put_recorded(&t->whole->ledger, 1 + w->records.started);
 }
 
-bool exits_are_complete(const struct toll_tracker *t)
+bool exits_are_complete(const struct exit_watch *w)
 {
-    return t->exits.is_on && !t->exits.records.is_incomplete;
+    return w->is_on && !w->records.is_incomplete;
 }
 
-void exits_close(struct toll_tracker *t)
+void exits_close(struct exit_watch *w)
 {
-    task_records_close(&t->exits.records);
-    free(t->exits.parents);
-    map_done(&t->exits.by_pid);
-    t->exits = (struct exit_watch){0};
+    task_records_close(&w->records);
+    free(w->parents);
+    map_done(&w->by_pid);
+    *w = (struct exit_watch){0};
 }

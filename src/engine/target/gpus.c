@@ -79,7 +79,8 @@ static int gpus_start(struct toll_tracker *t)
     if (t->gpus.readers)
         return 0;
     open_files_note(&t->gpus.files_before);
-    return gpu_readers_start(&t->gpus.readers, &t->root, gpu_vendors, t->gpus.choice.is_asked);
+    return gpu_readers_start(&t->gpus.readers, &t->tracked.root, gpu_vendors,
+                             t->gpus.choice.is_asked);
 }
 
 /* Those that are named have to be there; a vendor whose devices nobody named is not waited for. */
@@ -142,7 +143,7 @@ void gpus_open(struct toll_tracker *t)
         return;
     int r = gpus_start(t);
     if (r < 0 && t->gpus.choice.is_asked)
-        outputs_note(t, "GPUs cannot be read: %s", strerror(-r));
+        tracked_note(&t->tracked, "GPUs cannot be read: %s", strerror(-r));
     /* Where nothing looks like a GPU and no vendor's library finds one, there is none. */
     t->run.gpus = t->gpus.readers && (gpu_readers_open_count(t->gpus.readers) != 0 || is_likely());
     gpus_ask(t, clock_mono(NULL));
@@ -179,9 +180,9 @@ uint64_t gpus_helper_cpu_ns(const struct toll_tracker *t)
     return t->gpus.readers ? gpu_readers_helper_cpu_ns(t->gpus.readers) : 0;
 }
 
-bool gpus_own_child(const struct toll_tracker *t, pid_t pid)
+bool gpus_own_child(const struct gpus *g, pid_t pid)
 {
-    return t->gpus.readers && gpu_readers_have_child(t->gpus.readers, pid);
+    return g->readers && gpu_readers_have_child(g->readers, pid);
 }
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
@@ -194,11 +195,11 @@ static int gpus_by_number(const void *a, const void *b)
 static size_t list_members(struct toll_tracker *t)
 {
     struct gpus *g = &t->gpus;
-    if (!ARRAY_RESERVE(g->pids, g->pid_capacity, t->members.count))
+    if (!ARRAY_RESERVE(g->pids, g->pid_capacity, t->tracked.members.count))
         return 0;
     size_t count = 0;
-    for (size_t i = 0; i < t->members.count; i++) {
-        const struct member *m = t->members.order[i];
+    for (size_t i = 0; i < t->tracked.members.count; i++) {
+        const struct member *m = t->tracked.members.order[i];
         if (m->targets && !m->gone && !m->process.has_ended)
             g->pids[count++] = m->process.entity.pid;
     }
@@ -225,12 +226,12 @@ static void tell_late(struct toll_tracker *t)
     bool is_beginning;
     while ((late = gpu_readers_late(t->gpus.readers, LATE_NS, &is_beginning)))
         if (is_beginning)
-            outputs_note(t,
+            tracked_note(&t->tracked,
                          "the driver of %s GPUs (%s) takes long to begin: until it does, neither "
                          "their figures nor sums over all GPUs are known",
                          late->people, late->means);
         else
-            outputs_note(t,
+            tracked_note(&t->tracked,
                          "%s GPUs (%s) do not answer in time: while they do not, neither their "
                          "figures nor sums over all GPUs are known",
                          late->people, late->means);
@@ -241,11 +242,12 @@ static void gpus_tell(struct toll_tracker *t)
     struct gpus *g = &t->gpus;
     struct gpu_trouble said;
     while (gpu_readers_say(g->readers, &said))
-        outputs_note(t, "%s", said.sentence);
+        tracked_note(&t->tracked, "%s", said.sentence);
     if (!g->none_told && g->choice.is_asked && gpu_readers_open_count(g->readers) == 0) {
         g->none_told = true;
         gpu_readers_excuse(g->readers, &said);
-        outputs_note(t, "there is no GPU here%s%s", *said.sentence ? ": " : "", said.sentence);
+        tracked_note(&t->tracked, "there is no GPU here%s%s", *said.sentence ? ": " : "",
+                     said.sentence);
     }
     tell_late(t);
 }
@@ -261,11 +263,12 @@ static void gpus_take_frame(struct toll_tracker *t)
     if (gpu_readers_are_complete(g->readers))
         t->run.gpu_count = (unsigned)g->frame.device_count;
     uint64_t most_ns = max_u64(NS_PER_SECOND, 2 * t->frame.interval_ns);
-    gpu_instances_put(&g->instances, &g->frame, t->start_ns, most_ns, &t->machine.list);
+    gpu_instances_put(&g->instances, &g->frame, t->tracked.start_ns, most_ns, &t->machine.list);
     if (!g->scope_told && gpu_instances_are_unclear(&g->instances, &g->frame)) {
         g->scope_told = true;
-        outputs_note(t, "the processes on the GPUs cannot be told apart in this container: figures "
-                        "of GPUs are of the whole device (scope: device)");
+        tracked_note(&t->tracked,
+                     "the processes on the GPUs cannot be told apart in this container: figures "
+                     "of GPUs are of the whole device (scope: device)");
     }
 }
 
@@ -281,10 +284,11 @@ void gpus_tick(struct toll_tracker *t)
     struct gpus *g = &t->gpus;
     if (!g->readers)
         return;
-    if (t->frame.last || t->is_probe) {
+    if (t->frame.last || t->tracked.is_probe) {
         gpus_ask(t, 0);
         int more_ms = t->frame.last ? gpu_readers_hurry(g->readers) : 0;
-        gpu_readers_wait(g->readers, t->is_probe ? ASKED_MS : LAST_FRAME_MS + more_ms, false);
+        gpu_readers_wait(g->readers, t->tracked.is_probe ? ASKED_MS : LAST_FRAME_MS + more_ms,
+                         false);
     }
     gpus_take_frame(t);
     gpus_tell(t);
@@ -292,7 +296,7 @@ void gpus_tick(struct toll_tracker *t)
     t->run.gpus_awaited = is_awaiting(g);
     g->is_fresh = !t->run.gpus_awaited &&
                   gpu_instances_are_fresh(&g->instances, &g->frame, t->frame.mono_ns, HOLDS_NS);
-    t->members_changed |= g->is_new || was_fresh != g->is_fresh;
+    t->tracked.members_changed |= g->is_new || was_fresh != g->is_fresh;
     struct row *system = &t->machine.system.read;
     if (g->is_fresh)
         gpu_instances_sum(&g->instances, &g->frame, system);
@@ -302,14 +306,13 @@ void gpus_tick(struct toll_tracker *t)
         g->memory_missing_ns += t->frame.interval_ns;
 }
 
-void gpus_judge(struct toll_tracker *t)
+void gpus_judge(const struct toll_tracker *t, struct summary *s)
 {
     const struct gpus *g = &t->gpus;
-    struct summary *s = &t->summary;
     uint64_t elapsed_ns = t->frame.elapsed_ns;
     if (!g->readers)
         return;
-    gpu_instances_judge(&g->instances, s, t->start_ns, t->start_ns + elapsed_ns);
+    gpu_instances_judge(&g->instances, s, t->tracked.start_ns, t->tracked.start_ns + elapsed_ns);
     const struct {
         enum metric_id id;
         uint64_t missing_ns;
@@ -386,8 +389,8 @@ static void add_busy(struct toll_tracker *t, struct member *m, const struct gpu_
 {
     struct gpus *g = &t->gpus;
     struct row *own = &m->process.own;
-    bool from_birth = is_launched(t) || t->options.since_start ||
-                      m->process.entity.start_ticks >= t->discovery.start_ticks;
+    bool from_birth = is_launched(&t->tracked) || t->options.since_start ||
+                      m->process.entity.start_ticks >= t->tracked.discovery.start_ticks;
     const struct gpu_use *use = gpu_uses_look(&g->uses, p, from_birth,
                                               g->frame.devices[p->device].read_ns);
     if (!use)
@@ -401,12 +404,12 @@ static void sum_busy(struct toll_tracker *t)
 {
     const struct gpu_uses *u = &t->gpus.uses;
     for (size_t i = 0; i < u->count; i++) {
-        struct member *m = members_find(&t->members, u->items[i].pid);
+        struct member *m = members_find(&t->tracked.members, u->items[i].pid);
         if (m && !has_untold_time(m))
             row_put_u64(&m->process.own, process_gpu_seconds, 0);
     }
     for (size_t i = 0; i < u->count; i++) {
-        struct member *m = members_find(&t->members, u->items[i].pid);
+        struct member *m = members_find(&t->tracked.members, u->items[i].pid);
         if (m && !has_untold_time(m))
             row_put_u64(&m->process.own, process_gpu_seconds,
                         row_u64(&m->process.own, process_gpu_seconds) + u->items[i].total_ns);
@@ -458,7 +461,7 @@ static void gpu_members_fill_in(struct toll_tracker *t)
     gpu_uses_begin(&g->uses);
     for (size_t i = 0; i < g->frame.process_count; i++) {
         const struct gpu_process *p = &g->frame.processes[i];
-        struct member *m = p->pid > 0 ? members_find(&t->members, p->pid) : NULL;
+        struct member *m = p->pid > 0 ? members_find(&t->tracked.members, p->pid) : NULL;
         if (m && m->was_seen && gpu_instances_chosen(&g->instances, p->device))
             gpu_members_add_process(t, m, p);
     }
@@ -469,15 +472,15 @@ static void gpu_members_fill_in(struct toll_tracker *t)
 void gpus_members(struct toll_tracker *t)
 {
     struct gpus *g = &t->gpus;
-    if (!g->readers || !t->members_changed)
+    if (!g->readers || !t->tracked.members_changed)
         return;
     struct gpu_members_told all = gpu_members_told(g);
     bool is_clear = all.users && !gpu_instances_are_unclear(&g->instances, &g->frame);
     g->is_known = g->is_fresh && is_clear;
     if (!g->is_known)
         all = (struct gpu_members_told){0};
-    for (size_t i = 0; i < t->members.count; i++)
-        begin_member(t->members.order[i], &all);
+    for (size_t i = 0; i < t->tracked.members.count; i++)
+        begin_member(t->tracked.members.order[i], &all);
     if (is_clear) /* engine time goes on where one vendor of several does not answer */
         gpu_members_fill_in(t);
 }
@@ -523,9 +526,9 @@ void gpus_judge_target(const struct toll_tracker *t, const struct target *g,
 static void gpu_members_put_counts(const struct toll_tracker *t, struct target *g)
 {
     uint64_t of[PARTS] = {0};
-    for (size_t i = 0; i < t->members.count; i++) {
-        const struct member *m = t->members.order[i];
-        if (!(member_targets(t, m) & g->bit) || m->gone)
+    for (size_t i = 0; i < t->tracked.members.count; i++) {
+        const struct member *m = t->tracked.members.order[i];
+        if (!(member_targets(&t->tracked, m) & g->bit) || m->gone)
             continue;
         of[PART_COMBINED] |= m->gpus;
         of[m->main_of & g->bit ? PART_MAIN : PART_DESCENDANTS] |= m->gpus;

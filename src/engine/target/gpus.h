@@ -36,7 +36,7 @@ void gpus_put(const struct toll_tracker *t, struct target *g);
 
 /* Before figures are shown: how much of the run those of the devices cover, and those of a target.
  * What was not known for a part of it is at least so much; at least nothing is unknown. */
-void gpus_judge(struct toll_tracker *t);
+void gpus_judge(const struct toll_tracker *t, struct summary *s);
 void gpus_judge_target(const struct toll_tracker *t, const struct target *g,
                        struct target_summary *s);
 
@@ -50,4 +50,4 @@ size_t gpus_threads(const struct toll_tracker *t, pid_t ret[GPU_READERS_MAX]);
 uint64_t gpus_helper_cpu_ns(const struct toll_tracker *t);
 
 /* Whether a child of ours is a helper of those who read GPUs. */
-bool gpus_own_child(const struct toll_tracker *t, pid_t pid);
+bool gpus_own_child(const struct gpus *g, pid_t pid);

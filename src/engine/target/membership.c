@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/target/membership.h"
 
-#include "engine/outputs.h"
 #include "engine/target/gpus.h"
 #include "source/cgroup/cgroup.h"
 
@@ -9,7 +8,7 @@
 
 /* ==== Rules =================================================================================== */
 
-uint64_t rules_that_cost(const struct toll_tracker *t)
+uint64_t rules_that_cost(const struct tracked *t)
 {
     uint64_t bits = 0;
     for (size_t i = 0; i < t->target_count; i++)
@@ -32,7 +31,7 @@ static bool rules_belongs(const struct target *g, const struct process *p, uid_t
     return false;
 }
 
-uint64_t rules_of(struct toll_tracker *t, const struct process *p, uint64_t present, bool dear)
+uint64_t rules_of(struct tracked *t, const struct process *p, uint64_t present, bool dear)
 {
     uint64_t costly = rules_that_cost(t);
     uint64_t asked = t->discovery.rule_bits & ~(dear ? 0 : costly);
@@ -48,13 +47,13 @@ uint64_t rules_of(struct toll_tracker *t, const struct process *p, uint64_t pres
 
 /* A shell, sudo or timeout that started toll has the expression on its own command line. The first
  * process of all is above everybody, and meant when it matches. */
-static bool has_started_us(struct toll_tracker *t, pid_t pid)
+static bool has_started_us(struct tracked *t, pid_t pid)
 {
     return pid != 1 && !t->discovery.with_tracker &&
            process_is_above(&t->reader, pid, t->discovery.tracker_pid);
 }
 
-uint64_t rules_matching(struct toll_tracker *t, pid_t pid)
+uint64_t rules_matching(struct tracked *t, pid_t pid)
 {
     uint64_t bits = 0;
     char *line = NULL;
@@ -71,7 +70,7 @@ uint64_t rules_matching(struct toll_tracker *t, pid_t pid)
 }
 
 struct cgroup_question {
-    struct toll_tracker *t;
+    struct tracked *t;
     struct target *g;
     void (*meet)(void *tracker, pid_t pid);
 };
@@ -83,7 +82,7 @@ static void meet_in_cgroup(void *arg, pid_t pid)
     q->meet(q->t, pid);
 }
 
-void rules_ask_cgroups(struct toll_tracker *t, void (*meet)(void *tracker, pid_t pid))
+void rules_ask_cgroups(struct tracked *t, void (*meet)(void *tracker, pid_t pid))
 {
     for (size_t i = 0; i < t->target_count; i++) {
         struct target *g = &t->targets[i];
@@ -97,14 +96,14 @@ void rules_ask_cgroups(struct toll_tracker *t, void (*meet)(void *tracker, pid_t
 
 /* ==== Membership ============================================================================== */
 
-void membership_init(struct toll_tracker *t, pid_t tracker_pid)
+void membership_init(struct tracked *t, pid_t tracker_pid)
 {
     members_init(&t->members, sizeof(struct process_source));
     t->discovery = (struct discovery){.tracker_pid = tracker_pid, .loadavg = -1};
     process_source_init(&t->discovery.tracker);
 }
 
-void membership_done(struct toll_tracker *t)
+void membership_done(struct tracked *t)
 {
     for (size_t i = 0; i < t->members.count; i++)
         process_source_done(source_of(t->members.order[i]), &t->reader);
@@ -116,7 +115,7 @@ void membership_done(struct toll_tracker *t)
     members_done(&t->members);
 }
 
-void membership_plan(struct toll_tracker *t)
+void membership_plan(struct tracked *t)
 {
     struct discovery *d = &t->discovery;
     d->tree_bits = d->rule_bits = 0;
@@ -124,7 +123,7 @@ void membership_plan(struct toll_tracker *t)
         const struct target *g = &t->targets[i];
         if (!target_is_tree(g))
             d->rule_bits |= g->bit;
-        else if (!t->run.no_children)
+        else if (!t->options->no_children)
             d->tree_bits |= g->bit;
         d->by_match |= g->has_regex;
         d->by_scan |= !g->is_launched && g->kind != TOLL_TARGET_PROCESS &&
@@ -136,24 +135,24 @@ void membership_plan(struct toll_tracker *t)
 
 void membership_add_stranger(void *tracker, pid_t pid)
 {
-    struct toll_tracker *t = tracker;
+    struct tracked *t = tracker;
     map_put(&t->discovery.strangers, (uint32_t)pid, 1);
 }
 
-void membership_note_strangers(struct toll_tracker *t)
+void membership_note_strangers(struct tracked *t)
 {
     process_children(&t->reader, &t->discovery.tracker, t->discovery.tracker_pid,
                      membership_add_stranger, t);
 }
 
-bool membership_is_stranger(const struct toll_tracker *t, pid_t pid)
+bool membership_is_stranger(const struct tracked *t, pid_t pid)
 {
     uint32_t known;
-    return map_get(&t->discovery.strangers, (uint32_t)pid, &known) || gpus_own_child(t, pid);
+    return map_get(&t->discovery.strangers, (uint32_t)pid, &known) || gpus_own_child(t->gpus, pid);
 }
 
 struct child_search {
-    const struct toll_tracker *t;
+    const struct tracked *t;
     bool found;
 };
 
@@ -163,7 +162,7 @@ static void look_for_child(void *arg, pid_t pid)
     search->found |= !membership_is_stranger(search->t, pid);
 }
 
-bool membership_has_children(struct toll_tracker *t)
+bool membership_has_children(struct tracked *t)
 {
     struct child_search search = {.t = t};
     process_children(&t->reader, &t->discovery.tracker, t->discovery.tracker_pid, look_for_child,
@@ -174,18 +173,18 @@ bool membership_has_children(struct toll_tracker *t)
 /* ---- Coming ---------------------------------------------------------------------------------- */
 
 /* With the bit of the union, when it belongs to anything. */
-static uint64_t with_union(struct toll_tracker *t, uint64_t bits)
+static uint64_t with_union(struct tracked *t, uint64_t bits)
 {
     uint64_t targets = t->target_count > 1 ? bits & ~t->whole->bit : 0;
     t->discovery.overlap |= (targets & (targets - 1)) != 0;
     return bits && t->target_count > 1 ? bits | t->whole->bit : bits;
 }
 
-static struct member *membership_add_member(struct toll_tracker *t, pid_t pid, uint64_t bits)
+static struct member *membership_add_member(struct tracked *t, pid_t pid, uint64_t bits)
 {
     struct member *m = members_add(&t->members, pid);
     if (!m) {
-        outputs_note(t, "no memory for another process: what it uses is seen when it is reaped");
+        tracked_note(t, "no memory for another process: what it uses is seen when it is reaped");
         return NULL;
     }
     process_source_init(source_of(m));
@@ -193,7 +192,7 @@ static struct member *membership_add_member(struct toll_tracker *t, pid_t pid, u
     return m;
 }
 
-struct member *membership_add_root(struct toll_tracker *t, pid_t pid, uint64_t bits)
+struct member *membership_add_root(struct tracked *t, pid_t pid, uint64_t bits)
 {
     struct member *m = members_find(&t->members, pid);
     if (!m)
@@ -206,14 +205,14 @@ struct member *membership_add_root(struct toll_tracker *t, pid_t pid, uint64_t b
     return m;
 }
 
-static bool membership_is_own(const struct toll_tracker *t, pid_t pid)
+static bool membership_is_own(const struct tracked *t, pid_t pid)
 {
     return (pid == t->discovery.tracker_pid && !t->discovery.with_tracker) ||
            membership_is_stranger(t, pid);
 }
 
 /* The targets that a child has from its parent. */
-static uint64_t handed_down(const struct toll_tracker *t, const struct member *parent)
+static uint64_t handed_down(const struct tracked *t, const struct member *parent)
 {
     if (parent)
         return parent->targets & t->discovery.tree_bits;
@@ -221,7 +220,7 @@ static uint64_t handed_down(const struct toll_tracker *t, const struct member *p
 }
 
 /* The kernel cuts these times to whole ticks: it may have used almost a tick more of each. */
-static struct tick_times rounded_up(const struct toll_tracker *t, const struct process *p)
+static struct tick_times rounded_up(const struct tracked *t, const struct process *p)
 {
     uint64_t tick = t->root.live ? t->reader.ns_per_tick : 0; /* recordings have whole ticks */
     bool has_reaped = inherited_u64(&p->inherited, process_faults_minor_count);
@@ -234,7 +233,7 @@ static struct tick_times rounded_up(const struct toll_tracker *t, const struct p
     };
 }
 
-void membership_round_up(const struct toll_tracker *t, struct process *p)
+void membership_round_up(const struct tracked *t, struct process *p)
 {
     if (!t->root.live || p->is_hidden)
         return; /* recordings have whole ticks; of a hidden process only the sum is known */
@@ -244,17 +243,17 @@ void membership_round_up(const struct toll_tracker *t, struct process *p)
     inherited_put(&p->inherited, process_cpu_seconds, most.children_user + most.children_system);
 }
 
-void membership_set_baseline(const struct toll_tracker *t, struct process *p)
+void membership_set_baseline(const struct tracked *t, struct process *p)
 {
     p->baseline = rounded_up(t, p);
     membership_round_up(t, p);
 }
 
 /* It belongs to more targets than it did. */
-static void membership_gain(struct toll_tracker *t, struct member *m, uint64_t bits)
+static void membership_gain(struct tracked *t, struct member *m, uint64_t bits)
 {
     uint64_t more = with_union(t, m->targets | bits) & ~m->targets;
-    bool from_birth = t->options.since_start && !m->been; /* what it used counts once */
+    bool from_birth = t->options->since_start && !m->been; /* what it used counts once */
     m->targets |= more;
     t->members_changed |= more != 0;
     struct member joining = *m; /* its figures in other books stay as they are */
@@ -271,7 +270,7 @@ static void membership_gain(struct toll_tracker *t, struct member *m, uint64_t b
 
 void membership_meet(void *tracker, pid_t pid)
 {
-    struct toll_tracker *t = tracker;
+    struct tracked *t = tracker;
     if (membership_is_own(t, pid))
         return;
     const struct member *parent = t->discovery.parent;
@@ -290,7 +289,7 @@ void membership_meet(void *tracker, pid_t pid)
 
 /* The targets it belongs to by descent, as far as its parent is one of us. A parent that was not
  * looked at yet may be anybody of the machine. */
-static uint64_t by_descent(const struct toll_tracker *t, const struct member *m)
+static uint64_t by_descent(const struct tracked *t, const struct member *m)
 {
     if (m->process.entity.parent == t->discovery.tracker_pid && is_launched(t))
         return handed_down(t, NULL);
@@ -298,13 +297,13 @@ static uint64_t by_descent(const struct toll_tracker *t, const struct member *m)
     return parent && parent->was_seen ? handed_down(t, parent) : 0;
 }
 
-static bool has_to_be_watched(const struct toll_tracker *t, const struct member *m)
+static bool has_to_be_watched(const struct tracked *t, const struct member *m)
 {
     const struct member *parent = members_find(&t->members, m->process.entity.parent);
     return parent && (parent->targets & t->discovery.rule_bits);
 }
 
-bool membership_confirm(struct toll_tracker *t, struct member *m)
+bool membership_confirm(struct tracked *t, struct member *m)
 {
     uint64_t bits = m->root_of | by_descent(t, m);
     if (t->discovery.rule_bits)
@@ -318,7 +317,7 @@ bool membership_confirm(struct toll_tracker *t, struct member *m)
 }
 
 /* … and was born as one: its parent may have come from elsewhere with it. */
-static bool is_child_of_member(const struct toll_tracker *t, const struct member *m)
+static bool is_child_of_member(const struct tracked *t, const struct member *m)
 {
     const struct member *parent = members_find(&t->members, m->process.entity.parent);
     return parent && parent->was_seen && (parent->targets & m->targets) &&
@@ -328,17 +327,17 @@ static bool is_child_of_member(const struct toll_tracker *t, const struct member
 /* What was there before tracking began does not count from birth, nor what was elsewhere before it
  * joined: that is anybody who could have been found in the last walk and is no child of a member.
  * One that matches by its command line is what it was, whenever that was read. */
-static bool counts_from_birth(const struct toll_tracker *t, const struct member *m)
+static bool counts_from_birth(const struct tracked *t, const struct member *m)
 {
     const struct discovery *d = &t->discovery;
     uint64_t born = m->process.entity.start_ticks;
-    if (is_launched(t) || t->options.since_start)
+    if (is_launched(t) || t->options->since_start)
         return true;
     return !d->attaching && born >= d->start_ticks &&
            (m->root_of || is_child_of_member(t, m) || born >= d->walked_ticks);
 }
 
-void membership_welcome(struct toll_tracker *t, struct member *m, uint64_t now_ns)
+void membership_welcome(struct tracked *t, struct member *m, uint64_t now_ns)
 {
     struct process *p = &m->process;
     bool from_birth = counts_from_birth(t, m);
@@ -369,7 +368,7 @@ void membership_welcome(struct toll_tracker *t, struct member *m, uint64_t now_n
 /* ---- Staying --------------------------------------------------------------------------------- */
 
 /* What it executes now may match; once it has, it stays. */
-static void review_match(struct toll_tracker *t, struct member *m)
+static void review_match(struct tracked *t, struct member *m)
 {
     uint64_t more = rules_matching(t, m->process.entity.pid) & ~m->targets;
     m->root_of |= more;
@@ -377,7 +376,7 @@ static void review_match(struct toll_tracker *t, struct member *m)
         membership_gain(t, m, more);
 }
 
-bool membership_review(struct toll_tracker *t, struct member *m, bool thoroughly)
+bool membership_review(struct tracked *t, struct member *m, bool thoroughly)
 {
     uint64_t rules = t->discovery.rule_bits;
     if (thoroughly && t->discovery.by_match)
@@ -405,7 +404,7 @@ bool membership_review(struct toll_tracker *t, struct member *m, bool thoroughly
 /* ---- Looking at everybody -------------------------------------------------------------------- */
 
 struct scan_request {
-    struct toll_tracker *t;
+    struct tracked *t;
     bool by_parent; /* the kernel lists no children */
 };
 
@@ -413,7 +412,7 @@ struct scan_request {
 static void meet_unknown(void *arg, pid_t pid)
 {
     const struct scan_request *request = arg;
-    struct toll_tracker *t = request->t;
+    struct tracked *t = request->t;
     uint32_t known;
     if (membership_is_own(t, pid) || members_find(&t->members, pid) ||
         map_get(&t->discovery.outsiders, (uint32_t)pid, &known))
@@ -438,12 +437,12 @@ static void meet_unknown(void *arg, pid_t pid)
 
 static void meet_of_cgroup(void *arg, pid_t pid)
 {
-    struct toll_tracker *t = arg;
+    struct tracked *t = arg;
     if (!membership_is_own(t, pid) && !members_find(&t->members, pid))
         membership_add_member(t, pid, 0); /* its rule is asked when it is read */
 }
 
-void membership_scan(struct toll_tracker *t, bool by_parent, bool again)
+void membership_scan(struct tracked *t, bool by_parent, bool again)
 {
     rules_ask_cgroups(t, meet_of_cgroup);
     if (!by_parent && !t->discovery.by_scan)
@@ -454,7 +453,7 @@ void membership_scan(struct toll_tracker *t, bool by_parent, bool again)
     process_scan(&t->reader, meet_unknown, &request);
 }
 
-void membership_put_wall(const struct toll_tracker *t, struct member *m, uint64_t elapsed_ns)
+void membership_put_wall(const struct tracked *t, struct member *m, uint64_t elapsed_ns)
 {
     uint64_t began = t->discovery.start_ticks, born = m->process.entity.start_ticks;
     uint64_t tick = t->reader.ns_per_tick;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/target/network.h"
 
-#include "engine/outputs.h"
 #include "source/net/interfaces.h"
 #include "source/net/sockets.h"
 
@@ -14,38 +13,24 @@
 #define MEMBERS_NS (950 * NS_PER_MS)
 #define OTHERS_NS  (9500 * NS_PER_MS)
 
-void network_open(struct toll_tracker *t)
+void network_open(struct network *n, struct tracked *t)
 {
-    if (!t->run.network || !t->whole)
+    if (!t->options->network || !t->whole)
         return;
-    int r = sockets_open(&t->network.sockets, &t->root, is_launched(t) || t->options.since_start);
-    if (r < 0)
-        outputs_note(t, "this kernel does not list sockets (sock_diag): network bytes are known "
+    if (sockets_open(&n->sockets, &t->root, is_launched(t) || t->options->since_start) < 0)
+        tracked_note(t, "this kernel does not list sockets (sock_diag): network bytes are known "
                         "only of a target with a network namespace of its own");
-}
-
-static void read_sockets(struct toll_tracker *t)
-{
-    struct sockets *s = t->network.sockets;
-    sockets_read(s);
-    for (size_t i = 0; i < t->members.count; i++) {
-        const struct member *m = t->members.order[i];
-        if (m->was_seen && !m->gone && !m->process.has_ended)
-            sockets_owner(s, m->process.entity.pid, member_targets(t, m));
-    }
-    if (t->frame.last)
-        sockets_finish(s);
 }
 
 /* ---- A namespace of its own ------------------------------------------------------------------ */
 
 struct search {
-    struct toll_tracker *t;
+    struct tracked *t;
     const struct target *g;
     bool others;
 };
 
-static bool descends_from(struct toll_tracker *t, const struct target *g, pid_t pid)
+static bool descends_from(struct tracked *t, const struct target *g, pid_t pid)
 {
     for (unsigned hops = 0; pid > 1 && hops < 1000; hops++) {
         const struct member *m = members_find(&t->members, pid);
@@ -75,51 +60,47 @@ static void leave_namespace(struct namespace_bytes *n)
 }
 
 /* Bytes of others cannot be told from the target's, nor those that were counted before. */
-static bool has_others(struct toll_tracker *t, struct target *g)
+static bool has_others(struct tracked *t, struct target *g, uint64_t now_ns)
 {
     struct namespace_bytes *n = &g->namespace;
     struct search s = {.t = t, .g = g};
     process_scan(&t->reader, look_for_others, &s);
-    n->others_at_ns = t->frame.mono_ns + OTHERS_NS;
+    n->others_at_ns = now_ns + OTHERS_NS;
     if (!s.others)
         return false;
     n->is_shared = true;
     n->known = false;
     leave_namespace(n);
-    outputs_note(t, "the target shares a network namespace with others: its network bytes are not "
+    tracked_note(t, "the target shares a network namespace with others: its network bytes are not "
                     "known");
     return true;
 }
 
-/* What a member does in another namespace is missing. */
-static void look_at_members(struct toll_tracker *t, struct target *g)
-{
-    struct namespace_bytes *n = &g->namespace;
-    for (size_t i = 0; i < t->members.count && !n->is_partial; i++) {
-        const struct member *m = t->members.order[i];
-        uint64_t number;
-        if (!(member_targets(t, m) & g->bit) || m->gone || m->process.has_ended)
-            continue;
-        int r = netns_number(&t->root, m->process.entity.pid, &number);
-        n->is_partial = r == -EACCES || (r == 0 && number != n->number);
-    }
-    n->members_at_ns = t->frame.mono_ns + MEMBERS_NS;
-}
-
-static void check_namespace(struct toll_tracker *t, struct target *g)
+/* What a member does in another namespace is missing. Bytes of processes outside of the target
+ * spoil the figures. */
+static void check_namespace(struct tracked *t, struct target *g, uint64_t now_ns)
 {
     struct namespace_bytes *n = &g->namespace;
     if (n->net_dev < 0)
         return;
-    if (t->frame.mono_ns >= n->members_at_ns || t->frame.last)
-        look_at_members(t, g);
-    if (t->frame.mono_ns >= n->others_at_ns || t->frame.last || g->ended)
-        has_others(t, g);
+    if (now_ns >= n->members_at_ns || t->is_last) {
+        n->members_at_ns = now_ns + MEMBERS_NS;
+        for (size_t i = 0; i < t->members.count && !n->is_partial; i++) {
+            const struct member *m = t->members.order[i];
+            uint64_t number;
+            if (!(member_targets(t, m) & g->bit) || m->gone || m->process.has_ended)
+                continue;
+            int r = netns_number(&t->root, m->process.entity.pid, &number);
+            n->is_partial = r == -EACCES || (r == 0 && number != n->number);
+        }
+    }
+    if (now_ns >= n->others_at_ns || t->is_last || g->ended)
+        has_others(t, g, now_ns);
 }
 
 /* Whatever goes over the interfaces of a namespace that only the target is in is the target's. One
  * that was left before may go on being used. */
-static void enter_namespace(struct toll_tracker *t, struct target *g, uint64_t number)
+static void enter_namespace(struct tracked *t, struct target *g, uint64_t number, uint64_t now_ns)
 {
     struct namespace_bytes *n = &g->namespace;
     uint64_t ours;
@@ -129,72 +110,68 @@ static void enter_namespace(struct toll_tracker *t, struct target *g, uint64_t n
     if (n->is_shared && (n->received || n->sent))
         return; /* what was counted cannot be taken back */
     n->is_shared = false;
-    if (netns_number(&t->root, 0, &ours) < 0 || number == ours || has_others(t, g))
+    if (netns_number(&t->root, 0, &ours) < 0 || number == ours || has_others(t, g, now_ns))
         return;
     n->net_dev = netns_open(&t->root, g->ledger.main);
     uint64_t received, sent;
     if (n->net_dev < 0 || netns_read(n->net_dev, &received, &sent) < 0)
         return;
     n->known = true;
-    n->read_received = t->options.since_start ? 0 : received;
-    n->read_sent = t->options.since_start ? 0 : sent;
+    n->read_received = t->options->since_start ? 0 : received;
+    n->read_sent = t->options->since_start ? 0 : sent;
     n->is_partial |= is_launched(t) && (received || sent);
 }
 
-static void read_namespace(struct toll_tracker *t, struct target *g)
+static void read_namespace(struct tracked *t, struct target *g, uint64_t now_ns)
 {
     struct namespace_bytes *n = &g->namespace;
     uint64_t number, received, sent;
     if (g->ledger.main && !g->ended && netns_number(&t->root, g->ledger.main, &number) == 0 &&
         number != n->number)
-        enter_namespace(t, g, number);
-    check_namespace(t, g);
+        enter_namespace(t, g, number, now_ns);
+    check_namespace(t, g, now_ns);
     if (n->net_dev < 0 || netns_read(n->net_dev, &received, &sent) < 0)
         return;
     n->received += left_u64(received, n->read_received);
     n->sent += left_u64(sent, n->read_sent);
     n->read_received = received;
     n->read_sent = sent;
-    if (g->ended || t->frame.last)
+    if (g->ended || t->is_last)
         leave_namespace(n);
 }
 
 /* ---- Both ------------------------------------------------------------------------------------ */
 
-void network_close(struct toll_tracker *t)
+void network_close(struct network *n, struct tracked *t)
 {
-    sockets_close(t->network.sockets);
-    t->network.sockets = NULL;
+    sockets_close(n->sockets);
+    n->sockets = NULL;
     for (size_t i = 0; i < t->target_count; i++)
         leave_namespace(&t->targets[i].namespace);
 }
 
-void network_tick(struct toll_tracker *t)
+void network_tick(struct network *n, struct tracked *t, const struct frame *f)
 {
-    if (!t->run.network)
+    uint64_t now_ns = f->mono_ns;
+    if (!t->options->network || (now_ns < n->next_ns && !f->last))
         return;
-    uint64_t now_ns = t->frame.mono_ns;
-    if (now_ns < t->network.next_ns && !t->frame.last)
-        return;
-    uint64_t young_ns = max_u64(t->frame.elapsed_ns / 4, SPACING_YOUNG_NS);
-    t->network.next_ns = now_ns + min_u64(SPACING_NS, young_ns);
-    if (t->network.sockets)
-        read_sockets(t);
+    n->next_ns = now_ns + min_u64(SPACING_NS, max_u64(f->elapsed_ns / 4, SPACING_YOUNG_NS));
+    if (n->sockets) {
+        sockets_read(n->sockets);
+        for (size_t i = 0; i < t->members.count; i++) {
+            const struct member *m = t->members.order[i];
+            if (m->was_seen && !m->gone && !m->process.has_ended)
+                sockets_owner(n->sockets, m->process.entity.pid, member_targets(t, m));
+        }
+        if (f->last)
+            sockets_finish(n->sockets);
+    }
     for (size_t i = 0; i < t->target_count; i++)
-        read_namespace(t, &t->targets[i]);
-}
-
-static bool is_counted_before(const struct toll_tracker *t, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (t->targets[k].namespace.known &&
-            t->targets[k].namespace.number == t->targets[i].namespace.number)
-            return true;
-    return false;
+        read_namespace(t, &t->targets[i], now_ns);
 }
 
 /* Bytes were counted for a target before others were found in its namespace. */
-static bool has_spoiled(const struct toll_tracker *t)
+static bool has_spoiled(const struct tracked *t)
 {
     for (size_t i = 0; i < t->target_count; i++)
         if (t->targets[i].namespace.is_shared &&
@@ -203,13 +180,18 @@ static bool has_spoiled(const struct toll_tracker *t)
     return false;
 }
 
-/* All targets together have what went over their namespaces, which no socket of ours shows. */
-static bool add_namespaces(const struct toll_tracker *t, uint64_t *received, uint64_t *sent)
+/* All targets together have what went over their namespaces, each once, which no socket of ours
+ * shows. */
+static bool add_namespaces(const struct tracked *t, uint64_t *received, uint64_t *sent)
 {
     bool any = false;
     for (size_t i = 0; i < t->target_count; i++) {
         const struct namespace_bytes *n = &t->targets[i].namespace;
-        if (!n->known || is_counted_before(t, i))
+        bool is_counted = false;
+        for (size_t k = 0; k < i; k++)
+            is_counted |= t->targets[k].namespace.known &&
+                          t->targets[k].namespace.number == n->number;
+        if (!n->known || is_counted)
             continue;
         any = true;
         *received += n->received;
@@ -218,28 +200,28 @@ static bool add_namespaces(const struct toll_tracker *t, uint64_t *received, uin
     return any;
 }
 
-void network_put(struct toll_tracker *t, struct target *g)
+void network_count(const struct network *n, const struct tracked *t, const struct target *g,
+                   struct row *ret)
 {
-    if (!t->run.network)
+    if (!t->options->network)
         return;
-    struct row *row = &g->parts[PART_COMBINED];
     uint64_t received = g->namespace.received, sent = g->namespace.sent;
     bool known = g->namespace.known;
-    if (!known && !g->namespace.is_shared && t->network.sockets)
-        known = sockets_total(t->network.sockets, (unsigned)(g - t->targets), &received, &sent);
+    if (!known && !g->namespace.is_shared && n->sockets)
+        known = sockets_total(n->sockets, (unsigned)(g - t->targets), &received, &sent);
     if (g->is_union && has_spoiled(t))
         known = false;
     else if (g->is_union)
         known |= add_namespaces(t, &received, &sent);
     if (!known)
         return;
-    row_put_u64(row, process_network_received_bytes, received);
-    row_put_u64(row, process_network_sent_bytes, sent);
+    row_put_u64(ret, process_network_received_bytes, received);
+    row_put_u64(ret, process_network_sent_bytes, sent);
 }
 
-struct provenance network_quality(const struct toll_tracker *t, const struct target *g)
+struct provenance network_quality(const struct tracked *t, const struct target *g)
 {
-    if (!t->run.network)
+    if (!t->options->network)
         return (struct provenance){.source = ""};
     if (g->namespace.is_shared || (g->is_union && has_spoiled(t)))
         return (struct provenance){.quality = QUALITY_UNKNOWN, .source = ""};

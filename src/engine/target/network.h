@@ -3,16 +3,24 @@
  * sockets. Only when asked for: listing sockets costs more than all the rest. */
 #pragma once
 
-#include "engine/tracker.h"
+#include "engine/target/tracked.h"
 
-void network_open(struct toll_tracker *t);
-void network_close(struct toll_tracker *t);
+struct sockets;
 
-/* After the walk: bring the totals up to date, when it is time. */
-void network_tick(struct toll_tracker *t);
+struct network {
+    struct sockets *sockets; /* owned, NULL: not available */
+    uint64_t next_ns;
+};
 
-/* Put them into a target's row. */
-void network_put(struct toll_tracker *t, struct target *g);
+void network_open(struct network *n, struct tracked *t);
+void network_close(struct network *n, struct tracked *t);
+
+/* After the walk: brings the totals up to date, when it is time. */
+void network_tick(struct network *n, struct tracked *t, const struct frame *f);
+
+/* Puts the bytes of a target into the row; nothing when they are not known. */
+void network_count(const struct network *n, const struct tracked *t, const struct target *g,
+                   struct row *ret);
 
 /* How good they are; no source when they were not asked for. */
-struct provenance network_quality(const struct toll_tracker *t, const struct target *g);
+struct provenance network_quality(const struct tracked *t, const struct target *g);

@@ -2,8 +2,6 @@
 #include "engine/target/reap.h"
 
 #include "base/io/file.h"
-#include "engine/outputs.h"
-#include "engine/target/cgroups.h"
 #include "engine/target/gpus.h"
 #include "engine/target/membership.h"
 #include "engine/target/walk.h"
@@ -16,42 +14,8 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-/* ==== Own threads ============================================================================= */
-
-size_t own_threads_list(const struct toll_tracker *t, pid_t ret[OWN_THREADS_AT_MOST])
-{
-    size_t count = gpus_threads(t, ret);
-    for (size_t i = 0; i < t->sink_count; i++) {
-        pid_t sender = sink_thread(t->sinks[i]);
-        if (sender && count < OWN_THREADS_AT_MOST)
-            ret[count] = sender;
-        count += sender != 0;
-    }
-    return count;
-}
-
-uint64_t own_threads_cpu_ns(const struct toll_tracker *t)
-{
-    pid_t threads[OWN_THREADS_AT_MOST];
-    size_t count = min_u64(own_threads_list(t, threads), OWN_THREADS_AT_MOST);
-    uint64_t ns = 0;
-    for (size_t i = 0; i < count; i++)
-        ns += clock_cpu_of_thread(threads[i]);
-    return ns;
-}
-
-void own_threads_leave_out(struct toll_tracker *t)
-{
-    pid_t threads[OWN_THREADS_AT_MOST];
-    size_t count = own_threads_list(t, threads);
-    for (size_t i = 0; t->reader.own.pid && i < count && i < OWN_THREADS_AT_MOST; i++)
-        own_thread_add(&t->reader.own, threads[i]);
-}
-
-/* ==== Reap ==================================================================================== */
-
 /* Bytes read, or 0 when there is nothing to be had. */
-static uint64_t reap_read_io(struct toll_tracker *t, const char *path, struct pid_io *ret)
+static uint64_t reap_read_io(struct tracked *t, const char *path, struct pid_io *ret)
 {
     char text[512];
     ssize_t n = file_read_at(t->root.proc, path, text, sizeof text);
@@ -86,7 +50,7 @@ enum { QUIET_TRIES = 10 };
 
 /* What our further threads have read and written together. How many bytes were read to learn it;
  * 0 when it cannot be. */
-static uint64_t read_others_io(struct toll_tracker *t, const pid_t *threads, size_t count,
+static uint64_t read_others_io(struct tracked *t, const pid_t *threads, size_t count,
                                struct pid_io *ret)
 {
     uint64_t reading = 0;
@@ -107,7 +71,7 @@ static uint64_t read_others_io(struct toll_tracker *t, const pid_t *threads, siz
 /* The file of the process and those of our further threads, of the same moment: nothing may have
  * moved in between, or else what is left over is less than it was. How many bytes were read of
  * them, from the first on; 0 when there is nothing to be had. */
-static uint64_t read_whole_io(struct toll_tracker *t, const pid_t *threads, size_t count,
+static uint64_t read_whole_io(struct tracked *t, const pid_t *threads, size_t count,
                               struct pid_io *ret, struct pid_io *ret_others)
 {
     *ret_others = (struct pid_io){0};
@@ -130,12 +94,12 @@ static uint64_t read_whole_io(struct toll_tracker *t, const pid_t *threads, size
 /* The process's file has the thread's own I/O and that of reaped children; the thread's file has
  * its own alone: the difference was reaped. Reading the first file is itself a read of the thread,
  * which the second one shows. */
-static bool reaped_io(struct toll_tracker *t, struct pid_io *ret)
+static bool reaped_io(struct tracked *t, struct pid_io *ret)
 {
     /* Other threads of a host program would be taken for children: then it is not known. */
     struct stat tasks;
     pid_t threads[OWN_THREADS_AT_MOST];
-    size_t others = own_threads_list(t, threads), own = 1 + others;
+    size_t others = t->reaper.list_threads(t->reaper.list_threads_arg, threads), own = 1 + others;
     if (others > OWN_THREADS_AT_MOST)
         return false;
     if (fstatat(t->root.proc, "self/task", &tasks, 0) < 0 || tasks.st_nlink != 2 + own)
@@ -159,7 +123,7 @@ static uint64_t own_peak_by_call(void)
 }
 
 /* A child has no more memory before its exec than its parent, but for a few pages of its stack. */
-static uint64_t own_memory(struct toll_tracker *t)
+static uint64_t own_memory(struct tracked *t)
 {
     enum { OF_ITS_OWN = 65536 };
     struct pid_status st = {0};
@@ -169,48 +133,43 @@ static uint64_t own_memory(struct toll_tracker *t)
     return st.high_water_bytes + OF_ITS_OWN;
 }
 
-void reap_begin(struct toll_tracker *t)
+void reap_begin(struct tracked *t)
 {
     struct reaper *r = &t->reaper;
-    *r = (struct reaper){.peak_is_exact = true, .floor_rss_bytes = own_memory(t)};
+    r->peak_is_exact = true;
+    r->floor_rss_bytes = own_memory(t);
     getrusage(RUSAGE_CHILDREN, &r->usage_base);
     r->has_io = reaped_io(t, &r->io_base);
 }
 
-static uint64_t io_bits(void)
+void reap_book(struct tracked *t, const struct rusage *usage, const struct pid_io *io)
 {
-    struct row row;
-    row_init(&row, ENTITY_PROCESS);
-    process_put_io(&row, &(struct pid_io){0});
-    return row.present;
-}
-
-void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct pid_io *io)
-{
-    struct row *books = &t->whole->ledger.reaped;
+    struct row reaped;
     const struct rusage *base = &t->reaper.usage_base;
     uint64_t user = left_u64(clock_of_timeval(usage->ru_utime), clock_of_timeval(base->ru_utime));
     uint64_t system = left_u64(clock_of_timeval(usage->ru_stime), clock_of_timeval(base->ru_stime));
-    row_put_u64(books, process_cpu_user_seconds, user);
-    row_put_u64(books, process_cpu_system_seconds, system);
-    row_put_u64(books, process_cpu_seconds, user + system);
-    row_put_u64(books, process_faults_minor_count, (uint64_t)(usage->ru_minflt - base->ru_minflt));
-    row_put_u64(books, process_faults_major_count, (uint64_t)(usage->ru_majflt - base->ru_majflt));
-    row_put_u64(books, process_switches_voluntary_count,
+    row_init(&reaped, ENTITY_PROCESS);
+    row_put_u64(&reaped, process_cpu_user_seconds, user);
+    row_put_u64(&reaped, process_cpu_system_seconds, system);
+    row_put_u64(&reaped, process_cpu_seconds, user + system);
+    row_put_u64(&reaped, process_faults_minor_count,
+                (uint64_t)(usage->ru_minflt - base->ru_minflt));
+    row_put_u64(&reaped, process_faults_major_count,
+                (uint64_t)(usage->ru_majflt - base->ru_majflt));
+    row_put_u64(&reaped, process_switches_voluntary_count,
                 (uint64_t)(usage->ru_nvcsw - base->ru_nvcsw));
-    row_put_u64(books, process_switches_involuntary_count,
+    row_put_u64(&reaped, process_switches_involuntary_count,
                 (uint64_t)(usage->ru_nivcsw - base->ru_nivcsw));
-    if (!io) {
-        books->present &= ~io_bits(); /* not known, or not any more */
-        return;
+    if (io) {
+        struct pid_io grown = io_difference(io, &t->reaper.io_base);
+        process_put_io(&reaped, &grown);
     }
-    struct pid_io grown = io_difference(io, &t->reaper.io_base);
-    process_put_io(books, &grown);
+    ledger_put_reaped(&t->whole->ledger, &reaped);
 }
 
 /* The kernel's high-water mark begins with the memory the child had before exec. Below that it says
  * nothing of the job: then only what was seen counts. */
-static void book_peak(struct toll_tracker *t, uint64_t peak_bytes)
+static void book_peak(struct tracked *t, uint64_t peak_bytes)
 {
     if (peak_bytes <= t->reaper.floor_rss_bytes) {
         if (!row_has(&t->whole->ledger.reaped, process_memory_peak_bytes))
@@ -218,7 +177,7 @@ static void book_peak(struct toll_tracker *t, uint64_t peak_bytes)
         return;
     }
     t->reaper.peak_is_exact = true;
-    row_hold_u64(&t->whole->ledger.reaped, process_memory_peak_bytes, peak_bytes);
+    ledger_raise_reaped_peak(&t->whole->ledger, peak_bytes);
 }
 
 /* Of a process that reaped a child, user and system time are known in whole ticks only, and so is
@@ -288,7 +247,7 @@ static void add_to_base(struct rusage *base, const struct rusage *usage)
 }
 
 /* What it brings into the accounts of this process is taken into what was there before. */
-static bool reap_stranger(struct toll_tracker *t, pid_t pid)
+static bool reap_stranger(struct tracked *t, pid_t pid)
 {
     struct rusage usage;
     struct pid_io before = {0}, after = {0};
@@ -303,39 +262,20 @@ static bool reap_stranger(struct toll_tracker *t, pid_t pid)
     return true;
 }
 
-/* Helpers of the tracker end without a signal and are not met among the others. What they used is
- * taken into what was there before; they read and write no files. */
-static void reap_unnoticed(struct toll_tracker *t)
+bool reap_wants_walk(const struct tracked *t, pid_t pid, uint64_t spacing_ns, uint64_t now_ns)
 {
-    struct map *strangers = &t->discovery.strangers;
-    for (uint32_t i = 0; strangers->count && i < strangers->capacity; i++) {
-        struct rusage usage;
-        uint32_t pid = strangers->slots[i].key;
-        if (pid && gpus_own_child(t, (pid_t)pid))
-            continue; /* a driver in it may use files: it is reaped after the accounts are closed */
-        if (!pid || wait4((pid_t)pid, NULL, WNOHANG | __WCLONE, &usage) != (pid_t)pid)
-            continue;
-        add_to_base(&t->reaper.usage_base, &usage);
-        map_remove(strangers, pid);
-    }
-}
-
-/* A process that has ended shows what it has inherited until it is reaped: now its children that
- * left unseen can still be judged. */
-static void judge_children(struct toll_tracker *t, pid_t pid, uint64_t now_ns)
-{
+    if (!pid || membership_is_stranger(t, pid))
+        return false;
     const struct member *m = members_find(&t->members, pid);
     if (!m || !m->had_children)
-        return;
-    uint64_t spacing_ns = schedule_look_spacing(&t->schedule);
-    if (pid != t->launched.pid && now_ns < t->discovery.walked_ns + spacing_ns)
-        return; /* many of them at once: not more than the budget allows */
-    walk_between(t, now_ns);
+        return false;
+    /* Many of them at once: not more than the budget allows. */
+    return pid == t->launched.pid || now_ns >= t->discovery.walked_ns + spacing_ns;
 }
 
 /* What the end of a child of the job brings. m: the child as it was last looked at, or NULL. usage
  * NULL: it was not told. */
-static void book_end(struct toll_tracker *t, pid_t pid, struct member *m, int status,
+static void book_end(struct tracked *t, pid_t pid, struct member *m, int status,
                      const struct rusage *usage, uint64_t now_ns)
 {
     struct toll_end end = end_of(status);
@@ -356,71 +296,22 @@ static void book_end(struct toll_tracker *t, pid_t pid, struct member *m, int st
 }
 
 /* It is not known how the command ended: another thread has waited for it, or nothing can. */
-static void miss_end(struct toll_tracker *t, const char *why)
+static void miss_end(struct tracked *t, const char *why)
 {
     t->reaper.main_reaped = true;
     t->reaper.main_end_ns = t->reaper.last_end_ns = clock_mono(NULL);
     t->reaper.end = (struct toll_end){.ended = true, .unknown = true};
-    t->whole->ledger.losing = true;
-    outputs_note(t, "%s: how it ended is not known, and what it used only as far as it was seen",
+    ledger_note_loss(&t->whole->ledger);
+    tracked_note(t, "%s: how it ended is not known, and what it used only as far as it was seen",
                  why);
 }
 
-/* Where wait4 is refused: how it ended, without what it used. */
-static bool wait_by_waitid(pid_t pid, int *ret_status)
-{
-    siginfo_t info = {0};
-    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid != pid)
-        return false;
-    *ret_status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
-    if (info.si_code == CLD_DUMPED)
-        *ret_status |= WCOREFLAG;
-    return true;
-}
-
-static bool reap_one(struct toll_tracker *t, pid_t pid)
-{
-    if (membership_is_stranger(t, pid))
-        return reap_stranger(t, pid);
-    uint64_t now_ns = clock_mono(NULL);
-    judge_children(t, pid, now_ns);
-    struct member *m = walk_last_look(t, pid, now_ns);
-    if (pid == t->launched.pid)
-        cgroups_last_look(t);
-    struct rusage usage;
-    int status;
-    pid_t found = wait4(pid, &status, WNOHANG, &usage);
-    if (found == pid) {
-        book_end(t, pid, m, status, &usage, now_ns);
-        return true;
-    }
-    if (found == 0 || errno == ECHILD || errno == EINTR)
-        return false;
-    bool has_status = wait_by_waitid(pid, &status);
-    if (has_status)
-        book_end(t, pid, m, status, NULL, now_ns);
-    else if (pid == t->launched.pid)
-        miss_end(t, "the command cannot be waited for");
-    return has_status;
-}
-
-static bool command_has_ended(const struct toll_tracker *t)
-{
-    struct pollfd end = {.fd = t->launched.pidfd, .events = POLLIN};
-    return !t->reaper.main_reaped && end.fd >= 0 && poll(&end, 1, 0) > 0 && end.revents;
-}
-
 /* Where the kernel does not say which child has ended before it is reaped (a sandbox may refuse
- * that), a child is booked as it was last looked at. Of the command a pidfd tells. 1: one was
- * reaped, 0: none, or -errno. */
-static int reap_unlooked(struct toll_tracker *t)
+ * that), a child is booked as it was last looked at. */
+static int reap_unlooked(struct tracked *t)
 {
     struct rusage usage;
     int status;
-    if (command_has_ended(t)) {
-        reap_one(t, t->launched.pid);
-        return t->reaper.main_reaped;
-    }
     pid_t pid = wait4(-1, &status, WNOHANG, &usage);
     if (pid <= 0)
         return pid < 0 ? -errno : 0;
@@ -434,58 +325,96 @@ static int reap_unlooked(struct toll_tracker *t)
     return 1;
 }
 
-/* Reaps the next child that has ended: 1; 0 when no child has ended, or -errno. */
-static int reap_next(struct toll_tracker *t)
+int reap_one(struct tracked *t, pid_t pid, uint64_t now_ns)
+{
+    if (!pid)
+        return reap_unlooked(t);
+    if (membership_is_stranger(t, pid))
+        return reap_stranger(t, pid);
+    struct member *m = walk_last_look(t, pid, now_ns);
+    struct rusage usage;
+    int status;
+    pid_t found = wait4(pid, &status, WNOHANG, &usage);
+    if (found == pid) {
+        book_end(t, pid, m, status, &usage, now_ns);
+        return 1;
+    }
+    if (found == 0 || errno == ECHILD || errno == EINTR)
+        return 0;
+    /* wait4 is refused: how it ended is known from waitid, what it used is not. */
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid != pid) {
+        if (pid == t->launched.pid)
+            miss_end(t, "the command cannot be waited for");
+        return t->reaper.no_waitid; /* else it would be found again and again */
+    }
+    status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
+    if (info.si_code == CLD_DUMPED)
+        status |= WCOREFLAG;
+    book_end(t, pid, m, status, NULL, now_ns);
+    return 1;
+}
+
+int reap_find(struct tracked *t, pid_t *ret)
 {
     siginfo_t info = {0};
-    int r = t->reaper.no_waitid                                        ? -ENOSYS
-            : waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ? -errno
-                                                                       : 0;
-    if (r == -ECHILD || r == -EINTR)
-        return r;
-    if (r < 0) {
+    if (!t->reaper.no_waitid) {
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0) {
+            *ret = info.si_pid;
+            return info.si_pid != 0;
+        }
+        if (errno == ECHILD || errno == EINTR)
+            return -errno;
         t->reaper.no_waitid = true;
-        return reap_unlooked(t);
     }
-    return info.si_pid && reap_one(t, info.si_pid);
+    /* The pidfd of the command still says when that has ended. */
+    struct pollfd end = {.fd = t->launched.pidfd, .events = POLLIN};
+    if (!t->reaper.main_reaped && end.fd >= 0 && poll(&end, 1, 0) > 0 && end.revents) {
+        *ret = t->launched.pid;
+        return 1;
+    }
+    *ret = 0;
+    return 1;
 }
 
-/* True when it is no more, or somebody else has waited for it. */
-static bool forget_helper(pid_t pid)
-{
-    pid_t found = waitpid(pid, NULL, WNOHANG | __WALL);
-    return found == pid || (found < 0 && errno == ECHILD);
-}
-
-void reap_helpers(struct toll_tracker *t)
+void reap_helpers(struct tracked *t, bool of_job)
 {
     struct map *strangers = &t->discovery.strangers;
     for (uint32_t i = 0; strangers->count && i < strangers->capacity; i++) {
-        uint32_t pid = strangers->slots[i].key;
-        if (pid && forget_helper((pid_t)pid))
-            map_remove(strangers, pid);
+        struct rusage usage = {0};
+        pid_t pid = (pid_t)strangers->slots[i].key;
+        if (!pid)
+            continue;
+        if (!of_job) {
+            pid_t found = waitpid(pid, NULL, WNOHANG | __WALL);
+            if (found == pid || (found < 0 && errno == ECHILD))
+                map_remove(strangers, (uint32_t)pid);
+            continue;
+        }
+        /* They end without a signal and are not found among the others. A driver in one may use
+         * files: that one is reaped after the accounts are closed. The others use none. */
+        if (gpus_own_child(t->gpus, pid) || wait4(pid, NULL, WNOHANG | __WCLONE, &usage) != pid)
+            continue;
+        add_to_base(&t->reaper.usage_base, &usage);
+        map_remove(strangers, (uint32_t)pid);
     }
 }
 
-void reap(struct toll_tracker *t)
+void reap_end(struct tracked *t, int result, bool has_reaped)
 {
-    bool reaped = false;
-    reap_unnoticed(t);
-    int r;
-    while ((r = reap_next(t)) > 0)
-        reaped = true;
-    if (r == 0 && t->discovery.strangers.count)
-        t->reaper.no_children_left = !membership_has_children(t);
-    else if (r < 0)
-        t->reaper.no_children_left = r == -ECHILD;
-    if (r == -ECHILD && !t->reaper.main_reaped)
+    struct reaper *r = &t->reaper;
+    if (result == 0 && t->discovery.strangers.count)
+        r->no_children_left = !membership_has_children(t);
+    else if (result < 0)
+        r->no_children_left = result == -ECHILD;
+    if (result == -ECHILD && !r->main_reaped)
         miss_end(t, "another part of the program waited for the command");
-    if (!reaped)
+    if (!has_reaped)
         return;
     members_sweep(&t->members);
     struct rusage usage;
     struct pid_io io;
     getrusage(RUSAGE_CHILDREN, &usage);
-    t->reaper.has_io = t->reaper.has_io && reaped_io(t, &io);
-    reap_book(t, &usage, t->reaper.has_io ? &io : NULL);
+    r->has_io = r->has_io && reaped_io(t, &io);
+    reap_book(t, &usage, r->has_io ? &io : NULL);
 }

@@ -4,31 +4,29 @@
  * then in the tracker's own accounts, to the microsecond and the byte. */
 #pragma once
 
-#include "engine/tracker.h"
+#include "engine/target/tracked.h"
 
-/* ==== Reap ==================================================================================== */
+/* Remembers what was in those accounts before. */
+void reap_begin(struct tracked *t);
 
-/* Remember what was in those accounts before. */
-void reap_begin(struct toll_tracker *t);
+/* The next child that has ended: 1 and its pid, which is 0 where the kernel does not say which one
+ * before it is reaped; 0 when no child has ended; or -errno. */
+int reap_find(struct tracked *t, pid_t *ret);
 
-/* Reap everything that has ended; never waits. */
-void reap(struct toll_tracker *t);
+/* Whether to walk before that child is reaped: as long as it is not, it shows what it has
+ * inherited, and its children that left unseen can be judged. spacing_ns: not more often. */
+bool reap_wants_walk(const struct tracked *t, pid_t pid, uint64_t spacing_ns, uint64_t now_ns);
 
-/* The same for helpers of the tracker alone: other children are their parent's affair. */
-void reap_helpers(struct toll_tracker *t);
+/* Reads that child a last time and reaps it; pid 0: whichever it is, unread. 1; 0 when it was not
+ * reaped; or -errno. */
+int reap_one(struct tracked *t, pid_t pid, uint64_t now_ns);
 
-/* Put what was reaped so far into the books; usage and io count from the launch on. */
-void reap_book(struct toll_tracker *t, const struct rusage *usage, const struct pid_io *io);
+/* After the last of them: result: of reap_find or reap_one. Books what was reaped. */
+void reap_end(struct tracked *t, int result, bool has_reaped);
 
-/* ==== Own threads ============================================================================= */
+/* Reaps helpers of the tracker, and nothing else. of_job: their usage is taken out of the job's. */
+void reap_helpers(struct tracked *t, bool of_job);
 
-/* The threads that a tracker has beside the one that samples: what they use is not the job's. */
-
-/* How many there are, which may be more than fit into ret. */
-size_t own_threads_list(const struct toll_tracker *t, pid_t ret[OWN_THREADS_AT_MOST]);
-
-/* CPU time of them together. */
-uint64_t own_threads_cpu_ns(const struct toll_tracker *t);
-
-/* A program that measures itself leaves them out; once they are all started. */
-void own_threads_leave_out(struct toll_tracker *t);
+/* Puts what was reaped so far into the ledger; usage and io count from the launch on, io NULL: not
+ * known. */
+void reap_book(struct tracked *t, const struct rusage *usage, const struct pid_io *io);

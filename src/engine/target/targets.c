@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/target/targets.h"
 
+#include "account/rates.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/process.h"
-#include "engine/outputs.h"
 #include "engine/settings.h"
 #include "engine/step.h"
 #include "engine/target/membership.h"
@@ -17,7 +17,7 @@
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-static struct target *targets_append(struct toll_tracker *t)
+static struct target *targets_append(struct tracked *t)
 {
     /* Room for the union, which stands behind them. */
     if (!ARRAY_GROW(t->targets, t->target_count) || !ARRAY_GROW(t->targets, t->target_count + 1))
@@ -44,16 +44,16 @@ static void targets_drop(struct target *g)
     free(g->text);
 }
 
-int targets_set_launched(struct toll_tracker *t)
+int targets_set_launched(struct tracked *t, struct summary *s)
 {
     struct target *g = targets_append(t);
     if (!g)
         return -ENOMEM;
     g->is_launched = true;
-    return targets_open_books(t);
+    return targets_open_books(t, s);
 }
 
-int targets_add(struct toll_tracker *t, const struct toll_target *asked, struct toll_error *e)
+int targets_add(struct tracked *t, const struct toll_target *asked, struct toll_error *e)
 {
     if (t->target_count >= TARGETS_AT_MOST)
         return err_set(e, -EINVAL,
@@ -75,20 +75,20 @@ int targets_add(struct toll_tracker *t, const struct toll_target *asked, struct 
     return r;
 }
 
-static void open_books(struct toll_tracker *t, struct target *g)
+static void open_books(struct tracked *t, struct target *g, struct summary *s)
 {
-    ledger_init(&g->ledger, g->bit, t->run.no_children && target_is_tree(g));
+    ledger_init(&g->ledger, g->bit, t->options->no_children && target_is_tree(g));
     for (unsigned part = 0; part < PARTS; part++) {
         g->entities[part] = (struct entity){
             .kind = ENTITY_TARGET, .part = part, .target = (unsigned)(g - t->targets)};
         row_init(&g->parts[part], ENTITY_PROCESS);
-        if (!t->options.since_start)
+        if (!t->options->since_start)
             rates_begin(g->rates[part], t->start_ns);
     }
-    target_summary_of(t, g)->has_parts = target_has_parts(t, g);
+    target_summary_of(s, t, g)->has_parts = target_has_parts(t, g);
 }
 
-int targets_open_books(struct toll_tracker *t)
+int targets_open_books(struct tracked *t, struct summary *s)
 {
     if (!t->target_count)
         return 0;
@@ -97,21 +97,22 @@ int targets_open_books(struct toll_tracker *t)
         all->bit = BIT(t->target_count);
         all->is_union = true;
         all->kind = t->targets[0].kind;
-        t->frame_targets = calloc(t->target_count, sizeof *t->frame_targets);
-        if (!t->frame_targets || summary_add_targets(&t->summary, t->target_count) < 0)
+        /* As folded, and as published where that differs. */
+        t->frame_targets = calloc(2 * t->target_count, sizeof *t->frame_targets);
+        if (!t->frame_targets || summary_add_targets(s, t->target_count) < 0)
             return -ENOMEM;
         for (size_t i = 0; i < t->target_count; i++)
             t->frame_targets[i].name = t->targets[i].name;
     }
     t->whole = &t->targets[t->target_count > 1 ? t->target_count : 0];
-    t->summary.has_target = true;
+    s->has_target = true;
     for (size_t i = 0; i < book_count(t); i++)
-        open_books(t, &t->targets[i]);
+        open_books(t, &t->targets[i], s);
     membership_plan(t);
     return 0;
 }
 
-void targets_reset(struct toll_tracker *t)
+void targets_reset(struct tracked *t, struct summary *s)
 {
     for (size_t i = 0; i < book_count(t); i++) {
         struct target *g = &t->targets[i];
@@ -135,14 +136,14 @@ void targets_reset(struct toll_tracker *t)
     }
     free(t->frame_targets);
     t->frame_targets = NULL;
-    free(t->summary.targets);
-    t->summary.targets = NULL;
-    t->summary.target_count = 0;
-    t->summary.has_target = false;
+    free(s->targets);
+    s->targets = NULL;
+    s->target_count = 0;
+    s->has_target = false;
     t->whole = NULL;
 }
 
-void targets_done(struct toll_tracker *t)
+void targets_done(struct tracked *t)
 {
     for (size_t i = 0; i < t->target_count; i++)
         targets_drop(&t->targets[i]);
@@ -155,7 +156,7 @@ void targets_done(struct toll_tracker *t)
 
 /* ---- Beginning ------------------------------------------------------------------------------- */
 
-void targets_add_roots(struct toll_tracker *t)
+void targets_add_roots(struct tracked *t)
 {
     for (size_t i = 0; i < t->target_count; i++)
         if (target_has_main(&t->targets[i]))
@@ -163,7 +164,7 @@ void targets_add_roots(struct toll_tracker *t)
                                 t->targets[i].bit);
 }
 
-struct member *targets_any_member(const struct toll_tracker *t, const struct target *g)
+struct member *targets_any_member(const struct tracked *t, const struct target *g)
 {
     for (size_t i = 0; i < t->members.count; i++) {
         struct member *m = t->members.order[i];
@@ -174,15 +175,15 @@ struct member *targets_any_member(const struct toll_tracker *t, const struct tar
 }
 
 /* The kernel shows a thread under its own number, too, as if it were a process. */
-static bool is_thread(const struct toll_tracker *t, struct target *g)
+static bool is_thread(const struct tracked *t, struct target *g)
 {
-    if (t->replay)
+    if (t->is_recorded)
         return false;
     g->main_pidfd = process_open_pidfd(g->id);
     return g->main_pidfd < 0 && (errno == EINVAL || errno == ENOENT);
 }
 
-int targets_check(struct toll_tracker *t, struct toll_error *e)
+int targets_check(struct tracked *t, struct toll_error *e)
 {
     for (size_t i = 0; i < t->target_count; i++) {
         struct target *g = &t->targets[i];
@@ -200,9 +201,9 @@ int targets_check(struct toll_tracker *t, struct toll_error *e)
 /* ---- Ending ---------------------------------------------------------------------------------- */
 
 /* The main process, or any of those that are left. */
-static const struct member *whom_to_watch(const struct toll_tracker *t, const struct target *g)
+static const struct member *whom_to_watch(const struct tracked *t, const struct target *g)
 {
-    bool main_only = target_has_main(g) && t->options.wait == TOLL_WAIT_MAIN;
+    bool main_only = target_has_main(g) && t->options->wait == TOLL_WAIT_MAIN;
     if (!main_only)
         return targets_any_member(t, g);
     /* Its number may have gone to somebody else by now. */
@@ -217,7 +218,7 @@ static void targets_unwatch(struct target *g)
 }
 
 /* False when it is gone by now. */
-static bool target_watch_pid(struct toll_tracker *t, struct target *g, pid_t pid)
+static bool target_watch_pid(struct target *g, const struct wakeup *w, pid_t pid)
 {
     if (g->watched == pid)
         return true;
@@ -227,17 +228,18 @@ static bool target_watch_pid(struct toll_tracker *t, struct target *g, pid_t pid
         return false;
     g->watched = pid;
     if (g->pidfd >= 0)
-        wakeup_watch(t, g->pidfd);
+        wakeup_watch(w, g->pidfd);
     return true;
 }
 
 /* A descriptor of one that has ended stays readable: with nobody left there is none. False then. */
-static bool watch_somebody(struct toll_tracker *t, struct target *g, uint64_t now_ns)
+static bool target_watch(struct tracked *t, struct target *g, const struct wakeup *w,
+                         uint64_t now_ns)
 {
     const struct member *m;
     while ((m = whom_to_watch(t, g)) && !m->process.has_ended) {
         pid_t pid = m->process.entity.pid;
-        if (target_watch_pid(t, g, pid))
+        if (target_watch_pid(g, w, pid))
             return true;
         walk_end(t, pid, now_ns);
     }
@@ -245,13 +247,13 @@ static bool watch_somebody(struct toll_tracker *t, struct target *g, uint64_t no
     return false;
 }
 
-void targets_watch(struct toll_tracker *t)
+void targets_watch(struct tracked *t, const struct wakeup *w)
 {
     for (size_t i = 0; i < t->target_count; i++)
-        watch_somebody(t, &t->targets[i], clock_mono(NULL));
+        target_watch(t, &t->targets[i], w, clock_mono(NULL));
 }
 
-static void target_mark_ended(struct toll_tracker *t, struct target *g, uint64_t now_ns)
+static void target_mark_ended(struct tracked *t, struct target *g, uint64_t now_ns)
 {
     g->ended = true;
     g->end_ns = now_ns;
@@ -262,13 +264,12 @@ static void target_mark_ended(struct toll_tracker *t, struct target *g, uint64_t
     if (t->frame_targets) {
         t->frame_targets[g - t->targets].has_ended = true;
         uint64_t tenths = left_u64(now_ns, t->start_ns) / (NS_PER_SECOND / 10);
-        outputs_note(t, "the target %s ended after %llu.%llu s", g->name,
+        tracked_note(t, "the target %s ended after %llu.%llu s", g->name,
                      (unsigned long long)tenths / 10, (unsigned long long)tenths % 10);
     }
 }
 
-/* Those that are watched and have ended are looked at now, not when the next sample is due. */
-static void notice_ends(struct toll_tracker *t, uint64_t now_ns)
+void targets_notice_ends(struct tracked *t, uint64_t now_ns)
 {
     struct pollfd watched[TARGETS_AT_MOST];
     for (size_t i = 0; i < t->target_count; i++)
@@ -283,7 +284,7 @@ static void notice_ends(struct toll_tracker *t, uint64_t now_ns)
         }
 }
 
-static bool targets_has_ended(struct toll_tracker *t, const struct target *g)
+static bool targets_has_ended(struct tracked *t, const struct target *g)
 {
     if (g->kind == TOLL_TARGET_CGROUP)
         return cgroup_is_gone(g->cgroup);
@@ -291,43 +292,35 @@ static bool targets_has_ended(struct toll_tracker *t, const struct target *g)
     return !m || m->process.has_ended;
 }
 
-/* The last that was known has ended; it may have left somebody behind since the last look. */
-static bool leaves_nobody(struct toll_tracker *t, const struct target *g, uint64_t now_ns)
-{
-    if (!targets_has_ended(t, g))
-        return false;
-    if (target_has_main(g) && t->options.wait == TOLL_WAIT_MAIN)
-        return true;
-    t->discovery.all_after_ns = 0;
-    walk(t, now_ns);
-    return targets_has_ended(t, g);
-}
-
-/* Somebody who is left may have ended, too, by the time he is to be watched: then once more. */
-static bool goes_on(struct toll_tracker *t, struct target *g, uint64_t now_ns)
-{
-    while (!leaves_nobody(t, g, now_ns))
-        if (t->replay || watch_somebody(t, g, now_ns) || g->kind == TOLL_TARGET_CGROUP)
-            return true;
-    return false;
-}
-
-bool targets_have_ended(struct toll_tracker *t)
+bool targets_check_ends(struct tracked *t, const struct wakeup *w, bool has_walked, uint64_t now_ns,
+                        bool *ret_needs_walk)
 {
     bool all = t->target_count > 0;
-    uint64_t now_ns = clock_mono(t->scripted);
-    if (!t->replay)
-        notice_ends(t, now_ns);
+    *ret_needs_walk = false;
+    /* All are judged before any is watched, which may read: what a walk has seen holds for all. */
     for (size_t i = 0; i < t->target_count; i++) {
         struct target *g = &t->targets[i];
-        if (!g->ended && !goes_on(t, g, now_ns))
+        if (g->ended || !targets_has_ended(t, g))
+            continue;
+        bool main_only = target_has_main(g) && t->options->wait == TOLL_WAIT_MAIN;
+        if (main_only || has_walked)
             target_mark_ended(t, g, now_ns);
+        else
+            *ret_needs_walk = true;
+    }
+    for (size_t i = 0; i < t->target_count; i++) {
+        struct target *g = &t->targets[i];
         all &= g->ended;
+        if (g->ended || t->is_recorded || targets_has_ended(t, g))
+            continue;
+        /* The process that is to be watched may have ended by now: then all is asked again. */
+        if (!target_watch(t, g, w, now_ns) && g->kind != TOLL_TARGET_CGROUP)
+            *ret_needs_walk = true;
     }
     return all;
 }
 
-uint64_t targets_end(const struct toll_tracker *t, uint64_t now_ns)
+uint64_t targets_end(const struct tracked *t, uint64_t now_ns)
 {
     uint64_t last = 0;
     for (size_t i = 0; i < t->target_count; i++) {
@@ -340,12 +333,13 @@ uint64_t targets_end(const struct toll_tracker *t, uint64_t now_ns)
 
 /* ---- What it looks like ---------------------------------------------------------------------- */
 
-bool target_has_parts(const struct toll_tracker *t, const struct target *g)
+bool target_has_parts(const struct tracked *t, const struct target *g)
 {
-    return target_has_main(g) && !t->run.no_children;
+    return target_has_main(g) && !t->options->no_children;
 }
 
-struct target_summary *target_summary_of(struct toll_tracker *t, const struct target *g)
+struct target_summary *target_summary_of(struct summary *s, const struct tracked *t,
+                                         const struct target *g)
 {
-    return g == t->whole ? &t->summary.whole : &t->summary.targets[g - t->targets];
+    return g == t->whole ? &s->whole : &s->targets[g - t->targets];
 }

@@ -3,25 +3,32 @@
 
 #include "account/members.h"
 #include "base/io/file.h"
-#include "engine/outputs.h"
 #include "engine/target/membership.h"
 #include "source/machine/load.h"
 
 #include <fcntl.h>
 
+void tracked_note(struct tracked *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    events_add_note(&t->events, left_u64(clock_mono(t->scripted), t->start_ns), format, args);
+    va_end(args);
+}
+
 /* ==== Departure =============================================================================== */
 
-void departure_forget(struct toll_tracker *t, struct member *m)
+void departure_forget(struct tracked *t, struct member *m)
 {
     m->gone = true;
     t->members_changed = true;
     process_source_done(source_of(m), &t->reader);
 }
 
-static void departure_tell(struct toll_tracker *t, struct member *m, enum departure how,
-                           const struct toll_end *end, uint64_t now_ns)
+static void departure_queue(struct tracked *t, struct member *m, enum departure how,
+                            const struct toll_end *end, uint64_t now_ns)
 {
-    if (t->options.processes == TOLL_PROCESSES_NONE || !m->targets)
+    if (t->options->processes == TOLL_PROCESSES_NONE || !m->targets)
         return;
     m->process.entity.targets = m->targets;
     membership_put_wall(t, m, left_u64(now_ns, t->start_ns));
@@ -32,7 +39,7 @@ static void departure_tell(struct toll_tracker *t, struct member *m, enum depart
         .end = end ? *end : (struct toll_end){0},
         .elapsed_ns = left_u64(now_ns, t->start_ns),
     };
-    outputs_process_end(t, &e);
+    events_add_end(&t->events, &e);
 }
 
 /* ---- Where its figures go -------------------------------------------------------------------- */
@@ -40,7 +47,7 @@ static void departure_tell(struct toll_tracker *t, struct member *m, enum depart
 /* Whether a member of the target takes over what it used. A parent that left in the same walk
  * handed it on to its own parent, if it had it: its figures are of its last look, when this child
  * was still there. */
-static bool is_inherited(const struct toll_tracker *t, const struct member *m, uint64_t bit)
+static bool is_inherited(const struct tracked *t, const struct member *m, uint64_t bit)
 {
     for (unsigned hops = 0; hops < 1000; hops++) {
         const struct member *parent = members_find_any(&t->members, m->process.entity.parent);
@@ -56,7 +63,7 @@ static bool is_inherited(const struct toll_tracker *t, const struct member *m, u
 
 /* A process that is not of a target, and whose parent is: the parent inherits what is not the
  * target's. */
-static void book_foreign(struct toll_tracker *t, const struct member *m)
+static void book_foreign(struct tracked *t, const struct member *m)
 {
     const struct member *parent = members_find(&t->members, m->process.entity.parent);
     if (!parent)
@@ -72,7 +79,7 @@ static void book_foreign(struct toll_tracker *t, const struct member *m)
             ledger_foreign(&t->targets[i].ledger, &child);
 }
 
-static void departure_leave(struct toll_tracker *t, struct member *m, enum departure how,
+static void departure_leave(struct tracked *t, struct member *m, enum departure how,
                             const struct toll_end *end, uint64_t now_ns)
 {
     departure_forget(t, m);
@@ -88,7 +95,7 @@ static void departure_leave(struct toll_tracker *t, struct member *m, enum depar
     }
     if (how == LEFT_INSIDE)
         book_foreign(t, m);
-    departure_tell(t, m, how, end, now_ns);
+    departure_queue(t, m, how, end, now_ns);
 }
 
 /* ---- Losses ---------------------------------------------------------------------------------- */
@@ -98,7 +105,7 @@ static void departure_leave(struct toll_tracker *t, struct member *m, enum depar
 static bool read_inherited(void *context, struct member *m, struct handed_on *ret,
                            bool *ret_has_ended)
 {
-    struct toll_tracker *t = context;
+    struct tracked *t = context;
     struct process now = m->process;
     struct process_source *s = source_of(m);
     if (process_read_stat(&t->reader, s, &now, DEPTH_STILL) < 0)
@@ -113,7 +120,7 @@ static bool read_inherited(void *context, struct member *m, struct handed_on *re
     return true;
 }
 
-static void note_loss(struct toll_tracker *t, const struct member *m, struct member *ancestor)
+static void note_loss(struct tracked *t, const struct member *m, struct member *ancestor)
 {
     const struct member *parent = members_find_any(&t->members, m->process.entity.parent);
     if (ancestor->loss_noted)
@@ -121,27 +128,27 @@ static void note_loss(struct toll_tracker *t, const struct member *m, struct mem
     ancestor->loss_noted = true;
     if (parent && parent->process.is_namespace_init &&
         (parent != ancestor || ancestor->ended_meanwhile))
-        outputs_note(t,
+        tracked_note(t,
                      "process %d (%s), the init of a pid namespace, ended before its children; "
                      "their usage is a lower bound",
                      (int)parent->process.entity.pid, parent->process.entity.name);
     else if (parent == ancestor)
-        outputs_note(t,
+        tracked_note(t,
                      "process %d (%s) does not wait for its children; their usage is a lower bound",
                      (int)ancestor->process.entity.pid, ancestor->process.entity.name);
     else
-        outputs_note(t,
+        tracked_note(t,
                      "descendants of process %d (%s) ended without being waited for; their usage "
                      "is a lower bound",
                      (int)ancestor->process.entity.pid, ancestor->process.entity.name);
 }
 
-static enum loss departure_judge(struct toll_tracker *t, struct member *m)
+static enum loss departure_judge(struct tracked *t, struct member *m)
 {
     struct losses l = {
         .members = &t->members,
         .has_all_orphans = is_launched(t),
-        .is_recorded = t->replay,
+        .is_recorded = t->is_recorded,
         .ns_per_tick = t->reader.ns_per_tick,
         .round = t->discovery.bookings,
         .read = read_inherited,
@@ -158,7 +165,7 @@ static enum loss departure_judge(struct toll_tracker *t, struct member *m)
 }
 
 /* Ancestors are still there, marked as gone, while their descendants are booked. */
-void departure_book(struct toll_tracker *t, uint64_t now_ns)
+void departure_book(struct tracked *t, uint64_t now_ns)
 {
     t->discovery.bookings++;
     for (size_t i = 0; i < t->members.count; i++) {
@@ -172,13 +179,13 @@ void departure_book(struct toll_tracker *t, uint64_t now_ns)
         enum loss loss = can_judge ? departure_judge(t, m) : LOSS_NOT_SEEN;
         for (size_t k = 0; loss == LOSS_OF_SOME && k < book_count(t); k++)
             if (m->targets & t->targets[k].bit)
-                t->targets[k].ledger.losing = true;
+                ledger_note_loss(&t->targets[k].ledger);
         departure_leave(t, m, loss == LOSS_OF_THIS ? LEFT_LOST : LEFT_INSIDE, NULL, now_ns);
     }
     members_sweep(&t->members);
 }
 
-void departure_reaped(struct toll_tracker *t, struct member *m, const struct toll_end *end,
+void departure_reaped(struct tracked *t, struct member *m, const struct toll_end *end,
                       uint64_t now_ns)
 {
     departure_leave(t, m, LEFT_REAPED, end, now_ns);
@@ -227,7 +234,7 @@ static void remember_look(struct process *p, int depth, uint64_t now_ns)
 }
 
 /* Children of every thread; with many threads that is dear, so it is spaced out by its cost. */
-static void ask_for_children(struct toll_tracker *t, struct member *m, uint64_t now_ns)
+static void ask_for_children(struct tracked *t, struct member *m, uint64_t now_ns)
 {
     struct process_source *s = source_of(m);
     if (t->reader.no_children || m->process.has_ended || !s->may_have_children)
@@ -257,7 +264,7 @@ static void date_peak(struct member *m)
         row_put_u64(own, process_memory_peak_bytes, m->seen_peak_bytes);
 }
 
-static void turn_away(struct toll_tracker *t, struct member *m)
+static void turn_away(struct tracked *t, struct member *m)
 {
     departure_forget(t, m);
     m->in_books = true;
@@ -266,7 +273,7 @@ static void turn_away(struct toll_tracker *t, struct member *m)
 }
 
 /* The pid of a member that has ended may be in use again, by a child of the same parent. */
-static void meet_again(struct toll_tracker *t, const struct member *m)
+static void meet_again(struct tracked *t, const struct member *m)
 {
     t->discovery.parent = members_find(&t->members, m->process.entity.parent);
     if (t->discovery.parent || is_launched(t))
@@ -275,14 +282,15 @@ static void meet_again(struct toll_tracker *t, const struct member *m)
 
 /* Whether those that sleep may be read, too. In a large tree that would be most of the work, and
  * samples would have to wait for it: they get as much as samples may use. */
-static bool may_read_still(const struct toll_tracker *t, uint64_t now_ns)
+static bool may_read_still(const struct tracked *t, uint64_t now_ns)
 {
-    double allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->schedule.budget;
-    return t->replay || t->is_probe || t->frame.last || (double)t->discovery.still_ns < allowed_ns;
+    double allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->budget;
+    return t->is_recorded || t->is_probe || t->is_last ||
+           (double)t->discovery.still_ns < allowed_ns;
 }
 
 /* One that sleeps is read on a budget of its own: that makes samples no less frequent. */
-static int walk_visit(struct toll_tracker *t, struct member *m, int depth, bool moved)
+static int walk_visit(struct tracked *t, struct member *m, int depth, bool moved)
 {
     bool is_apart = m->was_seen && !moved;
     uint64_t before_ns = is_apart ? clock_thread_cpu() : 0;
@@ -295,19 +303,18 @@ static int walk_visit(struct toll_tracker *t, struct member *m, int depth, bool 
     return r;
 }
 
-static void note_hidden(struct toll_tracker *t, const struct process *p)
+static void note_hidden(struct tracked *t, const struct process *p)
 {
     if (t->discovery.hidden_noted)
         return;
     t->discovery.hidden_noted = true;
-    outputs_note(t,
+    tracked_note(t,
                  "process %d is hidden from this user (hidepid option of /proc); memory, threads "
                  "and the like are lower bounds",
                  (int)p->entity.pid);
 }
 
-static void walk_look_at(struct toll_tracker *t, struct member *m, bool find_children,
-                         uint64_t now_ns)
+static void walk_look_at(struct tracked *t, struct member *m, bool find_children, uint64_t now_ns)
 {
     struct process *p = &m->process;
     losses_before_look(m);
@@ -322,7 +329,7 @@ static void walk_look_at(struct toll_tracker *t, struct member *m, bool find_chi
             ask_for_children(t, m, now_ns); /* it may have made some after the last walk's look */
         return;
     }
-    t->slow.outdated |= moved != 0;
+    t->has_run |= moved != 0;
     t->members_changed = true;
     int r = moved < 0 ? moved : walk_visit(t, m, depth, moved > 0);
     if (r < 0 && moved >= 0 && process_hide(&t->reader, source_of(m), p)) {
@@ -359,8 +366,7 @@ static void walk_look_at(struct toll_tracker *t, struct member *m, bool find_chi
 }
 
 /* The first look at a process is made once: its cost says nothing of samples to come. */
-static void look_at_member(struct toll_tracker *t, struct member *m, bool find_children,
-                           uint64_t now_ns)
+static void look_at_member(struct tracked *t, struct member *m, bool find_children, uint64_t now_ns)
 {
     bool is_first = !m->was_seen;
     uint64_t before_ns = is_first ? clock_thread_cpu() : 0, apart_ns = t->discovery.apart_ns;
@@ -372,7 +378,7 @@ static void look_at_member(struct toll_tracker *t, struct member *m, bool find_c
 /* ---- Finding new ones ------------------------------------------------------------------------ */
 
 /* No process was made on this machine since the last walk: then there is nobody to find. */
-static bool pids_moved(struct toll_tracker *t)
+static bool pids_moved(struct tracked *t)
 {
     char text[128];
     uint64_t last_pid;
@@ -390,7 +396,7 @@ static bool pids_moved(struct toll_tracker *t)
 
 /* For what no list of children shows. A child may stand before its parent, so everybody is asked
  * again as long as somebody new was found. */
-static void walk_search(struct toll_tracker *t, bool by_parent, bool again, uint64_t now_ns)
+static void walk_search(struct tracked *t, bool by_parent, bool again, uint64_t now_ns)
 {
     size_t before;
     do {
@@ -407,7 +413,7 @@ static void walk_search(struct toll_tracker *t, bool by_parent, bool again, uint
 }
 
 /* In the unit of a process's start. That counts the sleep of the machine, which now_ns does not. */
-static uint64_t ticks_at(const struct toll_tracker *t, uint64_t now_ns)
+static uint64_t ticks_at(const struct tracked *t, uint64_t now_ns)
 {
     uint64_t live_ns = t->root.live ? clock_since_boot() : 0;
     if (live_ns)
@@ -441,8 +447,7 @@ static bool has_equal_figures(const struct process *a, const struct process *b)
 }
 
 /* Its parent may be another one by now, or never have been seen: those found next to it. */
-static struct member *find_sibling_with_memory(struct toll_tracker *t, const struct member *m,
-                                               size_t at)
+static struct member *find_sibling_with_memory(struct tracked *t, const struct member *m, size_t at)
 {
     unsigned compared = 0;
     for (size_t i = at > SIBLINGS_AT_MOST ? at - SIBLINGS_AT_MOST : 0; i < at; i++) {
@@ -461,7 +466,7 @@ static struct member *find_sibling_with_memory(struct toll_tracker *t, const str
 
 /* Reads its memory again, and keeps what else was read in its turn of the walk: a parent read after
  * its children would have inherited one that was reaped since, and count it twice. */
-static int read_memory_again(struct toll_tracker *t, struct member *m)
+static int read_memory_again(struct tracked *t, struct member *m)
 {
     struct process *p = &m->process;
     const struct process before = *p;
@@ -476,7 +481,7 @@ static int read_memory_again(struct toll_tracker *t, struct member *m)
 /* The kernel does not compare: it never does here, or not at this moment, because the process is
  * calling exec. So it is asked again at every look. Figures that differ may be of two moments:
  * those of the child from before its exec, those of the parent from before it grew. */
-static void ask_without_kernel(struct toll_tracker *t, struct member *m, struct member *parent)
+static void ask_without_kernel(struct tracked *t, struct member *m, struct member *parent)
 {
     bool is_same = has_equal_figures(&m->process, &parent->process);
     if (!is_same && read_memory_again(t, parent) == 0)
@@ -488,7 +493,7 @@ static void ask_without_kernel(struct toll_tracker *t, struct member *m, struct 
         m->memory_id = m->memory_elsewhere = 0;
 }
 
-static void ask_whose_memory(struct toll_tracker *t, struct member *m, size_t at)
+static void ask_whose_memory(struct tracked *t, struct member *m, size_t at)
 {
     struct process *p = &m->process;
     struct member *parent = members_find(&t->members, p->entity.parent);
@@ -514,7 +519,7 @@ static void ask_whose_memory(struct toll_tracker *t, struct member *m, size_t at
     m->memory_is_asked = r == 0 && p->before_exec && same == 0;
 }
 
-static void find_shared_memory(struct toll_tracker *t)
+static void find_shared_memory(struct tracked *t)
 {
     bool found = false;
     for (size_t i = 0; i < t->members.count; i++) {
@@ -540,12 +545,12 @@ static void find_shared_memory(struct toll_tracker *t)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-void walk(struct toll_tracker *t, uint64_t now_ns)
+void walk(struct tracked *t, uint64_t now_ns)
 {
     struct discovery *d = &t->discovery;
     d->walked_ns = now_ns;
     uint64_t began_ticks = is_launched(t) ? 0 : ticks_at(t, now_ns);
-    bool all = now_ns >= d->all_after_ns || t->frame.last;
+    bool all = now_ns >= d->all_after_ns || t->is_last;
     if (all)
         d->all_after_ns = now_ns + REFRESH_NS;
     bool moved = pids_moved(t) || d->somebody_waits;
@@ -567,20 +572,9 @@ void walk(struct toll_tracker *t, uint64_t now_ns)
         d->walked_ticks = began_ticks;
 }
 
-void walk_between(struct toll_tracker *t, uint64_t now_ns)
-{
-    uint64_t before_ns = clock_thread_cpu();
-    walk(t, now_ns);
-    uint64_t cost_ns = left_u64(clock_thread_cpu(), before_ns);
-    t->cpu_ns += cost_ns; /* else it would count as the next sample's */
-    uint64_t apart_ns = t->discovery.apart_ns + t->reader.threads_cpu_ns;
-    t->discovery.apart_ns = t->reader.threads_cpu_ns = 0;
-    schedule_looked(&t->schedule, clock_mono(NULL), max_u64(left_u64(cost_ns, apart_ns), 1));
-}
-
 /* ---- Those the tracker reaps ----------------------------------------------------------------- */
 
-struct member *walk_last_look(struct toll_tracker *t, pid_t pid, uint64_t now_ns)
+struct member *walk_last_look(struct tracked *t, pid_t pid, uint64_t now_ns)
 {
     struct member *m = members_find(&t->members, pid);
     if (!m && t->discovery.tree_bits) {
@@ -602,7 +596,7 @@ struct member *walk_last_look(struct toll_tracker *t, pid_t pid, uint64_t now_ns
 
 /* ---- Those that somebody else reaps ---------------------------------------------------------- */
 
-void walk_end(struct toll_tracker *t, pid_t pid, uint64_t now_ns)
+void walk_end(struct tracked *t, pid_t pid, uint64_t now_ns)
 {
     struct member *m = members_find(&t->members, pid);
     if (!m)

@@ -2,34 +2,30 @@
  * One walk over the members: who did something, who is new, who has left. */
 #pragma once
 
-#include "engine/tracker.h"
+#include "engine/target/tracked.h"
 
 /* ==== Walk ==================================================================================== */
 
-void walk(struct toll_tracker *t, uint64_t now_ns);
-
-/* The same between samples; nothing is published. The interval of samples is not that of
- * observation: a child that its parent discards is known only if it was seen before. */
-void walk_between(struct toll_tracker *t, uint64_t now_ns);
+void walk(struct tracked *t, uint64_t now_ns);
 
 /* A child of the tracker has ended and is about to be reaped: read it a last time. Returns the
  * member, NULL when it is none. */
-struct member *walk_last_look(struct toll_tracker *t, pid_t pid, uint64_t now_ns);
+struct member *walk_last_look(struct tracked *t, pid_t pid, uint64_t now_ns);
 
 /* A process that is not the tracker's child has ended: read it a last time, if it is still there.
  */
-void walk_end(struct toll_tracker *t, pid_t pid, uint64_t now_ns);
+void walk_end(struct tracked *t, pid_t pid, uint64_t now_ns);
 
 /* ==== Departure =============================================================================== */
 
 /* Members that leave, and where their figures go. */
 
 /* Found to have ended: it takes no part any more, its leaving is booked after the walk. */
-void departure_forget(struct toll_tracker *t, struct member *m);
+void departure_forget(struct tracked *t, struct member *m);
 
 /* Book all that have left in this walk: a parent is asked once for all its children. */
-void departure_book(struct toll_tracker *t, uint64_t now_ns);
+void departure_book(struct tracked *t, uint64_t now_ns);
 
 /* It was reaped by the tracker, which was told how it ended. */
-void departure_reaped(struct toll_tracker *t, struct member *m, const struct toll_end *end,
+void departure_reaped(struct tracked *t, struct member *m, const struct toll_end *end,
                       uint64_t now_ns);

@@ -442,6 +442,12 @@ bool cgroup_is_root(const struct cgroup *c)
     return cgroup_place_main(&c->places)->is_root;
 }
 
+bool cgroup_counts_ticks(const struct cgroup *c)
+{
+    const struct cgroup_place *cpu = cgroup_place_for(&c->places, CGROUP_CPUACCT);
+    return cpu && !cpu->v2;
+}
+
 bool cgroup_same(const struct cgroup *a, const struct cgroup *b)
 {
     for (unsigned i = 0; i < CGROUP_CONTROLLERS; i++) {

@@ -84,6 +84,10 @@ const char *cgroup_name(const struct cgroup *c);
 /* Whether it is the root of every hierarchy: it has nothing to tell that the machine does not. */
 bool cgroup_is_root(const struct cgroup *c);
 
+/* Version 1 counts user and system time in ticks, which do not make up the CPU time; version 2
+ * counts them in microseconds, and they do. */
+bool cgroup_counts_ticks(const struct cgroup *c);
+
 /* Whether both are the same directory in every hierarchy. */
 bool cgroup_same(const struct cgroup *a, const struct cgroup *b);
 

@@ -61,7 +61,7 @@ static void test_attach_counts_from_then_on(void **state)
                                           since_start, NULL, &r);
         assert_int_equal(r, 0);
         assert_int_equal(toll_tracker_step(t), 1);
-        const struct row *all = &t->whole->parts[PART_COMBINED];
+        const struct row *all = &t->tracked.whole->parts[PART_COMBINED];
         /* The third was born since. */
         uint64_t ticks = since_start ? 53 + 24 + 5 : 3 + 4 + 5;
         assert_value(all, process_cpu_seconds, ticks * 10 * NS_PER_MS);
@@ -303,7 +303,7 @@ static void test_asked_names(void **state)
         assert_int_equal(toll_tracker_add_target(t, &asked[i], NULL), 0);
     static const char *const names[] = {"process-12", "group-12", "web", "user-root"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        assert_string_equal(t->targets[i].name, names[i]);
+        assert_string_equal(t->tracked.targets[i].name, names[i]);
     struct toll_error e = {0};
     assert_int_equal(toll_tracker_add_target(t, &asked[1], &e), -EINVAL);
     assert_non_null(strstr(e.message, "'group-12' is named twice"));
@@ -327,10 +327,10 @@ static void test_asked_descriptions(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct buf b = {0};
         struct toll_error e = {0};
-        asked_describe(t, &cases[i].target, &b);
+        asked_describe(&t->tracked, &cases[i].target, &b);
         assert_non_null(strstr(b.data, cases[i].words));
         buf_done(&b);
-        assert_int_equal(asked_nobody(t, &cases[i].target, &e), -ESRCH);
+        assert_int_equal(asked_nobody(&t->tracked, &cases[i].target, &e), -ESRCH);
         assert_non_null(strstr(e.message, cases[i].missing));
     }
     toll_tracker_free(t);
@@ -379,6 +379,11 @@ static void add_full(struct fixture *f, const char *format)
     assert_int_equal(toll_tracker_add_output(f->t, &out, NULL), 0);
 }
 
+static void send_events(struct fixture *f)
+{
+    outputs_send_events(&f->t->outputs, &f->t->tracked.events);
+}
+
 static void end(struct fixture *f)
 {
     toll_tracker_free(f->t);
@@ -391,7 +396,9 @@ static void test_outputs_a_note_is_told_once(void **state)
     begin(&f);
     add(&f, "x.jsonl");
     for (int i = 0; i < 3; i++)
-        outputs_note(f.t, "something about %d", 5);
+        tracked_note(&f.t->tracked, "something about %d", 5);
+    assert_int_equal(f.told_count, 0); /* reading does not write */
+    send_events(&f);
     assert_int_equal(f.told_count, 1);
     assert_int_equal(f.t->summary.note_count, 1);
     char *text = tree_read(&f.tree, "x.jsonl");
@@ -405,9 +412,11 @@ static void test_outputs_a_note_cannot_drive_the_terminal(void **state)
 {
     struct fixture f;
     begin(&f);
-    outputs_note(f.t, "process 5 (%s)", "\033[2Jx\ny\a");
+    tracked_note(&f.t->tracked, "process 5 (%s)", "\033[2Jx\ny\a");
+    send_events(&f);
     assert_string_equal(f.told, "process 5 (?[2Jx y?)\n");
-    outputs_note(f.t, "%02000d", 1); /* cut, not overrun */
+    tracked_note(&f.t->tracked, "%02000d", 1); /* cut, not overrun */
+    send_events(&f);
     assert_int_equal(f.told_count, 2);
     end(&f);
 }
@@ -420,8 +429,8 @@ static void add_frame(struct fixture *f)
     }
     for (unsigned id = 0; id < PARTS * PROCESS_METRICS; id++)
         f->t->summary.whole.provenance[id % PARTS][id / PARTS].source = "";
-    row_init(&f->t->self_row, ENTITY_SELF);
-    f->t->frame.self = (struct frame_row){&f->t->self_entity, &f->t->self_row};
+    row_init(&f->t->self.row, ENTITY_SELF);
+    f->t->frame.self = (struct frame_row){&f->t->self.entity, &f->t->self.row};
 }
 
 /* One that fails is told of once, and disturbs no other. */
@@ -432,15 +441,15 @@ static void test_outputs_a_failing_output(void **state)
     add_full(&f, "csv");
     add(&f, "x.csv");
     add_frame(&f);
-    outputs_begin(f.t);
+    outputs_begin(&f.t->outputs, &f.t->run);
     for (int i = 0; i < 10; i++)
-        outputs_frame(f.t);
+        outputs_frame(&f.t->outputs, &f.t->frame);
     assert_int_equal(f.told_count, 1);
     assert_non_null(strstr(f.told, "No space left on device"));
-    assert_int_equal(f.t->sinks[0]->dropped, 10);
-    assert_int_equal(f.t->sinks[1]->chunks, 11);
-    assert_int_equal(f.t->sinks[1]->dropped, 0);
-    assert_int_equal(outputs_summary(f.t), -ENOSPC);
+    assert_int_equal(f.t->outputs.sinks[0]->dropped, 10);
+    assert_int_equal(f.t->outputs.sinks[1]->chunks, 11);
+    assert_int_equal(f.t->outputs.sinks[1]->dropped, 0);
+    assert_int_equal(outputs_summary(&f.t->outputs), -ENOSPC);
     assert_non_null(strstr(f.told, "10 of 10"));
     end(&f);
 }
@@ -463,9 +472,9 @@ static void test_outputs_an_ending(void **state)
     f.t->options.ending_arg = &told;
     add_full(&f, "csv");
     add_frame(&f);
-    outputs_begin(f.t);
-    outputs_frame(f.t);
-    assert_int_equal(outputs_summary(f.t), -ENOSPC);
+    outputs_begin(&f.t->outputs, &f.t->run);
+    outputs_frame(&f.t->outputs, &f.t->frame);
+    assert_int_equal(outputs_summary(&f.t->outputs), -ENOSPC);
     assert_int_equal(told.code, 1);
     assert_non_null(strstr(told.message, "1 of 1 pieces"));
     assert_int_equal(f.told_count, 1);
@@ -479,9 +488,10 @@ static void test_outputs_a_note_that_cannot_be_written(void **state)
     begin(&f);
     add_full(&f, "jsonl");
     add_frame(&f);
-    outputs_note(f.t, "a note");
-    outputs_frame(f.t);
-    assert_int_equal(outputs_summary(f.t), -ENOSPC);
+    tracked_note(&f.t->tracked, "a note");
+    send_events(&f);
+    outputs_frame(&f.t->outputs, &f.t->frame);
+    assert_int_equal(outputs_summary(&f.t->outputs), -ENOSPC);
     assert_non_null(strstr(f.told, "could not be written"));
     end(&f);
 }
@@ -492,12 +502,12 @@ static void test_outputs_closing(void **state)
     begin(&f);
     add(&f, "x.csv");
     add(&f, "y.json");
-    outputs_close(f.t, true);
+    outputs_close(&f.t->outputs, true);
     assert_false(tree_has(&f.tree, "x.csv"));
     assert_false(tree_has(&f.tree, "y.json"));
-    assert_int_equal(f.t->sink_count, 0);
-    outputs_close(f.t, true);
-    outputs_frame(f.t);
+    assert_int_equal(f.t->outputs.count, 0);
+    outputs_close(&f.t->outputs, true);
+    outputs_frame(&f.t->outputs, &f.t->frame);
     end(&f);
 }
 

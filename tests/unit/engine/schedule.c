@@ -229,7 +229,7 @@ static void test_schedule_gaps(void **state)
 
 static void test_timeout_when_it_is_due(void **state)
 {
-    struct toll_tracker t = {.start_ns = 1000};
+    struct toll_tracker t = {.tracked.start_ns = 1000};
     assert_int_equal(timeout_due(&t), UINT64_MAX);
     t.options.timeout_ns = 500;
     assert_int_equal(timeout_due(&t), 1500);
@@ -239,7 +239,7 @@ static void test_timeout_when_it_is_due(void **state)
     assert_int_equal(timeout_due(&t), 1507);
     t.options.grace_ns = UINT64_MAX; /* never, not at once */
     assert_true(timeout_due(&t) == UINT64_MAX);
-    t.timeout.killed = true; /* what was born in the meantime is killed too … */
+    t.timeout.kill_sent = true; /* what was born in the meantime is killed too … */
     t.timeout.again_ns = 2000;
     assert_int_equal(timeout_due(&t), 2000);
     t.timeout.is_over = true; /* … until more cannot be done */

@@ -440,7 +440,7 @@ static void test_replay_a_life(void **state)
     assert_string_equal(t->run.host, "box");
     assert_int_equal(t->run.cpus, 8);
     assert_string_equal(t->run.name, "make");
-    const struct row *all = &t->whole->parts[PART_COMBINED];
+    const struct row *all = &t->tracked.whole->parts[PART_COMBINED];
 
     assert_int_equal(toll_tracker_step(t), 1);
     assert_value(all, process_cpu_seconds, 10 * NS_PER_MS);
@@ -451,8 +451,8 @@ static void test_replay_a_life(void **state)
     assert_value(all, process_cpu_seconds, 320 * NS_PER_MS);
     assert_value(all, process_processes_count, 2);
     assert_value(all, process_memory_rss_bytes, 15 * 4096);
-    assert_value(&t->whole->parts[PART_MAIN], process_cpu_seconds, 20 * NS_PER_MS);
-    assert_value(&t->whole->parts[PART_DESCENDANTS], process_cpu_seconds, 300 * NS_PER_MS);
+    assert_value(&t->tracked.whole->parts[PART_MAIN], process_cpu_seconds, 20 * NS_PER_MS);
+    assert_value(&t->tracked.whole->parts[PART_DESCENDANTS], process_cpu_seconds, 300 * NS_PER_MS);
     assert_int_equal(t->frame.interval_ns, 10 * NS_PER_MS);
 
     assert_int_equal(toll_tracker_step(t), 1);
@@ -468,7 +468,7 @@ static void test_replay_a_life(void **state)
     assert_int_equal(toll_tracker_finish(t, &end), 0);
     assert_true(end.ended);
     assert_int_equal(end.status, 3);
-    assert_false(t->whole->ledger.losing);
+    assert_false(t->tracked.whole->ledger.losing);
     toll_tracker_free(t);
     tree_remove(&tree);
 }

@@ -97,7 +97,7 @@ static void test_gpus_figures_and_freshness(void **state)
     struct toll_tracker *t = make("all", NULL);
     assert_int_equal(toll_tracker_attach(t, NULL), 0);
     assert_int_equal(gpus_threads(t, threads), 3); /* all were asked for: one for each vendor */
-    assert_false(gpus_own_child(t, getpid()));
+    assert_false(gpus_own_child(&t->gpus, getpid()));
     const struct instance *gpu = step_to_gpu(t);
     assert_non_null(gpu);
     assert_string_equal(gpu->entity.name, "nvidia0");
@@ -179,7 +179,7 @@ struct gpu_members_room {
 
 static void add_member(struct gpu_members_room *r, pid_t pid)
 {
-    struct member *m = members_add(&r->t->members, pid);
+    struct member *m = members_add(&r->t->tracked.members, pid);
     assert_non_null(m);
     row_init(&m->process.own, ENTITY_PROCESS);
     m->process.entity.pid = pid;
@@ -195,8 +195,9 @@ static void gpu_members_room_make(struct gpu_members_room *r, const char *choice
     assert_non_null(r->t);
     r->t->gpus.readers = (struct gpu_readers *)&r->reader;
     r->t->gpus.is_fresh = true;
+    r->t->tracked.options = &r->t->options;
     r->t->options.since_start = true; /* all of it counts */
-    members_init(&r->t->members, 0);
+    members_init(&r->t->tracked.members, 0);
     add_member(r, MAIN);
     add_member(r, CHILD);
     assert_int_equal(gpu_choice_parse(&r->t->gpus.choice, choice, NULL), 0);
@@ -213,7 +214,7 @@ static void gpu_members_room_remove(struct gpu_members_room *r)
     gpu_instances_done(&g->instances);
     gpu_uses_done(&g->uses);
     gpu_choice_done(&g->choice);
-    members_done(&r->t->members);
+    members_done(&r->t->tracked.members);
     free(r->t);
 }
 
@@ -247,14 +248,14 @@ static void put_memory(struct gpu_members_room *r, unsigned device, pid_t pid, u
 
 static void look_end(struct gpu_members_room *r)
 {
-    r->t->members_changed = true;
+    r->t->tracked.members_changed = true;
     gpus_members(r->t);
     gpus_put(r->t, &r->target);
 }
 
 static const struct row *own(const struct gpu_members_room *r, pid_t pid)
 {
-    return &members_find(&r->t->members, pid)->process.own;
+    return &members_find(&r->t->tracked.members, pid)->process.own;
 }
 
 static uint64_t gpus_of(const struct gpu_members_room *r, enum part part)
@@ -428,7 +429,8 @@ static void test_gpu_members_time_that_is_not_counted(void **state)
     look_end(&r);
     assert_false(row_has(own(&r, CHILD), process_gpu_seconds)); /* it used it for a time */
     assert_false(row_has(own(&r, MAIN), process_gpu_seconds));
-    assert_true(members_find(&r.t->members, MAIN)->process.denied & BIT(process_gpu_seconds));
+    assert_true(members_find(&r.t->tracked.members, MAIN)->process.denied &
+                BIT(process_gpu_seconds));
     gpu_members_room_remove(&r);
 }
 

@@ -3,7 +3,7 @@
 #include "engine/target/membership.h"
 #include "engine/target/reap.h"
 #include "engine/target/walk.h"
-#include "engine/tick.h"
+#include "engine/tracker.h"
 #include "proc_tree.h"
 #include "unit.h"
 
@@ -21,18 +21,20 @@ static int targets_test_add(struct toll_tracker *t, enum toll_target_kind kind, 
                             struct toll_error *e)
 {
     return targets_add(
-        t, &(struct toll_target){.size = sizeof(struct toll_target), .kind = kind, .id = id}, e);
+        &t->tracked,
+        &(struct toll_target){.size = sizeof(struct toll_target), .kind = kind, .id = id}, e);
 }
 
 static void test_targets_one_is_the_whole(void **state)
 {
     struct toll_tracker *t = make();
     assert_int_equal(targets_test_add(t, TOLL_TARGET_PROCESS, 5, NULL), 0);
-    assert_int_equal(targets_open_books(t), 0);
-    assert_ptr_equal(t->whole, &t->targets[0]);
-    assert_int_equal(book_count(t), 1);
-    assert_true(target_has_parts(t, t->whole));
-    assert_ptr_equal(target_summary_of(t, t->whole), &t->summary.whole);
+    assert_int_equal(targets_open_books(&t->tracked, &t->summary), 0);
+    assert_ptr_equal(t->tracked.whole, &t->tracked.targets[0]);
+    assert_int_equal(book_count(&t->tracked), 1);
+    assert_true(target_has_parts(&t->tracked, t->tracked.whole));
+    assert_ptr_equal(target_summary_of(&t->summary, &t->tracked, t->tracked.whole),
+                     &t->summary.whole);
     toll_tracker_free(t);
 }
 
@@ -41,13 +43,14 @@ static void test_targets_several_have_a_union(void **state)
     struct toll_tracker *t = make();
     assert_int_equal(targets_test_add(t, TOLL_TARGET_GROUP, 5, NULL), 0);
     assert_int_equal(targets_test_add(t, TOLL_TARGET_PROCESS, 6, NULL), 0);
-    assert_int_equal(targets_open_books(t), 0);
-    assert_int_equal(book_count(t), 3);
-    assert_true(t->whole->is_union);
-    assert_false(target_has_parts(t, t->whole));
-    assert_false(target_has_parts(t, &t->targets[0]));
-    assert_true(target_has_parts(t, &t->targets[1]));
-    assert_int_equal(t->targets[0].bit | t->targets[1].bit | t->whole->bit, 7);
+    assert_int_equal(targets_open_books(&t->tracked, &t->summary), 0);
+    assert_int_equal(book_count(&t->tracked), 3);
+    assert_true(t->tracked.whole->is_union);
+    assert_false(target_has_parts(&t->tracked, t->tracked.whole));
+    assert_false(target_has_parts(&t->tracked, &t->tracked.targets[0]));
+    assert_true(target_has_parts(&t->tracked, &t->tracked.targets[1]));
+    assert_int_equal(t->tracked.targets[0].bit | t->tracked.targets[1].bit | t->tracked.whole->bit,
+                     7);
     toll_tracker_free(t);
 }
 
@@ -59,8 +62,8 @@ static void test_targets_63_and_no_more(void **state)
     struct toll_error e = {0};
     assert_int_equal(targets_test_add(t, TOLL_TARGET_GROUP, 64, &e), -EINVAL);
     assert_non_null(strstr(e.message, "more than 63"));
-    assert_int_equal(targets_open_books(t), 0);
-    assert_true(t->whole->bit == UINT64_C(1) << 63);
+    assert_int_equal(targets_open_books(&t->tracked, &t->summary), 0);
+    assert_true(t->tracked.whole->bit == UINT64_C(1) << 63);
     toll_tracker_free(t);
 }
 
@@ -71,24 +74,24 @@ static void test_targets_one_that_is_refused_leaves_nothing(void **state)
     assert_int_equal(targets_test_add(t, TOLL_TARGET_GROUP, 5, NULL), -EINVAL); /* named twice */
     assert_int_equal(targets_test_add(t, TOLL_TARGET_GROUP, -1, NULL), -EINVAL);
     assert_int_equal(targets_test_add(t, TOLL_TARGET_USER, 0, NULL), -EINVAL);
-    assert_int_equal(t->target_count, 1);
+    assert_int_equal(t->tracked.target_count, 1);
     assert_int_equal(targets_test_add(t, TOLL_TARGET_GROUP, 6, NULL), 0);
-    assert_int_equal(t->targets[1].bit, 2);
+    assert_int_equal(t->tracked.targets[1].bit, 2);
     toll_tracker_free(t);
 }
 
 static void test_targets_the_end_of_all(void **state)
 {
     struct toll_tracker *t = make();
-    assert_int_equal(targets_end(t, 99), 99);
+    assert_int_equal(targets_end(&t->tracked, 99), 99);
     assert_int_equal(targets_test_add(t, TOLL_TARGET_GROUP, 5, NULL), 0);
     assert_int_equal(targets_test_add(t, TOLL_TARGET_GROUP, 6, NULL), 0);
-    t->targets[0].ended = true;
-    t->targets[0].end_ns = 40;
-    assert_int_equal(targets_end(t, 99), 99); /* one goes on */
-    t->targets[1].ended = true;
-    t->targets[1].end_ns = 30;
-    assert_int_equal(targets_end(t, 99), 40);
+    t->tracked.targets[0].ended = true;
+    t->tracked.targets[0].end_ns = 40;
+    assert_int_equal(targets_end(&t->tracked, 99), 99); /* one goes on */
+    t->tracked.targets[1].ended = true;
+    t->tracked.targets[1].end_ns = 30;
+    assert_int_equal(targets_end(&t->tracked, 99), 40);
     toll_tracker_free(t);
 }
 
@@ -102,7 +105,7 @@ struct case_of {
 static void rules_add(struct case_of *c, enum toll_target_kind kind, pid_t id, const char *text)
 {
     struct toll_target asked = {.size = sizeof asked, .kind = kind, .id = id, .text = text};
-    assert_int_equal(targets_add(c->t, &asked, NULL), 0);
+    assert_int_equal(targets_add(&c->t->tracked, &asked, NULL), 0);
 }
 
 static void rules_begin(struct case_of *c)
@@ -111,8 +114,9 @@ static void rules_begin(struct case_of *c)
     tree_make(&c->tree);
     tree_write(&c->tree, "proc/version", "Linux\n");
     assert_int_equal(toll_tracker_new(&c->t, &o, NULL), 0);
-    assert_int_equal(sysroot_open(&c->t->root, c->tree.path, NULL), 0);
-    assert_int_equal(process_reader_init(&c->t->reader, &c->t->root, ~UINT64_C(0)), 0);
+    assert_int_equal(sysroot_open(&c->t->tracked.root, c->tree.path, NULL), 0);
+    assert_int_equal(process_reader_init(&c->t->tracked.reader, &c->t->tracked.root, ~UINT64_C(0)),
+                     0);
 }
 
 static void end(struct case_of *c)
@@ -128,18 +132,20 @@ static void test_rules_group_session_user(void **state)
     rules_add(&c, TOLL_TARGET_GROUP, 10, NULL);
     rules_add(&c, TOLL_TARGET_SESSION, 20, NULL);
     rules_add(&c, TOLL_TARGET_USER, 0, "1000");
-    assert_int_equal(targets_open_books(c.t), 0);
+    assert_int_equal(targets_open_books(&c.t->tracked, &c.t->summary), 0);
     proc_write(&c.tree, 7, "status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\n");
     proc_write(&c.tree, 8, "status", "Name:\tx\nUid:\t1001\t1001\t1001\t1001\n");
-    assert_int_equal(rules_that_cost(c.t), 4);
+    assert_int_equal(rules_that_cost(&c.t->tracked), 4);
     struct process p = {.entity = {.pid = 7}, .group = 10, .session = 20};
-    assert_int_equal(rules_of(c.t, &p, 0, true), 7);
-    assert_int_equal(rules_of(c.t, &p, 0, false), 3); /* who it belongs to is dear to ask */
+    assert_int_equal(rules_of(&c.t->tracked, &p, 0, true), 7);
+    assert_int_equal(rules_of(&c.t->tracked, &p, 0, false),
+                     3); /* who it belongs to is dear to ask */
     p = (struct process){.entity = {.pid = 8}, .group = 11, .session = 20};
-    assert_int_equal(rules_of(c.t, &p, 0, true), 2);
+    assert_int_equal(rules_of(&c.t->tracked, &p, 0, true), 2);
     p = (struct process){.entity = {.pid = 9}}; /* gone by now */
-    assert_int_equal(rules_of(c.t, &p, 0, true), 0);
-    assert_int_equal(rules_of(c.t, &p, 7, true), 4); /* it has not become somebody else's */
+    assert_int_equal(rules_of(&c.t->tracked, &p, 0, true), 0);
+    assert_int_equal(rules_of(&c.t->tracked, &p, 7, true),
+                     4); /* it has not become somebody else's */
     end(&c);
 }
 
@@ -149,21 +155,21 @@ static void test_rules_matches(void **state)
     rules_begin(&c);
     rules_add(&c, TOLL_TARGET_MATCH, 0, "^/bin/job -x");
     rules_add(&c, TOLL_TARGET_MATCH, 0, "kworker|job");
-    assert_int_equal(targets_open_books(c.t), 0);
-    assert_true(c.t->discovery.by_match && c.t->discovery.by_scan);
+    assert_int_equal(targets_open_books(&c.t->tracked, &c.t->summary), 0);
+    assert_true(c.t->tracked.discovery.by_match && c.t->tracked.discovery.by_scan);
     char path[512];
     tree_write(&c.tree, "proc/7/cmdline", "");
     FILE *f = fopen(tree_path(&c.tree, path, "proc/7/cmdline"), "w");
     assert_non_null(f);
     assert_int_equal(fwrite("/bin/job\0-x\0", 1, 12, f), 12); /* words end with a zero */
     fclose(f);
-    assert_int_equal(rules_matching(c.t, 7), 3);
+    assert_int_equal(rules_matching(&c.t->tracked, 7), 3);
     tree_write(&c.tree, "proc/8/cmdline", "");
     tree_write(&c.tree, "proc/8/comm", "kworker/0:1\n"); /* has no command line */
-    assert_int_equal(rules_matching(c.t, 8), 2);
+    assert_int_equal(rules_matching(&c.t->tracked, 8), 2);
     tree_write(&c.tree, "proc/9/cmdline", "other");
-    assert_int_equal(rules_matching(c.t, 9), 0);
-    assert_int_equal(rules_matching(c.t, 10), 0);
+    assert_int_equal(rules_matching(&c.t->tracked, 9), 0);
+    assert_int_equal(rules_matching(&c.t->tracked, 10), 0);
     end(&c);
 }
 
@@ -175,8 +181,8 @@ static void test_own_threads_senders_are_ours(void **state)
     struct sink plain = {0}, sends = {0}, *sinks[] = {&plain, &sends};
     struct sender_plan plan = {.queue_bytes = 1000};
     pid_t threads[OWN_THREADS_AT_MOST];
-    t.sinks = sinks;
-    t.sink_count = 2;
+    t.outputs.sinks = sinks;
+    t.outputs.count = 2;
     assert_int_equal(own_threads_list(&t, threads), 0);
     assert_int_equal(sender_new(&sends.sender, &plan), 0);
     assert_int_equal(own_threads_list(&t, threads), 0); /* not started yet */
@@ -185,11 +191,11 @@ static void test_own_threads_senders_are_ours(void **state)
     assert_int_equal(threads[0], sender_thread(sends.sender));
     assert_true(own_threads_cpu_ns(&t) > 0);
     own_threads_leave_out(&t);
-    assert_int_equal(t.reader.own.other_count, 0); /* no program measures itself */
-    t.reader.own.pid = getpid();
+    assert_int_equal(t.tracked.reader.own.other_count, 0); /* no program measures itself */
+    t.tracked.reader.own.pid = getpid();
     own_threads_leave_out(&t);
-    assert_int_equal(t.reader.own.other_count, 1);
-    own_thread_done(&t.reader.own);
+    assert_int_equal(t.tracked.reader.own.other_count, 1);
+    own_thread_done(&t.tracked.reader.own);
     sender_free(sends.sender);
 }
 
@@ -200,8 +206,8 @@ static void test_own_threads_more_than_can_be_told_apart(void **state)
     struct sink all[MANY] = {0}, *sinks[MANY];
     struct sender_plan plan = {.queue_bytes = 1000};
     pid_t threads[OWN_THREADS_AT_MOST];
-    t.sinks = sinks;
-    t.sink_count = MANY;
+    t.outputs.sinks = sinks;
+    t.outputs.count = MANY;
     for (unsigned i = 0; i < MANY; i++) {
         sinks[i] = &all[i];
         assert_int_equal(sender_new(&all[i].sender, &plan), 0);
@@ -341,20 +347,20 @@ static bool visit(struct world *w, struct process *p)
 
 static void turn_away(struct world *w, struct member *m)
 {
-    departure_forget(w->t, m);
+    departure_forget(&w->t->tracked, m);
     m->in_books = true;
 }
 
 static void look_at(struct world *w, struct member *m)
 {
     if (!visit(w, &m->process)) {
-        departure_forget(w->t, m);
+        departure_forget(&w->t->tracked, m);
     } else if (!m->was_seen) {
-        if (membership_confirm(w->t, m))
-            membership_welcome(w->t, m, 1);
+        if (membership_confirm(&w->t->tracked, m))
+            membership_welcome(&w->t->tracked, m, 1);
         else
             turn_away(w, m);
-    } else if (!membership_review(w->t, m, true)) {
+    } else if (!membership_review(&w->t->tracked, m, true)) {
         turn_away(w, m);
     }
 }
@@ -362,13 +368,13 @@ static void look_at(struct world *w, struct member *m)
 /* Parents first, as a walk does; then those that are new, until nobody is. */
 static void walk_over(struct world *w)
 {
-    struct members *members = &w->t->members;
+    struct members *members = &w->t->tracked.members;
     for (size_t i = 0; i < members->count; i++) {
         if (!w->fair)
             happen(w);
         look_at(w, members->order[i]);
     }
-    departure_book(w->t, 1);
+    departure_book(&w->t->tracked, 1);
     for (size_t before = SIZE_MAX; before != members->count;) {
         before = members->count;
         for (int i = 1; i < SLOTS; i++)
@@ -377,21 +383,21 @@ static void walk_over(struct world *w)
                 process_source_init(source_of(m));
                 look_at(w, m);
             }
-        departure_book(w->t, 1);
+        departure_book(&w->t->tracked, 1);
     }
     for (int i = 1; i < SLOTS; i++) /* whom no target has anything to do with */
         w->tasks[i].seen = true;
     members_sort(members);
-    w->t->discovery.walked_ticks = (uint64_t)w->last_pid + 1;
+    w->t->tracked.discovery.walked_ticks = (uint64_t)w->last_pid + 1;
 }
 
 /* ---- The books ------------------------------------------------------------------------------- */
 
 static uint64_t cpu_of(struct world *w, size_t book)
 {
-    struct target *g = &w->t->targets[book];
+    struct target *g = &w->t->tracked.targets[book];
     struct row parts[PARTS];
-    ledger_fold(&g->ledger, &w->t->members, true, false, parts);
+    ledger_fold(&g->ledger, &w->t->tracked.members, true, false, parts);
     return row_u64(&parts[PART_COMBINED], process_cpu_seconds);
 }
 
@@ -400,23 +406,24 @@ static void departure_begin(struct world *w, uint64_t seed, bool fair)
     struct toll_options o = {.size = sizeof o};
     *w = (struct world){.seed = seed, .fair = fair, .last_pid = FIRST_PID};
     assert_int_equal(toll_tracker_new(&w->t, &o, NULL), 0);
-    assert_int_equal(process_reader_init(&w->t->reader, &w->t->root, ~UINT64_C(0)), 0);
+    assert_int_equal(process_reader_init(&w->t->tracked.reader, &w->t->tracked.root, ~UINT64_C(0)),
+                     0);
     for (int group = 1; group < GROUPS; group++)
-        assert_int_equal(targets_add(w->t,
+        assert_int_equal(targets_add(&w->t->tracked,
                                      &(struct toll_target){.size = sizeof(struct toll_target),
                                                            .kind = TOLL_TARGET_GROUP,
                                                            .id = group_id(group)},
                                      NULL),
                          0);
-    assert_int_equal(targets_open_books(w->t), 0);
+    assert_int_equal(targets_open_books(&w->t->tracked, &w->t->summary), 0);
     spawn(w, 0, 1);
     spawn(w, 0, 2);
     for (int i = 1; i < 3; i++) /* what was before the attach */
         w->tasks[i].cpu = w->tasks[i].inherited = 1000000;
-    w->t->discovery.start_ticks = (uint64_t)w->last_pid + 1;
-    w->t->discovery.attaching = true;
+    w->t->tracked.discovery.start_ticks = (uint64_t)w->last_pid + 1;
+    w->t->tracked.discovery.attaching = true;
     walk_over(w);
-    w->t->discovery.attaching = false;
+    w->t->tracked.discovery.attaching = false;
 }
 
 /* Nobody does anything unseen: then every figure is the truth at every look, whoever went where. */
@@ -431,7 +438,7 @@ static void test_departure_groups_have_what_they_used(void **state)
             assert_int_equal(cpu_of(&w, 0), w.truth[1]);
             assert_int_equal(cpu_of(&w, 1), w.truth[2]);
             assert_int_equal(cpu_of(&w, 2), w.truth[1] + w.truth[2]);
-            assert_false(w.t->discovery.overlap);
+            assert_false(w.t->tracked.discovery.overlap);
         }
         toll_tracker_free(w.t);
     }

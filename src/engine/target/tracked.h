@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ * What is tracked: the targets, the processes that belong to them, and how those are found, read
+ * and reaped. The files of engine/target/ work on this; it knows no outputs, marks or schedule. */
+#pragma once
+
+#include "account/ledger.h"
+#include "base/clock.h"
+#include "base/io/file.h"
+#include "base/util.h"
+#include "engine/events.h"
+#include "engine/launch.h"
+#include "source/pid_files.h"
+#include "source/proc/own.h"
+#include "source/proc/visit.h"
+#include "summary/summary.h"
+#include "toll.h"
+
+#include <regex.h>
+#include <sys/resource.h>
+
+struct cgroup;
+struct gpus;
+
+/* ==== Target ================================================================================== */
+
+enum { TARGET_GPU_GAUGES = 3 };
+enum { TARGETS_AT_MOST = 63 }; /* one bit each in the masks of members, and one for the union */
+
+/* Bytes that went over the interfaces of a network namespace that only the target is in. */
+struct namespace_bytes {
+    bool known;
+    bool is_shared;  /* it is not ours, but processes outside of the target are in it too */
+    bool is_partial; /* some went over other interfaces, or before the namespace was found */
+    int net_dev;     /* kept open until the target ends, so that nothing is missed; -1: closed */
+    uint64_t number; /* of the namespace */
+    uint64_t members_at_ns; /* when to check that all members are in it */
+    uint64_t others_at_ns;  /* when to check whether other processes are in it */
+    uint64_t received, sent;
+    uint64_t read_received, read_sent; /* the kernel's counters as last read */
+};
+
+/* A target in its cgroups. */
+struct target_cgroup {
+    struct cgroup *inside;           /* borrowed: the cgroup that it is in, or NULL */
+    uint64_t hash;                   /* of the text of /proc/PID/cgroup as last read */
+    const struct instance *instance; /* a target that is a cgroup: its figures; NULL: none yet */
+    uint64_t bits;                   /* metrics of the whole that the cgroup has answered for */
+};
+
+struct target {
+    enum toll_target_kind kind;
+    bool is_launched; /* the command that toll started */
+    bool is_union;    /* all others together */
+    uint64_t bit;
+    char *name;    /* owned */
+    char *text;    /* owned: what was asked for, as it was written */
+    pid_t id;      /* process, group or session */
+    uid_t user;    /* of a user: it may be larger than a pid */
+    regex_t regex; /* of a match */
+    bool has_regex;
+    struct cgroup *cgroup; /* owned, of a cgroup */
+    struct map in_cgroup;  /* pids it had when last asked */
+
+    int pidfd;      /* of the main process, or of any that is left; -1: none */
+    pid_t watched;  /* the pid of that process */
+    int main_pidfd; /* kept to the last: it has the exit status once the process is reaped; -1 */
+    bool ended;
+    uint64_t end_ns;
+    struct toll_end end;
+
+    struct namespace_bytes namespace;
+    struct target_cgroup in;
+
+    struct ledger ledger;
+    struct rate rates[PARTS][RATES_PER_ENTITY];
+    struct row parts[PARTS]; /* as folded, for the summary */
+    struct row shown[PARTS]; /* as published, where samples differ from the summary */
+    struct entity entities[PARTS];
+    uint64_t gpu_missing_ns[PARTS]
+                           [TARGET_GPU_GAUGES]; /* how long what it has of GPUs was unknown */
+    uint64_t most_slow_rss[PARTS]; /* the most memory of each part in any round of slow reads */
+};
+
+/* Children of members belong to it too. */
+static inline bool target_is_tree(const struct target *t)
+{
+    return t->is_launched || t->kind == TOLL_TARGET_PROCESS || t->kind == TOLL_TARGET_MATCH;
+}
+
+/* It has one main process, and the others are its descendants. */
+static inline bool target_has_main(const struct target *t)
+{
+    return t->is_launched || (t->kind == TOLL_TARGET_PROCESS && !t->is_union);
+}
+
+/* ==== Discovery =============================================================================== */
+
+/* How new members are found. */
+struct discovery {
+    pid_t tracker_pid;             /* orphans come to it */
+    struct process_source tracker; /* for its children file */
+    int loadavg;                   /* kept descriptor, -1 when not open */
+    bool hidden_noted;             /* a note was given about a process that /proc hides */
+    uint64_t last_pid;             /* handed out by the kernel when last asked */
+    struct map outsiders;          /* pids seen in a scan that do not belong to a target */
+    struct map strangers;          /* children of this process that are not the job's */
+    uint64_t all_after_ns;         /* when to ask every process again */
+    const struct member *parent;   /* its children are being met; NULL: the tracker's */
+    uint64_t tree_bits;            /* targets that children of members belong to */
+    uint64_t rule_bits;            /* targets that a process belongs to by a rule */
+    bool by_scan;                  /* some target needs a look at every process of the machine */
+    bool overlap;                  /* some process belonged to two targets at once */
+    bool by_match;                 /* some target goes by the command line */
+    uint64_t start_ticks;          /* when tracking began, in the unit of a process's start */
+    uint64_t walked_ticks;         /* start of the last walk, in the same unit */
+    uint64_t walked_ns;            /* start of the last walk, by the clock of samples */
+    uint64_t bookings;             /* how often members that left were booked */
+    uint64_t first_booking;        /* the first booking after baselines were read again; or 0 */
+    bool attaching;                /* the first walk: what is there was there before */
+    bool somebody_waits;           /* a process is to be asked for its children later */
+    bool with_tracker;             /* the process that measures may belong to a target */
+    uint64_t apart_ns; /* CPU time since the last sample of reads that do not come again with every
+                        * sample, such as the first of a process */
+    uint64_t still_ns; /* CPU time in the whole run of reading processes that sleep */
+    int unread;        /* why a process that was met could not be read; 0: none */
+};
+
+/* ==== Reaper ================================================================================== */
+
+/* What the tracker reaped itself, counted from the launch on. */
+struct reaper {
+    struct rusage usage_base; /* children reaped before: they survive an exec of toll */
+    struct pid_io io_base;
+    bool has_io;
+    bool main_reaped;
+    bool no_children_left;
+    bool no_waitid; /* the kernel does not say which child has ended before it is reaped */
+    uint64_t floor_rss_bytes; /* the launcher's memory: a smaller high-water mark may be its own */
+    bool peak_is_exact;
+    struct toll_end end;  /* of the main process */
+    uint64_t main_end_ns; /* when the main process was reaped */
+    uint64_t last_end_ns; /* when the last process was reaped */
+    /* Further threads of the tracker: what they read and write is not the job's. Returns how many
+     * there are, which may be more than fit into ret. */
+    size_t (*list_threads)(const void *arg, pid_t ret[OWN_THREADS_AT_MOST]);
+    const void *list_threads_arg;
+};
+
+/* ==== Tracked ================================================================================= */
+
+struct tracked {
+    const struct toll_options *options; /* borrowed */
+    const struct gpus *gpus;            /* borrowed: its helper processes are strangers */
+    struct sysroot root;
+    struct clock *scripted; /* NULL: the machine's own clocks */
+    bool is_recorded;       /* a replay: files were copied one after the other */
+    bool is_probe;          /* single looks, on request */
+    bool is_last;           /* the last sample is being taken */
+    uint64_t start_ns;
+    double budget; /* share of one core */
+
+    struct target *targets; /* owned; the union of several comes after them */
+    size_t target_count;
+    struct target *whole; /* all of them: the only one, or the union; NULL: there is none */
+    struct frame_target *frame_targets; /* owned, one for each of several */
+
+    struct launched launched;
+    struct reaper reaper;
+    struct discovery discovery;
+    struct process_reader reader;
+    struct members members; /* payload: struct process_source */
+    bool members_changed;   /* since they were last summed up */
+    bool has_run;           /* a process has run, come or left since a round of slow reads began */
+    struct events events;
+};
+
+static inline struct process_source *source_of(struct member *m)
+{
+    return (struct process_source *)m->payload;
+}
+
+/* The targets and, when there are several, their union. */
+static inline size_t book_count(const struct tracked *t)
+{
+    return t->target_count + (t->target_count > 1);
+}
+
+static inline bool is_launched(const struct tracked *t)
+{
+    return t->whole && t->whole->is_launched;
+}
+
+/* The targets that count what a member does beside its figures in the ledgers. */
+static inline uint64_t member_targets(const struct tracked *t, const struct member *m)
+{
+    bool child_left_out = t->options->no_children && !m->root_of &&
+                          !(m->targets & t->discovery.rule_bits);
+    return child_left_out ? 0 : m->targets;
+}
+
+/* Something is not as it should be: once to the caller and the record, again in the summary. */
+void tracked_note(struct tracked *t, const char *format, ...) PRINTF_LIKE(2, 3);
