@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The contract of a source of figures about the machine: one file each, one line in collectors.c.
+ * The contract of a source of figures about the machine: one file each, one line in collector.c.
  *
- * A collector owns its things (struct measured) and puts those it has read in this tick into the
- * list; figures of the machine as a whole go into the one thing all collectors share. What cannot
- * be read is left out, never written as 0. A collector that waits (a filesystem of the network)
- * must not be waited for. */
+ * A collector owns its instances and puts those it has read in this tick into the list; figures of
+ * the machine as a whole go into the one instance that all collectors share. What cannot be read is
+ * left out, never written as 0. A collector never blocks: a filesystem of the network is asked by a
+ * helper. */
 #pragma once
 
 #include "base/io/file.h"
@@ -15,14 +15,14 @@
 
 struct collect_context {
     const struct sysroot *root;        /* borrowed; its descriptors may change between two ticks */
-    const struct selection *selection; /* borrowed: what nobody asked for need not be read */
-    pid_t net_pid;                     /* whose network namespace is meant; 0: our own */
+    const struct selection *selection; /* borrowed: other figures need not be read */
+    pid_t net_pid;                     /* a process of the network namespace; 0: our own */
     struct instance *system;           /* borrowed: the machine as a whole */
-    /* Called with a sentence when figures are missing for a reason a person can do something
-     * about; it may be said at every tick, it is told once. */
+    /* Called with a sentence when figures are missing for a reason that a user can change. It may
+     * be called at every tick; a sentence is shown once. */
     void (*note)(void *arg, const char *sentence);
     void *note_arg;
-    /* A helper process was started: it is none of the target's. */
+    /* Called when a helper process was started: it does not belong to a target. */
     void (*own_child)(void *arg, pid_t pid);
 };
 
@@ -35,19 +35,14 @@ struct collector {
     uint64_t gives; /* bits of the kinds of entities it has figures of, ENTITY_SYSTEM too */
     uint64_t gives_of_system; /* bits of the metrics of the machine as a whole */
     enum metric_cost cost;    /* CHEAP: every tick, REFRESH: about once a second, SLOW: every ten */
-    /* *ret_state is handed to the other calls. 0; -ENOENT when this machine has nothing of the
-     * kind. */
+    /* *ret_state is handed to the other calls. 0; -ENOENT when this machine has no such figures. */
     int (*open)(void **ret_state, const struct collect_context *c);
     void (*collect)(void *state, const struct collect_context *c, struct instance_list *out);
     void (*close)(void *state);
 };
 
-/* THE list, NULL behind the last. */
+/* All collectors, NULL-terminated. */
 extern const struct collector *const collectors[];
-
-/* ==== Collectors ============================================================================== */
-
-/* The collectors by name, for their list. */
 
 extern const struct collector collector_machine_cpu;
 extern const struct collector collector_machine_memory;
@@ -61,8 +56,6 @@ extern const struct collector collector_rapl;
 
 /* ==== Machine row ============================================================================= */
 
-/* How collectors of the machine write into the row they share. */
-
 /* Holds a counter that the kernel has in another unit; unknown when it does not fit any more. */
 static inline void row_hold_scaled(struct row *r, enum metric_id id, uint64_t value, uint64_t unit)
 {
@@ -73,7 +66,7 @@ static inline void row_hold_scaled(struct row *r, enum metric_id id, uint64_t va
         row_hold_u64(r, id, scaled);
 }
 
-/* What a collector gave before is unknown until it is read again. */
+/* Makes figures unknown until they are read again. Counters stay held. */
 static inline void row_forget(struct row *r, uint64_t bits)
 {
     r->present &= ~bits;

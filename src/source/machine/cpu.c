@@ -13,47 +13,6 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* ==== Cpu frequency =========================================================================== */
-
-/* 2400000
- *  kHz, or <unknown> */
-
-static int open_frequency(const struct sysroot *root, unsigned cpu)
-{
-    char path[96];
-    snprintf(path, sizeof path, "devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", cpu);
-    int fd = root->sys < 0 ? -1 : openat(root->sys, path, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? -ENOENT : fd;
-}
-
-int cpu_frequency_read(struct cpu_frequency *f, const struct sysroot *root, unsigned cpu, bool keep,
-                       uint64_t *ret_hertz)
-{
-    CLEANUP_CLOSE int fd = take_fd(&f->fd);
-    if (fd < 0)
-        fd = open_frequency(root, cpu);
-    if (fd < 0)
-        return fd;
-    char text[32];
-    ssize_t n = file_reread(fd, text, sizeof text);
-    if (n < 0)
-        return (int)n; /* the CPU went offline: opened anew when it is back */
-    if (keep)
-        f->fd = take_fd(&fd);
-    struct scan s = scan_text(text, (size_t)n);
-    uint64_t khz;
-    if (!scan_u64(&s, &khz) || !scan_word(&s, "\n") || khz > UINT64_MAX / 1000)
-        return -EBADMSG;
-    *ret_hertz = khz * 1000;
-    return 0;
-}
-
-void cpu_frequency_done(struct cpu_frequency *f)
-{
-    close_p(&f->fd);
-    *f = CPU_FREQUENCY_NONE;
-}
-
 /* ==== Proc stat =============================================================================== */
 
 /* cpu  395580 1959 445594 1508054 8999 0 2655 6161 0 0
@@ -73,23 +32,8 @@ void cpu_frequency_done(struct cpu_frequency *f)
 
 enum { FEWEST_COLUMNS = CPU_IDLE + 1, GUEST_NICE = CPU_MODES, COLUMNS };
 
-static bool proc_stat_add_up(uint64_t *sum, uint64_t more)
-{
-    return !__builtin_add_overflow(*sum, more, sum);
-}
-
-static bool add_up_busy(struct cpu_times *t)
-{
-    static const enum cpu_mode busy[] = {CPU_USER, CPU_NICE,    CPU_SYSTEM,
-                                         CPU_IRQ,  CPU_SOFTIRQ, CPU_GUEST};
-    for (size_t i = 0; i < ARRAY_LEN(busy); i++)
-        if (!proc_stat_add_up(&t->busy_ticks, t->ticks[busy[i]]))
-            return false;
-    return true;
-}
-
-/* What stands behind "cpu" or "cpu0" in its line. */
-static int read_times(struct scan line, struct cpu_times *ret)
+/* The numbers after "cpu" or "cpu0". */
+static int proc_stat_read_times(struct scan line, struct cpu_times *ret)
 {
     uint64_t columns[COLUMNS] = {0};
     unsigned count = 0;
@@ -102,8 +46,13 @@ static int read_times(struct scan line, struct cpu_times *ret)
     memcpy(t.ticks, columns, sizeof t.ticks);
     t.ticks[CPU_USER] = left_u64(columns[CPU_USER], columns[CPU_GUEST]);
     t.ticks[CPU_NICE] = left_u64(columns[CPU_NICE], columns[GUEST_NICE]);
-    if (!proc_stat_add_up(&t.ticks[CPU_GUEST], columns[GUEST_NICE]) || !add_up_busy(&t))
+    if (__builtin_add_overflow(t.ticks[CPU_GUEST], columns[GUEST_NICE], &t.ticks[CPU_GUEST]))
         return -EBADMSG;
+    static const enum cpu_mode busy[] = {CPU_USER, CPU_NICE,    CPU_SYSTEM,
+                                         CPU_IRQ,  CPU_SOFTIRQ, CPU_GUEST};
+    for (size_t i = 0; i < ARRAY_LEN(busy); i++)
+        if (__builtin_add_overflow(t.busy_ticks, t.ticks[busy[i]], &t.busy_ticks))
+            return -EBADMSG;
     *ret = t;
     return 0;
 }
@@ -114,10 +63,9 @@ int parse_proc_stat_cpu(struct scan *cpus, unsigned *ret_number, struct cpu_time
     uint64_t number;
     if (!scan_line(cpus, &line))
         return 0;
-    if (!scan_word(&line, "cpu") || scan_done(&line) || *line.at == ' ' ||
-        !scan_u64(&line, &number) || number > INT_MAX)
+    if (!scan_word(&line, "cpu") || !scan_u64_here(&line, &number) || number > INT_MAX)
         return -EBADMSG;
-    int e = read_times(line, ret);
+    int e = proc_stat_read_times(line, ret);
     if (e < 0)
         return e;
     *ret_number = (unsigned)number;
@@ -125,7 +73,7 @@ int parse_proc_stat_cpu(struct scan *cpus, unsigned *ret_number, struct cpu_time
 }
 
 /* A line that lacks its newline was cut short. */
-static bool whole_line(struct scan *text, struct scan *ret)
+static bool proc_stat_whole_line(struct scan *text, struct scan *ret)
 {
     return scan_line(text, ret) && ret->end < text->at;
 }
@@ -154,12 +102,12 @@ int parse_proc_stat(struct scan text, struct proc_stat *ret)
         return -ENODATA;
     struct proc_stat st = {0};
     struct scan line, word;
-    if (!whole_line(&text, &line) || !scan_word(&line, "cpu "))
+    if (!proc_stat_whole_line(&text, &line) || !scan_word(&line, "cpu "))
         return -EBADMSG;
-    int e = read_times(line, &st.all);
+    int e = proc_stat_read_times(line, &st.all);
     st.cpus = (struct scan){.at = text.at, .end = text.at};
     bool has_more;
-    while ((has_more = whole_line(&text, &line))) {
+    while ((has_more = proc_stat_whole_line(&text, &line))) {
         word = line;
         if (!scan_word(&word, "cpu"))
             break;
@@ -170,7 +118,7 @@ int parse_proc_stat(struct scan text, struct proc_stat *ret)
         return -EBADMSG;
     while (e == 0 && has_more && st.seen != BIT(STAT_COUNTS) - 1) {
         e = proc_stat_read_count(line, &st);
-        has_more = whole_line(&text, &line);
+        has_more = proc_stat_whole_line(&text, &line);
     }
     if (e == 0)
         *ret = st;
@@ -182,7 +130,7 @@ int parse_proc_stat(struct scan text, struct proc_stat *ret)
 struct core {
     struct instance instance;
     unsigned number;
-    struct cpu_frequency frequency;
+    struct number_file frequency; /* in kHz, or "<unknown>" */
 };
 
 struct machine_cpu {
@@ -210,7 +158,7 @@ static const struct {
 };
 
 /* Idle and iowait of real kernels step back now and then. */
-static void put_times(struct row *row, const struct cpu_times *t, uint64_t ns_per_tick)
+static void machine_cpu_put_times(struct row *row, const struct cpu_times *t, uint64_t ns_per_tick)
 {
     bool is_core = row->first == core_first;
     for (unsigned mode = 0; mode < t->modes; mode++)
@@ -241,46 +189,33 @@ static void machine_cpu_put_counts(struct row *row, const struct proc_stat *st)
         row_put_u64(row, system_cpus_online_count, st->cpu_count);
 }
 
-/* A CPU that comes online later is not new: the kernel kept what it had counted before. */
-static struct core *add_core(struct machine_cpu *s, unsigned number)
-{
-    struct core *core = ARRAY_GROW(s->cores, s->core_count) ? calloc(1, sizeof *core) : NULL;
-    if (!core)
-        return NULL;
-    instance_init(&core->instance, ENTITY_CORE);
-    snprintf(core->instance.entity.name, sizeof core->instance.entity.name, "%u", number);
-    core->number = number;
-    core->frequency = CPU_FREQUENCY_NONE;
-    s->cores[s->core_count++] = core;
-    return core;
-}
-
-/* Where it was at the last tick, which is at the guess unless CPUs came or left. */
-static struct core *find_core(struct machine_cpu *s, unsigned number, unsigned guess)
+/* The guess is where the core was at the last tick, which is right unless CPUs came or left. A CPU
+ * that comes online later is not new: the kernel kept what it had counted before. */
+static struct core *machine_cpu_find_core(struct machine_cpu *s, unsigned number, unsigned guess)
 {
     for (unsigned i = 0; i < s->core_count; i++) {
         struct core *core = s->cores[(guess + i) % s->core_count];
         if (core->number == number)
             return core;
     }
-    return add_core(s, number);
-}
-
-static void put_frequency(struct core *core, const struct sysroot *root, bool keep)
-{
-    uint64_t hertz;
-    if (cpu_frequency_read(&core->frequency, root, core->number, keep, &hertz) == 0)
-        row_put_u64(&core->instance.read, core_frequency_hertz, hertz);
-    else
-        row_unknown(&core->instance.read, core_frequency_hertz);
+    struct core *core = ARRAY_GROW(s->cores, s->core_count) ? calloc(1, sizeof *core) : NULL;
+    if (!core)
+        return NULL;
+    char folder[64];
+    snprintf(folder, sizeof folder, "devices/system/cpu/cpu%u/cpufreq", number);
+    number_file_init(&core->frequency, folder, "scaling_cur_freq");
+    instance_init(&core->instance, ENTITY_CORE);
+    snprintf(core->instance.entity.name, sizeof core->instance.entity.name, "%u", number);
+    core->number = number;
+    s->cores[s->core_count++] = core;
+    return core;
 }
 
 enum { MOST_KEPT_FREQUENCIES = 64 }; /* descriptors are scarce: 1024 for everything */
 
-/* About once a second, and at every look at a recorded tree. Some kernels measure when they are
- * asked, which takes them 10 ms for each CPU: a round that lasts is left, and goes on at the next
- * tick where it was. */
-static void collect_frequencies(struct machine_cpu *s, const struct sysroot *root)
+/* About once a second, and at every tick of a recorded tree. Some kernels measure when the file is
+ * read, which takes 10 ms for each CPU: a round that takes long goes on at the next tick. */
+static void machine_cpu_collect_frequencies(struct machine_cpu *s, const struct sysroot *root)
 {
     static const uint64_t between_ns = 900 * NS_PER_MS, most_ns = 5 * NS_PER_MS;
     uint64_t begun_ns = clock_mono(NULL);
@@ -292,15 +227,22 @@ static void collect_frequencies(struct machine_cpu *s, const struct sysroot *roo
         if (root->live && i && clock_mono(NULL) - begun_ns > most_ns)
             return;
         struct core *core = s->cores[s->frequency_next++ % s->core_count];
-        put_frequency(core, root, keep);
-        found_any |= row_has(&core->instance.read, core_frequency_hertz);
+        int64_t khz;
+        row_unknown(&core->instance.read, core_frequency_hertz);
+        if (number_file_read(&core->frequency, root, &khz) == 0 && khz >= 0 &&
+            khz <= INT64_MAX / 1000) {
+            row_put_u64(&core->instance.read, core_frequency_hertz, (uint64_t)khz * 1000);
+            found_any = true;
+        }
+        if (!keep)
+            number_file_done(&core->frequency);
     }
     s->has_no_frequency = !found_any;
     s->frequency_due_ns = begun_ns + between_ns;
 }
 
-static void collect_cores(struct machine_cpu *s, const struct proc_stat *st,
-                          struct instance_list *out)
+static void machine_cpu_collect_cores(struct machine_cpu *s, const struct proc_stat *st,
+                                      struct instance_list *out)
 {
     struct scan lines = st->cpus;
     struct cpu_times times;
@@ -308,10 +250,10 @@ static void collect_cores(struct machine_cpu *s, const struct proc_stat *st,
     for (unsigned i = 0; i < st->cpu_count; i++) {
         if (parse_proc_stat_cpu(&lines, &number, &times) <= 0)
             continue;
-        struct core *core = find_core(s, number, i);
+        struct core *core = machine_cpu_find_core(s, number, i);
         if (!core)
             continue;
-        put_times(&core->instance.read, &times, s->ns_per_tick);
+        machine_cpu_put_times(&core->instance.read, &times, s->ns_per_tick);
         instance_list_add(out, &core->instance);
     }
 }
@@ -339,13 +281,13 @@ static void machine_cpu_collect(void *state, const struct collect_context *c,
     if (kernel_file_read(&s->stat, c->root->proc, "stat", c->root->live, &text) < 0 ||
         parse_proc_stat(text, &st) < 0)
         return;
-    put_times(row, &st.all, s->ns_per_tick);
+    machine_cpu_put_times(row, &st.all, s->ns_per_tick);
     machine_cpu_put_counts(row, &st);
     uint64_t of_cores = c->selection->of[ENTITY_CORE];
     if (of_cores)
-        collect_cores(s, &st, out);
+        machine_cpu_collect_cores(s, &st, out);
     if (of_cores & BIT(core_frequency_hertz - core_first))
-        collect_frequencies(s, c->root);
+        machine_cpu_collect_frequencies(s, c->root);
 }
 
 static void machine_cpu_close(void *state)
@@ -354,7 +296,7 @@ static void machine_cpu_close(void *state)
     if (!s)
         return;
     for (unsigned i = 0; i < s->core_count; i++) {
-        cpu_frequency_done(&s->cores[i]->frequency);
+        number_file_done(&s->cores[i]->frequency);
         free(s->cores[i]);
     }
     free(s->cores);

@@ -51,19 +51,3 @@ int parse_proc_stat(struct scan text, struct proc_stat *ret);
 
 /* Cuts the next line off proc_stat.cpus. 1, 0 behind the last one, -EBADMSG. */
 int parse_proc_stat_cpu(struct scan *cpus, unsigned *ret_number, struct cpu_times *ret);
-
-/* ==== Cpu frequency =========================================================================== */
-
-/* /sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq: the frequency of one CPU. */
-
-struct cpu_frequency {
-    int fd; /* kept open, or -1 */
-};
-
-#define CPU_FREQUENCY_NONE ((struct cpu_frequency){.fd = -1})
-
-/* keep: through a descriptor that stays open. 0, -ENOENT when this machine does not tell, or
- * another -errno. */
-int cpu_frequency_read(struct cpu_frequency *f, const struct sysroot *root, unsigned cpu, bool keep,
-                       uint64_t *ret_hertz);
-void cpu_frequency_done(struct cpu_frequency *f);

@@ -101,7 +101,7 @@ const char *disk_class_name(enum disk_class class)
 }
 
 /* A slash in a name (cciss/c0d0) is written as ! in /sys. */
-static void block_path(char ret[PATH_BYTES], const char *name, const char *file)
+static void disk_facts_path(char ret[PATH_BYTES], const char *name, const char *file)
 {
     int start = snprintf(ret, PATH_BYTES, "block/");
     snprintf(ret + start, PATH_BYTES - (size_t)start, "%s%s", name, file);
@@ -122,29 +122,9 @@ static bool disk_facts_is_named(const char *name, const char *const *prefixes)
     return false;
 }
 
-static void disk_facts_count_entry(void *arg, const char *name)
-{
-    (void)name;
-    ++*(unsigned *)arg;
-}
-
-static bool has_entries(int at, const char *path)
-{
-    unsigned count = 0;
-    CLEANUP_CLOSE int dir = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return dir >= 0 && file_each_entry(dir, disk_facts_count_entry, &count) == 0 && count > 0;
-}
-
-/* The head of an NVMe device with several paths stands for all of them. */
-static bool disk_facts_is_hidden(int dir)
-{
-    char text[4];
-    return file_read_at(dir, "hidden", text, sizeof text) > 0 && text[0] == '1';
-}
-
-/* A device below the machine's hardware has a link to it, and is not among the virtual ones. In a
- * recorded tree the entry may be a plain directory, which says nothing of where it stands. */
-static bool has_hardware(const struct sysroot *root, const char *path, int dir)
+/* A hardware device has a link to it, and is not among the virtual ones. In a recorded tree the
+ * entry may be a plain directory, which does not show that. */
+static bool disk_facts_has_hardware(const struct sysroot *root, const char *path, int dir)
 {
     struct stat st;
     char target[256];
@@ -162,16 +142,19 @@ struct disk_facts disk_facts_read(const struct sysroot *root, const char *name)
     static const char *const stacked[] = {"dm-", "md", "md_d", "bcache", NULL};
     static const char *const no_hardware[] = {"loop", "zram", "ram", "nbd", NULL};
     char path[PATH_BYTES];
-    block_path(path, name, "");
+    disk_facts_path(path, name, "");
     CLEANUP_CLOSE int dir = root->sys < 0
                                 ? -1
                                 : openat(root->sys, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || disk_facts_is_hidden(dir))
+    /* An NVMe device with several paths has a visible head for them; the paths are hidden. */
+    char hidden[4];
+    if (dir < 0 || (file_read_at(dir, "hidden", hidden, sizeof hidden) > 0 && hidden[0] == '1'))
         return (struct disk_facts){.class = DISK_IGNORED};
-    bool has_slaves = has_entries(dir, "slaves");
+    CLEANUP_CLOSE int slaves = openat(dir, "slaves", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool has_slaves = slaves >= 0 && file_count_entries(slaves) > 0;
     if (has_slaves || disk_facts_is_named(name, stacked))
         return (struct disk_facts){.class = DISK_STACKED, .has_slaves = has_slaves};
-    if (disk_facts_is_named(name, no_hardware) || !has_hardware(root, path, dir))
+    if (disk_facts_is_named(name, no_hardware) || !disk_facts_has_hardware(root, path, dir))
         return (struct disk_facts){.class = DISK_VIRTUAL};
     return (struct disk_facts){.class = DISK_REAL};
 }
@@ -180,7 +163,7 @@ bool disk_facts_exist(const struct sysroot *root, const char *name)
 {
     char path[PATH_BYTES];
     struct stat st;
-    block_path(path, name, "");
+    disk_facts_path(path, name, "");
     return root->sys >= 0 && fstatat(root->sys, path, &st, 0) == 0;
 }
 
@@ -188,7 +171,7 @@ int disk_facts_read_size(const struct sysroot *root, const char *name, uint64_t 
 {
     char path[PATH_BYTES], text[32];
     uint64_t sectors;
-    block_path(path, name, "/size");
+    disk_facts_path(path, name, "/size");
     ssize_t n = root->sys < 0 ? -ENOENT : file_read_at(root->sys, path, text, sizeof text);
     if (n < 0)
         return (int)n;
@@ -202,7 +185,7 @@ int disk_facts_read_size(const struct sysroot *root, const char *name, uint64_t 
 
 /* ==== Disks =================================================================================== */
 
-/* A name in /proc/diskstats, also when it is a partition: it is looked for in /sys once. */
+/* A name in /proc/diskstats, also of a partition: it is looked for in /sys once. */
 struct disk {
     char name[DISKSTATS_NAME_BYTES];
     struct disk_facts facts;
@@ -220,10 +203,10 @@ struct disks {
     struct disk *list; /* owned, in order of appearance */
     unsigned count;
     unsigned readings;
-    unsigned size_next;  /* whose size is looked at next */
-    bool has_read;       /* what appears from now on is new */
-    bool has_sum;        /* it is decided what is added up: */
-    bool sum_is_stacked; /* stacked devices instead of real ones, of which none is to be seen */
+    unsigned size_next;  /* the disk whose size is read next */
+    bool has_read;       /* disks that appear from now on are new */
+    bool has_sum;        /* sum_is_stacked is decided */
+    bool sum_is_stacked; /* no real device is visible: the sum is that of the stacked ones */
 };
 
 static const struct {
@@ -246,8 +229,14 @@ static const struct {
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-static struct disk *add_disk(struct disks *s, const char *name)
+/* The guess is where the disk was at the last tick, which is right unless devices came or left. */
+static struct disk *disks_find_disk(struct disks *s, const char *name, unsigned guess)
 {
+    for (unsigned i = 0; i < s->count; i++) {
+        struct disk *d = &s->list[(guess + i) % s->count];
+        if (strcmp(d->name, name) == 0)
+            return d;
+    }
     if (!ARRAY_GROW(s->list, s->count))
         return NULL;
     struct disk *d = &s->list[s->count++];
@@ -256,18 +245,7 @@ static struct disk *add_disk(struct disks *s, const char *name)
     return d;
 }
 
-/* Where it was at the last tick, which is at the guess unless devices came or left. */
-static struct disk *disks_find_disk(struct disks *s, const char *name, unsigned guess)
-{
-    for (unsigned i = 0; i < s->count; i++) {
-        struct disk *d = &s->list[(guess + i) % s->count];
-        if (strcmp(d->name, name) == 0)
-            return d;
-    }
-    return add_disk(s, name);
-}
-
-static void put_size(struct disk *d, const struct sysroot *root)
+static void disks_put_size(struct disk *d, const struct sysroot *root)
 {
     uint64_t bytes;
     if (disk_facts_read_size(root, d->name, &bytes) == 0)
@@ -276,8 +254,8 @@ static void put_size(struct disk *d, const struct sysroot *root)
         row_unknown(&d->instance->read, disk_size_bytes);
 }
 
-/* One that was hidden before for want of use is new, too: its counters were zero. */
-static int begin_measuring(struct disk *d, const struct sysroot *root, bool is_new)
+/* is_new: it appeared, or an unused one was used for the first time, after the start of the run. */
+static int disks_begin_measuring(struct disk *d, const struct sysroot *root, bool is_new)
 {
     d->instance = malloc(sizeof *d->instance);
     if (!d->instance)
@@ -285,12 +263,12 @@ static int begin_measuring(struct disk *d, const struct sysroot *root, bool is_n
     instance_init(d->instance, ENTITY_DISK);
     d->instance->is_new = is_new;
     snprintf(d->instance->entity.name, sizeof d->instance->entity.name, "%s", d->name);
-    put_size(d, root);
+    disks_put_size(d, root);
     return 0;
 }
 
-/* Dozens of loop devices and the like are made in case somebody wants them. */
-static bool is_in_use(const struct disk *d)
+/* Systems make dozens of loop devices and the like that are never used. */
+static bool disks_is_in_use(const struct disk *d)
 {
     if (d->facts.class != DISK_VIRTUAL)
         return true;
@@ -300,7 +278,7 @@ static bool is_in_use(const struct disk *d)
     return false;
 }
 
-static void put_counters(struct row *row, const struct disk *d)
+static void disks_put_counters(struct row *row, const struct disk *d)
 {
     const struct diskstats *last = &d->history.last;
     for (size_t i = 0; i < ARRAY_LEN(counters); i++)
@@ -314,11 +292,11 @@ static void put_counters(struct row *row, const struct disk *d)
         row_unknown(row, disk_in_flight_count);
 }
 
-static void read_disk(struct disks *s, const struct collect_context *c, const struct diskstats *now,
-                      unsigned guess, struct instance_list *out)
+static void disks_read_disk(struct disks *s, const struct collect_context *c,
+                            const struct diskstats *now, unsigned guess, struct instance_list *out)
 {
     struct disk *d = disks_find_disk(s, now->name, guess);
-    if (!d || d->is_there) /* a name that stands there twice is nobody's */
+    if (!d || d->is_there) /* listed twice: the first one counts */
         return;
     if (!d->has_facts)
         d->facts = disk_facts_read(c->root, d->name);
@@ -328,18 +306,18 @@ static void read_disk(struct disks *s, const struct collect_context *c, const st
         return;
     disk_history_add(&d->history, now, d->was_removed);
     d->was_removed = false;
-    if (!c->selection->of[ENTITY_DISK] || !is_in_use(d))
+    if (!c->selection->of[ENTITY_DISK] || !disks_is_in_use(d))
         return;
-    if (!d->instance && begin_measuring(d, c->root, s->has_read) < 0)
+    if (!d->instance && disks_begin_measuring(d, c->root, s->has_read) < 0)
         return;
     d->instance->entity.labels[0] = (struct label){"class", disk_class_name(d->facts.class)};
-    put_counters(&d->instance->read, d);
+    disks_put_counters(&d->instance->read, d);
     instance_list_add(out, d->instance);
 }
 
-/* The kernel hands the file out in pieces, and may leave a device out when another one goes in
- * between: only what is missing in /sys, too, was removed. */
-static void look_for_removed(struct disks *s, const struct sysroot *root)
+/* The file is read in parts, and a device may be missing in it when another one was removed between
+ * two of them: only a device that is missing in /sys too was removed. */
+static void disks_look_for_removed(struct disks *s, const struct sysroot *root)
 {
     for (unsigned i = 0; i < s->count; i++) {
         struct disk *d = &s->list[i];
@@ -350,8 +328,8 @@ static void look_for_removed(struct disks *s, const struct sysroot *root)
     }
 }
 
-/* Sizes seldom change, and are dear: one device in turn, on the running machine now and then. */
-static void look_at_a_size(struct disks *s, const struct sysroot *root)
+/* Sizes seldom change and are expensive: one device in turn, and only now and then when live. */
+static void disks_look_at_a_size(struct disks *s, const struct sysroot *root)
 {
     if (root->live && ++s->readings % READINGS_BETWEEN_SIZES)
         return;
@@ -359,7 +337,7 @@ static void look_at_a_size(struct disks *s, const struct sysroot *root)
         struct disk *d = &s->list[s->size_next++ % s->count];
         if (!d->instance || !d->is_there)
             continue;
-        put_size(d, root);
+        disks_put_size(d, root);
         return;
     }
 }
@@ -367,38 +345,33 @@ static void look_at_a_size(struct disks *s, const struct sysroot *root)
 /* ---- the machine ----------------------------------------------------------------------------- */
 
 /* A container may see the device of its files without those it is made of. */
-static bool stands_for_unseen(const struct disk *d)
+static bool disks_stands_for_unseen(const struct disk *d)
 {
     return d->facts.class == DISK_STACKED && !d->facts.has_slaves;
 }
 
-/* Once and for all, because a sum must not fall. */
-static void decide_sum(struct disks *s)
+/* Adds the devices up. Which ones are added is decided once, and devices that have gone remain in
+ * the sum, because it must not fall. */
+static void disks_put_sums(struct disks *s, struct row *row)
 {
-    bool has_real = false, has_unseen = false;
-    for (unsigned i = 0; i < s->count; i++) {
-        has_real |= s->list[i].facts.class == DISK_REAL;
-        has_unseen |= stands_for_unseen(&s->list[i]);
+    if (!s->has_sum) {
+        bool has_real = false, has_unseen = false;
+        for (unsigned i = 0; i < s->count; i++) {
+            has_real |= s->list[i].facts.class == DISK_REAL;
+            has_unseen |= disks_stands_for_unseen(&s->list[i]);
+        }
+        s->has_sum = has_real || has_unseen;
+        s->sum_is_stacked = !has_real;
     }
-    s->has_sum = has_real || has_unseen;
-    s->sum_is_stacked = !has_real;
-}
-
-static bool is_summed(const struct disks *s, const struct disk *d)
-{
-    return s->sum_is_stacked ? stands_for_unseen(d) : d->facts.class == DISK_REAL;
-}
-
-/* Devices that have gone remain in it. */
-static void put_sums(const struct disks *s, struct row *row)
-{
-    for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
+    for (size_t i = 0; s->has_sum && i < ARRAY_LEN(counters); i++) {
         if (counters[i].of_system == METRIC_COUNT)
             continue;
         uint64_t sum = 0;
-        for (unsigned n = 0; n < s->count; n++)
-            if (is_summed(s, &s->list[n]))
-                sum += s->list[n].history.total[counters[i].field];
+        for (unsigned n = 0; n < s->count; n++) {
+            const struct disk *d = &s->list[n];
+            if (s->sum_is_stacked ? disks_stands_for_unseen(d) : d->facts.class == DISK_REAL)
+                sum += d->history.total[counters[i].field];
+        }
         row_hold_scaled(row, counters[i].of_system, sum, counters[i].unit);
     }
 }
@@ -429,14 +402,11 @@ static void disks_collect(void *state, const struct collect_context *c, struct i
     int r;
     for (unsigned line = 0; (r = parse_diskstats_line(&text, &now)) != 0; line++)
         if (r > 0)
-            read_disk(s, c, &now, line, out);
+            disks_read_disk(s, c, &now, line, out);
     s->has_read = true;
-    look_for_removed(s, c->root);
-    look_at_a_size(s, c->root);
-    if (!s->has_sum)
-        decide_sum(s);
-    if (s->has_sum)
-        put_sums(s, &c->system->read);
+    disks_look_for_removed(s, c->root);
+    disks_look_at_a_size(s, c->root);
+    disks_put_sums(s, &c->system->read);
 }
 
 static void disks_close(void *state)

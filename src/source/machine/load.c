@@ -38,8 +38,8 @@ static void process_census_count_entry(void *arg, const char *name)
         e->directories += S_ISDIR(st.st_mode);
 }
 
-/* 0 when they cannot be told. */
-static uint64_t count_links(int proc)
+/* 0 when they are unknown. */
+static uint64_t process_census_links(int proc)
 {
     struct stat st;
     return fstat(proc, &st) < 0 ? 0 : st.st_nlink;
@@ -47,7 +47,7 @@ static uint64_t count_links(int proc)
 
 /* Processes come and go meanwhile, so it is tried a few times whether the links are those of the
  * entries that were counted and the two that every directory has. */
-static void check_links(struct process_census *p, int proc)
+static void process_census_check_links(struct process_census *p, int proc)
 {
     p->by_links = false;
     p->next_check_in = CALLS_BETWEEN_CHECKS;
@@ -56,7 +56,7 @@ static void check_links(struct process_census *p, int proc)
         if (file_each_entry(proc, process_census_count_entry, &e) < 0)
             return;
         p->other_links = e.directories + 2;
-        p->by_links = count_links(proc) == e.processes + p->other_links;
+        p->by_links = process_census_links(proc) == e.processes + p->other_links;
     }
 }
 
@@ -65,11 +65,11 @@ int process_census_take(struct process_census *p, const struct sysroot *root, ui
     if (!root->live)
         p->by_links = false;
     else if (p->next_check_in == 0)
-        check_links(p, root->proc);
+        process_census_check_links(p, root->proc);
     else
         p->next_check_in--;
 
-    uint64_t links = p->by_links ? count_links(root->proc) : 0;
+    uint64_t links = p->by_links ? process_census_links(root->proc) : 0;
     if (p->by_links && links > p->other_links) {
         *ret = links - p->other_links;
         return 0;
@@ -78,9 +78,9 @@ int process_census_take(struct process_census *p, const struct sysroot *root, ui
     int r = file_each_entry(root->proc, process_census_count_entry, &e);
     if (r < 0)
         return r;
-    if (e.processes == 0) /* a tree without them: the one that asks is not there either */
+    if (e.processes == 0) /* a recorded tree without processes */
         return -ENODATA;
-    if (root->live && !e.first_seen) /* it is always there: we are shown only our own (hidepid) */
+    if (root->live && !e.first_seen) /* /proc shows only processes of this user (hidepid) */
         return -ENODATA;
     *ret = e.processes;
     return 0;
@@ -100,8 +100,7 @@ int parse_uptime(struct scan text, uint64_t *ret_ns)
         return -EBADMSG;
     const char *fraction = text.at;
     /* What follows the number shows that it was not cut short. */
-    if (!scan_u64(&text, &hundredths) || text.at - fraction != 2 || *fraction == ' ' ||
-        *fraction == '\t' || !scan_word(&text, " ") ||
+    if (!scan_u64_here(&text, &hundredths) || text.at - fraction != 2 || !scan_word(&text, " ") ||
         __builtin_mul_overflow(seconds, NS_PER_SECOND, &ns) ||
         __builtin_add_overflow(ns, hundredths * (NS_PER_SECOND / 100), &ns))
         return -EBADMSG;
@@ -179,7 +178,8 @@ static int machine_load_open(void **ret_state, const struct collect_context *c)
     return 0;
 }
 
-static void put_load(struct machine_load *s, const struct sysroot *root, struct row *row)
+static void machine_load_put_load(struct machine_load *s, const struct sysroot *root,
+                                  struct row *row)
 {
     struct scan text;
     struct loadavg l;
@@ -192,18 +192,9 @@ static void put_load(struct machine_load *s, const struct sysroot *root, struct 
     row_put_u64(row, system_threads_count, l.threads);
 }
 
-static void put_uptime(struct machine_load *s, const struct sysroot *root, struct row *row)
-{
-    struct scan text;
-    uint64_t ns = root->live ? clock_since_boot() : 0;
-    if (ns || (kernel_file_read(&s->uptime, root->proc, "uptime", root->live, &text) == 0 &&
-               parse_uptime(text, &ns) == 0))
-        row_put_u64(row, system_uptime_seconds, ns);
-}
-
-/* Not there before Linux 4.20; there and refused when the machine was started without it. */
-static void put_pressures(struct machine_load *s, const struct sysroot *root, uint64_t wanted,
-                          struct row *row)
+/* Missing before Linux 4.20; cannot be read on a kernel that was started without it. */
+static void machine_load_put_pressures(struct machine_load *s, const struct sysroot *root,
+                                       uint64_t wanted, struct row *row)
 {
     for (size_t i = 0; i < ARRAY_LEN(pressures); i++) {
         struct scan text;
@@ -229,10 +220,16 @@ static void machine_load_collect(void *state, const struct collect_context *c,
     row_forget(row, collector_machine_load.gives_of_system);
     uint64_t wanted = c->selection->of[ENTITY_SYSTEM];
     if (wanted & OF_LOADAVG)
-        put_load(s, c->root, row);
-    if (wanted & SYSTEM_BIT(uptime_seconds))
-        put_uptime(s, c->root, row);
-    put_pressures(s, c->root, wanted, row);
+        machine_load_put_load(s, c->root, row);
+    if (wanted & SYSTEM_BIT(uptime_seconds)) {
+        struct scan text;
+        uint64_t ns = c->root->live ? clock_since_boot() : 0;
+        if (ns ||
+            (kernel_file_read(&s->uptime, c->root->proc, "uptime", c->root->live, &text) == 0 &&
+             parse_uptime(text, &ns) == 0))
+            row_put_u64(row, system_uptime_seconds, ns);
+    }
+    machine_load_put_pressures(s, c->root, wanted, row);
     if (wanted & SYSTEM_BIT(processes_count) &&
         process_census_take(&s->census, c->root, &processes) == 0)
         row_put_u64(row, system_processes_count, processes);

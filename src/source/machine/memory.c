@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * /proc/meminfo at every tick, and /proc/vmstat, which is dearer, once a second. */
+ * /proc/meminfo at every tick, and /proc/vmstat, which is more expensive, every ten seconds. */
 #include "source/machine/memory.h"
 
 #include "source/collector.h"

@@ -109,14 +109,15 @@ const char *mount_class_name(enum mount_class class)
 /* ==== Mount table ============================================================================= */
 
 /* One filesystem may be mounted at many places. It is shown at one of them: where it was shown
- * before, else where all of it is seen (no bind mount of a part), else where the path is shortest.
+ * before, else where all of it is visible (no bind mount of a part), else where the path is
+ * shortest.
  *
- * A mount may be out of reach because another one was put over it or over a directory on the way.
- * Its path leads to the other one then, whose figures would be taken for its own. */
+ * A mount may be hidden by another one on the same directory or on a directory above. Its path
+ * leads to the other one then, whose figures must not be taken for its own. */
 
 struct mount_line {
     struct mountinfo info;
-    struct mount *known; /* the thing that shows this very mount already, or NULL */
+    struct mount *known; /* the entry of the table for this very mount, or NULL */
     bool is_chosen;
 };
 
@@ -132,7 +133,7 @@ void mount_table_init(struct mount_table *t)
     *t = (struct mount_table){.fd = -1};
 }
 
-static void free_mount(struct mount *m)
+static void mount_free(struct mount *m)
 {
     if (!m)
         return;
@@ -146,7 +147,7 @@ void mount_table_done(struct mount_table *t)
 {
     for (struct mount *next, *m = t->first; m; m = next) {
         next = m->next;
-        free_mount(m);
+        mount_free(m);
     }
     if (t->fd >= 0)
         close(t->fd);
@@ -155,81 +156,58 @@ void mount_table_done(struct mount_table *t)
     mount_table_init(t);
 }
 
-static size_t length_of(struct scan s)
+static bool mount_same_text(struct scan a, struct scan b)
 {
-    return (size_t)(s.end - s.at);
+    return scan_length(a) == scan_length(b) && memcmp(a.at, b.at, scan_length(a)) == 0;
 }
 
-static bool same_text(struct scan a, struct scan b)
+/* Whether a path leads through a directory, or to it. */
+static bool mount_path_through(struct scan path, struct scan directory)
 {
-    return length_of(a) == length_of(b) && memcmp(a.at, b.at, length_of(a)) == 0;
-}
-
-/* Whether a path leads through a directory, or is it. */
-static bool leads_through(struct scan path, struct scan directory)
-{
-    size_t length = length_of(directory);
-    if (length > length_of(path) || memcmp(path.at, directory.at, length) != 0)
+    size_t length = scan_length(directory);
+    if (length > scan_length(path) || memcmp(path.at, directory.at, length) != 0)
         return false;
-    return length == 1 || length == length_of(path) || path.at[length] == '/';
+    return length == 1 || length == scan_length(path) || path.at[length] == '/';
 }
 
-static const struct mount_line *line_of_id(const struct listing *l, uint64_t id)
+/* A mount on the way to m that m is not mounted on, directly or indirectly, hides m. */
+static bool listing_is_hidden(const struct listing *l, const struct mount_line *m)
 {
-    uint32_t number;
-    return id && id <= UINT32_MAX && map_get(&l->by_id, (uint32_t)id, &number)
-               ? &l->lines[number - 1]
-               : NULL;
-}
-
-static bool stands_on(const struct listing *l, const struct mount_line *m,
-                      const struct mount_line *below)
-{
-    size_t steps = 0; /* nonsense may go in circles */
-    while (m && m != below && steps++ < l->count)
-        m = m->info.parent == m->info.id ? NULL : line_of_id(l, m->info.parent);
-    return m == below;
-}
-
-/* Whoever is mounted on the way to m must carry it; otherwise the path ends in another place. */
-static bool mount_table_is_hidden(const struct listing *l, const struct mount_line *m)
-{
-    for (size_t i = 0; i < l->count; i++)
-        if (leads_through(m->info.point, l->lines[i].info.point) && !stands_on(l, m, &l->lines[i]))
+    for (size_t i = 0; i < l->count; i++) {
+        const struct mount_line *other = &l->lines[i], *at = m;
+        if (!mount_path_through(m->info.point, other->info.point))
+            continue;
+        /* Up from m to the other one; a damaged list may go in circles. */
+        for (size_t steps = 0; at && at != other && steps < l->count; steps++) {
+            uint64_t parent = at->info.parent == at->info.id ? 0 : at->info.parent;
+            uint32_t number;
+            at = parent && parent <= UINT32_MAX && map_get(&l->by_id, (uint32_t)parent, &number)
+                     ? &l->lines[number - 1]
+                     : NULL;
+        }
+        if (at != other)
             return true;
+    }
     return false;
 }
 
-static bool same_filesystem(const struct mountinfo *a, const struct mountinfo *b)
+static bool mountinfo_same_filesystem(const struct mountinfo *a, const struct mountinfo *b)
 {
     if (a->device == b->device)
         return true;
     enum mount_class class = mount_class_of(a->type);
     if (class != mount_class_of(b->type))
         return false;
-    /* All overlays together show the space below them once more, and that is enough once. */
+    /* All overlays show the space of the filesystem below them again: one of them is enough. */
     if (class == MOUNT_OVERLAY)
         return true;
-    /* Subvolumes may have numbers of their own, but the disk is one. */
+    /* Subvolumes of one disk may have different device numbers. */
     struct scan source = a->source;
-    return class == MOUNT_LOCAL && scan_word(&source, "/dev/") && same_text(a->source, b->source);
+    return class == MOUNT_LOCAL && scan_word(&source, "/dev/") &&
+           mount_same_text(a->source, b->source);
 }
 
-static bool shows_all(const struct mount_line *m)
-{
-    return length_of(m->info.root) == 1;
-}
-
-static bool is_better(const struct mount_line *a, const struct mount_line *b)
-{
-    if (!a->known != !b->known)
-        return a->known;
-    if (shows_all(a) != shows_all(b))
-        return shows_all(a);
-    return length_of(a->info.point) < length_of(b->info.point);
-}
-
-static void mount_table_choose(struct listing *l)
+static void listing_choose(struct listing *l)
 {
     for (size_t i = 0; i < l->count; i++) {
         struct mount_line *m = &l->lines[i];
@@ -237,9 +215,19 @@ static void mount_table_choose(struct listing *l)
             continue;
         struct mount_line *rival = NULL;
         for (size_t k = 0; k < i && !rival; k++)
-            if (l->lines[k].is_chosen && same_filesystem(&l->lines[k].info, &m->info))
+            if (l->lines[k].is_chosen && mountinfo_same_filesystem(&l->lines[k].info, &m->info))
                 rival = &l->lines[k];
-        if ((rival && !is_better(m, rival)) || mount_table_is_hidden(l, m))
+        if (rival) {
+            bool shows_all = scan_length(m->info.root) == 1;
+            bool rival_shows_all = scan_length(rival->info.root) == 1;
+            bool is_better = !m->known != !rival->known ? m->known != NULL
+                             : shows_all != rival_shows_all
+                                 ? shows_all
+                                 : scan_length(m->info.point) < scan_length(rival->info.point);
+            if (!is_better)
+                continue;
+        }
+        if (listing_is_hidden(l, m))
             continue;
         m->is_chosen = true;
         if (rival)
@@ -247,38 +235,38 @@ static void mount_table_choose(struct listing *l)
     }
 }
 
-static struct mount *find_known(const struct mount_table *t, const struct mountinfo *info)
+static struct mount *mount_table_find(const struct mount_table *t, const struct mountinfo *info)
 {
     char point[PATH_MAX], text[PATH_MAX];
     if (mountinfo_decode(info->point, point, sizeof point) < 0)
         return NULL;
     for (struct mount *m = t->first; m; m = m->next)
         if (m->device == info->device && strcmp(m->point, point) == 0 &&
-            same_text(info->type, scan_string(m->type)) &&
+            mount_same_text(info->type, scan_string(m->type)) &&
             mountinfo_decode(info->source, text, sizeof text) >= 0 && strcmp(text, m->source) == 0)
             return m;
     return NULL;
 }
 
-static char *decoded_copy(struct scan field)
+static char *mountinfo_copy(struct scan field)
 {
     char text[PATH_MAX];
     return mountinfo_decode(field, text, sizeof text) < 0 ? NULL : strdup(text);
 }
 
 /* NULL without memory, or when a text is longer than any path. */
-static struct mount *make_mount(const struct mountinfo *info, bool is_new)
+static struct mount *mount_new(const struct mountinfo *info, bool is_new)
 {
     struct mount *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
     instance_init(&m->instance, ENTITY_MOUNT);
     struct entity *e = &m->instance.entity;
-    m->point = decoded_copy(info->point);
-    m->type = decoded_copy(info->type);
-    m->source = decoded_copy(info->source);
+    m->point = mountinfo_copy(info->point);
+    m->type = mountinfo_copy(info->type);
+    m->source = mountinfo_copy(info->source);
     if (!m->point || !m->type || !m->source) {
-        free_mount(m);
+        mount_free(m);
         return NULL;
     }
     m->instance.is_new = is_new;
@@ -292,16 +280,7 @@ static struct mount *make_mount(const struct mountinfo *info, bool is_new)
     return m;
 }
 
-static bool way_may_hang(const struct listing *l, const struct mountinfo *info)
-{
-    for (size_t i = 0; i < l->count; i++)
-        if (mount_may_hang(l->lines[i].info.type) &&
-            leads_through(info->point, l->lines[i].info.point))
-            return true;
-    return false;
-}
-
-static void show_chosen(struct mount_table *t, const struct listing *l)
+static void mount_table_show(struct mount_table *t, const struct listing *l)
 {
     struct mount **end = &t->first;
     for (; *end; end = &(*end)->next)
@@ -311,19 +290,21 @@ static void show_chosen(struct mount_table *t, const struct listing *l)
             continue;
         struct mount *m = l->lines[i].known;
         if (!m) {
-            m = make_mount(&l->lines[i].info, t->was_read);
+            m = mount_new(&l->lines[i].info, t->was_read);
             if (!m)
                 continue;
             *end = m;
             end = &m->next;
         }
         m->is_there = true;
-        m->may_hang = way_may_hang(l, &l->lines[i].info);
+        m->may_hang = false;
+        for (size_t k = 0; k < l->count && !m->may_hang; k++)
+            m->may_hang = mount_may_hang(l->lines[k].info.type) &&
+                          mount_path_through(l->lines[i].info.point, l->lines[k].info.point);
     }
 }
 
-/* The lines of the text, windows on it. */
-static int list_lines(struct mount_table *t, struct listing *ret)
+static int mount_table_list(struct mount_table *t, struct listing *ret)
 {
     struct scan text = scan_text(t->text.data, t->text.length);
     struct mountinfo info;
@@ -331,7 +312,7 @@ static int list_lines(struct mount_table *t, struct listing *ret)
     while (mountinfo_next(&text, &info)) {
         if (!ARRAY_RESERVE(t->lines, t->line_capacity, count + 1))
             return -ENOMEM;
-        t->lines[count++] = (struct mount_line){.info = info, .known = find_known(t, &info)};
+        t->lines[count++] = (struct mount_line){.info = info, .known = mount_table_find(t, &info)};
         if (info.id && info.id <= UINT32_MAX &&
             map_put(&ret->by_id, (uint32_t)info.id, (uint32_t)count) < 0)
             return -ENOMEM;
@@ -341,17 +322,12 @@ static int list_lines(struct mount_table *t, struct listing *ret)
     return 0;
 }
 
-/* The kernel tells a poll that something was mounted or unmounted since the last one. */
-static bool has_changed(const struct mount_table *t)
-{
-    struct pollfd fd = {.fd = t->fd, .events = POLLPRI};
-    return t->is_outdated || t->fd < 0 ||
-           (poll(&fd, 1, 0) > 0 && (fd.revents & (POLLPRI | POLLERR)));
-}
-
 int mount_table_refresh(struct mount_table *t, const struct sysroot *root)
 {
-    if (!has_changed(t))
+    /* A poll returns these events when something was mounted or unmounted since the last one. */
+    struct pollfd change = {.fd = t->fd, .events = POLLPRI};
+    if (t->fd >= 0 && !t->is_outdated &&
+        (poll(&change, 1, 0) <= 0 || !(change.revents & (POLLPRI | POLLERR))))
         return 0;
     CLEANUP_CLOSE int fd = t->fd < 0 ? openat(root->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC)
                                      : take_fd(&t->fd);
@@ -361,10 +337,10 @@ int mount_table_refresh(struct mount_table *t, const struct sysroot *root)
     struct listing l = {0};
     int r = file_reread_whole(fd, FILE_ANY_LINE, &t->text);
     if (r == 0)
-        r = list_lines(t, &l);
+        r = mount_table_list(t, &l);
     if (r == 0) {
-        mount_table_choose(&l);
-        show_chosen(t, &l);
+        listing_choose(&l);
+        mount_table_show(t, &l);
         t->was_read = true;
         t->is_outdated = false;
     }
@@ -416,20 +392,15 @@ static int mounts_open_live(void **ret_state, const struct collect_context *c)
     return r;
 }
 
-static bool mounts_product(uint64_t a, uint64_t b, uint64_t *ret)
-{
-    return !__builtin_mul_overflow(a, b, ret);
-}
-
-static void put_space(struct row *row, const struct space *s)
+static void mounts_put_space(struct row *row, const struct space *s)
 {
     uint64_t size, used = 0, available = 0;
-    /* Below nothing is how some filesystems say that only root may still write. */
+    /* Some filesystems have less than nothing available when only root may still write. */
     uint64_t blocks_available = s->blocks_available > INT64_MAX ? 0 : s->blocks_available;
     bool has_used = s->blocks_free <= s->blocks &&
-                    mounts_product(s->blocks - s->blocks_free, s->block_bytes, &used);
-    bool has_available = mounts_product(blocks_available, s->block_bytes, &available);
-    if (mounts_product(s->blocks, s->block_bytes, &size))
+                    !__builtin_mul_overflow(s->blocks - s->blocks_free, s->block_bytes, &used);
+    bool has_available = !__builtin_mul_overflow(blocks_available, s->block_bytes, &available);
+    if (!__builtin_mul_overflow(s->blocks, s->block_bytes, &size))
         row_put_u64(row, mount_size_bytes, size);
     if (has_used)
         row_put_u64(row, mount_used_bytes, used);
@@ -440,74 +411,41 @@ static void put_space(struct row *row, const struct space *s)
     if (both > 0)
         row_put_double(row, mount_used_ratio, (double)used / both);
     if (!s->files)
-        return; /* it makes them as they are needed */
+        return; /* it makes inodes as they are needed */
     row_put_u64(row, mount_files_count, s->files);
     if (s->files_free <= s->files)
         row_put_u64(row, mount_files_free_count, s->files_free);
 }
 
-/* A piece of text that is not full: it may end within a line, which is left out then. */
-static struct scan read_record(struct mounts *m, const struct sysroot *root)
+static void mounts_collect_one(struct mounts *m, struct mount *mount,
+                               const struct collect_context *c, struct scan record,
+                               struct instance_list *out)
 {
-    ssize_t n = file_read_at(root->root, "statvfs", m->record, RECORD_BYTES);
-    return scan_text(m->record, n > 0 ? (size_t)n : 0);
-}
-
-static void say_late(const struct collect_context *c, const struct mount *m)
-{
-    char sentence[PATH_MAX + 80];
-    snprintf(sentence, sizeof sentence,
-             "the filesystem at '%s' does not answer; its figures are unknown", m->point);
-    if (c->note)
-        c->note(c->note_arg, sentence);
-}
-
-static int ask_at_once(const struct mounts *m, const struct mount *mount, struct space *ret)
-{
-    struct statvfs st;
-    if (m->statvfs(mount->point, &st) < 0)
-        return -errno;
-    *ret = space_of_statvfs(&st);
-    return 0;
-}
-
-static int mounts_answered(const struct space_question *q, struct space *ret)
-{
-    if (!q->has_answer)
-        return -EAGAIN;
-    if (q->error == 0)
-        *ret = q->space;
-    return q->error;
-}
-
-/* The questions leave first, so that the helper can work while the others are asked. */
-static void ask_the_slow(struct mounts *m, const struct collect_context *c)
-{
-    m->asker.own_child = c->own_child;
-    m->asker.arg = c->note_arg;
-    for (struct mount *mount = m->table.first; mount; mount = mount->next)
-        space_asker_open(&m->asker, &mount->question, mount->is_there && mount->may_hang);
-    space_asker_round(&m->asker, clock_mono(NULL));
-}
-
-static void collect_one(struct mounts *m, struct mount *mount, const struct collect_context *c,
-                        struct scan record, struct instance_list *out)
-{
+    const struct space_question *q = &mount->question;
     struct space space = {0};
-    int r;
-    if (!c->root->live)
+    struct statvfs st;
+    int r = 0;
+    if (!c->root->live) {
         r = statvfs_record_find(record, mount->point, &space);
-    else if (mount->may_hang)
-        r = mounts_answered(&mount->question, &space);
-    else
-        r = ask_at_once(m, mount, &space);
-    if (mount->question.is_late)
-        say_late(c, mount);
+    } else if (mount->may_hang) {
+        r = q->has_answer ? q->error : -EAGAIN;
+        space = q->space;
+    } else if (m->statvfs(mount->point, &st) == 0) {
+        space = space_of_statvfs(&st);
+    } else {
+        r = -errno;
+    }
+    if (q->is_late && c->note) {
+        char sentence[PATH_MAX + 80];
+        snprintf(sentence, sizeof sentence,
+                 "the filesystem at '%s' does not answer; its figures are unknown", mount->point);
+        c->note(c->note_arg, sentence);
+    }
     mount->instance.read.present = 0;
     if (r == 0 && !space.blocks)
-        return; /* it has no space to speak of */
+        return; /* a filesystem without space of its own */
     if (r == 0)
-        put_space(&mount->instance.read, &space);
+        mounts_put_space(&mount->instance.read, &space);
     instance_list_add(out, &mount->instance);
 }
 
@@ -516,18 +454,25 @@ static void mounts_collect(void *state, const struct collect_context *c, struct 
     struct mounts *m = state;
     struct scan record = scan_string("");
     mount_table_refresh(&m->table, c->root); /* if it fails the list is as before */
-    if (c->root->live)
-        ask_the_slow(m, c);
-    else
-        record = read_record(m, c->root);
+    if (c->root->live) {
+        /* The questions leave first, so that the helper works while the others are asked. */
+        m->asker.own_child = c->own_child;
+        m->asker.arg = c->note_arg;
+        for (struct mount *mount = m->table.first; mount; mount = mount->next)
+            space_asker_open(&m->asker, &mount->question, mount->is_there && mount->may_hang);
+        space_asker_round(&m->asker, clock_mono(NULL));
+    } else {
+        ssize_t n = file_read_at(c->root->root, "statvfs", m->record, RECORD_BYTES);
+        record = scan_text(m->record, n > 0 ? (size_t)n : 0);
+    }
     for (struct mount *mount = m->table.first; mount; mount = mount->next)
         if (mount->is_there && !mount->may_hang)
-            collect_one(m, mount, c, record, out);
+            mounts_collect_one(m, mount, c, record, out);
     if (c->root->live)
         space_asker_take(&m->asker, clock_mono(NULL));
     for (struct mount *mount = m->table.first; mount; mount = mount->next)
         if (mount->is_there && mount->may_hang)
-            collect_one(m, mount, c, record, out);
+            mounts_collect_one(m, mount, c, record, out);
 }
 
 /* A local filesystem costs about a microsecond, so that there is no need to look less often. */

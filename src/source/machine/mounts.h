@@ -23,7 +23,7 @@ enum mount_class {
 
 enum mount_class mount_class_of(struct scan type);
 
-/* Whether asking it may take for ever: the network, and whatever a process answers for. */
+/* Whether statvfs of it may never return: the network, and filesystems that a process serves. */
 bool mount_may_hang(struct scan type);
 
 /* "local", … */
@@ -39,7 +39,7 @@ struct mount {
     uint64_t device; /* as in mountinfo */
     enum mount_class class;
     bool is_there; /* it is in the list as it was read last */
-    bool may_hang; /* it, or one on the way to it, may keep us waiting */
+    bool may_hang; /* statvfs may never return: because of it, or of a mount on the way to it */
     char *point;   /* owned, as the next two; the entity borrows them */
     char *type;
     char *source;
@@ -50,7 +50,7 @@ struct mount_table {
     struct mount *first; /* owned list, in order of appearance; those that left stay */
     int fd;              /* mountinfo, kept when live; -1 */
     bool was_read;       /* at least once */
-    bool is_outdated;    /* a change was told, but could not be read yet */
+    bool is_outdated;    /* it has changed and could not be read yet */
     struct buf text;
     struct mount_line *lines; /* owned */
     size_t line_capacity;
@@ -68,8 +68,8 @@ struct mounts {
     struct mount_table table;
     struct space_asker asker;
     statvfs_function *statvfs;
-    char *record; /* owned: of a recorded machine, the file that stands for statvfs */
+    char *record; /* owned: the file of a recorded machine with its answers of statvfs */
 };
 
-/* The collector's open with something else in the place of statvfs. */
+/* The collector's open with another function instead of statvfs. */
 int mounts_open(struct mounts **ret, const struct collect_context *c, statvfs_function *ask);

@@ -7,7 +7,7 @@
  * /sys/class/thermal/thermal_zone0/temp   46000
  *
  * Zones repeat what hwmon has, so they are read only where that has no temperature at all. On old
- * kernels the files of hwmon stand in hwmon2/device. Numbers are thousandths of a degree. */
+ * kernels the files of hwmon are in hwmon2/device. Numbers are thousandths of a degree. */
 #include "base/io/file.h"
 #include "source/collector.h"
 #include "source/kernel_file.h"
@@ -51,15 +51,8 @@ struct rapl {
     const struct sysroot *root; /* while zones are looked for */
 };
 
-/* core and uncore are inside the package, and psys contains packages. */
-static bool counts_for_system(const char *name)
-{
-    struct scan s = scan_string(name);
-    return scan_word(&s, "package") || strcmp(name, "dram") == 0;
-}
-
 /* The name of the zone that "intel-rapl:0:1" is a part of. */
-static bool parent_name(const struct rapl *r, const char *zone, char ret[ZONE_BYTES])
+static bool rapl_parent_name(const struct rapl *r, const char *zone, char ret[ZONE_BYTES])
 {
     const char *colon = strrchr(zone, ':');
     char folder[96];
@@ -91,12 +84,13 @@ static void rapl_visit_zone(void *arg, const char *zone)
     number_file_done(&range);
     instance_init(&z->instance, ENTITY_RAPL);
     struct entity *e = &z->instance.entity;
-    bool has_parent = parent_name(r, zone, parent);
+    bool has_parent = rapl_parent_name(r, zone, parent);
     snprintf(e->name, sizeof e->name, "%s%s%s", has_parent ? parent : "", has_parent ? " " : "",
              name);
     memcpy(z->label, zone, strlen(zone) + 1);
     e->labels[0] = (struct label){"zone", z->label};
-    z->is_added = counts_for_system(name);
+    /* core and uncore are inside the package, and psys contains packages. */
+    z->is_added = strncmp(name, "package", strlen("package")) == 0 || strcmp(name, "dram") == 0;
     *r->end = z;
     r->end = &z->next;
 }
@@ -136,7 +130,7 @@ static int rapl_open(void **ret_state, const struct collect_context *c)
     return 0;
 }
 
-static int read_zone(struct zone *z, const struct sysroot *root)
+static int rapl_read_zone(struct zone *z, const struct sysroot *root)
 {
     int64_t value;
     int r = number_file_read(&z->energy, root, &value);
@@ -156,28 +150,14 @@ static int read_zone(struct zone *z, const struct sysroot *root)
     return 0;
 }
 
-static bool is_asked_for(const struct selection *s)
-{
-    uint64_t of_system = BIT(system_energy_joules - system_first) |
-                         BIT(system_power_watts - system_first);
-    return s->of[ENTITY_RAPL] || (s->of[ENTITY_SYSTEM] & of_system);
-}
-
-static void say_denied(const struct collect_context *c)
-{
-    if (c->note && is_asked_for(c->selection))
-        c->note(c->note_arg, "the energy counters can be read by root only: chmod a+r "
-                             "/sys/class/powercap/*/energy_uj, or run toll as root");
-}
-
-/* The machine's energy is a sum, and a sum that leaves somebody out is none. */
+/* The machine's energy is unknown when one of the zones that make it up cannot be read. */
 static void rapl_collect(void *state, const struct collect_context *c, struct instance_list *out)
 {
     struct rapl *r = state;
     uint64_t sum_uj = 0;
     bool has_sum = false, is_whole = true, is_denied = false;
     for (struct zone *z = r->first; z; z = z->next) {
-        int code = read_zone(z, c->root);
+        int code = rapl_read_zone(z, c->root);
         z->instance.read.present = 0;
         is_denied |= code == -EACCES || code == -EPERM;
         if (code < 0) {
@@ -195,8 +175,11 @@ static void rapl_collect(void *state, const struct collect_context *c, struct in
         row_put_u64(&c->system->read, system_energy_joules, sum_uj);
     else
         row_unknown(&c->system->read, system_energy_joules);
-    if (is_denied)
-        say_denied(c);
+    bool is_wanted = c->selection->of[ENTITY_RAPL] ||
+                     c->selection->of[ENTITY_SYSTEM] & collector_rapl.gives_of_system;
+    if (is_denied && is_wanted && c->note)
+        c->note(c->note_arg, "the energy counters can be read by root only: chmod a+r "
+                             "/sys/class/powercap/*/energy_uj, or run toll as root");
 }
 
 const struct collector collector_rapl = {
@@ -211,7 +194,7 @@ const struct collector collector_rapl = {
 
 /* ==== Sensors ================================================================================= */
 
-/* What a chip gives when nothing is connected to it lies outside. */
+/* A chip with nothing connected to it gives values outside of these. */
 enum { COLDEST_MILLI = -100000, HOTTEST_MILLI = 250000 };
 
 struct sensor {
@@ -238,7 +221,7 @@ struct sensors {
     char chip[48];
 };
 
-static void add_sensor(struct sensors *s, const char *file, const char *chip, const char *label)
+static void sensors_add(struct sensors *s, const char *file, const char *chip, const char *label)
 {
     struct sensor *sensor = calloc(1, sizeof *sensor);
     if (!sensor || number_file_init(&sensor->file, s->folder, file) < 0) {
@@ -254,7 +237,7 @@ static void add_sensor(struct sensors *s, const char *file, const char *chip, co
     s->end = &sensor->next;
 }
 
-static bool is_taken(const struct sensors *s, const char *chip, const char *label)
+static bool sensors_has_name(const struct sensors *s, const char *chip, const char *label)
 {
     char name[ENTITY_NAME_BYTES];
     snprintf(name, sizeof name, "%s %s", chip, label);
@@ -264,7 +247,7 @@ static bool is_taken(const struct sensors *s, const char *chip, const char *labe
     return false;
 }
 
-static void visit_hwmon_file(void *arg, const char *name)
+static void sensors_visit_file(void *arg, const char *name)
 {
     struct sensors *s = arg;
     struct scan rest = scan_string(name);
@@ -275,21 +258,21 @@ static void visit_hwmon_file(void *arg, const char *name)
     char file[32], label[ENTITY_NAME_BYTES];
     snprintf(file, sizeof file, "temp%llu_label", (unsigned long long)number);
     bool has_label = number_file_read_word(s->root, s->folder, file, label, sizeof label) == 0 &&
-                     !is_taken(s, s->chip, label);
+                     !sensors_has_name(s, s->chip, label);
     if (!has_label)
         snprintf(label, sizeof label, "temp%llu", (unsigned long long)number);
-    add_sensor(s, name, s->chip, label);
+    sensors_add(s, name, s->chip, label);
 }
 
-static void each_in(const struct sysroot *root, const char *folder,
-                    void (*visit)(void *arg, const char *name), void *arg)
+static void sensors_each_in(const struct sysroot *root, const char *folder,
+                            void (*visit)(void *arg, const char *name), void *arg)
 {
     CLEANUP_CLOSE int dir = openat(root->sys, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir >= 0)
         file_each_entry_sorted(dir, visit, arg);
 }
 
-static void name_chip(struct sensors *s, const char *name)
+static void sensors_name_chip(struct sensors *s, const char *name)
 {
     unsigned same = 0;
     for (const struct chip *c = s->chips; c; c = c->next)
@@ -307,14 +290,14 @@ static void name_chip(struct sensors *s, const char *name)
 }
 
 /* Whether there is a chip in that folder. */
-static bool look_into(struct sensors *s, const char *below)
+static bool sensors_look_into(struct sensors *s, const char *below)
 {
     char name[32];
     snprintf(s->folder, sizeof s->folder, "class/hwmon/%s%s", s->device, below);
     if (number_file_read_word(s->root, s->folder, "name", name, sizeof name) < 0)
         return false;
-    name_chip(s, name);
-    each_in(s->root, s->folder, visit_hwmon_file, s);
+    sensors_name_chip(s, name);
+    sensors_each_in(s->root, s->folder, sensors_visit_file, s);
     return true;
 }
 
@@ -322,8 +305,8 @@ static void sensors_visit_hwmon(void *arg, const char *name)
 {
     struct sensors *s = arg;
     snprintf(s->device, sizeof s->device, "%s", name);
-    if (!look_into(s, ""))
-        look_into(s, "/device");
+    if (!sensors_look_into(s, ""))
+        sensors_look_into(s, "/device");
 }
 
 static void sensors_visit_zone(void *arg, const char *name)
@@ -337,16 +320,8 @@ static void sensors_visit_zone(void *arg, const char *name)
     snprintf(s->folder, sizeof s->folder, "class/thermal/%s", name);
     if (number_file_read_word(s->root, s->folder, "type", type, sizeof type) < 0)
         return;
-    name_chip(s, type);
-    add_sensor(s, "temp", s->chip, "");
-}
-
-static void free_chips(struct sensors *s)
-{
-    for (struct chip *next; s->chips; s->chips = next) {
-        next = s->chips->next;
-        free(s->chips);
-    }
+    sensors_name_chip(s, type);
+    sensors_add(s, "temp", s->chip, "");
 }
 
 static void sensors_close(void *state)
@@ -371,10 +346,13 @@ static int sensors_open(void **ret_state, const struct collect_context *c)
         return -ENOMEM;
     s->end = &s->first;
     s->root = c->root;
-    each_in(c->root, "class/hwmon", sensors_visit_hwmon, s);
+    sensors_each_in(c->root, "class/hwmon", sensors_visit_hwmon, s);
     if (!s->first)
-        each_in(c->root, "class/thermal", sensors_visit_zone, s);
-    free_chips(s);
+        sensors_each_in(c->root, "class/thermal", sensors_visit_zone, s);
+    for (struct chip *next; s->chips; s->chips = next) {
+        next = s->chips->next;
+        free(s->chips);
+    }
     s->root = NULL;
     if (!s->first) {
         sensors_close(s);

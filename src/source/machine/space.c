@@ -57,8 +57,8 @@ int statvfs_record_find(struct scan text, const char *point, struct space *ret)
 
 /* ==== Space helper ============================================================================ */
 
-/* The program around us may have threads, and one of them may hold any lock when we fork: up to
- * its end the helper makes system calls only. */
+/* The program may have other threads, which may hold any lock when we fork: the helper makes system
+ * calls only. */
 
 struct space space_of_statvfs(const struct statvfs *st)
 {
@@ -100,7 +100,7 @@ static _Noreturn void space_helper_become_helper(int fd, statvfs_function *ask, 
     if (getppid() != parent)
         _exit(0);
     quiet_fork_close_all_but(fd);
-    if (chdir("/") < 0) /* whatever we stand in could not be unmounted */
+    if (chdir("/") < 0) /* a working directory cannot be unmounted */
         _exit(1);
     space_helper_serve(fd, ask);
 }
@@ -110,8 +110,8 @@ pid_t space_helper_start(statvfs_function *ask, int *ret_fd)
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
-    /* The helper keeps this mask: a Ctrl-C is meant for the job, and handlers of the program
-     * around us are not to run twice. */
+    /* The helper keeps this mask: a Ctrl-C is for the job, and handlers of the program must not run
+     * twice. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -141,20 +141,15 @@ void space_asker_init(struct space_asker *a, statvfs_function *ask)
         a->helpers[i].fd = -1;
 }
 
-/* The pid of a helper that has ended may be somebody else's by now; its socket cannot. */
-static bool is_alive(const struct space_helper *h)
-{
-    struct pollfd fd = {.fd = h->fd, .events = POLLIN};
-    return poll(&fd, 1, 0) >= 0 && !(fd.revents & (POLLHUP | POLLERR));
-}
-
 void space_asker_done(struct space_asker *a)
 {
     for (unsigned i = 0; i < a->started; i++) {
         struct space_helper *h = &a->helpers[i];
         if (h->fd < 0)
             continue;
-        if (is_alive(h))
+        /* The socket shows whether it has ended: another process may have its pid by now. */
+        struct pollfd fd = {.fd = h->fd, .events = POLLIN};
+        if (poll(&fd, 1, 0) >= 0 && !(fd.revents & (POLLHUP | POLLERR)))
             quiet_fork_end(h->pid);
         close(take_fd(&h->fd));
     }
@@ -170,7 +165,7 @@ void space_asker_open(struct space_asker *a, struct space_question *q, bool is_o
     q->is_open = is_open;
 }
 
-/* Questions the helper has are free to be asked elsewhere; what is known of them is old. */
+/* The helper's questions may be asked of another one; earlier answers to them are outdated. */
 static void space_asker_release(struct space_asker *a, const struct space_helper *h,
                                 const struct space_question *except)
 {
@@ -181,14 +176,8 @@ static void space_asker_release(struct space_asker *a, const struct space_helper
         }
 }
 
-static void space_asker_bury(struct space_asker *a, struct space_helper *h)
-{
-    close(take_fd(&h->fd));
-    space_asker_release(a, h, NULL);
-}
-
-static void accept_answer(struct space_asker *a, struct space_helper *h,
-                          const struct space_answer *answer)
+static void space_asker_accept(struct space_asker *a, struct space_helper *h,
+                               const struct space_answer *answer)
 {
     for (struct space_question *q = a->first; q; q = q->next) {
         if (q->helper != h || q->serial != answer->serial)
@@ -201,7 +190,7 @@ static void accept_answer(struct space_asker *a, struct space_helper *h,
     }
 }
 
-static void take_from(struct space_asker *a, struct space_helper *h, uint64_t now_ns)
+static void space_asker_take_from(struct space_asker *a, struct space_helper *h, uint64_t now_ns)
 {
     struct space_answer answer;
     ssize_t n;
@@ -209,32 +198,28 @@ static void take_from(struct space_asker *a, struct space_helper *h, uint64_t no
         h->heard_ns = now_ns;
         h->is_stuck = false;
         if (n == (ssize_t)sizeof answer)
-            accept_answer(a, h, &answer);
+            space_asker_accept(a, h, &answer);
     }
-    if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        space_asker_bury(a, h);
+    if (n == 0 || (errno != EAGAIN && errno != EINTR)) { /* the helper has ended */
+        close(take_fd(&h->fd));
+        space_asker_release(a, h, NULL);
+    }
 }
 
 void space_asker_take(struct space_asker *a, uint64_t now_ns)
 {
     for (unsigned i = 0; i < a->started; i++)
         if (a->helpers[i].fd >= 0)
-            take_from(a, &a->helpers[i], now_ns);
+            space_asker_take_from(a, &a->helpers[i], now_ns);
 }
 
-/* Answers come in the order of the questions: the helper is at the oldest. */
-static struct space_question *oldest_of(const struct space_asker *a, const struct space_helper *h)
+/* Answers come in the order of the questions: a late helper is at the oldest. */
+static void space_asker_find_late(struct space_asker *a, struct space_helper *h, uint64_t now_ns)
 {
-    struct space_question *oldest = NULL;
-    for (struct space_question *q = a->first; q; q = q->next)
-        if (q->helper == h && (!oldest || q->serial < oldest->serial))
-            oldest = q;
-    return oldest;
-}
-
-static void find_late(struct space_asker *a, struct space_helper *h, uint64_t now_ns)
-{
-    struct space_question *q = oldest_of(a, h);
+    struct space_question *q = NULL;
+    for (struct space_question *one = a->first; one; one = one->next)
+        if (one->helper == h && (!q || one->serial < q->serial))
+            q = one;
     if (!q || now_ns - max_u64(q->asked_ns, h->heard_ns) <= a->deadline_ns)
         return;
     h->is_stuck = true;
@@ -243,11 +228,15 @@ static void find_late(struct space_asker *a, struct space_helper *h, uint64_t no
     space_asker_release(a, h, q);
 }
 
-static struct space_helper *space_asker_start_helper(struct space_asker *a)
+/* A helper that is not stuck, started if there is none; NULL when there are enough of them. */
+static struct space_helper *space_asker_helper(struct space_asker *a)
 {
+    for (unsigned i = 0; i < a->started; i++)
+        if (a->helpers[i].fd >= 0 && !a->helpers[i].is_stuck)
+            return &a->helpers[i];
     if (a->started == SPACE_HELPERS)
         return NULL;
-    /* One that cannot be started counts: nothing is tried for ever. */
+    /* One that cannot be started counts too, so that the attempts end. */
     struct space_helper *h = &a->helpers[a->started++];
     pid_t pid = space_helper_start(a->statvfs, &h->fd);
     if (pid < 0)
@@ -258,28 +247,20 @@ static struct space_helper *space_asker_start_helper(struct space_asker *a)
     return h;
 }
 
-static struct space_helper *free_helper(struct space_asker *a)
-{
-    for (unsigned i = 0; i < a->started; i++)
-        if (a->helpers[i].fd >= 0 && !a->helpers[i].is_stuck)
-            return &a->helpers[i];
-    return space_asker_start_helper(a);
-}
-
 static void space_asker_ask(struct space_asker *a, struct space_question *q, uint64_t now_ns)
 {
     struct space_request request;
     size_t length = strlen(q->path);
-    struct space_helper *h = length < sizeof request.path ? free_helper(a) : NULL;
+    struct space_helper *h = length < sizeof request.path ? space_asker_helper(a) : NULL;
     if (!h) {
-        q->has_answer = false; /* nobody is left to tell whether it still holds */
+        q->has_answer = false; /* it may be outdated, and cannot be asked for again */
         return;
     }
     request.serial = ++a->serial;
     memcpy(request.path, q->path, length + 1);
     size_t size = offsetof(struct space_request, path) + length + 1;
     if (send(h->fd, &request, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        return; /* it has ended, or enough to do: the next round will tell */
+        return; /* it has ended, or its queue is full: it is asked in the next round */
     q->helper = h;
     q->serial = request.serial;
     q->asked_ns = now_ns;
@@ -290,7 +271,7 @@ void space_asker_round(struct space_asker *a, uint64_t now_ns)
     space_asker_take(a, now_ns);
     for (unsigned i = 0; i < a->started; i++)
         if (a->helpers[i].fd >= 0 && !a->helpers[i].is_stuck)
-            find_late(a, &a->helpers[i], now_ns);
+            space_asker_find_late(a, &a->helpers[i], now_ns);
     for (struct space_question *q = a->first; q; q = q->next)
         if (q->is_open && !q->helper)
             space_asker_ask(a, q, now_ns);

@@ -2,10 +2,10 @@
  * Asks filesystems that may never answer how full they are.
  *
  * statvfs of a filesystem whose server is gone sleeps in the kernel, possibly for ever, and no
- * signal wakes it. So a process of our own sleeps there: questions go to it through a socket, all
- * at once, and answers are taken when they have come. The one it does not answer in time is the one
- * it is stuck in. Another helper is asked about the rest, up to SPACE_HELPERS in all; a helper that
- * comes back is used again. Nothing here ever waits. */
+ * signal wakes it. So helper processes call it: questions go to a helper through a socket, all at
+ * once, and answers are taken when they have come. A helper that does not answer in time is stuck
+ * in its oldest question; another one is asked the rest, up to SPACE_HELPERS in all. A helper that
+ * answers again is used again. Nothing here ever waits. */
 #pragma once
 
 #include "base/text/scan.h"
@@ -42,7 +42,7 @@ int statvfs_record_find(struct scan text, const char *point, struct space *ret);
 
 /* ==== Space helper ============================================================================ */
 
-/* The process that sleeps in statvfs in our place, and what is said to it. */
+/* The process that calls statvfs, and the messages to and from it. */
 
 /* Like statvfs(3). In the helper it may do only what a signal handler may do. */
 typedef int statvfs_function(const char *path, struct statvfs *ret);
@@ -62,7 +62,7 @@ struct space_answer {
  * pid, to be waited for with __WALL, or -errno. */
 pid_t space_helper_start(statvfs_function *ask, int *ret_fd);
 
-/* The figures of statvfs in our words. */
+/* Converts what statvfs returned. */
 struct space space_of_statvfs(const struct statvfs *st);
 
 /* ==== Space asker ============================================================================= */
@@ -79,16 +79,16 @@ struct space_helper {
 struct space_question {
     const char *path; /* borrowed */
     /* Out: */
-    bool has_answer; /* error and space are those of the last answer, which is no old one */
+    bool has_answer; /* error and space are those of the last answer, which is not outdated */
     bool is_late;    /* the filesystem does not answer */
     int error;       /* 0 or -errno of statvfs */
     struct space space;
     /* The asker's: */
     struct space_question *next;
-    struct space_helper *helper; /* who has been asked, or NULL */
+    struct space_helper *helper; /* that has the question, or NULL */
     uint64_t serial;             /* of what was asked last */
     uint64_t asked_ns;
-    bool is_open; /* it is to be asked at every round */
+    bool is_open; /* ask it at every round */
 };
 
 struct space_asker {
@@ -98,7 +98,7 @@ struct space_asker {
     struct space_helper helpers[SPACE_HELPERS];
     unsigned started;
     uint64_t serial;
-    void (*own_child)(void *arg, pid_t pid); /* told of a new helper; may be NULL */
+    void (*own_child)(void *arg, pid_t pid); /* called for a new helper; may be NULL */
     void *arg;
 };
 
@@ -110,7 +110,7 @@ void space_asker_done(struct space_asker *a);
 /* From now on the question is asked at every round, or no longer. */
 void space_asker_open(struct space_asker *a, struct space_question *q, bool is_open);
 
-/* Takes answers, finds out who is late, asks what has to be asked again. */
+/* Takes answers, finds helpers that are late, and sends the open questions again. */
 void space_asker_round(struct space_asker *a, uint64_t now_ns);
 
 /* Takes the answers that have come. */

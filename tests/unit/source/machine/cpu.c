@@ -112,9 +112,12 @@ static void test_machine_cpu_frequency(void **state)
     write_stat(&m, "cpu  9 0 0 9\ncpu0 1 0 0 1\ncpu1 8 0 0 8\n" MACHINE_CPU_TAIL);
     assert_value(&machine_find(&m, "1")->read, core_frequency_hertz, UINT64_C(1800000000));
     assert_unknown(&machine_find(&m, "0")->read, core_frequency_hertz);
-    tree_write(&m.tree, "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "<unknown>\n");
-    machine_collect(&m);
-    assert_unknown(&machine_find(&m, "1")->read, core_frequency_hertz);
+    static const char *const unknown[] = {"", "\n", "<unknown>\n", "24", "18446744073709551615\n"};
+    for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
+        tree_write(&m.tree, "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", unknown[i]);
+        machine_collect(&m);
+        assert_unknown(&machine_find(&m, "1")->read, core_frequency_hertz);
+    }
     machine_remove(&m);
 }
 
@@ -338,61 +341,6 @@ static void test_proc_stat_huge(void **state)
     assert_int_equal(proc_stat_parse("cpu  18446744073709551616 0 0 4\n" PROC_STAT_TAIL, &st),
                      -EBADMSG);
     assert_int_equal(proc_stat_parse("cpu  1 2 3 4\nctxt 18446744073709551616\n", &st), -EBADMSG);
-}
-
-/* ---- cpu frequency -------------------------------------------------------------------------- */
-
-#define CPU3 "sys/devices/system/cpu/cpu3/cpufreq/scaling_cur_freq"
-
-static void cpu_frequency_open_tree(struct tree *t, struct sysroot *root)
-{
-    tree_make(t);
-    tree_write(t, "proc/version", "Linux\n");
-    tree_write(t, CPU3, "2400000\n");
-    assert_int_equal(sysroot_open(root, t->path, NULL), 0);
-}
-
-static void test_cpu_frequency_hertz(void **state)
-{
-    struct tree t;
-    struct sysroot root;
-    struct cpu_frequency f = CPU_FREQUENCY_NONE;
-    uint64_t hertz;
-    cpu_frequency_open_tree(&t, &root);
-    unsigned fds = tree_open_fds();
-    assert_int_equal(cpu_frequency_read(&f, &root, 3, false, &hertz), 0);
-    assert_true(hertz == UINT64_C(2400000000));
-    assert_int_equal(tree_open_fds(), fds);
-    assert_int_equal(cpu_frequency_read(&f, &root, 3, true, &hertz), 0);
-    assert_int_equal(tree_open_fds(), fds + 1);
-    tree_write(&t, CPU3, "800000\n");
-    assert_int_equal(cpu_frequency_read(&f, &root, 3, true, &hertz), 0);
-    assert_true(hertz == 800000000);
-    cpu_frequency_done(&f);
-    assert_int_equal(tree_open_fds(), fds);
-    sysroot_close(&root);
-    tree_remove(&t);
-}
-
-static void test_cpu_frequency_unknown(void **state)
-{
-    static const char *const texts[] = {"", "\n", "<unknown>\n", "24", "18446744073709551615\n"};
-    struct tree t;
-    struct sysroot root;
-    struct cpu_frequency f = CPU_FREQUENCY_NONE;
-    uint64_t hertz = 7;
-    cpu_frequency_open_tree(&t, &root);
-    assert_int_equal(cpu_frequency_read(&f, &root, 4, true, &hertz), -ENOENT);
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        tree_write(&t, CPU3, texts[i]);
-        assert_int_equal(cpu_frequency_read(&f, &root, 3, false, &hertz), -EBADMSG);
-    }
-    close(root.sys);
-    root.sys = -1;
-    assert_int_equal(cpu_frequency_read(&f, &root, 3, false, &hertz), -ENOENT);
-    assert_int_equal(hertz, 7);
-    sysroot_close(&root);
-    tree_remove(&t);
 }
 
 /* ---- machine load --------------------------------------------------------------------------- */
@@ -706,8 +654,6 @@ int main(void)
         cmocka_unit_test(test_proc_stat_new_kernel),
         cmocka_unit_test(test_proc_stat_garbage),
         cmocka_unit_test(test_proc_stat_huge),
-        cmocka_unit_test(test_cpu_frequency_hertz),
-        cmocka_unit_test(test_cpu_frequency_unknown),
         cmocka_unit_test(test_machine_load_all),
         cmocka_unit_test(test_machine_load_without_pressure),
         cmocka_unit_test(test_machine_load_what_nobody_asked_for_is_not_read),
