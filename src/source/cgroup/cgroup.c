@@ -39,7 +39,7 @@ static bool cgroup_value_read_limit(struct scan *s, struct cgroup_value *ret)
         *ret = (struct cgroup_value){.unlimited = true};
         return true;
     }
-    if (scan_done(s) || *s->at == ' ' || !scan_u64(s, &value))
+    if (!scan_u64_here(s, &value))
         return false;
     *ret = cgroup_value_of(value);
     return true;
@@ -74,9 +74,8 @@ int parse_cgroup_cpu_max(struct scan text, struct cgroup_cpu_max *ret)
 
 /* ==== Cgroup figures ========================================================================== */
 
-/* One table: a file, the version of cgroups that has it, and the metrics its values are. A metric
- * may stand in several files; the first that has it is taken, and a file that has nothing left to
- * tell is not read. */
+/* A file, the versions of cgroups that have it, and the metrics of its values. A metric may be in
+ * several files: the first that has it is used, and a file without any other metric is not read. */
 
 enum { FIGURES_PER_FILE = 8, TEXT_BYTES = 8192 };
 
@@ -202,20 +201,12 @@ void cgroup_figures_close_files(struct cgroup_figures *f)
         cgroup_file_close(&f->files[i]);
 }
 
-static unsigned figure_count(const struct source *s)
+static unsigned source_figure_count(const struct source *s)
 {
     unsigned count = 0;
     while (count < FIGURES_PER_FILE && s->figures[count].key)
         count++;
     return count;
-}
-
-static bool has_all(const struct source *s, const struct row *row)
-{
-    for (unsigned i = 0; i < figure_count(s); i++)
-        if (!row_has(row, s->figures[i].id))
-            return false;
-    return true;
 }
 
 static void cgroup_figures_put(const struct cgroup_figures *f, struct row *row,
@@ -226,8 +217,8 @@ static void cgroup_figures_put(const struct cgroup_figures *f, struct row *row,
         row_put_u64(row, figure->id, value * scale);
 }
 
-/* Kernels before 5.18 do not add the kernel's memory up: its parts do, when all are told. */
-static void put_kernel_parts(struct row *row, struct scan text)
+/* Kernels before 5.18 have no sum of the kernel's memory, only its parts. */
+static void cgroup_figures_put_kernel_parts(struct row *row, struct scan text)
 {
     static const char *const keys[] = {"kernel_stack", "pagetables", "percpu", "slab"};
     uint64_t values[ARRAY_LEN(keys)], sum = 0;
@@ -240,58 +231,57 @@ static void put_kernel_parts(struct row *row, struct scan text)
     row_put_u64(row, cgroup_memory_kernel_bytes, sum);
 }
 
-static void put_flat(const struct cgroup_figures *f, struct row *row, const struct source *s,
-                     struct scan text)
-{
-    const char *keys[FIGURES_PER_FILE] = {0};
-    uint64_t values[FIGURES_PER_FILE];
-    unsigned count = figure_count(s);
-    for (unsigned i = 0; i < count; i++)
-        keys[i] = s->figures[i].key;
-    int seen = parse_cgroup_flat(text, keys, count, values);
-    if (seen < 0)
-        return;
-    for (unsigned i = 0; i < count; i++)
-        if (seen >> i & 1)
-            cgroup_figures_put(f, row, &s->figures[i], values[i]);
-    if (s->versions == V2 && s->controller == CGROUP_MEMORY)
-        put_kernel_parts(row, text);
-}
-
-static void put_pressure(const struct cgroup_figures *f, struct row *row, const struct source *s,
-                         struct scan text)
-{
-    struct pressure p;
-    if (parse_pressure(text, &p) < 0)
-        return;
-    cgroup_figures_put(f, row, &s->figures[0], p.some_ns);
-    if (p.has_full)
-        cgroup_figures_put(f, row, &s->figures[1], p.full_ns);
-}
-
-static void cgroup_figures_put_value(const struct cgroup_figures *f, struct row *row,
-                                     const struct source *s, struct scan text)
+static void cgroup_figures_put_text(const struct cgroup_figures *f, struct row *row,
+                                    const struct source *s, struct scan text)
 {
     struct cgroup_value v;
-    if (parse_cgroup_value(text, &v) == 0 && !v.unlimited)
-        cgroup_figures_put(f, row, &s->figures[0], v.value);
+    struct pressure p;
+    const char *keys[FIGURES_PER_FILE] = {0};
+    uint64_t values[FIGURES_PER_FILE];
+    unsigned count = source_figure_count(s);
+    int seen;
+    switch (s->form) {
+    case ONE_VALUE:
+        if (parse_cgroup_value(text, &v) == 0 && !v.unlimited)
+            cgroup_figures_put(f, row, &s->figures[0], v.value);
+        break;
+    case PRESSURE:
+        if (parse_pressure(text, &p) < 0)
+            break;
+        cgroup_figures_put(f, row, &s->figures[0], p.some_ns);
+        if (p.has_full)
+            cgroup_figures_put(f, row, &s->figures[1], p.full_ns);
+        break;
+    case FLAT:
+        for (unsigned i = 0; i < count; i++)
+            keys[i] = s->figures[i].key;
+        seen = parse_cgroup_flat(text, keys, count, values);
+        if (seen < 0)
+            break;
+        for (unsigned i = 0; i < count; i++)
+            if (seen >> i & 1)
+                cgroup_figures_put(f, row, &s->figures[i], values[i]);
+        if (s->versions == V2 && s->controller == CGROUP_MEMORY)
+            cgroup_figures_put_kernel_parts(row, text);
+        break;
+    }
 }
 
 void cgroup_figures_read(struct cgroup_figures *f, const struct sysroot *root,
                          const struct cgroup_places *places, struct row *row)
 {
-    static void (*const put_form[])(const struct cgroup_figures *, struct row *,
-                                    const struct source *, struct scan) = {
-        [ONE_VALUE] = cgroup_figures_put_value, [FLAT] = put_flat, [PRESSURE] = put_pressure};
     char text[TEXT_BYTES];
     for (unsigned i = 0; i < CGROUP_FIGURE_FILES; i++) {
         const struct source *s = &sources[i];
         const struct cgroup_place *p = cgroup_place_for(places, s->controller);
-        if (!p || !(s->versions & (p->v2 ? V2 : V1)) || has_all(s, row))
+        bool has_all = true;
+        for (unsigned k = 0; k < source_figure_count(s); k++)
+            has_all &= row_has(row, s->figures[k].id);
+        if (!p || !(s->versions & (p->v2 ? V2 : V1)) || has_all)
             continue;
         ssize_t n = cgroup_file_read(&f->files[i], root, p->directory, s->name, text, sizeof text);
         if (n > 0)
-            put_form[s->form](f, row, s, scan_text(text, (size_t)n));
+            cgroup_figures_put_text(f, row, s, scan_text(text, (size_t)n));
     }
 }
 
@@ -332,16 +322,16 @@ struct cgroup {
     struct cgroup_figures figures;
     struct cgroup_limits limits;
     struct cgroup_disks disks;
-    struct cgroup_file presence; /* a small file: when it cannot be read any more, all is gone */
+    struct cgroup_file presence; /* a small file that can be read as long as the cgroup exists */
     struct cgroup_oom oom;
-    struct map pids; /* those met in a walk */
+    struct map pids; /* the processes found in a walk */
     struct buf pids_text;
     struct instance instance;
 };
 
-/* With version 1 a process may be elsewhere in another hierarchy; then its figures are said to be
- * of that cgroup. */
-static void label_other_paths(struct cgroup *c)
+/* With version 1 a process may be in different cgroups of different hierarchies; a label names the
+ * cgroup that figures are of when it is another one. */
+static void cgroup_label_other_paths(struct cgroup *c)
 {
     static const struct {
         enum cgroup_controller controller;
@@ -354,7 +344,7 @@ static void label_other_paths(struct cgroup *c)
     struct label *next = c->instance.entity.labels;
     for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
         const struct cgroup_place *p = cgroup_place_for(&c->places, labels[i].controller);
-        /* Where version 1 has memory, and the process is at its root, there are no such figures. */
+        /* The root of version 1 has no figures of memory. */
         if (labels[i].controller == CGROUP_MEMORY && c->places.at[CGROUP_MEMORY].directory)
             continue;
         if (p && strcmp(p->path, cgroup_name(c)) != 0)
@@ -379,7 +369,7 @@ static int cgroup_new(struct cgroup **ret, const struct sysroot *root, struct cg
     cgroup_disks_init(&c->disks, storage ? storage->path : cgroup_name(c));
     instance_init(&c->instance, ENTITY_CGROUP);
     c->instance.entity.path = cgroup_name(c);
-    label_other_paths(c);
+    cgroup_label_other_paths(c);
     int r = cgroup_limits_init(&c->limits, &c->places);
     if (r < 0) {
         cgroup_close(c);
@@ -406,7 +396,7 @@ int cgroup_open_path(struct cgroup **ret, const struct sysroot *root, const char
     r = cgroup_new(ret, root, &places);
     if (r < 0)
         return err_set(e, r, "cannot open the cgroup %s: %s", path, strerror(-r));
-    cgroup_is_gone(*ret); /* opens what will tell */
+    cgroup_is_gone(*ret); /* opens `presence` */
     return 0;
 }
 
@@ -486,11 +476,11 @@ struct meeting {
     int error;
 };
 
-static void meet_directory(void *arg, int dir)
+static void cgroup_meet_directory(void *arg, int dir)
 {
     struct meeting *m = arg;
     if (file_read_whole_at(dir, "cgroup.procs", LONGEST_PID, &m->c->pids_text) < 0)
-        return; /* removed in this moment, or of threads only */
+        return; /* just removed, or it has threads only */
     struct scan rest = scan_text(m->c->pids_text.data, m->c->pids_text.length), line;
     while (scan_line(&rest, &line) && line.end != rest.at) {
         uint64_t pid;
@@ -510,7 +500,8 @@ int cgroup_each_pid(struct cgroup *c, void (*meet)(void *arg, pid_t pid), void *
 {
     struct meeting m = {.c = c, .meet = meet, .arg = arg};
     map_clear(&c->pids);
-    int r = cgroup_walk(c->root, cgroup_place_deepest(&c->places)->directory, meet_directory, &m);
+    int r = cgroup_walk(c->root, cgroup_place_deepest(&c->places)->directory, cgroup_meet_directory,
+                        &m);
     return r < 0 ? r : m.error;
 }
 
@@ -529,19 +520,7 @@ bool cgroup_oom_kills_seen(const struct cgroup *c, uint64_t *ret)
     return c->oom.known;
 }
 
-/* The kernel counts where the limit is set. When that is an ancestor, a 0 of the cgroup itself says
- * nothing of how often it had to wait. */
-static void forget_if_counted_above(const struct cgroup *c, struct row *row,
-                                    const struct cgroup_limit *limit,
-                                    enum cgroup_controller controller, enum metric_id id)
-{
-    const struct cgroup_place *p = cgroup_place_for(&c->places, controller);
-    bool set_above = limit->known && p && (!limit->path || strcmp(limit->path, p->path) != 0);
-    if (set_above && row_u64(row, id) == 0)
-        row_unknown(row, id);
-}
-
-static void put_limits(struct cgroup *c, struct row *row)
+static void cgroup_put_limits(struct cgroup *c, struct row *row)
 {
     static const struct {
         enum cgroup_limit_kind limit;
@@ -555,9 +534,15 @@ static void put_limits(struct cgroup *c, struct row *row)
     };
     struct cgroup_limit limits[CGROUP_LIMIT_KINDS];
     cgroup_read_limits(c, limits);
-    for (size_t i = 0; i < ARRAY_LEN(counted); i++)
-        forget_if_counted_above(c, row, &limits[counted[i].limit], counted[i].controller,
-                                counted[i].id);
+    /* The kernel counts where the limit is set. When that is an ancestor, a 0 of the cgroup itself
+     * does not mean that it never had to wait. */
+    for (size_t i = 0; i < ARRAY_LEN(counted); i++) {
+        const struct cgroup_limit *limit = &limits[counted[i].limit];
+        const struct cgroup_place *p = cgroup_place_for(&c->places, counted[i].controller);
+        bool is_above = limit->known && p && (!limit->path || strcmp(limit->path, p->path) != 0);
+        if (is_above && row_u64(row, counted[i].id) == 0)
+            row_unknown(row, counted[i].id);
+    }
     static const struct {
         enum cgroup_limit_kind limit;
         enum metric_id id;
@@ -586,7 +571,7 @@ void cgroup_collect(struct cgroup *c, struct instance_list *out)
     uint64_t kills;
     row->present = 0;
     cgroup_figures_read(&c->figures, c->root, &c->places, row);
-    put_limits(c, row);
+    cgroup_put_limits(c, row);
     if (row_has(row, cgroup_oom_kills_count))
         cgroup_oom_note(&c->oom, row_u64(row, cgroup_oom_kills_count));
     else if (cgroup_oom_kills(c, &kills))

@@ -17,7 +17,7 @@
 
 struct cgroup_file {
     int fd;      /* owned */
-    int refused; /* -ENOENT or -EACCES: it is not asked for again; 0 */
+    int refused; /* -ENOENT or -EACCES: it is not opened again; else 0 */
 };
 
 #define CGROUP_FILE_CLOSED ((struct cgroup_file){.fd = -1})
@@ -65,23 +65,23 @@ void cgroup_limits_read(const struct cgroup_limits *l, const struct sysroot *roo
 struct cgroup;
 
 /* The cgroup that a process is in, pid 0 for the caller. The sysroot is borrowed until the close.
- * 0; -ENOENT when there is none to be had; -ESRCH; -ENOMEM. */
+ * 0; -ENOENT when none is mounted; -ESRCH; -ENOMEM. */
 int cgroup_open_of(struct cgroup **ret, const struct sysroot *root, pid_t pid);
 
-/* The cgroup that a person named: a directory of some hierarchy (/sys/fs/cgroup/memory/job,
+/* The cgroup that a user named: a directory of some hierarchy (/sys/fs/cgroup/memory/job,
  * /sys/fs/cgroup/job.slice) or a path within them (/job). 0, or -errno and a sentence. */
 int cgroup_open_path(struct cgroup **ret, const struct sysroot *root, const char *path,
                      struct toll_error *e);
 void cgroup_close(struct cgroup *c);
 
-/* Keeps what was read of it, and no descriptor: they are opened again when they are needed. */
+/* Closes all descriptors, which are opened again when needed. What was read stays. */
 void cgroup_close_files(struct cgroup *c);
 
 /* The path within its hierarchy, "/job". With version 1 the paths may differ: it is that of memory,
  * else of cpu, else of version 2. Lives as long as the cgroup. */
 const char *cgroup_name(const struct cgroup *c);
 
-/* Whether it is the root of every hierarchy: it has nothing to tell that the machine does not. */
+/* Whether it is the root of every hierarchy: its figures are those of the machine. */
 bool cgroup_is_root(const struct cgroup *c);
 
 /* Version 1 counts user and system time in ticks, which do not make up the CPU time; version 2
@@ -101,21 +101,20 @@ bool cgroup_is_gone(struct cgroup *c);
  * 0 or -errno. */
 int cgroup_each_pid(struct cgroup *c, void (*meet)(void *arg, pid_t pid), void *arg);
 
-/* Its own row and one for each block device. The root gives none. */
+/* Adds its own row and one for each block device. The root has none. */
 void cgroup_collect(struct cgroup *c, struct instance_list *out);
 
-/* How many processes of it and below were killed for want of memory, read now; what was read last
- * when it is gone. Version 1 forgets those of cgroups that were removed. False when the kernel does
- * not tell. */
+/* How many processes of it and below the OOM killer has killed, read now; the last reading when it
+ * is gone. Version 1 forgets those of cgroups that were removed. False when that is unknown. */
 bool cgroup_oom_kills(struct cgroup *c, uint64_t *ret);
 
-/* The same as it was read last, by cgroup_collect too. */
+/* The last reading of that, by cgroup_collect too. */
 bool cgroup_oom_kills_seen(const struct cgroup *c, uint64_t *ret);
 
 /* The tightest limits of it and its ancestors; the paths live as long as the cgroup. */
 void cgroup_read_limits(const struct cgroup *c, struct cgroup_limit ret[CGROUP_LIMIT_KINDS]);
 
-/* Text of a file of one controller, for what is asked for once. Length or -errno. */
+/* Text of a file of one controller that is read once. Length or -errno. */
 ssize_t cgroup_read_file(const struct cgroup *c, enum cgroup_controller controller,
                          const char *name, char *ret, size_t capacity);
 
@@ -131,7 +130,7 @@ struct cgroup_value {
 /* memory.max, memory.limit_in_bytes, pids.current, cpu.cfs_quota_us…: 0 or -EBADMSG. */
 int parse_cgroup_value(struct scan text, struct cgroup_value *ret);
 
-/* A number that stands elsewhere (hierarchical_memory_limit), where the largest means no limit. */
+/* A number of another file (hierarchical_memory_limit), where the largest means no limit. */
 struct cgroup_value cgroup_value_of(uint64_t number);
 
 struct cgroup_cpu_max {
@@ -145,7 +144,7 @@ int parse_cgroup_cpu_max(struct scan text, struct cgroup_cpu_max *ret);
 
 /* ==== Cgroup figures ========================================================================== */
 
-/* The figures of a cgroup that stand in a file as they are: CPU, memory, tasks, pressure. */
+/* The figures that are in files of a cgroup as they are: CPU, memory, tasks, pressure. */
 
 enum { CGROUP_FIGURE_FILES = 20 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The kernel counts at each device that a request passes: one for a logical volume is counted there
- * and again at the disk below. Each device is shown as it is; the sum leaves out those that stand
- * on others. */
+ * The kernel counts a request at each device that it passes: at a logical volume and again at the
+ * disk below. Each device is shown as it is; the sum leaves out devices that are made of others. */
 #include "source/cgroup/disks.h"
 
 #include "base/io/file.h"
@@ -18,8 +17,8 @@
  * 8:0
  * 7:1 7:0 254:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0 cost.usage=11
  *
- * Some kernels forget the newline behind a device that has no values: it stands in front of the
- * next one then, and the values belong to the last.
+ * Some kernels omit the newline after a device without values: the values on such a line belong to
+ * its last device.
  *
  * Version 1:
  * 8:0 Read 1459200
@@ -33,10 +32,8 @@ static bool cgroup_io_read_device(struct scan *line, unsigned *ret_major, unsign
 {
     struct scan s = *line;
     uint64_t major, minor;
-    if (!scan_u64(&s, &major) || !scan_word(&s, ":") || scan_done(&s) || *s.at == ' ' ||
-        !scan_u64(&s, &minor) || major > UINT32_MAX || minor > UINT32_MAX)
-        return false;
-    if (!scan_done(&s) && *s.at != ' ')
+    if (!scan_u64(&s, &major) || !scan_word(&s, ":") || !scan_u64_here(&s, &minor) ||
+        major > UINT32_MAX || minor > UINT32_MAX || (!scan_done(&s) && *s.at != ' '))
         return false;
     *line = s;
     *ret_major = (unsigned)major;
@@ -44,13 +41,8 @@ static bool cgroup_io_read_device(struct scan *line, unsigned *ret_major, unsign
     return true;
 }
 
-static bool at_blank(const struct scan *s)
-{
-    return scan_done(s) || *s->at == ' ';
-}
-
-/* The fields behind the device; those that nobody asks for are passed over. */
-static int read_values(struct scan line, struct cgroup_io *io)
+/* The fields after the device; other keys are skipped. */
+static int cgroup_io_read_values(struct scan line, struct cgroup_io *io)
 {
     const struct {
         const char *key;
@@ -71,7 +63,7 @@ static int read_values(struct scan line, struct cgroup_io *io)
                 return -EBADMSG;
             continue;
         }
-        if (at_blank(&line) || !scan_u64(&line, keys[k].value) || !at_blank(&line))
+        if (!scan_u64_here(&line, keys[k].value) || (!scan_done(&line) && *line.at != ' '))
             return -EBADMSG;
         seen |= 1U << k;
     }
@@ -93,7 +85,7 @@ int parse_cgroup_io(struct scan *text, struct cgroup_io *ret)
         return -EBADMSG;
     while (cgroup_io_read_device(&line, &io.major, &io.minor))
         ;
-    if (read_values(line, &io) < 0)
+    if (cgroup_io_read_values(line, &io) < 0)
         return -EBADMSG;
     *ret = io;
     return 1;
@@ -111,7 +103,7 @@ int parse_cgroup_blkio(struct scan *text, struct cgroup_blkio *ret)
         b.is_write = scan_word(&line, " Write ");
         if (!b.is_write && !scan_word(&line, " Read "))
             continue;
-        if (at_blank(&line) || !scan_u64(&line, &b.value) || !scan_done(&line))
+        if (!scan_u64_here(&line, &b.value) || !scan_done(&line))
             return -EBADMSG;
         *ret = b;
         return 1;
@@ -126,7 +118,7 @@ enum { TEXT_BYTES = 32768, LOOP_MAJOR = 7 };
 struct cgroup_disk {
     struct cgroup_disk *next;
     unsigned major, minor;
-    bool stands_on_others;
+    bool has_lower;
     bool read_now;
     struct instance instance;
 };
@@ -154,48 +146,32 @@ void cgroup_disks_done(struct cgroup_disks *d)
     }
 }
 
-static void note_entry(void *arg, const char *name)
-{
-    *(bool *)arg = true;
-}
-
-/* A loop device has a file below it instead of a device; what happens there is counted too. */
-static bool stands_on_others(const struct sysroot *root, unsigned major, unsigned minor)
+/* A loop device is made of a file, whose I/O is counted at its own device. */
+static bool cgroup_disk_has_lower(const struct sysroot *root, unsigned major, unsigned minor)
 {
     if (major == LOOP_MAJOR)
         return true;
     char path[64];
     snprintf(path, sizeof path, "dev/block/%u:%u/slaves", major, minor);
     CLEANUP_CLOSE int dir = openat(root->sys, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool some = false;
-    if (dir >= 0)
-        file_each_entry(dir, note_entry, &some);
-    return some;
+    return dir >= 0 && file_count_entries(dir) > 0;
 }
 
-/* DEVNAME=vda */
-static bool name_in_uevent(const struct sysroot *root, const char *link, char *ret, size_t capacity)
+/* By its uevent file (DEVNAME=vda), else by what /sys/dev/block links to, else by its number. */
+static void cgroup_disk_name(const struct sysroot *root, unsigned major, unsigned minor, char *ret,
+                             size_t capacity)
 {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "%s/uevent", link);
+    char path[64], text[1024], target[PATH_MAX];
+    snprintf(path, sizeof path, "dev/block/%u:%u/uevent", major, minor);
     ssize_t n = file_read_at(root->sys, path, text, sizeof text);
     struct scan rest = scan_text(text, n > 0 ? (size_t)n : 0), line;
     while (scan_line(&rest, &line))
         if (scan_word(&line, "DEVNAME=") && !scan_done(&line)) {
-            snprintf(ret, capacity, "%.*s", (int)(line.end - line.at), line.at);
-            return true;
+            snprintf(ret, capacity, "%.*s", (int)scan_length(line), line.at);
+            return;
         }
-    return false;
-}
-
-static void name_device(const struct sysroot *root, unsigned major, unsigned minor, char *ret,
-                        size_t capacity)
-{
-    char link[48], target[PATH_MAX];
-    snprintf(link, sizeof link, "dev/block/%u:%u", major, minor);
-    if (name_in_uevent(root, link, ret, capacity))
-        return;
-    ssize_t n = readlinkat(root->sys, link, target, sizeof target - 1);
+    snprintf(path, sizeof path, "dev/block/%u:%u", major, minor);
+    n = readlinkat(root->sys, path, target, sizeof target - 1);
     target[n > 0 ? n : 0] = '\0';
     const char *slash = strrchr(target, '/');
     if (slash && slash[1])
@@ -204,24 +180,7 @@ static void name_device(const struct sysroot *root, unsigned major, unsigned min
         snprintf(ret, capacity, "%u:%u", major, minor);
 }
 
-static struct cgroup_disk *disk_new(struct cgroup_disks *d, const struct sysroot *root,
-                                    unsigned major, unsigned minor)
-{
-    struct cgroup_disk *disk = calloc(1, sizeof *disk);
-    if (!disk)
-        return NULL;
-    disk->major = major;
-    disk->minor = minor;
-    disk->stands_on_others = stands_on_others(root, major, minor);
-    instance_init(&disk->instance, ENTITY_CGROUP_DISK);
-    struct entity *e = &disk->instance.entity;
-    name_device(root, major, minor, e->name, sizeof e->name);
-    e->labels[0] = (struct label){"cgroup", d->cgroup};
-    disk->instance.is_new = d->begun;
-    return disk;
-}
-
-/* New ones behind the others, so that they keep their order. NULL without memory. */
+/* New disks are appended, so that the order stays. NULL without memory. */
 static struct cgroup_disk *cgroup_disks_find_disk(struct cgroup_disks *d,
                                                   const struct sysroot *root, unsigned major,
                                                   unsigned minor)
@@ -229,13 +188,26 @@ static struct cgroup_disk *cgroup_disks_find_disk(struct cgroup_disks *d,
     struct cgroup_disk **at = &d->first;
     while (*at && ((*at)->major != major || (*at)->minor != minor))
         at = &(*at)->next;
-    if (!*at)
-        *at = disk_new(d, root, major, minor);
-    return *at;
+    struct cgroup_disk *disk = *at;
+    if (disk)
+        return disk;
+    disk = *at = calloc(1, sizeof *disk);
+    if (!disk)
+        return NULL;
+    disk->major = major;
+    disk->minor = minor;
+    disk->has_lower = cgroup_disk_has_lower(root, major, minor);
+    instance_init(&disk->instance, ENTITY_CGROUP_DISK);
+    struct entity *e = &disk->instance.entity;
+    cgroup_disk_name(root, major, minor, e->name, sizeof e->name);
+    e->labels[0] = (struct label){"cgroup", d->cgroup};
+    disk->instance.is_new = d->begun;
+    return disk;
 }
 
 /* Whether the file could be read. */
-static bool read_v2(struct cgroup_disks *d, const struct sysroot *root, const char *directory)
+static bool cgroup_disks_read_v2(struct cgroup_disks *d, const struct sysroot *root,
+                                 const char *directory)
 {
     char text[TEXT_BYTES];
     ssize_t n = cgroup_file_read(&d->files[0], root, directory, "io.stat", text, sizeof text);
@@ -267,28 +239,23 @@ struct blkio_file {
     enum metric_id reads, writes;
 };
 
-/* Where no throttling is set, version 1 has zeros whatever was done. So they say something only
- * when not all of them are zero. */
-static bool has_any(struct scan text)
-{
-    struct cgroup_blkio b;
-    while (parse_cgroup_blkio(&text, &b) > 0)
-        if (b.value)
-            return true;
-    return false;
-}
-
-static bool read_blkio(struct cgroup_disks *d, const struct sysroot *root, const char *directory,
-                       const struct blkio_file *what, struct cgroup_file files[2])
+static bool cgroup_disks_read_blkio(struct cgroup_disks *d, const struct sysroot *root,
+                                    const char *directory, const struct blkio_file *what,
+                                    struct cgroup_file files[2])
 {
     char text[TEXT_BYTES];
     ssize_t n = cgroup_file_read(&files[0], root, directory, what->name, text, sizeof text);
     if (n < 0)
         n = cgroup_file_read(&files[1], root, directory, what->old_name, text, sizeof text);
-    struct scan rest = scan_text(text, n > 0 ? (size_t)n : 0);
-    if (!has_any(rest))
-        return false;
+    struct scan rest = scan_text(text, n > 0 ? (size_t)n : 0), look = rest;
+    /* Where no throttling is set, version 1 has zeros whatever was done. So zeros count only when
+     * there is another number too. */
     struct cgroup_blkio b;
+    bool has_any = false;
+    while (!has_any && parse_cgroup_blkio(&look, &b) > 0)
+        has_any = b.value;
+    if (!has_any)
+        return false;
     while (parse_cgroup_blkio(&rest, &b) > 0) {
         struct cgroup_disk *disk = cgroup_disks_find_disk(d, root, b.major, b.minor);
         if (!disk)
@@ -299,7 +266,8 @@ static bool read_blkio(struct cgroup_disks *d, const struct sysroot *root, const
     return true;
 }
 
-static bool read_v1(struct cgroup_disks *d, const struct sysroot *root, const char *directory)
+static bool cgroup_disks_read_v1(struct cgroup_disks *d, const struct sysroot *root,
+                                 const char *directory)
 {
     static const struct blkio_file bytes = {"blkio.throttle.io_service_bytes_recursive",
                                             "blkio.throttle.io_service_bytes",
@@ -307,11 +275,11 @@ static bool read_v1(struct cgroup_disks *d, const struct sysroot *root, const ch
     static const struct blkio_file operations = {"blkio.throttle.io_serviced_recursive",
                                                  "blkio.throttle.io_serviced",
                                                  cgroup_disk_reads_count, cgroup_disk_writes_count};
-    bool any = read_blkio(d, root, directory, &bytes, &d->files[1]);
-    return read_blkio(d, root, directory, &operations, &d->files[3]) || any;
+    bool any = cgroup_disks_read_blkio(d, root, directory, &bytes, &d->files[1]);
+    return cgroup_disks_read_blkio(d, root, directory, &operations, &d->files[3]) || any;
 }
 
-/* A device that is gone counts with what it had. */
+/* The last figures of a device that is gone stay in the sum. */
 static void cgroup_disks_add_up(const struct cgroup_disks *d, struct row *row)
 {
     static const enum metric_id ids[][2] = {
@@ -324,7 +292,7 @@ static void cgroup_disks_add_up(const struct cgroup_disks *d, struct row *row)
         uint64_t sum = 0;
         bool complete = true;
         for (const struct cgroup_disk *disk = d->first; disk; disk = disk->next) {
-            if (disk->stands_on_others)
+            if (disk->has_lower)
                 continue;
             complete &= row_has(&disk->instance.read, ids[i][1]) &&
                         !__builtin_add_overflow(sum, row_u64(&disk->instance.read, ids[i][1]),
@@ -344,7 +312,8 @@ void cgroup_disks_collect(struct cgroup_disks *d, const struct sysroot *root,
         return;
     for (struct cgroup_disk *disk = d->first; disk; disk = disk->next)
         disk->read_now = false;
-    bool known = p->v2 ? read_v2(d, root, p->directory) : read_v1(d, root, p->directory);
+    bool known = p->v2 ? cgroup_disks_read_v2(d, root, p->directory)
+                       : cgroup_disks_read_v1(d, root, p->directory);
     d->begun = true;
     if (known)
         cgroup_disks_add_up(d, row);

@@ -17,8 +17,7 @@
  *  SUBSYSTEM=…
  *
  * Kernels before 5.0 write "Kill process 4711 (job) score 9 or sacrifice child" first, which is
- * only a plan, and then the line that is looked for here. Fields may be added in front of the
- * semicolon. */
+ * only a plan, and then this line. Later kernels may add fields before the semicolon. */
 
 int parse_kmsg(struct scan text, struct kmsg *ret)
 {
@@ -28,7 +27,7 @@ int parse_kmsg(struct scan text, struct kmsg *ret)
     if (!scan_line(&text, &line) || !scan_u64(&line, &priority) || !scan_word(&line, ",") ||
         !scan_u64(&line, &k.sequence) || !scan_word(&line, ",") || !scan_u64(&line, &k.time_us))
         return -EBADMSG;
-    const char *semicolon = memchr(line.at, ';', (size_t)(line.end - line.at));
+    const char *semicolon = memchr(line.at, ';', scan_length(line));
     if (!semicolon || *line.at != ',')
         return -EBADMSG;
     k.message = (struct scan){.at = semicolon + 1, .end = line.end};
@@ -39,8 +38,7 @@ int parse_kmsg(struct scan text, struct kmsg *ret)
 bool kmsg_tells_killed(struct scan message, uint64_t pid)
 {
     static const char words[] = "Killed process ";
-    const char *found = memmem(message.at, (size_t)(message.end - message.at), words,
-                               sizeof words - 1);
+    const char *found = memmem(message.at, scan_length(message), words, sizeof words - 1);
     if (!found)
         return false;
     message.at = found + sizeof words - 1;
@@ -54,32 +52,20 @@ bool kmsg_tells_killed(struct scan message, uint64_t pid)
 
 enum { MOST_RECORDS = 100000, RECORD_BYTES = 8192 };
 
-/* The log has the pids of the first namespace: elsewhere ours are other processes there. */
-static bool has_first_pids(const struct sysroot *root)
-{
-    char link[64];
-    ssize_t n = readlinkat(root->proc, "self/ns/pid", link, sizeof link - 1);
-    link[n > 0 ? n : 0] = '\0';
-    return strcmp(link, "pid:[4026531836]") == 0;
-}
-
-/* The log's clock is not slewed as the monotonic one is; the kernel slews by 500 in a million at
- * most. */
-static uint64_t earliest_us(uint64_t since_mono_ns)
-{
-    uint64_t margin = since_mono_ns / 1000 + NS_PER_SECOND;
-    return left_u64(since_mono_ns, margin) / NS_PER_US;
-}
-
 enum kernel_log_answer kernel_log_killed(const struct sysroot *root, pid_t pid,
                                          uint64_t since_mono_ns)
 {
-    CLEANUP_CLOSE int fd = root->live && has_first_pids(root)
-                               ? openat(root->root, "dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-                               : -1;
+    /* The log has pids of the first namespace, which are other processes in another one. */
+    char link[64];
+    ssize_t length = readlinkat(root->proc, "self/ns/pid", link, sizeof link - 1);
+    link[length > 0 ? length : 0] = '\0';
+    if (!root->live || strcmp(link, "pid:[4026531836]") != 0)
+        return KERNEL_LOG_UNKNOWN;
+    CLEANUP_CLOSE int fd = openat(root->root, "dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return KERNEL_LOG_UNKNOWN;
-    uint64_t since_us = earliest_us(since_mono_ns);
+    /* The log's clock is not slewed as the monotonic one is, by up to 500 in a million. */
+    uint64_t since_us = left_u64(since_mono_ns, since_mono_ns / 1000 + NS_PER_SECOND) / NS_PER_US;
     bool complete = false; /* the log goes back to that moment */
     for (unsigned i = 0; i < MOST_RECORDS; i++) {
         char text[RECORD_BYTES];
@@ -123,12 +109,12 @@ void cgroup_oom_note(struct cgroup_oom *o, uint64_t kills)
     o->known = true;
 }
 
-struct count {
+struct oom_count {
     uint64_t kills;
     bool known;
 };
 
-static void cgroup_oom_add(struct count *c, struct scan text)
+static void oom_count_add(struct oom_count *c, struct scan text)
 {
     static const char *const key[] = {"oom_kill"};
     uint64_t value;
@@ -138,41 +124,36 @@ static void cgroup_oom_add(struct count *c, struct scan text)
     c->known = true;
 }
 
-/* Version 1 counts for each cgroup alone. */
-static void cgroup_oom_add_directory(void *arg, int dir)
+static void oom_count_add_directory(void *arg, int dir)
 {
     char text[256];
     ssize_t n = file_read_at(dir, "memory.oom_control", text, sizeof text);
     if (n > 0)
-        cgroup_oom_add(arg, scan_text(text, (size_t)n));
-}
-
-static void cgroup_oom_walk(struct cgroup_oom *o, const struct sysroot *root, const char *path,
-                            struct count *count)
-{
-    CLEANUP_CLOSE int dir = take_fd(&o->directory);
-    if (dir < 0)
-        dir = openat(root->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return;
-    cgroup_walk_from(dir, cgroup_oom_add_directory, count);
-    if (root->live)
-        o->directory = take_fd(&dir);
+        oom_count_add(arg, scan_text(text, (size_t)n));
 }
 
 void cgroup_oom_read(struct cgroup_oom *o, const struct sysroot *root,
                      const struct cgroup_place *place)
 {
-    struct count count = {0};
-    char text[1024];
-    ssize_t n;
+    struct oom_count count = {0};
     if (!place)
         return;
-    if (!place->v2)
-        cgroup_oom_walk(o, root, place->directory, &count);
-    else if ((n = cgroup_file_read(&o->events, root, place->directory, "memory.events", text,
-                                   sizeof text)) > 0)
-        cgroup_oom_add(&count, scan_text(text, (size_t)n));
+    if (place->v2) {
+        char text[1024];
+        ssize_t n = cgroup_file_read(&o->events, root, place->directory, "memory.events", text,
+                                     sizeof text);
+        if (n > 0)
+            oom_count_add(&count, scan_text(text, (size_t)n));
+    } else { /* version 1 counts for each cgroup alone */
+        CLEANUP_CLOSE int dir = take_fd(&o->directory);
+        if (dir < 0)
+            dir = openat(root->root, place->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (dir < 0)
+            return;
+        cgroup_walk_from(dir, oom_count_add_directory, &count);
+        if (root->live)
+            o->directory = take_fd(&dir);
+    }
     if (count.known)
         cgroup_oom_note(o, count.kills);
 }
@@ -181,118 +162,94 @@ void cgroup_oom_read(struct cgroup_oom *o, const struct sysroot *root,
 
 /* A limit holds for everything below it, so that the tightest on the way up counts. */
 
-enum { CGROUP_LIMITS_TEXT_BYTES = 8192 };
-
 struct limit_source {
     struct limit_source *next;
     const struct limit_file *what;
     char *directory; /* owned */
-    char *path;      /* owned; NULL when the limit may be anybody's above */
+    char *path;      /* owned; NULL when the limit may be that of any ancestor */
     struct cgroup_file file;
     struct cgroup_file period;
 };
 
-/* 0 and a limit, which may be none; or -errno. */
-typedef int limit_reader(struct limit_source *s, const struct sysroot *root,
+/* Parses the text of the file. 0 and a limit, which is not known when there is none; or -errno. */
+typedef int limit_parser(struct limit_source *s, const struct sysroot *root, struct scan text,
                          struct cgroup_limit *ret);
 
 struct limit_file {
     enum cgroup_limit_kind kind;
     enum cgroup_controller controller;
     bool v2;
-    bool ancestors_too; /* false: the file speaks for all ancestors, wanted when some are hidden */
+    bool ancestors_too; /* false: the file is about all ancestors, for when some are hidden */
     const char *name;
-    limit_reader *read;
+    limit_parser *parse;
 };
 
-static ssize_t cgroup_limits_read_text(struct limit_source *s, const struct sysroot *root,
-                                       char *text)
+static int limit_parse_value(struct limit_source *s, const struct sysroot *root, struct scan text,
+                             struct cgroup_limit *ret)
 {
-    return cgroup_file_read(&s->file, root, s->directory, s->what->name, text,
-                            CGROUP_LIMITS_TEXT_BYTES);
-}
-
-static void set_value(struct cgroup_limit *l, const struct cgroup_value *v)
-{
-    *l = (struct cgroup_limit){.known = !v->unlimited, .value = v->value};
-}
-
-static void set_cores(struct cgroup_limit *l, uint64_t quota_us, uint64_t period_us)
-{
-    *l = (struct cgroup_limit){.known = true, .cores = (double)quota_us / (double)period_us};
-}
-
-static int cgroup_limits_read_value(struct limit_source *s, const struct sysroot *root,
-                                    struct cgroup_limit *ret)
-{
-    char text[CGROUP_LIMITS_TEXT_BYTES];
     struct cgroup_value v;
-    ssize_t n = cgroup_limits_read_text(s, root, text);
-    int r = n < 0 ? (int)n : parse_cgroup_value(scan_text(text, (size_t)n), &v);
+    int r = parse_cgroup_value(text, &v);
     if (r == 0)
-        set_value(ret, &v);
+        *ret = (struct cgroup_limit){.known = !v.unlimited, .value = v.value};
     return r;
 }
 
-static int read_cpu_max(struct limit_source *s, const struct sysroot *root,
-                        struct cgroup_limit *ret)
+static int limit_parse_cpu_max(struct limit_source *s, const struct sysroot *root, struct scan text,
+                               struct cgroup_limit *ret)
 {
-    char text[CGROUP_LIMITS_TEXT_BYTES];
     struct cgroup_cpu_max m;
-    ssize_t n = cgroup_limits_read_text(s, root, text);
-    int r = n < 0 ? (int)n : parse_cgroup_cpu_max(scan_text(text, (size_t)n), &m);
+    int r = parse_cgroup_cpu_max(text, &m);
     if (r == 0 && !m.unlimited)
-        set_cores(ret, m.quota_us, m.period_us);
+        *ret = (struct cgroup_limit){.known = true,
+                                     .cores = (double)m.quota_us / (double)m.period_us};
     return r;
 }
 
-static int read_cfs_quota(struct limit_source *s, const struct sysroot *root,
-                          struct cgroup_limit *ret)
+static int limit_parse_cfs_quota(struct limit_source *s, const struct sysroot *root,
+                                 struct scan text, struct cgroup_limit *ret)
 {
-    char text[CGROUP_LIMITS_TEXT_BYTES];
     struct cgroup_value quota, period;
-    ssize_t n = cgroup_limits_read_text(s, root, text);
-    int r = n < 0 ? (int)n : parse_cgroup_value(scan_text(text, (size_t)n), &quota);
+    int r = parse_cgroup_value(text, &quota);
     if (r < 0 || quota.unlimited)
         return r;
-    n = cgroup_file_read(&s->period, root, s->directory, "cpu.cfs_period_us", text, sizeof text);
-    r = n < 0 ? (int)n : parse_cgroup_value(scan_text(text, (size_t)n), &period);
+    char other[64];
+    ssize_t n = cgroup_file_read(&s->period, root, s->directory, "cpu.cfs_period_us", other,
+                                 sizeof other);
+    r = n < 0 ? (int)n : parse_cgroup_value(scan_text(other, (size_t)n), &period);
     if (r == 0 && (period.unlimited || !period.value))
         return -EBADMSG;
     if (r == 0)
-        set_cores(ret, quota.value, period.value);
+        *ret = (struct cgroup_limit){.known = true,
+                                     .cores = (double)quota.value / (double)period.value};
     return r;
 }
 
-/* Version 1 tells the tightest limit of all ancestors, of those outside of a container too. */
-static int read_hierarchical(struct limit_source *s, const struct sysroot *root,
-                             struct cgroup_limit *ret)
+/* Version 1 has the tightest limit of all ancestors, also of those outside of a container. */
+static int limit_parse_hierarchical(struct limit_source *s, const struct sysroot *root,
+                                    struct scan text, struct cgroup_limit *ret)
 {
     static const char *const key[] = {"hierarchical_memory_limit"};
-    char text[CGROUP_LIMITS_TEXT_BYTES];
     uint64_t value;
-    ssize_t n = cgroup_limits_read_text(s, root, text);
-    int r = n < 0 ? (int)n : parse_cgroup_flat(scan_text(text, (size_t)n), key, 1, &value);
+    int r = parse_cgroup_flat(text, key, 1, &value);
     if (r <= 0)
         return r < 0 ? r : -ENODATA;
     struct cgroup_value v = cgroup_value_of(value);
-    set_value(ret, &v);
+    *ret = (struct cgroup_limit){.known = !v.unlimited, .value = v.value};
     return 0;
 }
 
 static const struct limit_file files[] = {
-    {CGROUP_LIMIT_MEMORY, CGROUP_MEMORY, true, true, "memory.max", cgroup_limits_read_value},
-    {CGROUP_LIMIT_SWAP, CGROUP_MEMORY, true, true, "memory.swap.max", cgroup_limits_read_value},
-    {CGROUP_LIMIT_CORES, CGROUP_CPU, true, true, "cpu.max", read_cpu_max},
-    {CGROUP_LIMIT_TASKS, CGROUP_PIDS, true, true, "pids.max", cgroup_limits_read_value},
-    {CGROUP_LIMIT_MEMORY, CGROUP_MEMORY, false, true, "memory.limit_in_bytes",
-     cgroup_limits_read_value},
-    {CGROUP_LIMIT_MEMORY, CGROUP_MEMORY, false, false, "memory.stat", read_hierarchical},
-    {CGROUP_LIMIT_CORES, CGROUP_CPU, false, true, "cpu.cfs_quota_us", read_cfs_quota},
-    {CGROUP_LIMIT_TASKS, CGROUP_PIDS, false, true, "pids.max", cgroup_limits_read_value},
+    {CGROUP_LIMIT_MEMORY, CGROUP_MEMORY, true, true, "memory.max", limit_parse_value},
+    {CGROUP_LIMIT_SWAP, CGROUP_MEMORY, true, true, "memory.swap.max", limit_parse_value},
+    {CGROUP_LIMIT_CORES, CGROUP_CPU, true, true, "cpu.max", limit_parse_cpu_max},
+    {CGROUP_LIMIT_TASKS, CGROUP_PIDS, true, true, "pids.max", limit_parse_value},
+    {CGROUP_LIMIT_MEMORY, CGROUP_MEMORY, false, true, "memory.limit_in_bytes", limit_parse_value},
+    {CGROUP_LIMIT_MEMORY, CGROUP_MEMORY, false, false, "memory.stat", limit_parse_hierarchical},
+    {CGROUP_LIMIT_CORES, CGROUP_CPU, false, true, "cpu.cfs_quota_us", limit_parse_cfs_quota},
+    {CGROUP_LIMIT_TASKS, CGROUP_PIDS, false, true, "pids.max", limit_parse_value},
 };
 
-static void source_free(struct limit_source *s)
+static void limit_source_free(struct limit_source *s)
 {
     if (!s)
         return;
@@ -311,9 +268,9 @@ void cgroup_limits_close_files(struct cgroup_limits *l)
     }
 }
 
-static struct limit_source *source_new(const struct limit_file *what, const char *directory,
-                                       size_t directory_length, const char *path,
-                                       size_t path_length)
+static struct limit_source *limit_source_new(const struct limit_file *what, const char *directory,
+                                             size_t directory_length, const char *path,
+                                             size_t path_length)
 {
     struct limit_source *s = calloc(1, sizeof *s);
     if (!s)
@@ -324,21 +281,22 @@ static struct limit_source *source_new(const struct limit_file *what, const char
     s->path = what->ancestors_too ? strndup(path_length ? path : "/", path_length ? path_length : 1)
                                   : NULL;
     if (!s->directory || (what->ancestors_too && !s->path)) {
-        source_free(s);
+        limit_source_free(s);
         return NULL;
     }
     return s;
 }
 
-/* One source for the cgroup and one for each ancestor up to what is mounted. Returns where the
- * next is to be hooked in, NULL without memory. */
-static struct limit_source **add_sources(struct limit_source **tail, const struct limit_file *what,
-                                         const struct cgroup_place *p)
+/* Adds one source for the cgroup and one for each ancestor up to the mount point. Returns the end
+ * of the list, NULL without memory. */
+static struct limit_source **limit_sources_add(struct limit_source **tail,
+                                               const struct limit_file *what,
+                                               const struct cgroup_place *p)
 {
     size_t length = strlen(p->directory);
     size_t in_path = strlen(p->path);
     for (;;) {
-        *tail = source_new(what, p->directory, length, p->path, in_path);
+        *tail = limit_source_new(what, p->directory, length, p->path, in_path);
         if (!*tail)
             return NULL;
         tail = &(*tail)->next;
@@ -364,7 +322,7 @@ int cgroup_limits_init(struct cgroup_limits *l, const struct cgroup_places *plac
             l->hidden |= (unsigned)BIT(files[i].kind);
         if (!files[i].ancestors_too)
             l->hidden &= ~(unsigned)BIT(files[i].kind);
-        tail = add_sources(tail, &files[i], p);
+        tail = limit_sources_add(tail, &files[i], p);
         if (!tail) {
             cgroup_limits_done(l);
             return -ENOMEM;
@@ -377,14 +335,9 @@ void cgroup_limits_done(struct cgroup_limits *l)
 {
     while (l->sources) {
         struct limit_source *next = l->sources->next;
-        source_free(l->sources);
+        limit_source_free(l->sources);
         l->sources = next;
     }
-}
-
-static bool is_tighter(const struct cgroup_limit *a, const struct cgroup_limit *b)
-{
-    return a->known && (!b->known || a->value < b->value || a->cores < b->cores);
 }
 
 void cgroup_limits_read(const struct cgroup_limits *l, const struct sysroot *root,
@@ -395,13 +348,18 @@ void cgroup_limits_read(const struct cgroup_limits *l, const struct sysroot *roo
     for (struct limit_source *s = l->sources; s; s = s->next) {
         struct cgroup_limit found = {0};
         enum cgroup_limit_kind kind = s->what->kind;
-        int r = s->what->read(s, root, &found);
+        char text[8192];
+        ssize_t n = cgroup_file_read(&s->file, root, s->directory, s->what->name, text,
+                                     sizeof text);
+        int r = n < 0 ? (int)n : s->what->parse(s, root, scan_text(text, (size_t)n), &found);
         if (!was_asked[kind]) /* the cgroup's own */
             were_all_read[kind] = r == 0 || (r == -ENOENT && strcmp(s->path, "/") == 0);
         else if (r < 0 && r != -ENOENT) /* the root has no such file */
             were_all_read[kind] = false;
         was_asked[kind] = true;
-        if (r < 0 || !is_tighter(&found, &ret[kind]))
+        bool is_tighter = !ret[kind].known || found.value < ret[kind].value ||
+                          found.cores < ret[kind].cores;
+        if (r < 0 || !found.known || !is_tighter)
             continue;
         found.path = s->path;
         ret[kind] = found;
@@ -417,8 +375,8 @@ void cgroup_limits_read(const struct cgroup_limits *l, const struct sysroot *roo
  * Max core file size        0                    unlimited            bytes
  * Max open files            20000                20000                files */
 
-/* The soft limit; what stands behind it on the line is passed over. */
-static bool soft_limit(struct scan *s, uint64_t *ret)
+/* The soft limit; the rest of the line is skipped. */
+static bool pid_limits_read_soft(struct scan *s, uint64_t *ret)
 {
     scan_blanks(s);
     if (scan_word(s, "unlimited"))
@@ -430,14 +388,14 @@ static bool soft_limit(struct scan *s, uint64_t *ret)
     return has_hard;
 }
 
-static const struct keyed keys[PID_LIMITS] = {
-    [PID_LIMIT_CPU_SECONDS] = {"Max cpu time ", soft_limit},
-    [PID_LIMIT_FILE_BYTES] = {"Max file size ", soft_limit},
-    [PID_LIMIT_CORE_BYTES] = {"Max core file size ", soft_limit},
-    [PID_LIMIT_PROCESSES] = {"Max processes ", soft_limit},
-    [PID_LIMIT_OPEN_FILES] = {"Max open files ", soft_limit},
-    [PID_LIMIT_LOCKED_BYTES] = {"Max locked memory ", soft_limit},
-    [PID_LIMIT_ADDRESS_BYTES] = {"Max address space ", soft_limit},
+static const struct keyed pid_limit_keys[PID_LIMITS] = {
+    [PID_LIMIT_CPU_SECONDS] = {"Max cpu time ", pid_limits_read_soft},
+    [PID_LIMIT_FILE_BYTES] = {"Max file size ", pid_limits_read_soft},
+    [PID_LIMIT_CORE_BYTES] = {"Max core file size ", pid_limits_read_soft},
+    [PID_LIMIT_PROCESSES] = {"Max processes ", pid_limits_read_soft},
+    [PID_LIMIT_OPEN_FILES] = {"Max open files ", pid_limits_read_soft},
+    [PID_LIMIT_LOCKED_BYTES] = {"Max locked memory ", pid_limits_read_soft},
+    [PID_LIMIT_ADDRESS_BYTES] = {"Max address space ", pid_limits_read_soft},
 };
 
 int parse_pid_limits(struct scan text, struct pid_limits *ret)
@@ -445,7 +403,7 @@ int parse_pid_limits(struct scan text, struct pid_limits *ret)
     if (scan_done(&text))
         return -ESRCH;
     struct pid_limits limits = {0};
-    int seen = keyed_read(text, keys, PID_LIMITS, limits.soft);
+    int seen = keyed_read(text, pid_limit_keys, PID_LIMITS, limits.soft);
     if (seen <= 0)
         return -EBADMSG;
     limits.known = (unsigned)seen;
@@ -457,12 +415,17 @@ int parse_pid_limits(struct scan text, struct pid_limits *ret)
 
 enum { LIMITS_READ_TEXT_BYTES = 16384 };
 
-static void process_path(char ret[48], pid_t pid, const char *name)
+/* Text of /proc/PID/name, pid 0 for the caller; empty when it cannot be read. */
+static struct scan limits_read_proc(const struct sysroot *root, pid_t pid, const char *name,
+                                    char text[LIMITS_READ_TEXT_BYTES])
 {
+    char path[48];
     if (pid)
-        snprintf(ret, 48, "%d/%s", (int)pid, name);
+        snprintf(path, sizeof path, "%d/%s", (int)pid, name);
     else
-        snprintf(ret, 48, "self/%s", name);
+        snprintf(path, sizeof path, "self/%s", name);
+    ssize_t n = file_read_at(pid ? root->pids : root->proc, path, text, LIMITS_READ_TEXT_BYTES);
+    return scan_text(text, n > 0 ? (size_t)n : 0);
 }
 
 static void limits_read_set(struct limit *l, uint64_t value, const char *by)
@@ -472,15 +435,8 @@ static void limits_read_set(struct limit *l, uint64_t value, const char *by)
 
 /* ---- CPUs ------------------------------------------------------------------------------------ */
 
-static int read_cpu_list(int dir, const char *path, struct cpu_list *ret)
-{
-    char text[LIMITS_READ_TEXT_BYTES];
-    ssize_t n = dir < 0 ? -ENOENT : file_read_at(dir, path, text, sizeof text);
-    return n < 0 ? (int)n : parse_cpu_list(scan_text(text, (size_t)n), ret);
-}
-
-/* A CPU that is online has a line of its own: "cpu3 …". */
-static int online_in_stat(const struct sysroot *root, struct cpu_list *ret)
+/* A CPU that is online has a line of its own, "cpu3 186345 963 …", after the one of all. */
+static int limits_read_online_in_stat(const struct sysroot *root, struct cpu_list *ret)
 {
     char text[LIMITS_READ_TEXT_BYTES];
     ssize_t n = file_read_at(root->proc, "stat", text, sizeof text);
@@ -493,7 +449,7 @@ static int online_in_stat(const struct sysroot *root, struct cpu_list *ret)
             return any ? (*ret = list, 0) : -ENODATA; /* all of them were there */
         if (scan_done(&line) || *line.at == ' ')
             continue;
-        if (!scan_u64(&line, &cpu) || cpu >= CPU_LIST_MOST)
+        if (!scan_u64_here(&line, &cpu) || cpu >= CPU_LIST_MOST)
             return -EBADMSG;
         list.bits[cpu / 64] |= BIT(cpu % 64);
         any = true;
@@ -501,20 +457,18 @@ static int online_in_stat(const struct sysroot *root, struct cpu_list *ret)
     return -ENODATA;
 }
 
-/* Cpus_allowed_list of status: readable for everybody, and cut to the cpuset by the kernel. */
-static int read_affinity(const struct sysroot *root, pid_t pid, struct cpu_list *ret)
+/* Cpus_allowed_list of status, which every user can read; the kernel cuts it to the cpuset. */
+static int limits_read_affinity(const struct sysroot *root, pid_t pid, struct cpu_list *ret)
 {
-    char path[48], text[LIMITS_READ_TEXT_BYTES];
-    process_path(path, pid, "status");
-    ssize_t n = file_read_at(pid ? root->pids : root->proc, path, text, sizeof text);
-    struct scan rest = scan_text(text, n > 0 ? (size_t)n : 0), line;
+    char text[LIMITS_READ_TEXT_BYTES];
+    struct scan rest = limits_read_proc(root, pid, "status", text), line;
     while (scan_line(&rest, &line) && line.end != rest.at)
         if (scan_word(&line, "Cpus_allowed_list:"))
             return parse_cpu_list(line, ret);
     return -ENODATA;
 }
 
-static int read_cpuset(const struct cgroup *c, struct cpu_list *ret)
+static int limits_read_cpuset(const struct cgroup *c, struct cpu_list *ret)
 {
     static const char *const names[] = {"cpuset.cpus.effective", "cpuset.effective_cpus",
                                         "cpuset.cpus"};
@@ -527,36 +481,40 @@ static int read_cpuset(const struct cgroup *c, struct cpu_list *ret)
     return -ENODATA;
 }
 
-static void lower_cpus(struct limit *l, double cores, const char *by)
+static void limits_lower_cpus(struct limit *l, double cores, const char *by)
 {
     if (!l->known || cores < l->cores)
         *l = (struct limit){.known = true, .cores = cores, .by = by};
 }
 
-/* Each set is cut to the one before: the kernel lists CPUs as allowed that are not there. */
-static void read_cpus(struct limit *l, const struct sysroot *root, pid_t pid,
-                      const struct cgroup *c)
+/* Each set is cut to the one before: the kernel lists CPUs as allowed that do not exist. */
+static void limits_read_cpus(struct limit *l, const struct sysroot *root, pid_t pid,
+                             const struct cgroup *c)
 {
     struct cpu_list left, next;
-    if (read_cpu_list(root->sys, "devices/system/cpu/online", &left) < 0 &&
-        online_in_stat(root, &left) < 0)
+    char text[LIMITS_READ_TEXT_BYTES];
+    ssize_t n = root->sys < 0
+                    ? -1
+                    : file_read_at(root->sys, "devices/system/cpu/online", text, sizeof text);
+    if ((n < 0 || parse_cpu_list(scan_text(text, (size_t)n), &left) < 0) &&
+        limits_read_online_in_stat(root, &left) < 0)
         memset(&left, 0xff, sizeof left);
     else
-        lower_cpus(l, cpu_list_count(&left), "machine");
-    if (read_cpuset(c, &next) == 0) {
+        limits_lower_cpus(l, cpu_list_count(&left), "machine");
+    if (limits_read_cpuset(c, &next) == 0) {
         cpu_list_keep(&left, &next);
-        lower_cpus(l, cpu_list_count(&left), "cpuset");
+        limits_lower_cpus(l, cpu_list_count(&left), "cpuset");
     }
-    if (read_affinity(root, pid, &next) == 0) {
+    if (limits_read_affinity(root, pid, &next) == 0) {
         cpu_list_keep(&left, &next);
         if (cpu_list_count(&left))
-            lower_cpus(l, cpu_list_count(&left), "affinity");
+            limits_lower_cpus(l, cpu_list_count(&left), "affinity");
     }
 }
 
 /* ---- The rest of the machine ----------------------------------------------------------------- */
 
-static void limits_read_read_memory(struct limit *l, const struct sysroot *root)
+static void limits_read_memory(struct limit *l, const struct sysroot *root)
 {
     static const struct keyed total = {"MemTotal:", keyed_kib};
     char text[LIMITS_READ_TEXT_BYTES];
@@ -566,7 +524,7 @@ static void limits_read_read_memory(struct limit *l, const struct sysroot *root)
         limits_read_set(l, bytes, "machine");
 }
 
-static void read_tasks(struct limit *l, const struct sysroot *root)
+static void limits_read_tasks(struct limit *l, const struct sysroot *root)
 {
     static const char *const names[] = {"sys/kernel/threads-max", "sys/kernel/pid_max"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -581,7 +539,7 @@ static void read_tasks(struct limit *l, const struct sysroot *root)
 
 /* ---- Cgroups and resource limits ------------------------------------------------------------- */
 
-static void apply_cgroup(struct limits *l, const struct cgroup *c)
+static void limits_apply_cgroup(struct limits *l, const struct cgroup *c)
 {
     static const struct {
         enum cgroup_limit_kind from;
@@ -622,11 +580,9 @@ void limits_read_resources(struct limits *l, const struct sysroot *root, pid_t p
         [PID_LIMIT_LOCKED_BYTES] = LIMIT_LOCKED_BYTES,
         [PID_LIMIT_ADDRESS_BYTES] = LIMIT_ADDRESS_BYTES,
     };
-    char path[48], text[LIMITS_READ_TEXT_BYTES];
+    char text[LIMITS_READ_TEXT_BYTES];
     struct pid_limits p;
-    process_path(path, pid, "limits");
-    ssize_t n = file_read_at(pid ? root->pids : root->proc, path, text, sizeof text);
-    if (n <= 0 || parse_pid_limits(scan_text(text, (size_t)n), &p) < 0)
+    if (parse_pid_limits(limits_read_proc(root, pid, "limits", text), &p) < 0)
         return;
     for (unsigned i = 0; i < PID_LIMITS; i++) {
         if (!(p.known >> i & 1))
@@ -640,11 +596,11 @@ void limits_read_resources(struct limits *l, const struct sysroot *root, pid_t p
 void limits_read(struct limits *ret, const struct sysroot *root, pid_t pid, const struct cgroup *c)
 {
     *ret = (struct limits){0};
-    read_cpus(&ret->of[LIMIT_CPUS], root, pid, c);
-    limits_read_read_memory(&ret->of[LIMIT_MEMORY_BYTES], root);
-    read_tasks(&ret->of[LIMIT_TASKS], root);
+    limits_read_cpus(&ret->of[LIMIT_CPUS], root, pid, c);
+    limits_read_memory(&ret->of[LIMIT_MEMORY_BYTES], root);
+    limits_read_tasks(&ret->of[LIMIT_TASKS], root);
     if (c)
-        apply_cgroup(ret, c);
+        limits_apply_cgroup(ret, c);
     limits_read_resources(ret, root, pid);
 }
 

@@ -15,7 +15,7 @@
 /* pid 0 is the caller; the cgroup may be NULL. What cannot be read is unknown. */
 void limits_read(struct limits *ret, const struct sysroot *root, pid_t pid, const struct cgroup *c);
 
-/* Only the resource limits, again: a process may change its own. */
+/* Reads the resource limits alone again: a process may change its own. */
 void limits_read_resources(struct limits *l, const struct sysroot *root, pid_t pid);
 void limits_done(struct limits *l);
 
@@ -46,12 +46,12 @@ int parse_pid_limits(struct scan text, struct pid_limits *ret);
 
 /* ==== Cgroup oom ============================================================================== */
 
-/* How many processes of a cgroup and of those below it were killed for want of memory. */
+/* How many processes of a cgroup and of those below it the OOM killer has killed. */
 
 struct cgroup_oom {
-    struct cgroup_file events; /* of version 2, which counts what is below, too */
-    int directory;             /* of version 1, which is to be walked; owned */
-    uint64_t kills; /* the most that was read: cgroups that are removed take theirs away */
+    struct cgroup_file events; /* of version 2, which includes the cgroups below */
+    int directory;             /* of version 1, where those below are walked; owned */
+    uint64_t kills; /* the highest reading: the count of a cgroup that is removed is lost */
     bool known;
 };
 
@@ -64,7 +64,7 @@ void cgroup_oom_done(struct cgroup_oom *o);
 void cgroup_oom_read(struct cgroup_oom *o, const struct sysroot *root,
                      const struct cgroup_place *place);
 
-/* It was read elsewhere. */
+/* Takes over a count that was read elsewhere. */
 void cgroup_oom_note(struct cgroup_oom *o, uint64_t kills);
 
 /* ==== Kmsg ==================================================================================== */
@@ -80,7 +80,7 @@ struct kmsg {
 /* 0 or -EBADMSG. */
 int parse_kmsg(struct scan text, struct kmsg *ret);
 
-/* Whether the message says that the kernel killed this process for want of memory. */
+/* Whether the message says that the OOM killer killed this process. */
 bool kmsg_tells_killed(struct scan message, uint64_t pid);
 
 /* ==== Kernel log ============================================================================== */
@@ -88,12 +88,12 @@ bool kmsg_tells_killed(struct scan message, uint64_t pid);
 /* What the kernel's log says about the end of a process. */
 
 enum kernel_log_answer {
-    KERNEL_LOG_UNKNOWN, /* it may not be read, has lost what was written then, or is not ours */
+    KERNEL_LOG_UNKNOWN, /* it cannot be read, does not go back that far, or has other pids */
     KERNEL_LOG_NO,
     KERNEL_LOG_YES,
 };
 
-/* Whether the kernel killed the process for want of memory after that moment of the monotonic
- * clock. Reads what is there and does not wait. */
+/* Whether the OOM killer killed the process after that moment of the monotonic clock. Does not
+ * wait. */
 enum kernel_log_answer kernel_log_killed(const struct sysroot *root, pid_t pid,
                                          uint64_t since_mono_ns);

@@ -16,46 +16,42 @@
 
 enum { MOST_LEVELS = 32 }; /* each takes a buffer of the stack */
 
-struct level {
+struct walk_level {
     int dir;
     unsigned depth;
     void (*visit)(void *arg, int dir);
     void *arg;
 };
 
-/* A directory has a link for each one in it beside its own two; some filesystems always say 1. */
-static bool may_have_children(int dir)
-{
-    struct stat st;
-    return fstat(dir, &st) == 0 && st.st_nlink != 2;
-}
-
-static void walk_level(const struct level *l);
+static void cgroup_walk_level(const struct walk_level *l);
 
 static void cgroup_walk_enter(void *arg, const char *name)
 {
-    const struct level *above = arg;
+    const struct walk_level *above = arg;
     CLEANUP_CLOSE int dir = openat(above->dir, name,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (dir < 0)
         return; /* a file, or removed in this moment */
-    struct level l = *above;
+    struct walk_level l = *above;
     l.dir = dir;
     l.depth++;
-    walk_level(&l);
+    cgroup_walk_level(&l);
 }
 
-static void walk_level(const struct level *l)
+static void cgroup_walk_level(const struct walk_level *l)
 {
     l->visit(l->arg, l->dir);
-    struct level here = *l;
-    if (l->depth < MOST_LEVELS && may_have_children(l->dir))
+    /* A directory has two links of its own and one for each directory in it; some filesystems
+     * always say 1. */
+    struct walk_level here = *l;
+    struct stat st;
+    if (l->depth < MOST_LEVELS && fstat(l->dir, &st) == 0 && st.st_nlink != 2)
         file_each_entry(l->dir, cgroup_walk_enter, &here);
 }
 
 void cgroup_walk_from(int dir, void (*visit)(void *arg, int dir), void *arg)
 {
-    walk_level(&(struct level){.dir = dir, .visit = visit, .arg = arg});
+    cgroup_walk_level(&(struct walk_level){.dir = dir, .visit = visit, .arg = arg});
 }
 
 int cgroup_walk(const struct sysroot *root, const char *directory,
@@ -88,13 +84,13 @@ static bool cgroup_mounts_is_word(struct scan field, const char *word)
     return scan_word(&field, word) && scan_done(&field);
 }
 
-static char *copy_path(struct scan field)
+static char *cgroup_mounts_copy_path(struct scan field)
 {
     char path[PATH_MAX];
     return *field.at != '/' || mountinfo_decode(field, path, sizeof path) < 0 ? NULL : strdup(path);
 }
 
-static void done_one(struct mounted_hierarchy *h)
+static void mounted_hierarchy_done(struct mounted_hierarchy *h)
 {
     free(h->root);
     free(h->point);
@@ -108,14 +104,14 @@ static int cgroup_mounts_add(struct cgroup_mounts *m, const struct mountinfo *fo
     struct scan options = found->super_options;
     struct mounted_hierarchy h = {
         .v2 = cgroup_mounts_is_word(found->type, "cgroup2"),
-        .root = copy_path(found->root),
-        .point = copy_path(found->point),
+        .root = cgroup_mounts_copy_path(found->root),
+        .point = cgroup_mounts_copy_path(found->point),
         .options = scan_copy(options),
     };
     if (h.root && h.point && h.options)
         m->list[m->count++] = h;
     else
-        done_one(&h);
+        mounted_hierarchy_done(&h);
     return 0;
 }
 
@@ -141,7 +137,7 @@ int cgroup_mounts_read(struct cgroup_mounts *ret, const struct sysroot *root)
 void cgroup_mounts_done(struct cgroup_mounts *m)
 {
     for (size_t i = 0; i < m->count; i++)
-        done_one(&m->list[i]);
+        mounted_hierarchy_done(&m->list[i]);
     free(m->list);
     *m = (struct cgroup_mounts){0};
 }
@@ -153,26 +149,16 @@ void cgroup_mounts_done(struct cgroup_mounts *m)
  * 1:name=systemd:/system.slice/cron.service
  * 0::/system.slice/cron.service
  *
- * A path begins with "/.." when it stands outside of the reader's cgroup namespace, and has
- * " (deleted)" behind it when the directory is gone. The kernel allows no newline in a name. */
+ * A path begins with "/.." when it is outside of the reader's cgroup namespace, and ends with
+ * " (deleted)" when the directory is gone. The kernel allows no newline in a name. */
 
-static bool cut_at_colon(struct scan *s, struct scan *ret)
+static bool pid_cgroup_cut(struct scan *s, struct scan *ret)
 {
-    const char *colon = memchr(s->at, ':', (size_t)(s->end - s->at));
+    const char *colon = memchr(s->at, ':', scan_length(*s));
     if (!colon)
         return false;
     *ret = (struct scan){.at = s->at, .end = colon};
     s->at = colon + 1;
-    return true;
-}
-
-static bool cut_deleted(struct scan *path)
-{
-    static const char mark[] = " (deleted)";
-    size_t length = sizeof mark - 1;
-    if ((size_t)(path->end - path->at) <= length || memcmp(path->end - length, mark, length) != 0)
-        return false;
-    path->end -= length;
     return true;
 }
 
@@ -182,55 +168,47 @@ int parse_pid_cgroup(struct scan *text, struct pid_cgroup *ret)
     if (!scan_line(text, &line) || line.end == text->at) /* without its newline it was cut */
         return 0;
     struct pid_cgroup p = {0};
-    if (!cut_at_colon(&line, &number) || !cut_at_colon(&line, &p.controllers))
+    if (!pid_cgroup_cut(&line, &number) || !pid_cgroup_cut(&line, &p.controllers) ||
+        !scan_u64(&number, &p.hierarchy) || !scan_done(&number) || scan_done(&line) ||
+        *line.at != '/')
         return -EBADMSG;
-    if (!scan_u64(&number, &p.hierarchy) || !scan_done(&number))
-        return -EBADMSG;
-    if (scan_done(&line) || *line.at != '/')
-        return -EBADMSG;
+    static const char mark[] = " (deleted)";
+    size_t length = sizeof mark - 1;
     p.path = line;
-    p.deleted = cut_deleted(&p.path);
+    p.deleted = scan_length(line) > length && memcmp(line.end - length, mark, length) == 0;
+    if (p.deleted)
+        p.path.end -= length;
     *ret = p;
     return 1;
 }
 
 /* ==== Cgroup place ============================================================================ */
 
-static const char *const controller_words[CGROUP_OTHER] = {
+static const char *const cgroup_controller_words[CGROUP_OTHER] = {
     [CGROUP_MEMORY] = "memory", [CGROUP_CPU] = "cpu",   [CGROUP_CPUACCT] = "cpuacct",
     [CGROUP_BLKIO] = "blkio",   [CGROUP_PIDS] = "pids", [CGROUP_CPUSET] = "cpuset",
 };
 
-/* One call for each question: there may be a dozen hierarchies, and a job may be waiting. */
-static bool has_file(const struct sysroot *root, const char *directory, const char *name)
+/* One call of the kernel: there may be a dozen hierarchies, and a job may be waiting. */
+static bool cgroup_place_has_file(const struct sysroot *root, const char *directory,
+                                  const char *name)
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", directory, name);
     return n < (int)sizeof path && faccessat(root->root, path, F_OK, 0) == 0;
 }
 
-/* The root of everything has files that no other cgroup has, or lacks one that all others have. In
- * a namespace of its own a container sees its cgroup as "/" too, so the path does not tell. */
-static bool is_hierarchy_root(const struct sysroot *root, const char *directory, bool v2)
-{
-    if (v2)
-        return !has_file(root, directory, "cgroup.events") &&
-               has_file(root, directory, "cgroup.procs");
-    return has_file(root, directory, "release_agent") ||
-           has_file(root, directory, "cgroup.sane_behavior");
-}
-
-static void cgroup_place_place_done(struct cgroup_place *p)
+static void cgroup_place_done(struct cgroup_place *p)
 {
     free(p->directory);
     free(p->path);
     *p = (struct cgroup_place){0};
 }
 
-/* The directory `below` ("" or "/job") in a mounted hierarchy. 0, -ENOENT when it is none of a
+/* The directory `below` ("" or "/job") in a mounted hierarchy. 0, -ENOENT when it is not that of a
  * cgroup, -ENOMEM. */
-static int place_init(struct cgroup_place *ret, const struct sysroot *root,
-                      const struct mounted_hierarchy *h, const char *below)
+static int cgroup_place_init(struct cgroup_place *ret, const struct sysroot *root,
+                             const struct mounted_hierarchy *h, const char *below)
 {
     const char *point = h->point + strspn(h->point, "/");
     const char *top = strcmp(h->root, "/") == 0 ? "" : h->root;
@@ -241,19 +219,26 @@ static int place_init(struct cgroup_place *ret, const struct sysroot *root,
         p.path = NULL;
     p.mount_length = *point ? strlen(point) : 1;
     int r = p.directory && p.path ? 0 : -ENOMEM;
-    p.sees_root = r == 0 && !*top && is_hierarchy_root(root, *point ? point : ".", h->v2);
+    /* The root of a hierarchy has files that no other cgroup has, or lacks one that all others
+     * have. A container may see its own cgroup as "/", so the path is not enough. */
+    const char *mount = *point ? point : ".";
+    p.sees_root = r == 0 && !*top &&
+                  (h->v2 ? !cgroup_place_has_file(root, mount, "cgroup.events") &&
+                               cgroup_place_has_file(root, mount, "cgroup.procs")
+                         : cgroup_place_has_file(root, mount, "release_agent") ||
+                               cgroup_place_has_file(root, mount, "cgroup.sane_behavior"));
     p.is_root = p.sees_root && !*below;
-    if (r == 0 && !p.is_root && !has_file(root, p.directory, "cgroup.procs"))
+    if (r == 0 && !p.is_root && !cgroup_place_has_file(root, p.directory, "cgroup.procs"))
         r = -ENOENT;
     if (r < 0) {
-        cgroup_place_place_done(&p);
+        cgroup_place_done(&p);
         return r;
     }
     *ret = p;
     return 0;
 }
 
-static unsigned depth_of(const struct cgroup_place *p)
+static unsigned cgroup_place_depth(const struct cgroup_place *p)
 {
     unsigned depth = 0;
     for (const char *c = p->path; c && *c; c++)
@@ -261,24 +246,26 @@ static unsigned depth_of(const struct cgroup_place *p)
     return depth;
 }
 
-/* Takes p. Of several hierarchies without figures the one farthest down is kept. */
-static void keep_place(struct cgroup_places *places, enum cgroup_controller controller,
-                       struct cgroup_place *p)
+/* Takes ownership of p. Of several hierarchies without figures the deepest place is kept. */
+static void cgroup_places_keep(struct cgroup_places *places, enum cgroup_controller controller,
+                               struct cgroup_place *p)
 {
     struct cgroup_place *at = &places->at[controller];
-    if (at->directory && (controller != CGROUP_OTHER || depth_of(at) >= depth_of(p))) {
-        cgroup_place_place_done(p);
+    if (at->directory &&
+        (controller != CGROUP_OTHER || cgroup_place_depth(at) >= cgroup_place_depth(p))) {
+        cgroup_place_done(p);
         return;
     }
-    cgroup_place_place_done(at);
+    cgroup_place_done(at);
     *at = *p;
 }
 
-static enum cgroup_controller controller_of(struct scan word)
+static enum cgroup_controller cgroup_controller_of(struct scan word)
 {
     for (unsigned c = 0; c < CGROUP_OTHER; c++) {
         struct scan s = word;
-        if (controller_words[c] && scan_word(&s, controller_words[c]) && scan_done(&s))
+        if (cgroup_controller_words[c] && scan_word(&s, cgroup_controller_words[c]) &&
+            scan_done(&s))
             return (enum cgroup_controller)c;
     }
     return CGROUP_OTHER;
@@ -286,9 +273,9 @@ static enum cgroup_controller controller_of(struct scan word)
 
 /* ---- Of a process ---------------------------------------------------------------------------- */
 
-static int cgroup_place_add_place(struct cgroup_places *places, const struct sysroot *root,
-                                  const struct cgroup_mounts *mounts, struct scan word, bool v2,
-                                  const char *path)
+static int cgroup_places_add(struct cgroup_places *places, const struct sysroot *root,
+                             const struct cgroup_mounts *mounts, struct scan word, bool v2,
+                             const char *path)
 {
     CLEANUP_FREE char *name = scan_copy(word);
     if (!name)
@@ -298,20 +285,20 @@ static int cgroup_place_add_place(struct cgroup_places *places, const struct sys
         if (h->v2 != v2 || (!v2 && !comma_list_has(scan_string(h->options), name)))
             continue;
         const char *below = cgroup_path_below(path, h->root);
-        if (below && !*below && !v2 && controller_of(word) == CGROUP_OTHER)
+        if (below && !*below && !v2 && cgroup_controller_of(word) == CGROUP_OTHER)
             return 0; /* neither figures nor a cgroup of its own */
         struct cgroup_place p;
-        int r = below ? place_init(&p, root, h, below) : -ENOENT;
+        int r = below ? cgroup_place_init(&p, root, h, below) : -ENOENT;
         if (r == 0)
-            keep_place(places, v2 ? CGROUP_UNIFIED : controller_of(word), &p);
+            cgroup_places_keep(places, v2 ? CGROUP_UNIFIED : cgroup_controller_of(word), &p);
         if (r != -ENOENT)
             return r;
     }
     return 0;
 }
 
-static int cgroup_place_add_line(struct cgroup_places *places, const struct sysroot *root,
-                                 const struct cgroup_mounts *mounts, const struct pid_cgroup *line)
+static int cgroup_places_add_line(struct cgroup_places *places, const struct sysroot *root,
+                                  const struct cgroup_mounts *mounts, const struct pid_cgroup *line)
 {
     CLEANUP_FREE char *path = scan_copy(line->path);
     if (!path)
@@ -321,14 +308,14 @@ static int cgroup_place_add_line(struct cgroup_places *places, const struct sysr
     bool v2 = scan_done(&line->controllers);
     struct scan list = line->controllers, word = list;
     if (v2)
-        return line->hierarchy ? 0 : cgroup_place_add_place(places, root, mounts, word, true, path);
+        return line->hierarchy ? 0 : cgroup_places_add(places, root, mounts, word, true, path);
     int r = 0;
     while (r == 0 && comma_list_next(&list, &word))
-        r = cgroup_place_add_place(places, root, mounts, word, false, path);
+        r = cgroup_places_add(places, root, mounts, word, false, path);
     return r;
 }
 
-static int cgroup_place_finish(struct cgroup_places *ret, struct cgroup_places *places, int r)
+static int cgroup_places_finish(struct cgroup_places *ret, struct cgroup_places *places, int r)
 {
     if (r == 0 && !cgroup_place_main(places))
         r = -ENOENT;
@@ -355,16 +342,16 @@ int cgroup_places_of_pid(struct cgroup_places *ret, const struct sysroot *root, 
     int more;
     while (r == 0 && (more = parse_pid_cgroup(&s, &line)) != 0)
         if (more > 0)
-            r = cgroup_place_add_line(&places, root, &mounts, &line);
+            r = cgroup_places_add_line(&places, root, &mounts, &line);
     buf_done(&text);
     cgroup_mounts_done(&mounts);
-    return cgroup_place_finish(ret, &places, r);
+    return cgroup_places_finish(ret, &places, r);
 }
 
 /* ---- By name --------------------------------------------------------------------------------- */
 
 /* "/job" of "job", "/job/" and of the directory /sys/fs/cgroup/memory/job. The caller frees. */
-static char *path_in_hierarchies(const struct cgroup_mounts *mounts, const char *path)
+static char *cgroup_places_path(const struct cgroup_mounts *mounts, const char *path)
 {
     size_t length = strlen(path);
     while (length && path[length - 1] == '/')
@@ -383,47 +370,40 @@ static char *path_in_hierarchies(const struct cgroup_mounts *mounts, const char 
     return strdup(shortest);
 }
 
-/* A path may be meant as /proc/PID/cgroup has it, with what is not mounted in front. */
-static int find_one(struct cgroup_places *places, const struct sysroot *root,
-                    const struct mounted_hierarchy *h, enum cgroup_controller controller,
-                    const char *path)
+/* The path may begin with what of the hierarchy is not mounted, as in /proc/PID/cgroup. */
+static int cgroup_places_find_one(struct cgroup_places *places, const struct sysroot *root,
+                                  const struct mounted_hierarchy *h,
+                                  enum cgroup_controller controller, const char *path)
 {
     const char *below = cgroup_path_below(path, h->root);
     struct cgroup_place p;
-    int r = below ? place_init(&p, root, h, below) : -ENOENT;
+    int r = below ? cgroup_place_init(&p, root, h, below) : -ENOENT;
     if (r == -ENOENT && below != path)
-        r = place_init(&p, root, h, path);
+        r = cgroup_place_init(&p, root, h, path);
     if (r == 0)
-        keep_place(places, controller, &p);
+        cgroup_places_keep(places, controller, &p);
     return r == -ENOENT ? 0 : r;
 }
 
-static int find_in(struct cgroup_places *places, const struct sysroot *root,
-                   const struct mounted_hierarchy *h, const char *path)
+static int cgroup_places_find(struct cgroup_places *places, const struct sysroot *root,
+                              const struct mounted_hierarchy *h, const char *path)
 {
     if (h->v2)
-        return find_one(places, root, h, CGROUP_UNIFIED, path);
+        return cgroup_places_find_one(places, root, h, CGROUP_UNIFIED, path);
     bool has_figures = false;
     int r = 0;
     for (unsigned c = 0; r == 0 && c < CGROUP_OTHER; c++) {
-        if (!controller_words[c] || !comma_list_has(scan_string(h->options), controller_words[c]))
+        if (!cgroup_controller_words[c] ||
+            !comma_list_has(scan_string(h->options), cgroup_controller_words[c]))
             continue;
         has_figures = true;
-        r = find_one(places, root, h, (enum cgroup_controller)c, path);
+        r = cgroup_places_find_one(places, root, h, (enum cgroup_controller)c, path);
     }
-    return has_figures ? r : find_one(places, root, h, CGROUP_OTHER, path);
+    return has_figures ? r : cgroup_places_find_one(places, root, h, CGROUP_OTHER, path);
 }
 
-static bool has_parent_steps(const char *path)
-{
-    for (const char *at = path; (at = strstr(at, "..")); at += 2)
-        if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'))
-            return true;
-    return false;
-}
-
-static int say_not_found(const struct sysroot *root, const struct cgroup_mounts *mounts,
-                         const char *path, struct toll_error *e)
+static int cgroup_places_not_found(const struct sysroot *root, const struct cgroup_mounts *mounts,
+                                   const char *path, struct toll_error *e)
 {
     if (!mounts->count)
         return err_set(e, -ENOENT, "there is no cgroup %s: no cgroup hierarchy is mounted here",
@@ -439,23 +419,26 @@ static int say_not_found(const struct sysroot *root, const struct cgroup_mounts 
 int cgroup_places_of_path(struct cgroup_places *ret, const struct sysroot *root, const char *path,
                           struct toll_error *e)
 {
-    if (!*path || has_parent_steps(path))
+    bool is_valid = *path;
+    for (const char *at = path; (at = strstr(at, "..")); at += 2)
+        is_valid &= !((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'));
+    if (!is_valid)
         return err_set(e, -EINVAL, "'%s' is no path of a cgroup: it is empty or has .. in it",
                        path);
     struct cgroup_mounts mounts = {0};
     struct cgroup_places places = {0};
     int r = cgroup_mounts_read(&mounts, root);
-    CLEANUP_FREE char *inside = r < 0 ? NULL : path_in_hierarchies(&mounts, path);
+    CLEANUP_FREE char *inside = r < 0 ? NULL : cgroup_places_path(&mounts, path);
     if (r == 0 && !inside)
         r = -ENOMEM;
     for (size_t i = 0; r == 0 && i < mounts.count; i++)
-        r = find_in(&places, root, &mounts.list[i], inside);
+        r = cgroup_places_find(&places, root, &mounts.list[i], inside);
     bool failed = r < 0;
-    r = cgroup_place_finish(ret, &places, r);
+    r = cgroup_places_finish(ret, &places, r);
     if (failed)
         err_set(e, r, "cannot look for the cgroup %s: %s", path, strerror(-r));
     else if (r < 0)
-        r = say_not_found(root, &mounts, path, e);
+        r = cgroup_places_not_found(root, &mounts, path, e);
     cgroup_mounts_done(&mounts);
     return r;
 }
@@ -465,7 +448,7 @@ int cgroup_places_of_path(struct cgroup_places *ret, const struct sysroot *root,
 void cgroup_places_done(struct cgroup_places *p)
 {
     for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
-        cgroup_place_place_done(&p->at[c]);
+        cgroup_place_done(&p->at[c]);
 }
 
 const struct cgroup_place *cgroup_place_for(const struct cgroup_places *p,
@@ -494,7 +477,7 @@ const struct cgroup_place *cgroup_place_deepest(const struct cgroup_places *p)
 {
     const struct cgroup_place *best = cgroup_place_main(p);
     for (unsigned c = 0; c < CGROUP_CONTROLLERS; c++)
-        if (p->at[c].directory && depth_of(&p->at[c]) > depth_of(best))
+        if (p->at[c].directory && cgroup_place_depth(&p->at[c]) > cgroup_place_depth(best))
             best = &p->at[c];
     return best;
 }

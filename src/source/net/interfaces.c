@@ -18,29 +18,15 @@
 
 /* ==== Netns =================================================================================== */
 
-enum { LINK_BYTES = 64 };
-
-/* "net:[4026531840]", with the number that is the namespace's own. */
-static int read_link(int proc, const char *process, char ret[LINK_BYTES])
-{
-    char path[32];
-    snprintf(path, sizeof path, "%s/ns/net", process);
-    ssize_t n = readlinkat(proc, path, ret, LINK_BYTES - 1);
-    if (n < 0)
-        return -errno;
-    ret[n] = '\0';
-    return 0;
-}
-
 int netns_number(const struct sysroot *root, pid_t pid, uint64_t *ret)
 {
-    char process[16] = "self", link[LINK_BYTES];
+    char path[32] = "self/ns/net", link[64];
     if (pid)
-        snprintf(process, sizeof process, "%d", (int)pid);
-    int r = read_link(pid ? root->pids : root->proc, process, link);
-    if (r < 0)
-        return r;
-    struct scan s = scan_string(link);
+        snprintf(path, sizeof path, "%d/ns/net", (int)pid);
+    ssize_t n = readlinkat(pid ? root->pids : root->proc, path, link, sizeof link);
+    if (n < 0)
+        return -errno;
+    struct scan s = scan_text(link, (size_t)n); /* net:[4026531840] */
     return scan_word(&s, "net:[") && scan_u64(&s, ret) && scan_word(&s, "]") ? 0 : -EBADMSG;
 }
 
@@ -62,9 +48,9 @@ int netns_open(const struct sysroot *root, pid_t pid)
     return fd < 0 ? -errno : fd;
 }
 
-/* The kernel gives a page at a time: the beginning of a line stays for the next piece. */
 enum { SHORTEST_PAGE = 4096 };
 
+/* The kernel gives a page at a time: the beginning of a line is kept for the next read. */
 int netns_each(int net_dev, void (*visit)(void *arg, const struct net_dev *dev), void *arg)
 {
     char text[8192];
@@ -91,19 +77,19 @@ int netns_each(int net_dev, void (*visit)(void *arg, const struct net_dev *dev),
             return -EBADMSG; /* no line is that long */
         memmove(text, rest.at, kept);
         if (!kept && n < SHORTEST_PAGE / 2)
-            return 0; /* the kernel fills a page before it hands it out: that was the last */
+            return 0; /* all pages but the last are full */
     }
 }
 
-struct sums {
+struct netns_sums {
     unsigned interfaces;
     uint64_t received;
     uint64_t sent;
 };
 
-static void add_unless_loopback(void *arg, const struct net_dev *dev)
+static void netns_add_unless_loopback(void *arg, const struct net_dev *dev)
 {
-    struct sums *sums = arg;
+    struct netns_sums *sums = arg;
     sums->interfaces++;
     if (strcmp(dev->name, "lo") == 0)
         return;
@@ -113,8 +99,8 @@ static void add_unless_loopback(void *arg, const struct net_dev *dev)
 
 int netns_read(int net_dev, uint64_t *ret_received, uint64_t *ret_sent)
 {
-    struct sums sums = {0};
-    int r = netns_each(net_dev, add_unless_loopback, &sums);
+    struct netns_sums sums = {0};
+    int r = netns_each(net_dev, netns_add_unless_loopback, &sums);
     if (r < 0)
         return r;
     if (!sums.interfaces)
@@ -127,14 +113,14 @@ int netns_read(int net_dev, uint64_t *ret_received, uint64_t *ret_sent)
 /* ==== Netif class ============================================================================= */
 
 /* /sys/class/net/eth0/type      1, or 772 for loopback
- * /sys/class/net/eth0/device    when there is a device behind it
+ * /sys/class/net/eth0/device    when it is a hardware device
  * /sys/class/net/eth0/master    when it is part of a bridge, a bond, a team
- * /sys/class/net/eth0/brport    … of a bridge, on kernels before 3.9
- * /sys/class/net/eth0.7/lower_eth0    what it stands on */
+ * /sys/class/net/eth0/brport    when it is part of a bridge, on kernels before 3.9
+ * /sys/class/net/eth0.7/lower_eth0    the interface below it */
 
 enum { PATH_BYTES = 128 };
 
-static void path_of(char ret[PATH_BYTES], const char *name, const char *file)
+static void netif_class_path(char ret[PATH_BYTES], const char *name, const char *file)
 {
     snprintf(ret, PATH_BYTES, "class/net/%.64s/%.16s", name, file);
 }
@@ -142,14 +128,14 @@ static void path_of(char ret[PATH_BYTES], const char *name, const char *file)
 static bool netif_class_has(const struct sysroot *root, const char *name, const char *file)
 {
     char path[PATH_BYTES];
-    path_of(path, name, file);
+    netif_class_path(path, name, file);
     return faccessat(root->sys, path, F_OK, 0) == 0;
 }
 
-static bool has_loopback_type(const struct sysroot *root, const char *name)
+static bool netif_class_is_loopback_type(const struct sysroot *root, const char *name)
 {
     char path[PATH_BYTES], text[32];
-    path_of(path, name, "type");
+    netif_class_path(path, name, "type");
     ssize_t n = file_read_at(root->sys, path, text, sizeof text);
     struct scan s = scan_text(text, n > 0 ? (size_t)n : 0);
     uint64_t type;
@@ -159,7 +145,7 @@ static bool has_loopback_type(const struct sysroot *root, const char *name)
 const char *netif_class(const struct sysroot *root, bool in_sys, const char *name)
 {
     in_sys = in_sys && root->sys >= 0;
-    if (strcmp(name, "lo") == 0 || (in_sys && has_loopback_type(root, name)))
+    if (strcmp(name, "lo") == 0 || (in_sys && netif_class_is_loopback_type(root, name)))
         return "loopback";
     return in_sys && netif_class_has(root, name, "device") ? "physical" : "virtual";
 }
@@ -169,8 +155,8 @@ struct lower_walk {
     bool stands_on_another;
 };
 
-/* A bond stands on its parts, too; but they have it for a master and are left out themselves. */
-static void look_for_lower(void *arg, const char *name)
+/* A bond has its parts below it, too; but it is their master, so that they are left out. */
+static void netif_class_look_for_lower(void *arg, const char *name)
 {
     static const char prefix[] = "lower_";
     struct lower_walk *w = arg;
@@ -185,11 +171,11 @@ bool netif_counts_twice(const struct sysroot *root, bool in_sys, const char *nam
     if (netif_class_has(root, name, "master") || netif_class_has(root, name, "brport"))
         return true;
     char path[PATH_BYTES];
-    path_of(path, name, "");
+    netif_class_path(path, name, "");
     CLEANUP_CLOSE int dir = openat(root->sys, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct lower_walk w = {.root = root};
     if (dir >= 0)
-        file_each_entry(dir, look_for_lower, &w);
+        file_each_entry(dir, netif_class_look_for_lower, &w);
     return w.stands_on_another;
 }
 
@@ -201,23 +187,12 @@ bool netif_counts_twice(const struct sysroot *root, bool in_sys, const char *nam
  *   eth0: 31595188    891    0    0    0     0          0         0    46464     550    0    0 …
  *   eth0:1:1500 …
  *
- * Eight numbers each way. Old kernels put no blank behind the colon, and list aliases, which have a
+ * Eight numbers each way. Old kernels put no blank after the colon, and list aliases, which have a
  * colon in their names: the last colon of the line ends the name. */
-
-static const char *last_colon(const struct scan *line)
-{
-    return memrchr(line->at, ':', (size_t)(line->end - line->at));
-}
-
-/* A name may have the sign of the headings in it, but no heading has a colon. */
-static bool is_heading(const struct scan *line)
-{
-    return memchr(line->at, '|', (size_t)(line->end - line->at)) && !last_colon(line);
-}
 
 static bool net_dev_read_name(struct scan *line, char ret[NET_DEV_NAME_BYTES])
 {
-    const char *colon = last_colon(line);
+    const char *colon = memrchr(line->at, ':', scan_length(*line));
     if (!colon)
         return false;
     scan_blanks(line);
@@ -242,8 +217,8 @@ static bool net_dev_read_way(struct scan *line, struct net_dev_way *ret)
     return true;
 }
 
-/* Numbers stand apart from each other, and from columns that a later kernel may add. */
-static bool ends_number(const struct scan *line)
+/* A blank separates a number from columns that a later kernel may add. */
+static bool net_dev_at_blank(const struct scan *line)
 {
     return scan_done(line) || *line->at == ' ';
 }
@@ -255,10 +230,11 @@ int parse_net_dev(struct scan *text, struct net_dev *ret)
         *text = rest;
         if (!scan_line(&rest, &line) || line.end == rest.at)
             return 0;
-    } while (is_heading(&line));
+        /* A name may contain the bar of the headings, but no heading has a colon. */
+    } while (memchr(line.at, '|', scan_length(line)) && !memchr(line.at, ':', scan_length(line)));
     struct net_dev dev = {0};
     if (!net_dev_read_name(&line, dev.name) || !net_dev_read_way(&line, &dev.received) ||
-        !ends_number(&line) || !net_dev_read_way(&line, &dev.sent) || !ends_number(&line))
+        !net_dev_at_blank(&line) || !net_dev_read_way(&line, &dev.sent) || !net_dev_at_blank(&line))
         return -EBADMSG;
     *text = rest;
     *ret = dev;
@@ -267,7 +243,7 @@ int parse_net_dev(struct scan *text, struct net_dev *ret)
 
 /* ==== Netifs ================================================================================== */
 
-/* Which interfaces are parts of others is looked up when they appear and now and then. */
+/* Whether an interface is part of another one is looked up when it appears and now and then. */
 enum { LOOK_AGAIN_TICKS = 64 };
 
 struct counter {
@@ -293,17 +269,17 @@ struct netif {
     struct instance instance;
     bool is_physical, is_loopback, counts_twice;
     uint64_t tick;                /* that saw it last */
-    uint64_t read[COUNTERS];      /* what the kernel said last */
-    uint64_t carried[COUNTERS];   /* what predecessors had */
+    uint64_t read[COUNTERS];      /* the last reading */
+    uint64_t carried[COUNTERS];   /* of interfaces that had the name before */
     uint64_t summed_up[SENT + 1]; /* how far the machine's sum has followed it */
 };
 
 struct netifs {
     int kept; /* net/dev of our own namespace; -1 = not open */
     bool in_sys;
-    bool is_elsewhere; /* a namespace that is not ours: nothing is said of the machine */
+    bool is_elsewhere; /* not our namespace: these are no figures of the machine */
     struct netif *first;
-    struct netif **expected; /* where the next interface of net/dev is looked for first */
+    struct netif **expected; /* where to look first for the next interface of net/dev */
     uint64_t tick;           /* counts from 1 */
     uint64_t total_bytes[SENT + 1];
     const struct collect_context *context; /* during a tick */
@@ -311,17 +287,6 @@ struct netifs {
 };
 
 /* ---- One interface --------------------------------------------------------------------------- */
-
-/* Where the interface is linked, or where a new one is to be. They come in the same order in every
- * tick, so that it nearly always is the one behind the last. */
-static struct netif **netifs_find(struct netifs *s, const char *name)
-{
-    struct netif **at = s->expected;
-    if (!*at || strcmp((*at)->instance.entity.name, name) != 0)
-        for (at = &s->first; *at && strcmp((*at)->instance.entity.name, name) != 0;)
-            at = &(*at)->next;
-    return at;
-}
 
 static struct netif *netif_new(const struct netifs *s, const char *name)
 {
@@ -341,12 +306,12 @@ static struct netif *netif_new(const struct netifs *s, const char *name)
     return n;
 }
 
-static uint64_t netifs_total_of(const struct netif *n, unsigned counter)
+static uint64_t netif_total(const struct netif *n, unsigned counter)
 {
     return n->carried[counter] + n->read[counter];
 }
 
-static void netifs_take(struct netif *n, const struct net_dev *dev)
+static void netif_put(struct netif *n, const struct net_dev *dev)
 {
     for (unsigned i = 0; i < COUNTERS; i++) {
         uint64_t value;
@@ -354,14 +319,18 @@ static void netifs_take(struct netif *n, const struct net_dev *dev)
         if (value < n->read[i])
             n->carried[i] += n->read[i];
         n->read[i] = value;
-        row_put_u64(&n->instance.read, counters[i].metric, netifs_total_of(n, i));
+        row_put_u64(&n->instance.read, counters[i].metric, netif_total(n, i));
     }
 }
 
 static void netifs_visit(void *arg, const struct net_dev *dev)
 {
     struct netifs *s = arg;
-    struct netif **at = netifs_find(s, dev->name);
+    /* Interfaces come in the same order at every tick, so that it nearly always is the next one. */
+    struct netif **at = s->expected;
+    if (!*at || strcmp((*at)->instance.entity.name, dev->name) != 0)
+        for (at = &s->first; *at && strcmp((*at)->instance.entity.name, dev->name) != 0;)
+            at = &(*at)->next;
     bool is_late = !*at && s->tick > 1;
     if (!*at)
         *at = netif_new(s, dev->name);
@@ -370,52 +339,31 @@ static void netifs_visit(void *arg, const struct net_dev *dev)
         return;
     n->tick = s->tick;
     s->expected = &n->next;
-    netifs_take(n, dev);
+    netif_put(n, dev);
     for (unsigned i = RECEIVED; is_late && i <= SENT; i++)
-        n->summed_up[i] = netifs_total_of(n, i);
+        n->summed_up[i] = netif_total(n, i);
     instance_list_add(s->out, &n->instance);
 }
 
 /* ---- The machine ----------------------------------------------------------------------------- */
 
-static bool is_here(const struct netifs *s, const struct netif *n)
-{
-    return n->tick == s->tick;
-}
-
-static bool has_physical(const struct netifs *s)
-{
-    for (const struct netif *n = s->first; n; n = n->next)
-        if (is_here(s, n) && n->is_physical)
-            return true;
-    return false;
-}
-
-static bool netifs_counts(const struct netif *n, bool physical_only)
-{
-    return physical_only ? n->is_physical : !n->is_loopback && !n->counts_twice;
-}
-
-static void look_again(struct netifs *s)
-{
-    for (struct netif *n = s->first; n; n = n->next)
-        if (is_here(s, n))
-            n->counts_twice = netif_counts_twice(s->context->root, s->in_sys,
-                                                 n->instance.entity.name);
-}
-
 static void netifs_sum_up(struct netifs *s)
 {
-    bool physical_only = has_physical(s);
-    if (!physical_only && s->tick % LOOK_AGAIN_TICKS == 0)
-        look_again(s);
+    bool has_physical = false;
+    for (const struct netif *n = s->first; n; n = n->next)
+        has_physical |= n->tick == s->tick && n->is_physical;
+    bool looks_again = !has_physical && s->tick % LOOK_AGAIN_TICKS == 0;
     for (struct netif *n = s->first; n; n = n->next) {
-        if (!is_here(s, n))
+        if (n->tick != s->tick) /* it is gone */
             continue;
+        if (looks_again)
+            n->counts_twice = netif_counts_twice(s->context->root, s->in_sys,
+                                                 n->instance.entity.name);
+        bool counts = has_physical ? n->is_physical : !n->is_loopback && !n->counts_twice;
         for (unsigned i = RECEIVED; i <= SENT; i++) {
-            if (netifs_counts(n, physical_only))
-                s->total_bytes[i] += netifs_total_of(n, i) - n->summed_up[i];
-            n->summed_up[i] = netifs_total_of(n, i);
+            if (counts)
+                s->total_bytes[i] += netif_total(n, i) - n->summed_up[i];
+            n->summed_up[i] = netif_total(n, i);
         }
     }
     struct row *row = &s->context->system->read;
@@ -425,19 +373,6 @@ static void netifs_sum_up(struct netifs *s)
 
 /* ---- The collector --------------------------------------------------------------------------- */
 
-/* The descriptor of our own namespace is kept: we keep that alive anyway. The namespace of a job
- * must be free to go. */
-static int open_net_dev(struct netifs *s)
-{
-    const struct collect_context *c = s->context;
-    if (s->kept >= 0)
-        return s->kept;
-    int fd = netns_open(c->root, c->net_pid);
-    if (c->root->live && !c->net_pid)
-        s->kept = fd < 0 ? -1 : fd;
-    return fd;
-}
-
 static void netifs_collect(void *state, const struct collect_context *c, struct instance_list *out)
 {
     struct netifs *s = state;
@@ -445,9 +380,13 @@ static void netifs_collect(void *state, const struct collect_context *c, struct 
     s->out = out;
     row_unknown(&c->system->read, system_network_received_bytes);
     row_unknown(&c->system->read, system_network_sent_bytes);
-    int fd = open_net_dev(s);
+    /* Only the descriptor of our own namespace is kept: an open one keeps the namespace of a job
+     * alive after its end. */
+    int fd = s->kept >= 0 ? s->kept : netns_open(c->root, c->net_pid);
     if (fd < 0)
         return;
+    if (c->root->live && !c->net_pid)
+        s->kept = fd;
     s->tick++;
     s->expected = &s->first;
     size_t before = out->count;

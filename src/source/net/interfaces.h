@@ -26,27 +26,26 @@ struct net_dev {
     struct net_dev_way sent;
 };
 
-/* Takes the next interface off the text, past the headings: 1; 0 when no whole line is left, what
- * is left then being the part of a line that is still to come; -EBADMSG when a line is not as
- * expected. */
+/* Takes the next interface off the text, past the headings: 1; 0 when no whole line is left, and
+ * the text is the beginning of a line; -EBADMSG when a line is not as expected. */
 int parse_net_dev(struct scan *text, struct net_dev *ret);
 
 /* ==== Netif class ============================================================================= */
 
-/* What kind of thing a network interface is, as /sys/class/net shows it. That is our own network
- * namespace only; of another one the name has to do. */
+/* The kind of a network interface. /sys/class/net shows our own network namespace only (in_sys); in
+ * another one the name must do. */
 
-/* "loopback", "physical" or "virtual": a string that lives for ever. */
+/* "loopback", "physical" or "virtual": a static string. */
 const char *netif_class(const struct sysroot *root, bool in_sys, const char *name);
 
-/* Whether what goes over this interface goes over another one of the list too: it is part of a
- * bridge or a bond, or it is a VLAN on top of one. Of both the other one is to be counted. */
+/* Whether the traffic of this interface is counted at another one too: it is part of a bridge or a
+ * bond, or a VLAN on top of one. Count the other one. */
 bool netif_counts_twice(const struct sysroot *root, bool in_sys, const char *name);
 
 /* ==== Netns =================================================================================== */
 
-/* Network namespaces of processes. A target that has one of its own has exact figures: whatever
- * goes over its interfaces is the target's. */
+/* Network namespaces of processes. A target with a namespace of its own has exact figures: all
+ * traffic of the interfaces in it is the target's. */
 
 /* The number of the namespace that a process is in, 0 for ourselves. 0 or -errno. */
 int netns_number(const struct sysroot *root, pid_t pid, uint64_t *ret);
@@ -54,9 +53,9 @@ int netns_number(const struct sysroot *root, pid_t pid, uint64_t *ret);
 /* 1: the process is in another network namespace than we; 0: in the same; -errno: unknown. */
 int netns_compare(const struct sysroot *root, pid_t pid);
 
-/* A descriptor of net/dev of the process, 0: of ourselves; for the caller to close, or -errno.
- * As long as it is open the kernel keeps the namespace, and with it both ends of its virtual
- * cables, also when every process in it has ended: that of a job is to be closed with its end. */
+/* Opens net/dev of the process, pid 0 for ourselves. A descriptor that the caller closes, or
+ * -errno. While it is open the kernel keeps the namespace and both ends of its virtual cables, also
+ * when every process in it has ended: close it when the job ends. */
 int netns_open(const struct sysroot *root, pid_t pid);
 
 /* Bytes received and sent over all interfaces but loopback. 0 or -errno: -ENODATA when no interface

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * To read the links of all descriptors is the dear part. It is left out for a process that was
- * looked at since the last time a socket came into reach of a descriptor. */
+ * Reading the links of all descriptors is the expensive part. It is skipped for a process that was
+ * looked at since the last time a socket got a descriptor. */
 #include "source/net/sockets.h"
 
 #include "base/clock.h"
@@ -23,12 +23,12 @@
 
 /* ==== Socket table ============================================================================ */
 
-/* A dump can pass over a socket that moves, and last words come a little after the end: one that is
- * not told of is forgotten after that many rounds. */
+/* A dump can miss a socket that moves, and end notices come a little after the end: a socket that
+ * is missing is forgotten after that many rounds. */
 enum { ROUNDS_ABSENT = 16 };
 
-/* A connection that has ended while its descriptor is open is in no dump, and has its last words
- * when the descriptor is closed, maybe much later. That many sockets of targets are waited for. */
+/* A connection that has ended while its descriptor is open is in no dump, and its end notice comes
+ * when the descriptor is closed, maybe much later. That many sockets of targets are kept for it. */
 enum { ABSENT_AT_MOST = 4096 };
 
 void socket_table_done(struct socket_table *t)
@@ -39,14 +39,14 @@ void socket_table_done(struct socket_table *t)
     *t = (struct socket_table){0};
 }
 
-/* Keys of a map have 32 bits and are not 0. Sockets whose keys are the same hang together. */
+/* Keys of a map have 32 bits and are not 0. Sockets with the same key form a list. */
 static uint32_t cookie_key(uint64_t cookie)
 {
     uint32_t folded = (uint32_t)(cookie ^ cookie >> 32);
     return folded ? folded : 1;
 }
 
-static struct tcp_socket *at_place(const struct socket_table *t, uint32_t place)
+static struct tcp_socket *socket_table_at(const struct socket_table *t, uint32_t place)
 {
     return place ? &t->sockets[place - 1] : NULL;
 }
@@ -56,29 +56,29 @@ static uint32_t socket_table_place_of(const struct socket_table *t, const struct
     return (uint32_t)(s - t->sockets) + 1;
 }
 
-static struct tcp_socket *find_cookie(const struct socket_table *t, uint64_t cookie)
+static struct tcp_socket *socket_table_find_cookie(const struct socket_table *t, uint64_t cookie)
 {
     uint32_t place = 0;
     map_get(&t->by_cookie, cookie_key(cookie), &place);
-    struct tcp_socket *s = at_place(t, place);
+    struct tcp_socket *s = socket_table_at(t, place);
     while (s && s->cookie != cookie)
-        s = at_place(t, s->next);
+        s = socket_table_at(t, s->next);
     return s;
 }
 
-static struct tcp_socket *find_inode(const struct socket_table *t, uint32_t inode)
+static struct tcp_socket *socket_table_find_inode(const struct socket_table *t, uint32_t inode)
 {
     uint32_t place = 0;
     if (inode)
         map_get(&t->by_inode, inode, &place);
-    return at_place(t, place);
+    return socket_table_at(t, place);
 }
 
 /* ---- Coming and leaving ---------------------------------------------------------------------- */
 
-static struct tcp_socket *free_place(struct socket_table *t)
+static struct tcp_socket *socket_table_free_place(struct socket_table *t)
 {
-    struct tcp_socket *s = at_place(t, t->free);
+    struct tcp_socket *s = socket_table_at(t, t->free);
     if (s) {
         t->free = s->next;
         return s;
@@ -88,7 +88,7 @@ static struct tcp_socket *free_place(struct socket_table *t)
     return &t->sockets[t->used++];
 }
 
-static void give_back(struct socket_table *t, struct tcp_socket *s)
+static void socket_table_give_back(struct socket_table *t, struct tcp_socket *s)
 {
     *s = (struct tcp_socket){.next = t->free};
     t->free = socket_table_place_of(t, s);
@@ -96,7 +96,7 @@ static void give_back(struct socket_table *t, struct tcp_socket *s)
 
 static struct tcp_socket *socket_table_add(struct socket_table *t, uint64_t cookie)
 {
-    struct tcp_socket *s = free_place(t);
+    struct tcp_socket *s = socket_table_free_place(t);
     if (!s)
         return NULL;
     uint32_t next = 0;
@@ -104,23 +104,23 @@ static struct tcp_socket *socket_table_add(struct socket_table *t, uint64_t cook
     *s = (struct tcp_socket){.cookie = cookie, .next = next};
     if (map_put(&t->by_cookie, cookie_key(cookie), socket_table_place_of(t, s)) == 0)
         return s;
-    give_back(t, s);
+    socket_table_give_back(t, s);
     return NULL;
 }
 
-static void forget_inode(struct socket_table *t, struct tcp_socket *s)
+static void socket_table_forget_inode(struct socket_table *t, struct tcp_socket *s)
 {
-    if (find_inode(t, s->inode) == s)
+    if (socket_table_find_inode(t, s->inode) == s)
         map_remove(&t->by_inode, s->inode);
     s->inode = 0;
 }
 
 static void socket_table_forget(struct socket_table *t, struct tcp_socket *s)
 {
-    forget_inode(t, s);
+    socket_table_forget_inode(t, s);
     uint32_t place = socket_table_place_of(t, s), first = 0;
     map_get(&t->by_cookie, cookie_key(s->cookie), &first);
-    struct tcp_socket *before = at_place(t, first);
+    struct tcp_socket *before = socket_table_at(t, first);
     if (first == place) {
         if (s->next)
             map_put(&t->by_cookie, cookie_key(s->cookie), s->next);
@@ -128,10 +128,10 @@ static void socket_table_forget(struct socket_table *t, struct tcp_socket *s)
             map_remove(&t->by_cookie, cookie_key(s->cookie));
     } else {
         while (before->next != place)
-            before = at_place(t, before->next);
+            before = socket_table_at(t, before->next);
         before->next = s->next;
     }
-    give_back(t, s);
+    socket_table_give_back(t, s);
 }
 
 /* ---- Counting -------------------------------------------------------------------------------- */
@@ -146,7 +146,8 @@ static void socket_table_credit(struct socket_table *t, uint64_t targets, uint64
     }
 }
 
-static void grow_to(struct socket_table *t, struct tcp_socket *s, uint64_t received, uint64_t sent)
+static void socket_table_grow(struct socket_table *t, struct tcp_socket *s, uint64_t received,
+                              uint64_t sent)
 {
     socket_table_credit(t, s->targets, counter_growth(&s->received_bytes, received),
                         counter_growth(&s->sent_bytes, sent));
@@ -160,30 +161,30 @@ void socket_table_begin(struct socket_table *t)
 void socket_table_see(struct socket_table *t, uint64_t cookie, uint32_t inode,
                       uint64_t received_bytes, uint64_t sent_bytes)
 {
-    struct tcp_socket *s = find_cookie(t, cookie);
+    struct tcp_socket *s = socket_table_find_cookie(t, cookie);
     if (!s)
         s = socket_table_add(t, cookie);
     if (!s)
         return;
     s->round = t->round;
-    grow_to(t, s, received_bytes, sent_bytes);
+    socket_table_grow(t, s, received_bytes, sent_bytes);
     if (inode == s->inode)
         return;
-    forget_inode(t, s);
+    socket_table_forget_inode(t, s);
     if (inode && map_put(&t->by_inode, inode, socket_table_place_of(t, s)) == 0) {
         s->inode = inode;
         t->appeared++;
     }
 }
 
-void socket_table_end(struct socket_table *t, bool last_words)
+void socket_table_end(struct socket_table *t, bool end_notices)
 {
     unsigned waiting = 0;
     for (uint32_t i = 0; i < t->used; i++) {
         struct tcp_socket *s = &t->sockets[i];
         if (!s->round || t->round - s->round < ROUNDS_ABSENT)
             continue;
-        if (!s->targets || !last_words || ++waiting > ABSENT_AT_MOST)
+        if (!s->targets || !end_notices || ++waiting > ABSENT_AT_MOST)
             socket_table_forget(t, s);
     }
 }
@@ -191,10 +192,10 @@ void socket_table_end(struct socket_table *t, bool last_words)
 void socket_table_closed(struct socket_table *t, uint64_t cookie, uint64_t received_bytes,
                          uint64_t sent_bytes)
 {
-    struct tcp_socket *s = find_cookie(t, cookie);
+    struct tcp_socket *s = socket_table_find_cookie(t, cookie);
     if (!s)
         return;
-    grow_to(t, s, received_bytes, sent_bytes);
+    socket_table_grow(t, s, received_bytes, sent_bytes);
     socket_table_forget(t, s);
 }
 
@@ -208,7 +209,7 @@ static void tcp_socket_count_from_now(struct tcp_socket *s)
 
 void socket_table_count_from_now(struct socket_table *t, uint32_t inode)
 {
-    struct tcp_socket *s = find_inode(t, inode);
+    struct tcp_socket *s = socket_table_find_inode(t, inode);
     if (s)
         tcp_socket_count_from_now(s);
 }
@@ -221,7 +222,7 @@ void socket_table_count_all_from_now(struct socket_table *t)
 
 void socket_table_own(struct socket_table *t, uint32_t inode, uint64_t targets)
 {
-    struct tcp_socket *s = find_inode(t, inode);
+    struct tcp_socket *s = socket_table_find_inode(t, inode);
     if (!s)
         return;
     socket_table_credit(t, targets & ~s->targets, s->received_bytes - s->received_before,
@@ -247,9 +248,9 @@ bool socket_table_waits(const struct socket_table *t)
 
 /* ==== Sock diag =============================================================================== */
 
-/* Two netlink sockets: one asks for dumps, the other listens to last words. */
+/* Two netlink sockets: one requests dumps, the other receives end notices. */
 
-enum { LAST_WORDS_BYTES = 8 << 20 }; /* some 9000 sockets that end between two reads */
+enum { END_NOTICES_BYTES = 8 << 20 }; /* some 9000 sockets that end between two reads */
 
 /* States of a connection as the kernel numbers them. <netinet/tcp.h> has the names too, but not the
  * long form of struct tcp_info, and cannot be included beside <linux/tcp.h>. */
@@ -263,28 +264,28 @@ enum {
     TCP_CLOSING = 11,
 };
 
-/* Not those that carry nothing: listening, waiting, asked for and not yet there. */
+/* Without the states in which a socket carries nothing. */
 #define STATES_WITH_BYTES                                                                          \
     (BIT(TCP_ESTABLISHED) | BIT(TCP_SYN_SENT) | BIT(TCP_FIN_WAIT1) | BIT(TCP_FIN_WAIT2) |          \
      BIT(TCP_CLOSE_WAIT) | BIT(TCP_LAST_ACK) | BIT(TCP_CLOSING))
 
-static int open_netlink(void)
+static int sock_diag_open_netlink(void)
 {
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
     return fd < 0 ? -errno : fd;
 }
 
-static int open_last_words(void)
+static int sock_diag_open_ends(void)
 {
     static const int groups[] = {SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY};
-    CLEANUP_CLOSE int fd = open_netlink();
+    CLEANUP_CLOSE int fd = sock_diag_open_netlink();
     if (fd < 0)
         return fd;
-    /* A socket without an address of its own is taken for the kernel's, and told nothing. */
+    /* A socket without an address gets no notices: the kernel takes it for its own. */
     const struct sockaddr_nl any = {.nl_family = AF_NETLINK};
     if (bind(fd, (const struct sockaddr *)&any, sizeof any) < 0)
         return -errno;
-    int bytes = LAST_WORDS_BYTES;
+    int bytes = END_NOTICES_BYTES;
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) < 0)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     for (size_t i = 0; i < ARRAY_LEN(groups); i++)
@@ -296,23 +297,22 @@ static int open_last_words(void)
 int sock_diag_open(struct sock_diag *d)
 {
     d->sequence = 0;
-    d->last_words = -1;
-    d->dumps = open_netlink();
+    d->end_notices = -1;
+    d->dumps = sock_diag_open_netlink();
     if (d->dumps < 0)
         return d->dumps;
-    int fd = open_last_words();
-    d->last_words = fd < 0 ? -1 : fd;
+    int fd = sock_diag_open_ends();
+    d->end_notices = fd < 0 ? -1 : fd;
     return 0;
 }
 
 void sock_diag_close(struct sock_diag *d)
 {
     close_p(&d->dumps);
-    close_p(&d->last_words);
+    close_p(&d->end_notices);
 }
 
-/* Length of what came, 0 when nothing is there, or -errno. An answer that is larger than the
- * buffer is none. */
+/* Length of the answer, 0 when there is none, or -errno: -EMSGSIZE when it does not fit. */
 static ssize_t sock_diag_receive(struct sock_diag *d, int fd)
 {
     ssize_t n;
@@ -324,7 +324,7 @@ static ssize_t sock_diag_receive(struct sock_diag *d, int fd)
     return (size_t)n > sizeof d->answer ? -EMSGSIZE : n;
 }
 
-static int ask_for_dump(struct sock_diag *d, int family)
+static int sock_diag_request(struct sock_diag *d, int family)
 {
     struct {
         struct nlmsghdr header;
@@ -346,8 +346,9 @@ static int ask_for_dump(struct sock_diag *d, int family)
 }
 
 /* 1 when the dump is complete, 0 when more is to come, or -errno. */
-static int take_answers(struct sock_diag *d, size_t length,
-                        void (*visit)(void *arg, const struct inet_diag_answer *socket), void *arg)
+static int sock_diag_take(struct sock_diag *d, size_t length,
+                          void (*visit)(void *arg, const struct inet_diag_answer *socket),
+                          void *arg)
 {
     struct scan messages = scan_text(d->answer, length);
     struct inet_diag_answer a;
@@ -368,22 +369,22 @@ static int take_answers(struct sock_diag *d, size_t length,
 int sock_diag_dump(struct sock_diag *d, int family,
                    void (*visit)(void *arg, const struct inet_diag_answer *socket), void *arg)
 {
-    int r = ask_for_dump(d, family);
+    int r = sock_diag_request(d, family);
     while (r == 0) {
         ssize_t n = sock_diag_receive(d, d->dumps);
         if (n <= 0)
             return n < 0 ? (int)n : -EAGAIN;
-        r = take_answers(d, (size_t)n, visit, arg);
+        r = sock_diag_take(d, (size_t)n, visit, arg);
     }
     return r < 0 ? r : 0;
 }
 
-bool sock_diag_hear(struct sock_diag *d,
-                    void (*visit)(void *arg, const struct inet_diag_answer *socket), void *arg)
+bool sock_diag_read_ends(struct sock_diag *d,
+                         void (*visit)(void *arg, const struct inet_diag_answer *socket), void *arg)
 {
     bool heard_all = true;
     ssize_t n;
-    while (d->last_words >= 0 && (n = sock_diag_receive(d, d->last_words)) != 0) {
+    while (d->end_notices >= 0 && (n = sock_diag_receive(d, d->end_notices)) != 0) {
         if (n == -ENOBUFS)
             heard_all = false;
         else if (n < 0)
@@ -409,42 +410,37 @@ bool sock_diag_hear(struct sock_diag *d,
  * Everything is padded to four bytes. Nothing is taken to be aligned here: fields are copied out.
  */
 
-static size_t inet_diag_left(const struct scan *s)
-{
-    return (size_t)(s->end - s->at);
-}
-
-/* Cuts a piece off that says itself how long it is, with its padding. */
+/* Cuts off a message or an attribute of that length, with its padding. */
 static bool inet_diag_cut(struct scan *s, size_t length, size_t header, struct scan *ret_payload)
 {
-    if (length < header || length > inet_diag_left(s))
+    if (length < header || length > scan_length(*s))
         return false;
     *ret_payload = scan_text(s->at + header, length - header);
     size_t padded = NLMSG_ALIGN(length);
-    s->at += padded < inet_diag_left(s) ? padded : inet_diag_left(s);
+    s->at += padded < scan_length(*s) ? padded : scan_length(*s);
     return true;
 }
 
 /* The number at that place of a struct tcp_info; false when the kernel's is shorter. */
 static bool inet_diag_field(const struct scan *info, size_t offset, uint64_t *ret)
 {
-    if (inet_diag_left(info) < offset + sizeof *ret)
+    if (scan_length(*info) < offset + sizeof *ret)
         return false;
     memcpy(ret, info->at + offset, sizeof *ret);
     return true;
 }
 
-#define FIELD(info, name, ret) inet_diag_field(info, offsetof(struct tcp_info, name), ret)
-
-/* What is acknowledged contains the beginning of a connection that was made from here, and its end,
- * as one byte each. What was sent for the first time (since Linux 4.19) does not: where all is
- * acknowledged the smaller number is the exact one. */
-static void read_info(const struct scan *info, struct inet_diag_answer *a)
+/* Acknowledged bytes contain one for the beginning of a connection that was made from here, and one
+ * for its end. Bytes that were sent for the first time (Linux 4.19) do not: once all of them are
+ * acknowledged, the smaller number is exact. */
+static void inet_diag_read_info(const struct scan *info, struct inet_diag_answer *a)
 {
     uint64_t acked, received, sent, again;
-    if (!FIELD(info, tcpi_bytes_acked, &acked) || !FIELD(info, tcpi_bytes_received, &received))
+    if (!inet_diag_field(info, offsetof(struct tcp_info, tcpi_bytes_acked), &acked) ||
+        !inet_diag_field(info, offsetof(struct tcp_info, tcpi_bytes_received), &received))
         return;
-    if (FIELD(info, tcpi_bytes_sent, &sent) && FIELD(info, tcpi_bytes_retrans, &again) &&
+    if (inet_diag_field(info, offsetof(struct tcp_info, tcpi_bytes_sent), &sent) &&
+        inet_diag_field(info, offsetof(struct tcp_info, tcpi_bytes_retrans), &again) &&
         again <= sent)
         acked = min_u64(acked, sent - again);
     a->has_bytes = true;
@@ -452,10 +448,10 @@ static void read_info(const struct scan *info, struct inet_diag_answer *a)
     a->sent_bytes = acked;
 }
 
-static int read_socket(struct scan payload, struct inet_diag_answer *a)
+static int inet_diag_read_socket(struct scan payload, struct inet_diag_answer *a)
 {
     struct inet_diag_msg message;
-    if (inet_diag_left(&payload) < sizeof message)
+    if (scan_length(payload) < sizeof message)
         return -EBADMSG;
     memcpy(&message, payload.at, sizeof message);
     payload.at += sizeof message;
@@ -463,28 +459,17 @@ static int read_socket(struct scan payload, struct inet_diag_answer *a)
     a->cookie = (uint64_t)message.id.idiag_cookie[1] << 32 | message.id.idiag_cookie[0];
 
     struct nlattr attribute;
-    while (inet_diag_left(&payload) >= sizeof attribute) {
+    while (scan_length(payload) >= sizeof attribute) {
         struct scan value;
         memcpy(&attribute, payload.at, sizeof attribute);
         if (!inet_diag_cut(&payload, attribute.nla_len, sizeof attribute, &value))
             return -EBADMSG;
         int type = attribute.nla_type & NLA_TYPE_MASK;
         if (type == INET_DIAG_INFO)
-            read_info(&value, a);
+            inet_diag_read_info(&value, a);
         else if (type == INET_DIAG_PROTOCOL && (scan_done(&value) || *value.at != IPPROTO_TCP))
             return -EBADMSG;
     }
-    return 0;
-}
-
-static int read_error(const struct scan *payload, struct inet_diag_answer *a)
-{
-    int code;
-    if (inet_diag_left(payload) < sizeof code)
-        return -EBADMSG;
-    memcpy(&code, payload->at, sizeof code);
-    a->kind = INET_DIAG_ANSWER_ERROR;
-    a->error = code;
     return 0;
 }
 
@@ -494,7 +479,7 @@ int parse_inet_diag(struct scan *messages, struct inet_diag_answer *ret)
     struct scan rest = *messages, payload;
     if (scan_done(&rest))
         return 0;
-    if (inet_diag_left(&rest) < sizeof header)
+    if (scan_length(rest) < sizeof header)
         return -EBADMSG;
     memcpy(&header, rest.at, sizeof header);
     if (!inet_diag_cut(&rest, header.nlmsg_len, sizeof header, &payload))
@@ -505,10 +490,13 @@ int parse_inet_diag(struct scan *messages, struct inet_diag_answer *ret)
     if (header.nlmsg_type == NLMSG_DONE) {
         a.kind = INET_DIAG_ANSWER_DONE;
     } else if (header.nlmsg_type == NLMSG_ERROR) {
-        r = read_error(&payload, &a);
+        a.kind = INET_DIAG_ANSWER_ERROR;
+        if (scan_length(payload) < sizeof a.error)
+            return -EBADMSG;
+        memcpy(&a.error, payload.at, sizeof a.error);
     } else if (header.nlmsg_type == SOCK_DIAG_BY_FAMILY) {
         a.kind = INET_DIAG_ANSWER_SOCKET;
-        r = read_socket(payload, &a);
+        r = inet_diag_read_socket(payload, &a);
     }
     if (r < 0)
         return r;
@@ -520,7 +508,7 @@ int parse_inet_diag(struct scan *messages, struct inet_diag_answer *ret)
 /* ==== Sockets ================================================================================= */
 
 enum {
-    LAST_WORDS_MS = 20,           /* they come from a queue of the kernel, a moment after the end */
+    END_NOTICES_MS = 20,          /* they come from a queue of the kernel, a moment after the end */
     PROCESSES_REMEMBERED = 65536, /* that were looked at */
 };
 
@@ -546,7 +534,7 @@ static void sockets_see(void *arg, const struct inet_diag_answer *a)
         s->no_bytes |= a->inode != 0; /* without an inode it is the rest of a connection */
 }
 
-static void see_last(void *arg, const struct inet_diag_answer *a)
+static void sockets_see_end(void *arg, const struct inet_diag_answer *a)
 {
     struct sockets *s = arg;
     if (a->has_bytes)
@@ -558,9 +546,9 @@ static int sockets_dump(struct sockets *s, int family)
     return sock_diag_dump(&s->diag, family, sockets_see, s);
 }
 
-static void hear_last_words(struct sockets *s)
+static void sockets_read_ends(struct sockets *s)
 {
-    sock_diag_hear(&s->diag, see_last, s);
+    sock_diag_read_ends(&s->diag, sockets_see_end, s);
 }
 
 void sockets_read(struct sockets *s)
@@ -569,20 +557,20 @@ void sockets_read(struct sockets *s)
     int r = sockets_dump(s, AF_INET);
     if (r == 0 && s->has_ipv6)
         r = sockets_dump(s, AF_INET6);
-    hear_last_words(s);
+    sockets_read_ends(s);
     if (r == 0)
-        socket_table_end(&s->table, s->diag.last_words >= 0);
+        socket_table_end(&s->table, s->diag.end_notices >= 0);
 }
 
 void sockets_finish(struct sockets *s)
 {
     sockets_read(s);
-    uint64_t until_ns = clock_mono(NULL) + LAST_WORDS_MS * NS_PER_MS;
-    struct pollfd p = {.fd = s->diag.last_words, .events = POLLIN};
-    while (s->diag.last_words >= 0 && socket_table_waits(&s->table) &&
+    uint64_t until_ns = clock_mono(NULL) + END_NOTICES_MS * NS_PER_MS;
+    struct pollfd p = {.fd = s->diag.end_notices, .events = POLLIN};
+    while (s->diag.end_notices >= 0 && socket_table_waits(&s->table) &&
            clock_mono(NULL) < until_ns) {
         poll(&p, 1, 1);
-        hear_last_words(s);
+        sockets_read_ends(s);
     }
 }
 
@@ -596,7 +584,7 @@ struct fd_walk {
 };
 
 /* The link of a descriptor says socket:[4026] for a socket with that inode. */
-static void visit_if_socket(void *arg, const char *name)
+static void sockets_visit_fd(void *arg, const char *name)
 {
     struct fd_walk *w = arg;
     char link[32];
@@ -613,8 +601,8 @@ static void visit_if_socket(void *arg, const char *name)
 }
 
 /* 0 or -errno. */
-static int each_socket(const struct sysroot *root, const char *process,
-                       void (*visit)(void *arg, uint32_t inode), void *arg)
+static int sockets_each(const struct sysroot *root, const char *process,
+                        void (*visit)(void *arg, uint32_t inode), void *arg)
 {
     char path[32];
     snprintf(path, sizeof path, "%s/fd", process);
@@ -622,7 +610,7 @@ static int each_socket(const struct sysroot *root, const char *process,
     if (dir < 0)
         return -errno;
     struct fd_walk w = {.dir = dir, .visit = visit, .arg = arg};
-    int r = file_each_entry(dir, visit_if_socket, &w);
+    int r = file_each_entry(dir, sockets_visit_fd, &w);
     return r < 0 ? r : w.error;
 }
 
@@ -643,41 +631,26 @@ static void sockets_count_from_now(void *arg, uint32_t inode)
     socket_table_count_from_now(&s->table, inode);
 }
 
-/* A process that ends loses its memory before its descriptors, and may be looked at by nobody then:
- * that is its end, not a refusal. */
-static bool is_ending(const struct sysroot *root, const char *process)
-{
-    char path[32], text[128];
-    struct statm memory;
-    snprintf(path, sizeof path, "%s/statm", process);
-    ssize_t n = file_read_at(root->proc, path, text, sizeof text);
-    return n <= 0 || parse_statm(scan_text(text, (size_t)n), &memory) < 0 || !memory.virtual_pages;
-}
-
 /* 0, -EACCES when its descriptors may not be looked at, -ESRCH when it is at its end. */
-static int own_sockets(struct sockets *s, pid_t pid, uint64_t targets)
+static int sockets_own_all(struct sockets *s, pid_t pid, uint64_t targets)
 {
     struct ownership o = {.table = &s->table, .targets = targets};
     char process[16];
     if (s->root->pids < 0)
         return -ESRCH;
     snprintf(process, sizeof process, "%d", (int)pid);
-    int r = each_socket(s->root, process, sockets_own, &o);
-    bool refused = r == -EACCES || r == -EPERM;
-    if (r == 0)
-        return 0;
-    return refused && !is_ending(s->root, process) ? -EACCES : -ESRCH;
-}
-
-static uint32_t sockets_folded(uint64_t targets)
-{
-    return (uint32_t)(targets ^ targets >> 32);
-}
-
-static bool was_looked_at(const struct sockets *s, pid_t pid, uint64_t targets)
-{
-    uint32_t then;
-    return map_get(&s->looked_at, (uint32_t)pid, &then) && then == sockets_folded(targets);
+    int r = sockets_each(s->root, process, sockets_own, &o);
+    if (r != -EACCES && r != -EPERM)
+        return r == 0 ? 0 : -ESRCH;
+    /* A process that ends loses its memory before its descriptors, which cannot be read then: that
+     * is its end, not a refusal. */
+    char path[32], text[128];
+    struct statm memory;
+    snprintf(path, sizeof path, "%s/statm", process);
+    ssize_t n = file_read_at(s->root->proc, path, text, sizeof text);
+    bool has_memory = n > 0 && parse_statm(scan_text(text, (size_t)n), &memory) == 0 &&
+                      memory.virtual_pages;
+    return has_memory ? -EACCES : -ESRCH;
 }
 
 void sockets_owner(struct sockets *s, pid_t pid, uint64_t targets)
@@ -685,12 +658,14 @@ void sockets_owner(struct sockets *s, pid_t pid, uint64_t targets)
     if (s->appeared != s->table.appeared || s->looked_at.count >= PROCESSES_REMEMBERED)
         map_clear(&s->looked_at);
     s->appeared = s->table.appeared;
-    if (pid <= 0 || was_looked_at(s, pid, targets))
+    uint32_t folded = (uint32_t)(targets ^ targets >> 32), before;
+    bool was_looked_at = map_get(&s->looked_at, (uint32_t)pid, &before) && before == folded;
+    if (pid <= 0 || was_looked_at)
         return;
-    int r = socket_table_can_own(&s->table, targets) ? own_sockets(s, pid, targets) : 0;
+    int r = socket_table_can_own(&s->table, targets) ? sockets_own_all(s, pid, targets) : 0;
     if (r == 0)
         s->known |= targets;
-    map_put(&s->looked_at, (uint32_t)pid, sockets_folded(targets));
+    map_put(&s->looked_at, (uint32_t)pid, folded);
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
@@ -706,7 +681,7 @@ static int sockets_begin(struct sockets *s, bool since_start)
     if (!since_start)
         socket_table_count_all_from_now(&s->table);
     else
-        each_socket(s->root, "self", sockets_count_from_now, s);
+        sockets_each(s->root, "self", sockets_count_from_now, s);
     return 0;
 }
 

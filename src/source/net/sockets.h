@@ -3,9 +3,9 @@
  * our network namespace with what each has carried (NETLINK_SOCK_DIAG), and the descriptors of
  * processes show whose they are.
  *
- * It is a lower bound, TCP only and sampled: exact for sockets that were seen alive, because their
- * last words come after their end, while a connection that came and went between two reads is
- * nobody's. Payload is counted, not what headers and repeated segments add to it.
+ * It is a lower bound, TCP only and sampled: exact for sockets that were seen alive, because a
+ * notice comes after their end, while a connection that began and ended between two reads belongs
+ * to no target. Payload is counted, without headers and repeated segments.
  *
  * At each sample: sockets_read, then sockets_owner for the members, then sockets_total. */
 #pragma once
@@ -32,27 +32,27 @@ void sockets_close(struct sockets *s);
 /* Brings the totals up to date with the kernel. */
 void sockets_read(struct sockets *s);
 
-/* The sockets of a process belong to these targets (bits). To be called for members that are new or
- * have run since the last call; costs next to nothing when no socket came since. */
+/* The sockets of a process belong to these targets (bits). Call it for members that are new or have
+ * run since the last call; it costs next to nothing when no socket has appeared since. */
 void sockets_owner(struct sockets *s, pid_t pid, uint64_t targets);
 
-/* The last read: waits some milliseconds when last words are outstanding. */
+/* The last read: waits some milliseconds when end notices are outstanding. */
 void sockets_finish(struct sockets *s);
 
-/* What a target has received and sent, which never falls. False when that is not known: the kernel
- * does not count it (before Linux 4.1), or nobody's descriptors could be looked at. */
+/* What a target has received and sent, which never falls. False when that is unknown: the kernel
+ * does not count it (before Linux 4.1), or no member's descriptors could be read. */
 bool sockets_total(const struct sockets *s, unsigned target, uint64_t *ret_received,
                    uint64_t *ret_sent);
 
 /* ==== Inet diag =============================================================================== */
 
-/* What NETLINK_SOCK_DIAG tells of TCP sockets: answers to a dump, and last words of sockets. */
+/* Messages of NETLINK_SOCK_DIAG about TCP sockets: answers to a dump, and notices of their end. */
 
 enum inet_diag_kind {
     INET_DIAG_ANSWER_SOCKET,
     INET_DIAG_ANSWER_DONE,  /* the dump is complete */
-    INET_DIAG_ANSWER_ERROR, /* … or ended with `error` */
-    INET_DIAG_ANSWER_OTHER, /* to be passed over */
+    INET_DIAG_ANSWER_ERROR, /* the dump ended with `error` */
+    INET_DIAG_ANSWER_OTHER, /* ignore it */
 };
 
 struct inet_diag_answer {
@@ -67,19 +67,18 @@ struct inet_diag_answer {
     uint64_t sent_bytes;     /* and acknowledged */
 };
 
-/* Takes the next message off what was received: 1; 0 at the end; -EBADMSG when the lengths in it
- * lead outside, or a socket of another protocol or none is told of. */
+/* Takes the next message off what was received: 1; 0 at the end; -EBADMSG when a length in it is
+ * too large, or the socket is not one of TCP. */
 int parse_inet_diag(struct scan *messages, struct inet_diag_answer *ret);
 
 /* ==== Sock diag =============================================================================== */
 
-/* The kernel's list of TCP sockets of our network namespace (NETLINK_SOCK_DIAG), and the last words
- * of those that end. Nobody is woken by last words; they wait in a large buffer until they are
- * heard. */
+/* The kernel's list of TCP sockets of our network namespace (NETLINK_SOCK_DIAG), and its notices of
+ * sockets that end (SKNLGRP_INET_TCP_DESTROY), which stay in a large buffer until they are read. */
 
 struct sock_diag {
     int dumps;
-    int last_words; /* -1: this kernel has none (before Linux 4.3) */
+    int end_notices; /* -1: this kernel has none (before Linux 4.3) */
     uint32_t sequence;
     alignas(8) char answer[32768]; /* the kernel never puts more into one answer to a dump */
 };
@@ -95,16 +94,17 @@ int sock_diag_dump(struct sock_diag *d, int family,
 
 /* Calls visit with every socket that has ended since the last time. False when some were lost:
  * there were too many. */
-bool sock_diag_hear(struct sock_diag *d,
-                    void (*visit)(void *arg, const struct inet_diag_answer *socket), void *arg);
+bool sock_diag_read_ends(struct sock_diag *d,
+                         void (*visit)(void *arg, const struct inet_diag_answer *socket),
+                         void *arg);
 
 /* ==== Socket table ============================================================================ */
 
-/* The TCP sockets of the machine, whose they are, and what they add up to for each target.
+/* The TCP sockets of the machine, the targets they belong to, and the totals of each target.
  *
- * A socket is known by its cookie, which no other ever has, and found by its inode, which
- * descriptors show. What it carried is added to the totals of its targets as it grows, so that a
- * total never falls and nothing is lost when the socket is forgotten. */
+ * A socket is known by its cookie, which is unique, and found by its inode, which descriptors show.
+ * What it carried is added to the totals of its targets as it grows, so that a total never falls
+ * and nothing is lost when the socket is forgotten. */
 
 struct tcp_socket {
     uint64_t cookie;
@@ -132,22 +132,22 @@ struct socket_table {
 
 void socket_table_done(struct socket_table *t);
 
-/* A round begins, in which every socket that is there is to be told of. */
+/* Begins a round: socket_table_see is then called for every socket there is. */
 void socket_table_begin(struct socket_table *t);
 
-/* A socket is there and has carried that much in its life. */
+/* A socket exists and has carried that much in its life. */
 void socket_table_see(struct socket_table *t, uint64_t cookie, uint32_t inode,
                       uint64_t received_bytes, uint64_t sent_bytes);
 
-/* The round is complete. Sockets that were not told of may still have last words; when none are to
- * be expected, they are forgotten soon. */
-void socket_table_end(struct socket_table *t, bool last_words);
+/* The round is complete. Notices may still come for sockets that were not seen; when none are
+ * expected, they are forgotten soon. */
+void socket_table_end(struct socket_table *t, bool end_notices);
 
-/* The last words of a socket. One that was not seen alive is nobody's. */
+/* The notice of a socket's end. A socket that was not seen alive belongs to no target. */
 void socket_table_closed(struct socket_table *t, uint64_t cookie, uint64_t received_bytes,
                          uint64_t sent_bytes);
 
-/* Whoever it belongs to, what it has carried so far is not counted. */
+/* What the socket has carried so far is not counted for any target. */
 void socket_table_count_from_now(struct socket_table *t, uint32_t inode);
 void socket_table_count_all_from_now(struct socket_table *t);
 
@@ -157,5 +157,5 @@ void socket_table_own(struct socket_table *t, uint32_t inode, uint64_t targets);
 /* Whether there is a socket that does not belong to all of these targets yet, and could. */
 bool socket_table_can_own(const struct socket_table *t, uint64_t targets);
 
-/* Whether a socket of a target was not in the last round and has not said its last words. */
+/* Whether a notice is outstanding: a socket of a target was not in the last round. */
 bool socket_table_waits(const struct socket_table *t);

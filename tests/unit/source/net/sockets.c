@@ -147,7 +147,7 @@ static struct sockets *open_or_skip(bool since_start)
     return s;
 }
 
-/* On a busy machine last words can be later than sockets_finish waits. */
+/* On a busy machine end notices can be later than sockets_finish waits. */
 static void finish_patiently(struct sockets *s, unsigned target, uint64_t expected_sent)
 {
     uint64_t received, sent = 0;
@@ -158,7 +158,7 @@ static void finish_patiently(struct sockets *s, unsigned target, uint64_t expect
     }
 }
 
-/* The last words make it exact, but for the beginning and the end of the connection, which may
+/* The end notices make it exact, but for the beginning and the end of the connection, which may
  * count as a byte each. 2 % is what is promised. */
 static void assert_near(uint64_t value, uint64_t truth)
 {
@@ -374,7 +374,7 @@ static unsigned count(const struct socket_table *t)
     return n;
 }
 
-static void test_socket_table_from_birth_to_last_words(void **state)
+static void test_socket_table_from_birth_to_end_notices(void **state)
 {
     (void)state;
     struct socket_table t = {0};
@@ -473,8 +473,8 @@ static void test_socket_table_unseen_is_nobodys(void **state)
     socket_table_done(&t);
 }
 
-/* A socket of a target may be out of every dump for long and still have last words. */
-static void test_socket_table_waits_for_last_words(void **state)
+/* A socket of a target may be out of every dump for long and still have end notices. */
+static void test_socket_table_waits_for_end_notices(void **state)
 {
     (void)state;
     struct socket_table t = {0};
@@ -494,7 +494,7 @@ static void test_socket_table_waits_for_last_words(void **state)
     socket_table_done(&t);
 }
 
-static void test_socket_table_without_last_words(void **state)
+static void test_socket_table_without_end_notices(void **state)
 {
     (void)state;
     struct socket_table t = {0};
@@ -509,7 +509,7 @@ static void test_socket_table_without_last_words(void **state)
     socket_table_done(&t);
 }
 
-/* Many thousands that never have last words: the memory stays small. */
+/* Many thousands that never have end notices: the memory stays small. */
 static void test_socket_table_bounded(void **state)
 {
     (void)state;
@@ -620,7 +620,7 @@ static void end_pair(int pair[2])
     close(pair[1]);
 }
 
-/* 7 bytes are sent; what has carried them is listed once, and its last words are heard. */
+/* 7 bytes are sent; what has carried them is listed once, and its end notices are heard. */
 static void test_sock_diag_a_connection(void **state)
 {
     static struct sock_diag d;
@@ -639,14 +639,14 @@ static void test_sock_diag_a_connection(void **state)
     assert_int_equal(s.times, 1);
     assert_int_equal(s.sent_bytes, 7);
 
-    assert_true(sock_diag_hear(&d, seek_cookie, &s));
+    assert_true(sock_diag_read_ends(&d, seek_cookie, &s));
     assert_int_equal(s.times, 1); /* it lives */
     end_pair(pair);
-    for (unsigned i = 0; d.last_words >= 0 && s.times == 1 && i < 2000; i++) {
+    for (unsigned i = 0; d.end_notices >= 0 && s.times == 1 && i < 2000; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        assert_true(sock_diag_hear(&d, seek_cookie, &s));
+        assert_true(sock_diag_read_ends(&d, seek_cookie, &s));
     }
-    if (d.last_words >= 0)
+    if (d.end_notices >= 0)
         assert_int_equal(s.times, 2);
     sock_diag_close(&d);
     sock_diag_close(&d);
@@ -880,14 +880,14 @@ int main(void)
         cmocka_unit_test(test_sockets_many),
         cmocka_unit_test(test_sockets_nobody_to_look_at),
         cmocka_unit_test(test_sockets_recorded_tree),
-        cmocka_unit_test(test_socket_table_from_birth_to_last_words),
+        cmocka_unit_test(test_socket_table_from_birth_to_end_notices),
         cmocka_unit_test(test_socket_table_never_falls),
         cmocka_unit_test(test_socket_table_shared),
         cmocka_unit_test(test_socket_table_count_from_now),
         cmocka_unit_test(test_socket_table_accepted_later),
         cmocka_unit_test(test_socket_table_unseen_is_nobodys),
-        cmocka_unit_test(test_socket_table_waits_for_last_words),
-        cmocka_unit_test(test_socket_table_without_last_words),
+        cmocka_unit_test(test_socket_table_waits_for_end_notices),
+        cmocka_unit_test(test_socket_table_without_end_notices),
         cmocka_unit_test(test_socket_table_bounded),
         cmocka_unit_test(test_socket_table_same_place),
         cmocka_unit_test(test_socket_table_inode_used_again),
