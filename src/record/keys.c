@@ -280,7 +280,7 @@ static bool record_read_value(struct reading *r, const struct record_key *k, voi
     struct decimal n, size;
     struct scan text;
     uint64_t whole;
-    bool flag;
+    bool flag, is_good;
     switch (k->type) {
     case RECORD_NAME:
     case RECORD_OWNED:
@@ -316,18 +316,19 @@ static bool record_read_value(struct reading *r, const struct record_key *k, voi
         if (!json_in_number(j, &n))
             return false;
         size = n;
-        size.negative &= k->type != RECORD_INT;
         if (k->type == RECORD_REAL6 || k->type == RECORD_REAL9 || k->type == RECORD_NUMBER) {
-            if (!decimal_double(&n, (double *)member))
-                return json_in_fail(j);
-        } else if (!decimal_u64(&size, k->type == RECORD_SECONDS ? 9 : 0, &whole) ||
-                   (k->type == RECORD_INT && whole > INT_MAX)) {
-            return json_in_fail(j);
+            is_good = decimal_double(&n, (double *)member);
         } else if (k->type == RECORD_INT) {
-            *(int *)member = n.negative ? -(int)whole : (int)whole;
-        } else if (!record_key_put_whole(k, object, whole)) {
-            return json_in_fail(j);
+            size.negative = false;
+            is_good = decimal_u64(&size, 0, &whole) && whole <= INT_MAX;
+            if (is_good)
+                *(int *)member = n.negative ? -(int)whole : (int)whole;
+        } else {
+            is_good = decimal_u64(&n, k->type == RECORD_SECONDS ? 9 : 0, &whole) &&
+                      record_key_put_whole(k, object, whole);
         }
+        if (!is_good)
+            return json_in_fail(j);
     }
     record_key_note(k, object);
     return true;

@@ -242,7 +242,7 @@ void record_reader_show(struct record_reader *r, bool secrets, bool arguments)
 
 int record_reader_open(struct record_reader **ret, const char *path, struct toll_error *e)
 {
-    struct record_reader *r;
+    struct record_reader *r = NULL;
     int n = record_reader_new(&r, -1, path, e);
     if (n < 0)
         return n;
@@ -479,7 +479,7 @@ static void record_reader_summarize(struct record_reader *r, bool at_end, struct
 int record_reader_next(struct record_reader *r, struct record_item *ret, struct toll_error *e)
 {
     struct reading *d = &r->reading;
-    enum record_line type;
+    enum record_line type = LINE_OTHER;
     enum mark_kind kind = MARK_KINDS;
     int n;
     *ret = (struct record_item){.run = &d->run, .number = r->run};

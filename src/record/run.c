@@ -182,8 +182,9 @@ static void write_labels(struct json_out *j, const void *object, const struct re
         const char *equals = strchr(*l, '=');
         if (!equals)
             continue;
-        CLEANUP_FREE char *key = strndup(*l, (size_t)(equals - *l));
+        char *key = strndup(*l, (size_t)(equals - *l));
         json_put_string(j, key ? key : "", equals + 1);
+        free(key);
     }
     json_object_end(j);
 }

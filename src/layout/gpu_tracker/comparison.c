@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "layout/gpu_tracker/comparison.h"
+#include "layout/gpu_tracker/analysis.h"
 
 #include "base/err.h"
 #include "base/text/buf.h"

@@ -68,75 +68,46 @@ static const struct layout_column system_v1[] = {
     {"gpu_utilized",         "gpu.*.utilization_ratio>0",          TAKE_VALUE, .type = LAYOUT_INTEGER, 1,   0, ABSENT_IS_ZERO},
 };
 
-/* The names behind a prefix that is empty when they stand alone. */
-#define PROCESS_V2(prefix)                                                                                                            \
-    {prefix "children",         "descendants_processes",             TAKE_VALUE, .type = LAYOUT_INTEGER},                                    \
-    {prefix "utime",            "target_cpu_user_seconds",           TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                 \
-    {prefix "stime",            "target_cpu_system_seconds",         TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                 \
-    {prefix "cpu_usage",        "target_cpu_seconds",                TAKE_RATE,  .type = LAYOUT_FLOAT,   1,   4, BARE_ZERO},                 \
-    {prefix "memory_mib",       "target_memory_pss_bytes",           TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4, NEEDED},                    \
-    {prefix "disk_read_bytes",  "target_storage_read_bytes",         TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
-    {prefix "disk_write_bytes", "target_storage_written_bytes",      TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
-    {prefix "gpu_usage",        "target_gpu_utilization_ratio",      TAKE_VALUE, .type = LAYOUT_FLOAT,   1,   4, ABSENT_IS_ZERO | BARE_ZERO},\
-    {prefix "gpu_vram_mib",     "target_gpu_memory_bytes",           TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4, ABSENT_IS_ZERO | BARE_ZERO},\
-    {prefix "gpu_utilized",     "target_gpus",                       TAKE_VALUE, .type = LAYOUT_INTEGER, 1,   0, ABSENT_IS_ZERO}
+/* Releases from 0.2 on have times in seconds; memory and disks are in other units, and so have other
+ * names, in 0.4 and in 0.5. The prefix is empty when the columns stand alone. */
+#define PROCESS_SECONDS(prefix, mib, disk, type_, unit, digits)                                                                               \
+    {prefix "children",        "descendants_processes",        TAKE_VALUE, .type = LAYOUT_INTEGER},                                           \
+    {prefix "utime",           "target_cpu_user_seconds",      TAKE_DELTA, .type = LAYOUT_FLOAT,   1,    6, BARE_ZERO},                       \
+    {prefix "stime",           "target_cpu_system_seconds",    TAKE_DELTA, .type = LAYOUT_FLOAT,   1,    6, BARE_ZERO},                       \
+    {prefix "cpu_usage",       "target_cpu_seconds",           TAKE_RATE,  .type = LAYOUT_FLOAT,   1,    4, BARE_ZERO},                       \
+    {prefix "memory" mib,      "target_memory_pss_bytes",      TAKE_VALUE, .type = (type_),        unit, digits, NEEDED},                     \
+    {prefix disk "read_bytes", "target_storage_read_bytes",    TAKE_DELTA, .type = LAYOUT_INTEGER},                                           \
+    {prefix disk "write_bytes", "target_storage_written_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER},                                          \
+    {prefix "gpu_usage",       "target_gpu_utilization_ratio", TAKE_VALUE, .type = LAYOUT_FLOAT,   1,    digits, ABSENT_IS_ZERO | BARE_ZERO}, \
+    {prefix "gpu_vram" mib,    "target_gpu_memory_bytes",      TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB,  digits, ABSENT_IS_ZERO | BARE_ZERO}, \
+    {prefix "gpu_utilized",    "target_gpus",                  TAKE_VALUE, .type = LAYOUT_INTEGER, 1,    0, ABSENT_IS_ZERO}
 
-#define SYSTEM_V2(prefix)                                                                                                                \
-    {prefix "processes",            "system_processes",              TAKE_VALUE, .type = LAYOUT_INTEGER},                                    \
-    {prefix "utime",                SYSTEM_USER,                     TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                 \
-    {prefix "stime",                SYSTEM_KERNEL,                   TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                 \
-    {prefix "cpu_usage",            SYSTEM_BOTH,                     TAKE_RATE,  .type = LAYOUT_FLOAT,   1,   4, BARE_ZERO},                 \
-    {prefix "memory_free_mib",      "system_memory_free_bytes",      TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
-    {prefix "memory_used_mib",      SYSTEM_USED_V2,                  TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
-    {prefix "memory_buffers_mib",   "system_memory_buffers_bytes",   TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
-    {prefix "memory_cached_mib",    SYSTEM_CACHED,                   TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
-    {prefix "memory_active_mib",    "system_memory_active_bytes",    TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
-    {prefix "memory_inactive_mib",  "system_memory_inactive_bytes",  TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4},                            \
-    {prefix "disk_read_bytes",      "system_disk_read_bytes",        TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
-    {prefix "disk_write_bytes",     "system_disk_written_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
-    {prefix "disk_space_total_gb",  SPACE_TOTAL,                     TAKE_VALUE, .type = LAYOUT_FLOAT,   GB,  2},                            \
-    {prefix "disk_space_used_gb",   SPACE_TOTAL " - " SPACE_FREE,    TAKE_VALUE, .type = LAYOUT_FLOAT,   GB,  2},                            \
-    {prefix "disk_space_free_gb",   SPACE_FREE,                      TAKE_VALUE, .type = LAYOUT_FLOAT,   GB,  2},                            \
-    {prefix "net_recv_bytes",       "system_network_received_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
-    {prefix "net_sent_bytes",       "system_network_sent_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                    \
-    {prefix "gpu_usage",            "system_gpu_utilization_ratio",  TAKE_VALUE, .type = LAYOUT_FLOAT,   1,   4, ABSENT_IS_ZERO | BARE_ZERO},\
-    {prefix "gpu_vram_mib",         "system_gpu_memory_used_bytes",  TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 4, ABSENT_IS_ZERO | BARE_ZERO},\
-    {prefix "gpu_utilized",         "gpu.*.utilization_ratio>0",     TAKE_VALUE, .type = LAYOUT_INTEGER, 1,   0, ABSENT_IS_ZERO}
+#define SYSTEM_SECONDS(prefix, mib, type_, unit, digits, giga)                                                                                     \
+    {prefix "processes",           "system_processes",              TAKE_VALUE, .type = LAYOUT_INTEGER},                                           \
+    {prefix "utime",               SYSTEM_USER,                     TAKE_DELTA, .type = LAYOUT_FLOAT,   1,    6, BARE_ZERO},                       \
+    {prefix "stime",               SYSTEM_KERNEL,                   TAKE_DELTA, .type = LAYOUT_FLOAT,   1,    6, BARE_ZERO},                       \
+    {prefix "cpu_usage",           SYSTEM_BOTH,                     TAKE_RATE,  .type = LAYOUT_FLOAT,   1,    4, BARE_ZERO},                       \
+    {prefix "memory_free" mib,     "system_memory_free_bytes",      TAKE_VALUE, .type = (type_),        unit, digits},                             \
+    {prefix "memory_used" mib,     SYSTEM_USED_V2,                  TAKE_VALUE, .type = (type_),        unit, digits},                             \
+    {prefix "memory_buffers" mib,  "system_memory_buffers_bytes",   TAKE_VALUE, .type = (type_),        unit, digits},                             \
+    {prefix "memory_cached" mib,   SYSTEM_CACHED,                   TAKE_VALUE, .type = (type_),        unit, digits},                             \
+    {prefix "memory_active" mib,   "system_memory_active_bytes",    TAKE_VALUE, .type = (type_),        unit, digits},                             \
+    {prefix "memory_inactive" mib, "system_memory_inactive_bytes",  TAKE_VALUE, .type = (type_),        unit, digits},                             \
+    {prefix "disk_read_bytes",     "system_disk_read_bytes",        TAKE_DELTA, .type = LAYOUT_INTEGER},                                           \
+    {prefix "disk_write_bytes",    "system_disk_written_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                           \
+    {prefix "disk_space_total_gb", SPACE_TOTAL,                     TAKE_VALUE, .type = LAYOUT_FLOAT,   giga, 2},                                  \
+    {prefix "disk_space_used_gb",  SPACE_TOTAL " - " SPACE_FREE,    TAKE_VALUE, .type = LAYOUT_FLOAT,   giga, 2},                                  \
+    {prefix "disk_space_free_gb",  SPACE_FREE,                      TAKE_VALUE, .type = LAYOUT_FLOAT,   giga, 2},                                  \
+    {prefix "net_recv_bytes",      "system_network_received_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER},                                           \
+    {prefix "net_sent_bytes",      "system_network_sent_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                           \
+    {prefix "gpu_usage",           "system_gpu_utilization_ratio",  TAKE_VALUE, .type = LAYOUT_FLOAT,   1,    digits, ABSENT_IS_ZERO | BARE_ZERO}, \
+    {prefix "gpu_vram" mib,        "system_gpu_memory_used_bytes",  TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB,  digits, ABSENT_IS_ZERO | BARE_ZERO}, \
+    {prefix "gpu_utilized",        "gpu.*.utilization_ratio>0",     TAKE_VALUE, .type = LAYOUT_INTEGER, 1,    0, ABSENT_IS_ZERO}
 
-/* Release 0.4: seconds as later, kB and GiB as before. */
-#define PROCESS_04(prefix)                                                                                                                 \
-    {prefix "children",     "descendants_processes",         TAKE_VALUE, .type = LAYOUT_INTEGER},                                          \
-    {prefix "utime",        "target_cpu_user_seconds",       TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                       \
-    {prefix "stime",        "target_cpu_system_seconds",     TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                       \
-    {prefix "cpu_usage",    "target_cpu_seconds",            TAKE_RATE,  .type = LAYOUT_FLOAT,   1,   4, BARE_ZERO},                       \
-    {prefix "memory",       "target_memory_pss_bytes",       TAKE_VALUE, .type = LAYOUT_INTEGER, KIB, 0, NEEDED},                          \
-    {prefix "read_bytes",   "target_storage_read_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                          \
-    {prefix "write_bytes",  "target_storage_written_bytes",  TAKE_DELTA, .type = LAYOUT_INTEGER},                                          \
-    {prefix "gpu_usage",    "target_gpu_utilization_ratio",  TAKE_VALUE, .type = LAYOUT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO},      \
-    {prefix "gpu_vram",     "target_gpu_memory_bytes",       TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO},      \
-    {prefix "gpu_utilized", "target_gpus",                   TAKE_VALUE, .type = LAYOUT_INTEGER, 1,   0, ABSENT_IS_ZERO}
-
-#define SYSTEM_04(prefix)                                                                                                                  \
-    {prefix "processes",           "system_processes",              TAKE_VALUE, .type = LAYOUT_INTEGER},                                   \
-    {prefix "utime",               SYSTEM_USER,                     TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                \
-    {prefix "stime",               SYSTEM_KERNEL,                   TAKE_DELTA, .type = LAYOUT_FLOAT,   1,   6, BARE_ZERO},                \
-    {prefix "cpu_usage",           SYSTEM_BOTH,                     TAKE_RATE,  .type = LAYOUT_FLOAT,   1,   4, BARE_ZERO},                \
-    {prefix "memory_free",         "system_memory_free_bytes",      TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
-    {prefix "memory_used",         SYSTEM_USED_V2,                  TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
-    {prefix "memory_buffers",      "system_memory_buffers_bytes",   TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
-    {prefix "memory_cached",       SYSTEM_CACHED,                   TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
-    {prefix "memory_active",       "system_memory_active_bytes",    TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
-    {prefix "memory_inactive",     "system_memory_inactive_bytes",  TAKE_VALUE, .type = LAYOUT_INTEGER, KIB},                              \
-    {prefix "disk_read_bytes",     "system_disk_read_bytes",        TAKE_DELTA, .type = LAYOUT_INTEGER},                                   \
-    {prefix "disk_write_bytes",    "system_disk_written_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                   \
-    {prefix "disk_space_total_gb", SPACE_TOTAL,                     TAKE_VALUE, .type = LAYOUT_FLOAT,   GIB, 2},                           \
-    {prefix "disk_space_used_gb",  SPACE_TOTAL " - " SPACE_FREE,    TAKE_VALUE, .type = LAYOUT_FLOAT,   GIB, 2},                           \
-    {prefix "disk_space_free_gb",  SPACE_FREE,                      TAKE_VALUE, .type = LAYOUT_FLOAT,   GIB, 2},                           \
-    {prefix "net_recv_bytes",      "system_network_received_bytes", TAKE_DELTA, .type = LAYOUT_INTEGER},                                   \
-    {prefix "net_sent_bytes",      "system_network_sent_bytes",     TAKE_DELTA, .type = LAYOUT_INTEGER},                                   \
-    {prefix "gpu_usage",           "system_gpu_utilization_ratio",  TAKE_VALUE, .type = LAYOUT_FLOAT,   1,   0, ABSENT_IS_ZERO | BARE_ZERO}, \
-    {prefix "gpu_vram",            "system_gpu_memory_used_bytes",  TAKE_VALUE, .type = LAYOUT_FLOAT,   MIB, 0, ABSENT_IS_ZERO | BARE_ZERO}, \
-    {prefix "gpu_utilized",        "gpu.*.utilization_ratio>0",     TAKE_VALUE, .type = LAYOUT_INTEGER, 1,   0, ABSENT_IS_ZERO}
+#define PROCESS_04(prefix) PROCESS_SECONDS(prefix, "", "", LAYOUT_INTEGER, KIB, 0)
+#define SYSTEM_04(prefix)  SYSTEM_SECONDS(prefix, "", LAYOUT_INTEGER, KIB, 0, GIB)
+#define PROCESS_V2(prefix) PROCESS_SECONDS(prefix, "_mib", "disk_", LAYOUT_FLOAT, MIB, 4)
+#define SYSTEM_V2(prefix)  SYSTEM_SECONDS(prefix, "_mib", LAYOUT_FLOAT, MIB, 4, GB)
 
 #define TIME_V2 {"timestamp", "@time", TAKE_VALUE, .type = LAYOUT_FLOAT, 1, 3}
 #define PID_V2(prefix) {prefix "pid", "@pid", TAKE_VALUE, .type = LAYOUT_INTEGER}
