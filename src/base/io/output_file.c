@@ -26,15 +26,10 @@ enum { SHORT_PAUSE_US = 1000 };
 /* What a pipe takes as a whole when poll has found room. A terminal that has room takes less. */
 enum { PIPE_PART = PIPE_BUF, TERMINAL_PART = 256 };
 
-/* A descriptor of its own on the same; negative where there is none. Opening the master of a
- * pseudoterminal makes a new pair. */
-static int stream_open_again(int fd, const struct stat *st)
+/* The path of an open file. A thread may have descriptors of its own. */
+static void path_of_fd(int fd, char ret[64])
 {
-    char itself[64];
-    if (S_ISCHR(st->st_mode) && major(st->st_rdev) == TTYAUX_MAJOR)
-        return -1;
-    snprintf(itself, sizeof itself, "/proc/thread-self/fd/%d", fd);
-    return open(itself, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    snprintf(ret, 64, "/proc/thread-self/fd/%d", fd);
 }
 
 void stream_open(struct stream *s, int fd)
@@ -50,7 +45,12 @@ void stream_open(struct stream *s, int fd)
     }
     if (!S_ISFIFO(st.st_mode) && !(S_ISCHR(st.st_mode) && isatty(fd)))
         return;
-    s->own = stream_open_again(fd, &st);
+    char itself[64];
+    path_of_fd(fd, itself);
+    /* Opening the master of a pseudoterminal would make a new pair. */
+    bool is_master = S_ISCHR(st.st_mode) && major(st.st_rdev) == TTYAUX_MAJOR;
+    if (!is_master)
+        s->own = open(itself, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (s->own < 0)
         s->way = STREAM_IN_SMALL_PARTS;
 }
@@ -60,7 +60,7 @@ void stream_close(struct stream *s)
     close_p(&s->own);
 }
 
-static int send_now(int fd, const char *data, size_t length, size_t *ret_written)
+static int stream_send(int fd, const char *data, size_t length, size_t *ret_written)
 {
     for (*ret_written = 0; *ret_written < length;) {
         ssize_t n = send(fd, data + *ret_written, length - *ret_written,
@@ -72,7 +72,7 @@ static int send_now(int fd, const char *data, size_t length, size_t *ret_written
     return 0;
 }
 
-static int write_small_parts(int fd, const char *data, size_t length, size_t *ret_written)
+static int stream_write_parts(int fd, const char *data, size_t length, size_t *ret_written)
 {
     size_t most = isatty(fd) ? TERMINAL_PART : PIPE_PART, part;
     int r = 0;
@@ -89,8 +89,8 @@ static int write_small_parts(int fd, const char *data, size_t length, size_t *re
 int stream_write(struct stream *s, const char *data, size_t length, size_t *ret_written)
 {
     switch (s->way) {
-    case STREAM_SOCKET: return send_now(s->fd, data, length, ret_written);
-    case STREAM_IN_SMALL_PARTS: return write_small_parts(s->fd, data, length, ret_written);
+    case STREAM_SOCKET: return stream_send(s->fd, data, length, ret_written);
+    case STREAM_IN_SMALL_PARTS: return stream_write_parts(s->fd, data, length, ret_written);
     case STREAM_NEVER_WAITS: break;
     }
     return file_write_quietly(s->own >= 0 ? s->own : s->fd, data, length, ret_written);
@@ -130,54 +130,39 @@ struct place {
     bool is_proc_link; /* as /proc/self/fd/1, where /dev/stdout leads */
 };
 
-static void output_file_place_done(struct place *p)
+static void place_done(struct place *p)
 {
     close_p(&p->directory);
     free(p->name);
     p->name = NULL;
 }
 
-static bool others_may_write(const struct stat *directory)
-{
-    mode_t shared = S_ISVTX | S_IWGRP;
-    return (directory->st_mode & S_IWOTH) || (directory->st_mode & shared) == shared;
-}
-
-static bool is_trusted(const struct stat *st)
-{
-    return st->st_uid == geteuid() || st->st_uid == 0;
-}
-
-/* -EPERM when another user may have put it there for us to stumble over. A regular file is refused
- * where the kernel would do so, and when it has a second name: that may be a file of ours. */
-static int check_trust(int directory, const struct stat *st)
+/* Whether another user may have put it there as a trap: -EPERM. A regular file of another user is
+ * refused where the kernel would do so. One with a second name is refused, too, with -EMLINK: its
+ * other name may be that of a file of ours. */
+static int output_file_check_trust(int directory, const struct stat *st)
 {
     struct stat above;
+    mode_t shared = S_ISVTX | S_IWGRP;
     if (fstatat(directory, "", &above, AT_EMPTY_PATH) < 0)
         return -errno;
-    if (!others_may_write(&above))
+    if (!(above.st_mode & S_IWOTH) && (above.st_mode & shared) != shared)
         return 0;
-    if (S_ISREG(st->st_mode))
-        return st->st_nlink > 1 || ((above.st_mode & S_ISVTX) && !is_trusted(st)) ? -EPERM : 0;
-    return is_trusted(st) ? 0 : -EPERM;
-}
-
-static bool is_proc(int directory)
-{
-    struct statfs fs;
-    int r = directory == AT_FDCWD ? statfs(".", &fs) : fstatfs(directory, &fs);
-    return r == 0 && fs.f_type == PROC_SUPER_MAGIC;
+    bool is_trusted = st->st_uid == geteuid() || st->st_uid == 0;
+    if (!is_trusted && (!S_ISREG(st->st_mode) || (above.st_mode & S_ISVTX)))
+        return -EPERM;
+    return S_ISREG(st->st_mode) && st->st_nlink > 1 ? -EMLINK : 0;
 }
 
 /* Puts the target of the link at the start of what is left of the path. */
-static int follow_link(int *directory, int link, const char *left, char **path)
+static int place_follow_link(int *directory, int link, const char *left, char **path)
 {
     char target[PATH_MAX];
     struct stat st;
     ssize_t length = readlinkat(link, "", target, sizeof target);
     if (length <= 0 || fstat(link, &st) < 0)
         return length == 0 ? -ENOENT : -errno;
-    int r = check_trust(*directory, &st);
+    int r = output_file_check_trust(*directory, &st);
     if (r < 0)
         return r;
     struct buf b = {0};
@@ -225,7 +210,11 @@ static int place_find(struct place *ret, const char *path)
         if (r < 0 && (r != -ENOENT || !is_last))
             return r;
         bool is_link = r == 0 && S_ISLNK(st.st_mode);
-        bool is_proc_link = is_link && is_proc(directory);
+        struct statfs fs = {0};
+        bool is_proc_link = is_link &&
+                            (directory == AT_FDCWD ? statfs(".", &fs) : fstatfs(directory, &fs)) ==
+                                0 &&
+                            fs.f_type == PROC_SUPER_MAGIC;
         if (is_last && r == 0 && S_ISDIR(st.st_mode))
             return -EISDIR;
         if (is_last && (!is_link || is_proc_link)) {
@@ -247,7 +236,7 @@ static int place_find(struct place *ret, const char *path)
         if (++links > LINKS_AT_MOST)
             return -ELOOP;
         CLEANUP_CLOSE int link = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        r = link < 0 ? -errno : follow_link(&directory, link, left, &rest);
+        r = link < 0 ? -errno : place_follow_link(&directory, link, left, &rest);
         if (r < 0)
             return r;
         at = rest;
@@ -263,21 +252,25 @@ static int output_file_cannot_write(const char *path, int r, struct toll_error *
                        "cannot write to '%s': it belongs to another user, in a directory that "
                        "others may write to",
                        path);
+    if (r == -EMLINK)
+        return err_set(e, r,
+                       "cannot write to '%s': it has another name (a hard link), in a directory "
+                       "that others may write to",
+                       path);
     return err_set(e, r, "cannot write to '%s': %s", path,
                    r == -ENXIO ? "nothing reads from it" : strerror(-r));
 }
 
 /* Without O_CREAT; whatever is there is looked at before anything is done to it. */
-static int open_there(const struct place *p, int flags, struct stat *ret_st)
+static int output_file_open_there(const struct place *p, int flags, struct stat *ret_st)
 {
     int fd = openat(p->directory, p->name,
                     flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (p->is_proc_link ? 0 : O_NOFOLLOW));
     if (fd < 0)
-        return errno == EPERM ? -EACCES
-                              : -errno; /* an immutable file: EPERM is that of check_trust */
+        return errno == EPERM ? -EACCES : -errno; /* an immutable file; EPERM means not trusted */
     int r = fstat(fd, ret_st) < 0 ? -errno
             : p->is_proc_link     ? 0
-                                  : check_trust(p->directory, ret_st);
+                                  : output_file_check_trust(p->directory, ret_st);
     if (r == 0 && S_ISDIR(ret_st->st_mode))
         r = -EISDIR;
     if (r < 0) {
@@ -287,13 +280,13 @@ static int open_there(const struct place *p, int flags, struct stat *ret_st)
     return fd;
 }
 
-static int open_or_make(const struct place *p, bool *ret_made)
+static int output_file_open_or_make(const struct place *p, bool *ret_made)
 {
     struct stat st;
     int fd = -ENOENT;
     *ret_made = false;
     for (unsigned i = 0; i < TRIES && fd == -ENOENT; i++) {
-        fd = open_there(p, O_WRONLY | O_APPEND, &st);
+        fd = output_file_open_there(p, O_WRONLY | O_APPEND, &st);
         if (fd != -ENOENT || p->is_proc_link)
             break;
         fd = openat(p->directory, p->name,
@@ -312,8 +305,8 @@ int output_file_open(const char *path, bool *ret_made, struct toll_error *e)
     bool made = false;
     int fd = place_find(&p, path);
     if (fd == 0) {
-        fd = open_or_make(&p, &made);
-        output_file_place_done(&p);
+        fd = output_file_open_or_make(&p, &made);
+        place_done(&p);
     }
     if (fd < 0)
         return output_file_cannot_write(path, fd, e);
@@ -328,8 +321,8 @@ int output_file_open_existing(const char *path, struct toll_error *e)
     struct stat st;
     int fd = place_find(&p, path);
     if (fd == 0) {
-        fd = open_there(&p, O_RDWR | O_APPEND, &st);
-        output_file_place_done(&p);
+        fd = output_file_open_there(&p, O_RDWR | O_APPEND, &st);
+        place_done(&p);
     }
     if (fd >= 0 && !S_ISREG(st.st_mode)) {
         close(fd);
@@ -348,16 +341,16 @@ int output_file_check(const char *path, struct toll_error *e)
     int flags = p.is_proc_link ? 0 : AT_SYMLINK_NOFOLLOW;
     r = fstatat(p.directory, p.name, &st, flags) < 0 ? -errno : 0;
     if (r == 0 && !S_ISREG(st.st_mode)) {
-        output_file_place_done(&p);
+        place_done(&p);
         return err_set(e, -EINVAL, "cannot write to '%s': it is not a regular file", path);
     }
     if (r == 0 && !p.is_proc_link)
-        r = check_trust(p.directory, &st);
-    output_file_place_done(&p);
+        r = output_file_check_trust(p.directory, &st);
+    place_done(&p);
     return r < 0 && r != -ENOENT ? output_file_cannot_write(path, r, e) : 0;
 }
 
-static void remove_at(int directory, const char *name, const struct stat *ours)
+static void output_file_remove_at(int directory, const char *name, const struct stat *ours)
 {
     struct stat there;
     if (fstatat(directory, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -373,11 +366,11 @@ void output_file_remove(const char *path, int fd)
         return;
     int r = place_find(&p, path);
     if (r == 0 && !p.is_proc_link)
-        remove_at(p.directory, p.name, &ours);
+        output_file_remove_at(p.directory, p.name, &ours);
     if (r == 0)
-        output_file_place_done(&p);
+        place_done(&p);
     else if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
-        remove_at(AT_FDCWD, path, &ours); /* nothing is left to follow the path with */
+        output_file_remove_at(AT_FDCWD, path, &ours); /* nothing is left to follow the path with */
 }
 
 /* ---- Names that nothing else has ------------------------------------------------------------- */
@@ -397,35 +390,23 @@ static char *output_file_make_name(const char *name, const char *suffix)
     buf_putc(&b, '.');
     buf_add(&b, name, strnlen(name, most));
     buf_printf(&b, ".%s%s", digits, suffix);
-    if (buf_failed(&b))
-        buf_done(&b);
-    return b.data;
+    return buf_take(&b);
 }
 
-/* What a directory is called now. */
-static char *directory_path(int directory)
+/* The path of a name in a directory, by what the directory is called now. The caller frees it. */
+static char *place_path(int directory, const char *name)
 {
-    char itself[64], path[PATH_MAX];
-    if (directory == AT_FDCWD)
-        return getcwd(path, sizeof path) ? strdup(path) : NULL;
-    snprintf(itself, sizeof itself, "/proc/thread-self/fd/%d", directory);
-    ssize_t length = readlink(itself, path, sizeof path - 1);
-    if (length <= 0 || path[0] != '/')
-        return NULL;
-    path[length] = '\0';
-    return strdup(path);
-}
-
-static char *join_path(int directory, const char *name)
-{
-    CLEANUP_FREE char *above = directory_path(directory);
+    char itself[64], above[PATH_MAX];
     struct buf b = {0};
-    if (!above)
+    path_of_fd(directory, itself);
+    ssize_t length = directory != AT_FDCWD         ? readlink(itself, above, sizeof above - 1)
+                     : getcwd(above, sizeof above) ? (ssize_t)strlen(above)
+                                                   : -1;
+    if (length <= 0 || above[0] != '/')
         return NULL;
+    above[length] = '\0';
     buf_printf(&b, "%s/%s", strcmp(above, "/") == 0 ? "" : above, name);
-    if (buf_failed(&b))
-        buf_done(&b);
-    return b.data;
+    return buf_take(&b);
 }
 
 char *output_file_resolve(const char *path)
@@ -433,13 +414,14 @@ char *output_file_resolve(const char *path)
     struct place p;
     if (place_find(&p, path) < 0)
         return NULL;
-    char *whole = join_path(p.directory, p.name);
-    output_file_place_done(&p);
+    char *whole = place_path(p.directory, p.name);
+    place_done(&p);
     return whole;
 }
 
 /* A new file with a name of its own in *ret_name. */
-static int make_named(const struct place *p, const char *suffix, mode_t mode, char **ret_name)
+static int output_file_make_named(const struct place *p, const char *suffix, mode_t mode,
+                                  char **ret_name)
 {
     for (unsigned i = 0; i < TRIES; i++) {
         CLEANUP_FREE char *name = output_file_make_name(p->name, suffix);
@@ -464,11 +446,11 @@ char *output_file_make_beside(const char *path, const char *suffix, struct toll_
     char *name = NULL, *whole = NULL;
     int fd = place_find(&p, path);
     if (fd == 0) {
-        fd = make_named(&p, suffix, 0666, &name);
-        whole = fd >= 0 ? join_path(p.directory, name) : NULL;
+        fd = output_file_make_named(&p, suffix, 0666, &name);
+        whole = fd >= 0 ? place_path(p.directory, name) : NULL;
         if (fd >= 0 && !whole)
             unlinkat(p.directory, name, 0);
-        output_file_place_done(&p);
+        place_done(&p);
     }
     free(name);
     if (fd >= 0)
@@ -480,49 +462,37 @@ char *output_file_make_beside(const char *path, const char *suffix, struct toll_
 
 /* ---- Replacing ------------------------------------------------------------------------------- */
 
-/* What an open file is called by the kernel. The files of a thread are not always those of its
- * process. */
-static void name_of_open(int fd, char ret[64])
-{
-    snprintf(ret, 64, "/proc/thread-self/fd/%d", fd);
-}
-
-/* An unnamed file gets its name through /proc, which is not mounted everywhere. */
-static bool can_be_named(int fd)
-{
-    char itself[64];
-    name_of_open(fd, itself);
-    return access(itself, F_OK) == 0;
-}
-
 /* Until it is complete, a file that replaces another is for its user alone. */
-static int open_new(struct replacement *r, const struct place *p)
+static int replacement_open_new(struct replacement *r, const struct place *p)
 {
     mode_t mode = r->was_there || (r->flags & REPLACEMENT_FOR_ALL) ? 0600 : 0666;
     if (!(r->flags & REPLACEMENT_NAMED)) {
-        /* Without a name nothing is left when toll is killed; not every filesystem can do that. */
+        /* Without a name nothing is left when the program is killed; not every filesystem can. */
         r->fd = openat(p->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_NONBLOCK, mode);
-        if (r->fd >= 0 && can_be_named(r->fd))
+        char itself[64];
+        path_of_fd(r->fd, itself);
+        /* It gets its name through /proc, which is not mounted everywhere. */
+        if (r->fd >= 0 && access(itself, F_OK) == 0)
             return 0;
         close_p(&r->fd);
     }
-    int fd = make_named(p, "", mode, &r->temporary);
+    int fd = output_file_make_named(p, "", mode, &r->temporary);
     if (fd < 0)
         return fd;
     r->fd = fd;
     if (!(r->flags & REPLACEMENT_NAMED))
         return 0;
-    r->path = join_path(p->directory, r->temporary);
+    r->path = place_path(p->directory, r->temporary);
     return r->path ? 0 : -ENOMEM;
 }
 
 /* What is there: a regular file that we may write to is replaced, anything else is opened. */
-static int output_file_open_place(struct replacement *r, const struct place *p)
+static int replacement_open_place(struct replacement *r, const struct place *p)
 {
-    int found = open_there(p, O_WRONLY, &r->before);
+    int found = output_file_open_there(p, O_WRONLY, &r->before);
     if (found == -ENOENT) {
         r->is_file = true;
-        return open_new(r, p);
+        return replacement_open_new(r, p);
     }
     if (found < 0)
         return found;
@@ -532,7 +502,7 @@ static int output_file_open_place(struct replacement *r, const struct place *p)
     }
     if (S_ISREG(r->before.st_mode) && !p->is_proc_link) {
         r->is_file = r->was_there = true;
-        int result = open_new(r, p);
+        int result = replacement_open_new(r, p);
         bool is_allowed = result != -EACCES && result != -EPERM && result != -EROFS;
         if (is_allowed || !(r->flags & REPLACEMENT_IN_PLACE)) {
             close(found);
@@ -555,13 +525,13 @@ int replacement_open(struct replacement *r, const char *path, unsigned flags, st
     /* The program may have another current directory by the time of the commit. */
     if (p.directory == AT_FDCWD)
         p.directory = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    result = p.directory < 0 ? -errno : output_file_open_place(r, &p);
+    result = p.directory < 0 ? -errno : replacement_open_place(r, &p);
     if (result == 0 && r->is_file) {
         r->directory = take_fd(&p.directory);
         r->name = p.name;
         p.name = NULL;
     }
-    output_file_place_done(&p);
+    place_done(&p);
     if (result < 0) {
         replacement_close(r);
         return output_file_cannot_write(path, result, e);
@@ -570,10 +540,10 @@ int replacement_open(struct replacement *r, const char *path, unsigned flags, st
 }
 
 /* Gives it a name of its own. */
-static int link_unnamed(struct replacement *r)
+static int replacement_link(struct replacement *r)
 {
     char itself[64];
-    name_of_open(r->fd, itself);
+    path_of_fd(r->fd, itself);
     for (unsigned i = 0; i < TRIES; i++) {
         CLEANUP_FREE char *name = output_file_make_name(r->name, "");
         if (!name)
@@ -590,7 +560,7 @@ static int link_unnamed(struct replacement *r)
 }
 
 /* The group may not see more than before when it is another one. */
-static int take_over_mode(struct replacement *r)
+static int replacement_copy_mode(struct replacement *r)
 {
     bool is_for_all = r->flags & REPLACEMENT_FOR_ALL;
     mode_t mode = is_for_all ? 0644 : r->before.st_mode & 0777;
@@ -611,7 +581,7 @@ static int take_over_mode(struct replacement *r)
 }
 
 /* Not over a file that came meanwhile, where the filesystem can find that out. */
-static int rename_new(const struct replacement *r)
+static int replacement_rename_new(const struct replacement *r)
 {
     if (renameat2(r->directory, r->temporary, r->directory, r->name, RENAME_NOREPLACE) == 0)
         return 0;
@@ -629,13 +599,13 @@ int replacement_commit(struct replacement *r)
     int result = 0;
     if (!r->is_file)
         return 0;
-    result = take_over_mode(r);
+    result = replacement_copy_mode(r);
     if (result == 0 && !r->temporary)
-        result = link_unnamed(r);
+        result = replacement_link(r);
     if (result < 0)
         return result;
     if (r->flags & REPLACEMENT_IS_NEW) {
-        result = rename_new(r);
+        result = replacement_rename_new(r);
         unlinkat(r->directory, r->temporary, 0);
     } else if (renameat(r->directory, r->temporary, r->directory, r->name) < 0) {
         return -errno;

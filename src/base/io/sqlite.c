@@ -122,9 +122,7 @@ static char *sqlite_immutable(const char *path)
     buf_puts(&b, "file:");
     url_encode(&b, path, strlen(path), "/");
     buf_puts(&b, "?immutable=1");
-    if (buf_failed(&b))
-        buf_done(&b);
-    return b.data;
+    return buf_take(&b);
 }
 
 static int open_handle(struct sqlite *db, enum sqlite_mode mode)

@@ -197,6 +197,17 @@ bool buf_failed(const struct buf *b)
     return b->failed;
 }
 
+char *buf_take(struct buf *b)
+{
+    buf_puts(b, ""); /* there may be no memory yet */
+    char *text = b->failed ? NULL : b->data;
+    if (text)
+        *b = (struct buf){0};
+    else
+        buf_done(b);
+    return text;
+}
+
 static bool buf_grow(struct buf *b, size_t more)
 {
     size_t wanted = b->capacity ? b->capacity : 256;

@@ -20,6 +20,10 @@ void buf_done(struct buf *b);
 void buf_clear(struct buf *b);
 bool buf_failed(const struct buf *b);
 
+/* The text as a string, which the caller frees; NULL when an allocation has failed. The buffer is
+ * empty afterwards. */
+char *buf_take(struct buf *b);
+
 /* Room for at least that many bytes behind the text, to be written into: *ret_room of them. What
  * was written is kept by adding it to the length. NULL without memory. */
 char *buf_room(struct buf *b, size_t least, size_t *ret_room);

@@ -33,9 +33,12 @@ static bool is_name_character(char c)
     return secrets_is_letter(c) || secrets_is_digit(c) || c == '_' || c == '-' || c == '.';
 }
 
-static char secrets_lower(char c)
+/* "pwd" is a password, or the current directory. */
+static bool is_path(const char *at, const char *end)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+    at += at < end && *at == '\\';
+    at += at < end && is_quote(*at);
+    return at < end && (*at == '/' || *at == '.' || *at == '~' || *at == '$' || *at == '`');
 }
 
 static bool is_listed(const char *word, const char *const list[])
@@ -107,7 +110,7 @@ static struct name_words split_name(const char *name, size_t length)
             continue;
         if (used == sizeof word - 1) /* its end matters: keep that */
             memmove(word, word + 1, --used);
-        word[used++] = secrets_lower(c);
+        word[used++] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
     }
     end_word(&n, word, &used);
     return n;
@@ -121,7 +124,9 @@ static const char *const describes[] = {
     "helper", "manager", "store",   "type",      "format", "field", "enabled",   "required",
     "rounds", "mode",    "version", "url",       "uri",    "host",  "algorithm", NULL};
 
-static bool is_secret_name(const char *name, size_t length)
+enum name_kind { NAME_PLAIN, NAME_SECRET, NAME_SECRET_OR_PATH };
+
+static enum name_kind kind_of_name(const char *name, size_t length)
 {
     static const char *const of_keys[] = {
         "api",    "access",  "secret",  "private",  "auth",    "encryption",   "signing",
@@ -134,21 +139,33 @@ static bool is_secret_name(const char *name, size_t length)
     static const char *const whole[] = {"jwt", "otp", "bearer", "authorization", "cookie", NULL};
     static const char *const refuses[] = {"no", "ask", "without", "prompt", NULL};
 
+    static const char *const token[] = {"token", NULL};
+
     struct name_words n = split_name(name, length);
     if (!*n.last || is_listed(n.last, describes) || is_listed(n.first, refuses))
-        return false;
+        return NAME_PLAIN;
+    if (strcmp(n.last, "pwd") == 0 && !*n.before_last)
+        return NAME_SECRET_OR_PATH;
+    bool is_secret;
     if (n.has_password || is_listed(n.last, whole))
-        return true;
-    static const char *const token[] = {"token", NULL};
-    if (ends_with_one(n.last, token))
-        return !is_listed(n.before_last, of_language);
-    if (strcmp(n.last, "key") == 0)
-        return is_listed(n.before_last, of_keys) || (n.is_upper && *n.before_last);
-    if (strcmp(n.last, "pwd") == 0) /* of PWD the shell makes another use */
-        return *n.before_last;
-    if (strcmp(n.last, "signature") == 0)
-        return strcmp(n.before_last, "amz") == 0 || strcmp(n.before_last, "goog") == 0;
-    return strcmp(n.last, "pass") == 0 || strcmp(n.last, "pw") == 0;
+        is_secret = true;
+    else if (ends_with_one(n.last, token))
+        is_secret = !is_listed(n.before_last, of_language);
+    else if (strcmp(n.last, "key") == 0)
+        is_secret = is_listed(n.before_last, of_keys) || (n.is_upper && *n.before_last);
+    else if (strcmp(n.last, "signature") == 0)
+        is_secret = strcmp(n.before_last, "amz") == 0 || strcmp(n.before_last, "goog") == 0;
+    else
+        is_secret = strcmp(n.last, "pass") == 0 || strcmp(n.last, "pw") == 0 ||
+                    strcmp(n.last, "pwd") == 0;
+    return is_secret ? NAME_SECRET : NAME_PLAIN;
+}
+
+/* With the value, up to `end`. */
+static bool is_secret_pair(const char *name, size_t length, const char *value, const char *end)
+{
+    enum name_kind kind = kind_of_name(name, length);
+    return kind == NAME_SECRET || (kind == NAME_SECRET_OR_PATH && !is_path(value, end));
 }
 
 /* Its value goes on to the end: "Authorization: Bearer X", "Cookie: a=X; b=Y". */
@@ -339,7 +356,7 @@ static void mask_chunk(struct buf *b, const char *text, size_t length, bool is_s
             name += glued_header(name, (size_t)(at - name));
         const char *value = is_path ? NULL : pair_value(at, end, is_sentence);
         bool is_signature = is_query && at - name == 3 && strncasecmp(name, "sig", 3) == 0;
-        if (!value || !(is_secret_name(name, (size_t)(at - name)) || is_signature))
+        if (!value || !(is_secret_pair(name, (size_t)(at - name), value, end) || is_signature))
             continue;
         const char *last = is_header_of_secrets(name, (size_t)(at - name)) && !is_sentence &&
                                    !is_quote(*value)
@@ -376,23 +393,27 @@ static const struct program programs[] = {
     {" http https ", "", "", "a"},
     {" smbclient ", "", "", "U"},
     {" ssh scp sftp rsync sudo docker podman python python3 ", "", "", ""},
+    {" srun sbatch salloc squeue sacct sinfo scancel ", "", "", ""}, /* -p is a partition */
     {0},
 };
 
 enum pending {
     NOTHING,
-    WHOLE_WORD,    /* the next word is a secret */
-    UNLESS_NUMBER, /* the same unless it is a digit: ffmpeg -pass 1 */
-    AFTER_COLON,   /* user:X */
-    REST,          /* all that follows is one */
+    WHOLE_WORD,   /* the next word is a secret */
+    UNLESS_DIGIT, /* the next word unless it is one digit: ffmpeg -pass 1 */
+    UNLESS_PATH,  /* the next word unless it is a path: apptainer --pwd /work */
+    UNLESS_PORT,  /* the next word unless it is a path or a port: -p 80:8080 */
+    AFTER_COLON,  /* user:X */
+    REST,         /* all that follows is one */
 };
 
 struct words {
     const struct program *program;
     enum pending pending;
     enum pending after_sign; /* the word before is the name of a secret: with "=" or ":" next */
-    bool is_script;          /* the next word is one: sh -c */
-    bool is_top_level;       /* words of a command, not of a script */
+    enum { NO_USER, USER_IS_NEXT, HAS_USER } user;
+    bool is_script;    /* the next word is one: sh -c */
+    bool is_top_level; /* words of a command, not of a script */
     unsigned depth;
 };
 
@@ -425,11 +446,56 @@ static void mask_user(struct buf *b, const char *word, size_t length)
         buf_puts(b, MASK);
 }
 
+static bool is_path_or_port(const char *at, const char *end)
+{
+    if (is_path(at, end))
+        return true;
+    at += at < end && is_quote(*at);
+    bool begins_with_digit = at < end && secrets_is_digit(*at);
+    while (at < end && (secrets_is_digit(*at) || strchr(":,.-/\"'", *at)) && *at)
+        at++;
+    return begins_with_digit && at == end;
+}
+
+/* In a program that is not listed -p may be anything: a port, a path, a flag, the beginning of
+ * -profile. After "-u NAME" in the same command it is most likely a password. */
+static bool mask_letter_after_user(struct buf *b, struct words *w, const char *word, size_t length)
+{
+    const char *end = word + length;
+    static const char *const options[] = {"-u", "--user", "--username"};
+    if (w->user == USER_IS_NEXT) {
+        bool is_name = length && secrets_is_letter(*word);
+        for (const char *c = word; c < end && is_name; c++)
+            is_name = secrets_is_letter(*c) || secrets_is_digit(*c) || *c == '_' || *c == '-';
+        w->user = is_name ? HAS_USER : NO_USER;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        size_t option = strlen(options[i]);
+        if (length < option || memcmp(word, options[i], option) != 0 || w->user == HAS_USER)
+            continue;
+        if (length == option)
+            w->user = USER_IS_NEXT;
+        else if (option > 2 && length > option + 1 && word[option] == '=')
+            w->user = HAS_USER;
+    }
+    if (w->user != HAS_USER || length < 2 || memcmp(word, "-p", 2) != 0 ||
+        memchr(word, '=', length) || is_path_or_port(word + 2, end))
+        return false;
+    buf_add(b, word, 2);
+    if (length == 2)
+        w->pending = UNLESS_PORT;
+    else
+        buf_puts(b, MASK);
+    return true;
+}
+
 /* Whether it was one of the options that a program has for passwords. */
 static bool mask_letter(struct buf *b, struct words *w, const char *word, size_t length)
 {
     const struct program *p = w->program;
-    if (!p || length < 2 || word[0] != '-')
+    if (!p)
+        return mask_letter_after_user(b, w, word, length);
+    if (length < 2 || word[0] != '-')
         return false;
     if (*p->users == 'u' && length >= 6 && memcmp(word, "--", 2) == 0) { /* curl */
         bool is_user = (length >= 6 && memcmp(word, "--user", 6) == 0) ||
@@ -483,20 +549,6 @@ static bool announces_script(const char *word, size_t length)
     return is_short;
 }
 
-static bool is_option(const char *word, size_t length)
-{
-    return length > 2 && word[0] == '-' && word[1] == '-' && secrets_is_letter(word[2]);
-}
-
-/* Length of "--name", "-name" or "name" in front of "=", or of the whole word. */
-static size_t name_length(const char *word, size_t length)
-{
-    size_t i = 0;
-    while (i < length && is_name_character(word[i]))
-        i++;
-    return i;
-}
-
 /* What the word before means for this one. Whether that decides about it. */
 static bool mask_pending(struct buf *b, struct words *w, const char *word, size_t length)
 {
@@ -506,9 +558,11 @@ static bool mask_pending(struct buf *b, struct words *w, const char *word, size_
     if (pending == REST)
         return true; /* it was masked with the first word of it */
     w->pending = NOTHING;
-    if (is_option(word, length) || !length)
-        return false;
-    if (pending == UNLESS_NUMBER && length == 1 && secrets_is_digit(*word))
+    bool is_option = length > 2 && memcmp(word, "--", 2) == 0 && secrets_is_letter(word[2]);
+    if (is_option || !length ||
+        (pending == UNLESS_DIGIT && length == 1 && secrets_is_digit(*word)) ||
+        (pending == UNLESS_PATH && is_path(word, word + length)) ||
+        (pending == UNLESS_PORT && is_path_or_port(word, word + length)))
         return false;
     if (pending == AFTER_COLON)
         mask_user(b, word, length);
@@ -538,9 +592,12 @@ static void note_announcement(struct words *w, const char *word, size_t length)
     while (first && is_name_character(word[first - 1]))
         first--;
     first += first ? 0 : glued_header(word, end);
-    if (!is_secret_name(word + first, end - first))
+    enum name_kind kind = kind_of_name(word + first, end - first);
+    if (kind == NAME_PLAIN)
         return;
-    enum pending next = is_header_of_secrets(word + first, end - first) ? REST : WHOLE_WORD;
+    enum pending next = is_header_of_secrets(word + first, end - first) ? REST
+                        : kind == NAME_SECRET_OR_PATH                   ? UNLESS_PATH
+                                                                        : WHOLE_WORD;
     if (has_sign)
         w->pending = next;
     else
@@ -560,24 +617,32 @@ static void mask_word(struct buf *b, struct words *w, const char *word, size_t l
     }
     if (mask_pending(b, w, word, length) || mask_letter(b, w, word, length))
         return;
-    size_t name = name_length(word, length);
-    size_t dashes = 0;
+    /* The length of "--name", "-name" or "name" before "=", or of the whole word. */
+    size_t name = 0, dashes = 0;
+    while (name < length && is_name_character(word[name]))
+        name++;
     while (dashes < name && word[dashes] == '-')
         dashes++;
     /* -Dname=value of Java and the like */
     size_t letter = dashes == 1 && name > 2 && word[1] == 'D' ? 1 : 0;
-    bool is_secret = name > dashes + letter &&
-                     is_secret_name(word + dashes + letter, name - dashes - letter);
-    if (is_secret && name + 1 < length && word[name] == '=' && !is_script) {
-        const char *end = word + length, *last = value_end(word + name + 1, end);
+    const char *end = word + length;
+    enum name_kind kind = name > dashes + letter
+                              ? kind_of_name(word + dashes + letter, name - dashes - letter)
+                              : NAME_PLAIN;
+    bool has_value = name + 1 < length && word[name] == '=' && !is_script;
+    if (has_value &&
+        (kind == NAME_SECRET || (kind == NAME_SECRET_OR_PATH && !is_path(word + name + 1, end)))) {
+        const char *last = value_end(word + name + 1, end);
         buf_add(b, word, name + 1);
         buf_puts(b, MASK);
         if (!w->is_top_level && is_rest_of_brackets(last, end)) /* f(password='x') */
             buf_add(b, last, (size_t)(end - last));
         return;
     }
-    if (is_secret && dashes && name == length) {
-        w->pending = length - dashes == 4 ? UNLESS_NUMBER : WHOLE_WORD;
+    if (kind != NAME_PLAIN && dashes && name == length) {
+        w->pending = kind == NAME_SECRET_OR_PATH ? UNLESS_PATH
+                     : length - dashes == 4      ? UNLESS_DIGIT /* -pass */
+                                                 : WHOLE_WORD;
         buf_add(b, word, length);
         return;
     }
@@ -620,15 +685,6 @@ static const char *word_end(const char *at, const char *end, const char **unclos
     return at < end ? at : end;
 }
 
-/* Length of the signs at the end of a word that end a command of the shell. */
-static size_t command_end(const char *word, size_t length)
-{
-    size_t left = length;
-    while (left && strchr(";&|", word[left - 1]) && word[left - 1])
-        left--;
-    return left && word[left - 1] == '\\' ? 0 : length - left;
-}
-
 static void mask_words(struct buf *b, const char *text, size_t length, unsigned depth)
 {
     enum { DEEPEST = 4 };
@@ -646,8 +702,12 @@ static void mask_words(struct buf *b, const char *text, size_t length, unsigned 
         }
         const char *word = at;
         at = word_end(at, end, &unclosed);
-        size_t signs = command_end(word, (size_t)(at - word));
-        size_t bytes = (size_t)(at - word) - signs;
+        size_t bytes = (size_t)(at - word);
+        while (bytes && word[bytes - 1] && strchr(";&|", word[bytes - 1]))
+            bytes--;
+        if (bytes && word[bytes - 1] == '\\') /* they are escaped, and part of the word */
+            bytes = (size_t)(at - word);
+        size_t signs = (size_t)(at - word) - bytes;
         bool is_quoted = bytes > 1 && is_quote(*word) && word[bytes - 1] == *word &&
                          !memchr(word + 1, *word, bytes - 2);
         if (is_quoted && w.pending == NOTHING && depth < DEEPEST) {
@@ -655,6 +715,7 @@ static void mask_words(struct buf *b, const char *text, size_t length, unsigned 
             mask_words(b, word + 1, bytes - 2, depth + 1);
             buf_putc(b, *word);
             w.after_sign = NOTHING;
+            w.user = w.user == USER_IS_NEXT ? HAS_USER : w.user;
             note_announcement(&w, word + 1, bytes - 2);
             w.is_script = false;
         } else {
@@ -691,10 +752,8 @@ char **secrets_mask_command(const char *const words[])
         mask_word(&b, &w, words[i], strlen(words[i]));
         if (w.pending == REST) /* a header in a word of its own goes no further than the next */
             w.pending = WHOLE_WORD;
-        buf_puts(&b, "");
-        masked[i] = buf_failed(&b) ? NULL : b.data ? b.data : strdup("");
+        masked[i] = buf_take(&b);
         if (!masked[i]) {
-            buf_done(&b);
             for (size_t k = 0; k < i; k++)
                 free(masked[k]);
             free(masked);
@@ -709,12 +768,7 @@ char *secrets_mask_pair(const char *pair)
     struct buf b = {0};
     struct words w = {.is_top_level = true};
     mask_word(&b, &w, pair, strlen(pair));
-    buf_puts(&b, "");
-    if (!buf_failed(&b) && b.data)
-        return b.data;
-    bool has_failed = buf_failed(&b);
-    buf_done(&b);
-    return has_failed ? NULL : strdup("");
+    return buf_take(&b);
 }
 
 void secrets_mask_sentence(char *sentence, size_t capacity)

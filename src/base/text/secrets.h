@@ -4,9 +4,9 @@
  *
  * Recognized are values of options and variables whose name says so (--password X, --token=X,
  * API_KEY=X, "secret": "X"), passwords in URLs, headers of authorization, tokens of well-known form
- * (ghp_…, AKIA…), and single-letter options of programs where they are a password (mysql -pX); also
- * inside a script that is one word (sh -c '…'). It is a best effort: a secret that nothing
- * announces is not recognized. */
+ * (ghp_…, AKIA…), and single-letter options of programs where they are a password (mysql -pX), or
+ * -p after -u NAME of any program; also inside a script that is one word (sh -c '…'). It is a best
+ * effort: a secret that nothing announces is not recognized. */
 #pragma once
 
 #include "base/text/buf.h"

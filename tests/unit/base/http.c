@@ -422,6 +422,16 @@ static void test_secrets_variables(void **state)
         WORDS("docker", "run", "-e", "DB_PASSWORD_PROD=***", "--env=API_TOKEN=***", "-p", "80:80"));
     expect_command(WORDS("x", "PWD=/home", "OLDPWD=/", "MYSQL_PWD=y"),
                    WORDS("x", "PWD=/home", "OLDPWD=/", "MYSQL_PWD=***"));
+    /* pwd is a password or a directory. */
+    expect_command(WORDS("x", "--pwd", "zzz", "--pwd=zzz", "-pwd", "zzz"),
+                   WORDS("x", "--pwd", "***", "--pwd=***", "-pwd", "***"));
+    expect_command(
+        WORDS("apptainer", "--pwd", "/work", "--pwd=./x", "--pwd", "~", "--pwd", "$PWD"),
+        WORDS("apptainer", "--pwd", "/work", "--pwd=./x", "--pwd", "~", "--pwd", "$PWD"));
+    expect_text("Server=db;Uid=me;Pwd=a1;Timeout=3", "Server=db;Uid=me;Pwd=***;Timeout=3");
+    expect_text("{\"pwd\":\"zzz\",\"a\":1}", "{\"pwd\":***,\"a\":1}");
+    expect_unchanged("{\"pwd\": \"/home\"}");
+    expect_unchanged("cd x && pwd && ls");
 }
 
 /* What only sounds like one. */
@@ -543,6 +553,19 @@ static void test_secrets_letters(void **state)
     expect_command(WORDS("docker", "login", "-u", "me", "-p", "pw"),
                    WORDS("docker", "login", "-u", "me", "-p", "***"));
     expect_command(WORDS("make", "-p", "all"), WORDS("make", "-p", "all"));
+    /* Any program: -p after -u NAME, unless it is a port or a path. */
+    expect_command(WORDS("./client", "-u", "root", "-pS3cret", "db"),
+                   WORDS("./client", "-u", "root", "-p***", "db"));
+    expect_command(WORDS("client", "--user=root", "-h", "h", "-p", "zzz", "-p", "5432"),
+                   WORDS("client", "--user=root", "-h", "h", "-p", "***", "-p", "5432"));
+    expect_text("client -u 'root' -p 'z z'; mkdir -p dir", "client -u 'root' -p ***; mkdir -p dir");
+    static const char *const unchanged[] = {
+        "cp -u -p a b",        "patch -u -p1",      "ps -u root -p 12",
+        "gcc -pthread -pipe",  "find . -path x",    "diff -u a b",
+        "srun -u prog -p gpu", "tool -u me -p /x",  "python3.9 -u train.py -p cfg",
+        "squeue -u me -p gpu", "tool -u me -p80:8", "tool -u 5 -p x"};
+    for (size_t i = 0; i < ARRAY_LEN(unchanged); i++)
+        expect_unchanged(unchanged[i]);
     expect_command(WORDS("redis-cli", "-a", "pw"), WORDS("redis-cli", "-a", "***"));
     expect_command(WORDS("openssl", "enc", "-k", "pw", "-pass", "pass:x", "-passin", "pass:y"),
                    WORDS("openssl", "enc", "-k", "***", "-pass", "***", "-passin", "pass:***"));

@@ -223,13 +223,18 @@ static const char *plant(const char *path)
     return path;
 }
 
+static void refuse_for(const char *path, int code, const char *reason)
+{
+    assert_int_equal(append(path, "x", NULL), code);
+    assert_int_equal(replace(path, "x", 0), code);
+    assert_int_equal(replace(path, "x", REPLACEMENT_IN_PLACE), code);
+    assert_int_equal(output_file_check(path, &e), code);
+    assert_non_null(strstr(e.message, reason));
+}
+
 static void refuse(const char *path)
 {
-    assert_int_equal(append(path, "x", NULL), -EPERM);
-    assert_int_equal(replace(path, "x", 0), -EPERM);
-    assert_int_equal(replace(path, "x", REPLACEMENT_IN_PLACE), -EPERM);
-    assert_int_equal(output_file_check(path, &e), -EPERM);
-    assert_non_null(strstr(e.message, "belongs to another user"));
+    refuse_for(path, -EPERM, "belongs to another user");
 }
 
 static void test_output_file_what_others_planted(void **state)
@@ -290,7 +295,7 @@ static void test_output_file_what_others_planted(void **state)
 
         snprintf(path, sizeof path, "%s/second-name", shared);
         assert_int_equal(link(victim, path), 0);
-        refuse(path);
+        refuse_for(path, -EMLINK, "it has another name (a hard link)");
         assert_file_is(victim, "precious");
         unlink(path);
         rmdir(shared);
