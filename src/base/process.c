@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/process.h"
 
-#include "base/io/file.h"
 #include "base/util.h"
 
 #include <dlfcn.h>
@@ -23,11 +22,9 @@
 
 static void *dynlib_opened(void *library, char *why, size_t size)
 {
-    if (library)
-        return library;
-    const char *said = dlerror();
-    snprintf(why, size, "%s", said ? said : "unknown reason");
-    return NULL;
+    const char *reason = library ? "" : dlerror();
+    snprintf(why, size, "%s", reason ? reason : "unknown reason");
+    return library;
 }
 
 void *dynlib_open(const char *name, char *why, size_t size)
@@ -46,23 +43,15 @@ void dynlib_close(void *library)
         dlclose(library);
 }
 
-static void *dynlib_find_symbol(void *library, const struct dynlib_symbol *s)
-{
-    for (const char *const *name = s->names; *name; name++) {
-        void *function = dlsym(library, *name);
-        if (function)
-            return function;
-    }
-    return NULL;
-}
-
 size_t dynlib_find(void *library, const struct dynlib_symbol *symbols, size_t count,
                    void *functions)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        void *function = dynlib_find_symbol(library, &symbols[i]);
-        /* A pointer to a function is no pointer to data in C; in POSIX they look alike. */
+        void *function = NULL;
+        for (const char *const *name = symbols[i].names; *name && !function; name++)
+            function = dlsym(library, *name);
+        /* In C a pointer to a function is not a pointer to data; in POSIX they look alike. */
         memcpy((char *)functions + symbols[i].at, &function, sizeof function);
         found += function != NULL;
     }
@@ -124,10 +113,10 @@ const char *signal_name(int number)
 
 enum { MOST_MS_TO_DIE = 50, MOST_HELPERS = 64 };
 
-/* Those that may live, 0 where there is none. */
+/* Pids of children that may live, 0 in free places. */
 static _Atomic pid_t helpers[MOST_HELPERS];
 
-static void replace_in_list(pid_t from, pid_t to)
+static void helpers_replace(pid_t from, pid_t to)
 {
     for (unsigned i = 0; i < MOST_HELPERS; i++) {
         pid_t expected = from;
@@ -146,25 +135,60 @@ bool quiet_fork_shares_memory(void)
     return false;
 }
 
-pid_t quiet_fork(void)
+/* A fork without a signal at its end, which the C library does not know of. */
+static pid_t fork_without_signal(void)
 {
-    pid_t pid = (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL); /* all 0: in any order */
+    return (pid_t)syscall(SYS_clone, 0UL, 0UL, 0UL, 0UL, 0UL); /* all 0: in any order */
+}
+
+/* name: NULL for a child that may outlive the thread that starts it. Signals stay blocked in the
+ * child: a Ctrl-C is for the job, and handlers of the program must not run twice. */
+static pid_t fork_and_run(pid_t (*how)(void), const char *name, int (*run)(void *arg), void *arg)
+{
+    sigset_t all, before;
+    pid_t parent = getpid();
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = how();
+    if (pid == 0) {
+        if (name) {
+            prctl(PR_SET_NAME, name);
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != parent)
+                _exit(0);
+        }
+        _exit(run(arg));
+    }
+    pid_t r = pid < 0 ? -errno : pid;
     if (pid > 0)
-        replace_in_list(0, pid);
-    return pid;
+        helpers_replace(0, pid);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r;
 }
 
 static bool is_only_thread(void)
 {
     struct stat tasks;
-    enum { OF_A_DIRECTORY = 2 };
-    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == OF_A_DIRECTORY + 1;
+    enum { LINKS_OF_DIRECTORY = 2 };
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == LINKS_OF_DIRECTORY + 1;
 }
 
+pid_t quiet_fork(const char *name, int (*run)(void *arg), void *arg)
+{
+    return fork_and_run(fork_without_signal, name, run, arg);
+}
+
+pid_t quiet_fork_child(const char *name, int (*run)(void *arg), void *arg)
+{
+    return fork_and_run(is_only_thread() ? fork_without_signal : fork, name, run, arg);
+}
+
+/* ---- Children of init ------------------------------------------------------------------------ */
+
 /* clone() by the name under which no sanitizer wraps it. The wrapper of the thread sanitizer takes
- * the child for one with a copy of the memory, and brings what it knows of the thread in order for
- * the child and once more for us: from then on it either does not see which locks the thread takes,
- * and reports races that are none (gcc), or ends the program (clang). */
+ * the child for one with a copy of the memory, and repairs its state of the thread for the child
+ * and once more for us: from then on it either does not see which locks the thread takes, and
+ * reports races that are none (gcc), or ends the program (clang). */
 extern __typeof__(clone) __clone __attribute__((weak));
 
 /* Returns when the child has ended or executed a program. */
@@ -173,93 +197,28 @@ static pid_t clone_sharing_memory(int (*run)(void *arg), void *stack_end, void *
     return (__clone ? __clone : clone)(run, stack_end, CLONE_VM | CLONE_VFORK, arg);
 }
 
+/* What the process in between starts: `run`, or else the program at `path`. */
 struct detour {
     int (*run)(void *arg);
     void *arg;
-    pid_t pid; /* or -errno */
-};
-
-/* In a process without an end signal that shares our memory, while we are suspended: its fork is
- * one that the C library knows of, and the child loses its parent at once. */
-static int take_detour(void *arg)
-{
-    struct detour *d = arg;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(d->run(d->arg));
-    d->pid = pid < 0 ? -errno : pid;
-    return 0;
-}
-
-/* Runs a process in between that shares our memory. *result becomes -errno where it cannot be had.
- * The second stack is for a process that it starts itself. */
-static void run_in_between(int (*run)(void *arg), void *arg, char **ret_second_stack_end,
-                           pid_t *result)
-{
-    enum { STACK_BYTES = 256 * 1024, BOTH_BYTES = 2 * STACK_BYTES };
-    char *stack = mmap(NULL, BOTH_BYTES, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (stack == MAP_FAILED) {
-        *result = -errno;
-        return;
-    }
-    if (ret_second_stack_end)
-        *ret_second_stack_end = stack + STACK_BYTES;
-    pid_t between = clone_sharing_memory(run, stack + BOTH_BYTES, arg);
-    if (between < 0)
-        *result = -errno;
-    else
-        waitpid(between, NULL, __WALL);
-    munmap(stack, BOTH_BYTES);
-}
-
-static pid_t fork_by_detour(int (*run)(void *arg), void *arg)
-{
-    struct detour d = {.run = run, .arg = arg, .pid = -EAGAIN};
-    run_in_between(take_detour, &d, NULL, &d.pid);
-    return d.pid;
-}
-
-pid_t quiet_fork_whole(int (*run)(void *arg), void *arg)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t pid;
-    if (is_only_thread()) {
-        pid = quiet_fork();
-        if (pid == 0)
-            _exit(run(arg));
-        if (pid < 0)
-            pid = -errno;
-    } else {
-        pid = fork_by_detour(run, arg);
-        if (pid > 0)
-            replace_in_list(0, pid);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return pid;
-}
-
-struct program {
     const char *path;
     char *const *argv;
     const int *files;
     size_t file_count;
-    char *stack_end; /* of the process that becomes it */
+    char *stack_end; /* of the process that becomes the program */
     pid_t pid;       /* or -errno */
-    int exec_result; /* -errno, where it was not executed */
+    int exec_result; /* -errno when the program could not be executed */
 };
 
 /* With a table of descriptors of its own, and our memory: system calls only. */
-static int become_program(void *arg)
+static int detour_become_program(void *arg)
 {
-    struct program *p = arg;
+    struct detour *d = arg;
     int moved[QUIET_PROGRAM_FILES];
-    int first = STDERR_FILENO + 1, after = first + (int)p->file_count;
-    for (size_t i = 0; i < p->file_count; i++) /* none is overwritten before it was moved */
-        moved[i] = p->files[i] < 0 ? -1 : fcntl(p->files[i], F_DUPFD_CLOEXEC, after);
-    for (size_t i = 0; i < p->file_count; i++)
+    int first = STDERR_FILENO + 1, after = first + (int)d->file_count;
+    for (size_t i = 0; i < d->file_count; i++) /* none is overwritten before it was moved */
+        moved[i] = d->files[i] < 0 ? -1 : fcntl(d->files[i], F_DUPFD_CLOEXEC, after);
+    for (size_t i = 0; i < d->file_count; i++)
         if (moved[i] < 0)
             close(first + (int)i);
         else
@@ -267,74 +226,77 @@ static int become_program(void *arg)
 #ifdef SYS_close_range
     syscall(SYS_close_range, after, ~0U, 0);
 #endif
-    execve(p->path, p->argv, environ);
-    p->exec_result = -errno;
+    execve(d->path, d->argv, environ);
+    d->exec_result = -errno;
     return 1;
 }
 
-static int quiet_fork_start_program(void *arg)
+/* In a process without an end signal that shares our memory, while we are suspended: its fork is
+ * one that the C library knows of, and its child loses its parent at once. */
+static int detour_start(void *arg)
 {
-    struct program *p = arg;
-    pid_t pid = clone_sharing_memory(become_program, p->stack_end, p);
-    p->pid = pid < 0 ? -errno : pid;
+    struct detour *d = arg;
+    pid_t pid = d->run ? fork() : clone_sharing_memory(detour_become_program, d->stack_end, d);
+    if (pid == 0)
+        _exit(d->run(d->arg));
+    d->pid = pid < 0 ? -errno : pid;
     return 0;
 }
 
-/* Processes that have lost their parent become ours. */
-static bool adopts_orphans(void)
+static pid_t detour_take(struct detour *d)
 {
-    int is_subreaper = 0;
-    return getpid() == 1 || (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper);
+    enum { STACK_BYTES = 256 * 1024, BOTH_BYTES = 2 * STACK_BYTES };
+    sigset_t all, before;
+    char *stack = mmap(NULL, BOTH_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return -errno;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    d->pid = -EAGAIN;
+    d->stack_end = stack + STACK_BYTES;
+    pid_t between = clone_sharing_memory(detour_start, stack + BOTH_BYTES, d);
+    if (between < 0)
+        d->pid = -errno;
+    else
+        waitpid(between, NULL, __WALL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    munmap(stack, BOTH_BYTES);
+    return d->pid > 0 && d->exec_result < 0 ? d->exec_result : d->pid;
+}
+
+pid_t quiet_fork_whole(int (*run)(void *arg), void *arg)
+{
+    if (is_only_thread())
+        return fork_and_run(fork_without_signal, NULL, run, arg);
+    struct detour d = {.run = run, .arg = arg};
+    pid_t pid = detour_take(&d);
+    if (pid > 0)
+        helpers_replace(0, pid);
+    return pid;
 }
 
 pid_t quiet_fork_program(const char *path, char *const *argv, const int *files, size_t count)
 {
-    struct program p = {.path = path, .argv = argv, .files = files, .file_count = count};
-    sigset_t all, before;
+    struct detour d = {.path = path, .argv = argv, .files = files, .file_count = count};
+    int is_subreaper = 0;
     if (count > QUIET_PROGRAM_FILES)
         return -EINVAL;
-    if (is_only_thread() && adopts_orphans())
+    /* Pid 1 and subreapers become the parent of processes that have lost theirs. */
+    if (is_only_thread() &&
+        (getpid() == 1 || (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper)))
         return -ECHILD;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    run_in_between(quiet_fork_start_program, &p, &p.stack_end, &p.pid);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return p.pid > 0 && p.exec_result < 0 ? p.exec_result : p.pid;
+    return detour_take(&d);
 }
 
-void quiet_fork_end(pid_t pid)
+void quiet_fork_end(pid_t pid, unsigned grace_ms)
 {
-    replace_in_list(pid, 0);
-    if (waitpid(pid, NULL, WNOHANG | __WALL) != 0)
-        return; /* it is gone, and its number may be another's */
-    kill(pid, SIGKILL);
-    for (unsigned ms = 0; ms < MOST_MS_TO_DIE && waitpid(pid, NULL, WNOHANG | __WALL) == 0; ms++)
+    for (unsigned ms = 0; ms < grace_ms + MOST_MS_TO_DIE; ms++) {
+        if (waitpid(pid, NULL, WNOHANG | __WALL) != 0)
+            break; /* it has ended, and its pid may be in use again */
+        if (ms == grace_ms)
+            kill(pid, SIGKILL);
         usleep(1000);
-}
-
-struct kept_two {
-    int first, second;
-};
-
-static void close_other(void *arg, const char *name)
-{
-    const struct kept_two *kept = arg;
-    struct scan s = scan_string(name);
-    uint64_t fd;
-    if (scan_u64(&s, &fd) && fd != (uint64_t)kept->first && fd != (uint64_t)kept->second)
-        close((int)fd);
-}
-
-void quiet_fork_close_all_but(int fd)
-{
-#ifdef SYS_close_range
-    bool below = fd == 0 || syscall(SYS_close_range, 0, fd - 1, 0) == 0;
-    if (below && syscall(SYS_close_range, fd + 1, ~0U, 0) == 0)
-        return;
-#endif
-    struct kept_two kept = {fd, open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    if (kept.second < 0)
-        return;
-    file_each_entry(kept.second, close_other, &kept);
-    close(kept.second);
+    }
+    helpers_replace(pid, 0);
 }

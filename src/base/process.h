@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Helper processes that the program around us does not notice. */
+ * Helper processes that the program around the library does not notice, names of signals, and
+ * shared libraries that are loaded at run time. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,37 +9,38 @@
 
 /* ==== Quiet fork ============================================================================== */
 
-/* A fork without a signal at its end: the program around us gets no SIGCHLD for it, and does not
- * meet it in wait(NULL), unless it asks for such children with __WALL. The program may have
- * threads, and one of them may hold any lock: the child makes system calls only. */
-pid_t quiet_fork(void);
+/* Starts a child that runs `run`, with all signals blocked, and exits with its result. Its end
+ * raises no SIGCHLD, and wait(NULL) does not return it unless __WALL is asked for. It has that name
+ * and is killed when the thread that started it ends. Other threads of the program may hold any
+ * lock: `run` makes system calls only. The pid, or -errno. */
+pid_t quiet_fork(const char *name, int (*run)(void *arg), void *arg);
 
-/* A process that runs `run` and may use all of the C library, in a program with threads too: there
- * the C library has to know of the fork, so that no lock is held in the child, and it is not our
- * child then but init's. `run` is called with all signals blocked, and its result is the exit
- * status. The pid, or -errno. What the way there costs counts among the program's children. */
+/* The same for a `run` that needs all of the C library. In a program with threads the C library has
+ * to know of the fork, and the program may notice the end of the child. */
+pid_t quiet_fork_child(const char *name, int (*run)(void *arg), void *arg);
+
+/* A process that runs `run`, which may use all of the C library. In a program with threads it is a
+ * child of init, so that the program never notices it; what it costs to start counts among the
+ * program's children. The pid, or -errno. */
 pid_t quiet_fork_whole(int (*run)(void *arg), void *arg);
 
 enum { QUIET_PROGRAM_FILES = 8 };
 
-/* A process that executes the program at that path, with our environment and all signals blocked,
- * and is not our child but init's. It shares no memory with us, and nothing of ours is copied on
- * the way. files: its descriptors from 3 on, negative ones are closed there; 0 to 2 are ours. The
- * pid, or -errno: -ECHILD where it would become a child that we meet in wait(), other than a copy:
- * we are pid 1 or a subreaper, and have one thread. */
+/* A process that executes the program at that path, with our environment and all signals blocked.
+ * It is a child of init, shares no memory with us, and nothing of ours is copied to start it.
+ * files: its descriptors from 3 on, negative ones are closed there; 0 to 2 are ours. The pid, or
+ * -errno: -ECHILD where it would become our child, because we are pid 1 or a subreaper and have one
+ * thread. */
 pid_t quiet_fork_program(const char *path, char *const *argv, const int *files, size_t count);
 
-/* It dies at once, so that it is not left to a program that knows nothing of it; unless the kernel
- * holds it where no signal reaches it, which is waited for some milliseconds at most. */
-void quiet_fork_end(pid_t pid);
+/* Waits up to grace_ms for the end of a child, then kills it, so that it is not left to a program
+ * that knows nothing of it. A child that the kernel holds where no signal reaches it is given up
+ * after some milliseconds. */
+void quiet_fork_end(pid_t pid, unsigned grace_ms);
 
-/* Whether one of them lives, and with it a copy of this program's memory, of which the kernel takes
- * pages for shared as long as neither writes to them. */
+/* Whether a child lives that has a copy of this program's memory: the kernel counts the pages that
+ * neither has written to as shared. */
 bool quiet_fork_shares_memory(void);
-
-/* In the child: it must not keep the pipe open that somebody reads our output from, should it be
- * stuck. */
-void quiet_fork_close_all_but(int fd);
 
 /* ==== Pidfd =================================================================================== */
 
@@ -52,34 +54,33 @@ bool process_exit_status(int pidfd, int *ret_status);
 
 /* ==== Signal name ============================================================================= */
 
-/* Signals by name, whatever the C library offers. */
-
-/* "TERM" for 15; NULL for numbers without a name of their own, such as real-time signals. */
+/* "TERM" for 15, whatever the C library offers; NULL for numbers without a name of their own, such
+ * as real-time signals. */
 const char *signal_name(int number);
 
 /* ==== Dynlib ================================================================================== */
 
-/* A shared library that may or may not be there, and of which any function may be missing: loaded
- * while the program runs, its functions found by a table. */
+/* A shared library that may be missing, or lack functions: loaded at run time, its functions found
+ * by a table. */
 
 enum { DYNLIB_NAMES = 3 };
 
 /* One function: where its pointer goes in the caller's struct, and its names, best first. */
 struct dynlib_symbol {
     size_t at;
-    const char *names[DYNLIB_NAMES + 1]; /* NULL behind the last */
+    const char *names[DYNLIB_NAMES + 1]; /* NULL-terminated */
 };
 
-/* NULL when it cannot be loaded; why is then a sentence of the loader, cut to size. It stays for as
- * long as the program runs. */
+/* NULL when it cannot be loaded, and the loader's sentence in `why`, cut to size. */
 void *dynlib_open(const char *name, char *why, size_t size);
 
-/* A copy of it, and of all it needs, that shares nothing with what the program has loaded. */
+/* A copy of the library, and of all it needs, that shares nothing with what the program has loaded.
+ */
 void *dynlib_open_apart(const char *name, char *why, size_t size);
 
-void dynlib_close(void *library);
+void dynlib_close(void *library); /* accepts NULL */
 
-/* Writes the pointers of all that are there, and NULL for those that are not. How many there are.
- */
+/* Writes the pointers of all functions, NULL for those that are missing. Returns how many were
+ * found. */
 size_t dynlib_find(void *library, const struct dynlib_symbol *symbols, size_t count,
                    void *functions);

@@ -10,12 +10,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
 /* ==== Requests before there is a sender ======================================================= */
 
@@ -26,45 +22,40 @@ struct mlflow_finding {
     char why[256];
 };
 
-static _Noreturn void mlflow_early_help(struct mlflow_client *c, const struct buf *ops, int pipe)
+struct early_helper {
+    struct mlflow_client *client;
+    const struct buf *ops; /* NULL: the run is prepared */
+    int pipe;
+};
+
+/* In the helper, which allocates, looks up names and uses TLS. */
+static int mlflow_early_help(void *arg)
 {
+    const struct early_helper *h = arg;
     struct mlflow_finding f = {.delivery = DELIVERY_DONE};
     struct attempt a = {0};
     struct spool_op op;
-    struct scan text = scan_text(ops ? ops->data : "", ops ? ops->length : 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (ops)
+    struct scan text = scan_text(h->ops ? h->ops->data : "", h->ops ? h->ops->length : 0);
+    if (h->ops)
         while (spool_op_next(&text, &op) > 0)
-            mlflow_client_do(c, &op, &a);
+            mlflow_client_do(h->client, &op, &a);
     else
-        f.delivery = mlflow_client_prepare(c, &a);
-    f.run = c->run;
+        f.delivery = mlflow_client_prepare(h->client, &a);
+    f.run = h->client->run;
     memcpy(f.why, a.why, sizeof f.why);
-    ssize_t n = write(pipe, &f, sizeof f);
-    _exit(n == sizeof f ? 0 : 1);
+    return write(h->pipe, &f, sizeof f) == sizeof f ? 0 : 1;
 }
 
-/* The helper allocates, looks up names and speaks TLS: where other threads may be in the middle of
- * that, the C library has to know of the fork, and the program may notice the helper's end. Signals
- * are blocked in it: their handlers are the program's. */
 static bool mlflow_early_ask(struct mlflow_client *c, uint64_t timeout_ns, const struct buf *ops,
                              struct mlflow_finding *ret)
 {
     int ends[2];
     uint64_t now, until_ns = sum_u64(clock_mono(NULL), timeout_ns);
-    struct stat st;
-    sigset_t all, before;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return false;
     c->timeout_ns = timeout_ns;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    /* ".", ".." and one thread */
-    bool is_alone = stat("/proc/self/task", &st) == 0 && st.st_nlink == 3;
-    pid_t helper = is_alone ? quiet_fork() : fork();
-    if (helper == 0)
-        mlflow_early_help(c, ops, ends[1]);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    struct early_helper h = {c, ops, ends[1]};
+    pid_t helper = quiet_fork_child("toll-mlflow", mlflow_early_help, &h);
     c->timeout_ns = 0;
     close(ends[1]);
     struct pollfd fd = {.fd = ends[0], .events = POLLIN};
@@ -75,7 +66,7 @@ static bool mlflow_early_ask(struct mlflow_client *c, uint64_t timeout_ns, const
     bool has_answer = n > 0 && read(ends[0], ret, sizeof *ret) == sizeof *ret;
     close(ends[0]);
     if (helper > 0)
-        quiet_fork_end(helper);
+        quiet_fork_end(helper, 0);
     return has_answer;
 }
 

@@ -20,7 +20,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #define HELPER_PROGRAM "toll-gpu"
 
@@ -566,11 +565,8 @@ void gpu_helper_free(struct gpu_helper *h)
     close(h->socket);
     helper_close_spare_ends(h);
     pid_t pid = h->pid_count ? h->pids[h->pid_count - 1] : 0;
-    for (unsigned ms = 0; pid && ms < MOST_MS_TO_CLOSE && waitpid(pid, NULL, WNOHANG | __WALL) == 0;
-         ms++)
-        usleep(1000);
     if (pid)
-        quiet_fork_end(pid);
+        quiet_fork_end(pid, MOST_MS_TO_CLOSE);
     pthread_mutex_destroy(&h->starting);
     pthread_mutex_destroy(&h->sending);
     free(h);

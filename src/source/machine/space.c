@@ -3,13 +3,12 @@
 
 #include "base/io/file.h"
 #include "base/process.h"
+#include "base/thread.h"
 #include "source/kernel_file.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -72,15 +71,26 @@ struct space space_of_statvfs(const struct statvfs *st)
     };
 }
 
-static _Noreturn void space_helper_serve(int fd, statvfs_function *ask)
+struct space_helper_life {
+    int fd;
+    statvfs_function *ask;
+};
+
+static int space_helper_serve(void *arg)
 {
+    const struct space_helper_life *l = arg;
+    int fd = l->fd;
+    statvfs_function *ask = l->ask;
+    own_files_close_rest(&fd, 1); /* a helper that hangs must not hold a pipe of the program open */
+    if (chdir("/") < 0)           /* the current directory could not be unmounted */
+        return 1;
     for (;;) {
         struct space_request request;
         ssize_t n = recv(fd, &request, sizeof request, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= (ssize_t)offsetof(struct space_request, path))
-            _exit(0);
+            return 0;
         request.path[sizeof request.path - 1] = '\0';
         struct statvfs st;
         struct space_answer answer = {.serial = request.serial};
@@ -89,20 +99,8 @@ static _Noreturn void space_helper_serve(int fd, statvfs_function *ask)
         else
             answer.error = -errno;
         if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) < 0)
-            _exit(0);
+            return 0;
     }
-}
-
-static _Noreturn void space_helper_become_helper(int fd, statvfs_function *ask, pid_t parent)
-{
-    prctl(PR_SET_NAME, "toll-statvfs");
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(0);
-    quiet_fork_close_all_but(fd);
-    if (chdir("/") < 0) /* a working directory cannot be unmounted */
-        _exit(1);
-    space_helper_serve(fd, ask);
 }
 
 pid_t space_helper_start(statvfs_function *ask, int *ret_fd)
@@ -110,23 +108,13 @@ pid_t space_helper_start(statvfs_function *ask, int *ret_fd)
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
-    /* The helper keeps this mask: a Ctrl-C is for the job, and handlers of the program must not run
-     * twice. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t parent = getpid();
-    pid_t pid = quiet_fork();
-    int fork_errno = errno;
-    if (pid == 0)
-        space_helper_become_helper(ends[1], ask, parent);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    struct space_helper_life life = {ends[1], ask};
+    pid_t pid = quiet_fork("toll-statvfs", space_helper_serve, &life);
     close(ends[1]);
-    if (pid < 0) {
+    if (pid < 0)
         close(ends[0]);
-        return -fork_errno;
-    }
-    *ret_fd = ends[0];
+    else
+        *ret_fd = ends[0];
     return pid;
 }
 
@@ -150,7 +138,7 @@ void space_asker_done(struct space_asker *a)
         /* The socket shows whether it has ended: another process may have its pid by now. */
         struct pollfd fd = {.fd = h->fd, .events = POLLIN};
         if (poll(&fd, 1, 0) >= 0 && !(fd.revents & (POLLHUP | POLLERR)))
-            quiet_fork_end(h->pid);
+            quiet_fork_end(h->pid, 0);
         close(take_fd(&h->fd));
     }
 }

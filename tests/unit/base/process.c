@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/process.h"
+#include "base/thread.h"
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -13,49 +14,66 @@
 
 /* ---- quiet fork ----------------------------------------------------------------------------- */
 
+static int exit_with(void *arg)
+{
+    return *(const int *)arg;
+}
+
+static int stay_for_good(void *arg)
+{
+    for (;;)
+        pause();
+    return 0;
+}
+
 static void test_quiet_fork_nobody_waits_for_it(void **state)
 {
-    pid_t pid = quiet_fork();
-    if (pid == 0)
-        _exit(3);
+    int three = 3, status;
+    pid_t pid = quiet_fork("test", exit_with, &three);
     assert_true(pid > 0);
     assert_int_equal(waitpid(-1, NULL, 0), -1); /* it is none of these children */
     assert_int_equal(errno, ECHILD);
-    int status;
+    assert_int_equal(waitpid(pid, &status, __WALL), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    pid = quiet_fork_child("test", exit_with, &three);
     assert_int_equal(waitpid(pid, &status, __WALL), pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 3);
 }
 
 static void test_quiet_fork_end(void **state)
 {
-    pid_t pid = quiet_fork();
-    if (pid == 0)
-        for (;;)
-            pause();
-    quiet_fork_end(pid);
-    assert_int_equal(waitpid(pid, NULL, WNOHANG | __WALL), -1);
-    assert_int_equal(kill(pid, 0), -1);
+    for (unsigned grace_ms = 0; grace_ms < 4; grace_ms += 3) {
+        pid_t pid = quiet_fork("test", stay_for_good, NULL);
+        assert_true(quiet_fork_shares_memory());
+        quiet_fork_end(pid, grace_ms);
+        assert_false(quiet_fork_shares_memory());
+        assert_int_equal(waitpid(pid, NULL, WNOHANG | __WALL), -1);
+        assert_int_equal(kill(pid, 0), -1);
+    }
 }
 
-/* Nobody waits for the end of a pipe that it holds. */
+/* The other end of a pipe does not wait for it. */
+static int keep_one_file(void *arg)
+{
+    int kept = *(const int *)arg;
+    own_files_close_rest(&kept, 1);
+    if (write(kept, "x", 1) == 1)
+        for (;;)
+            pause();
+    return 1;
+}
+
 static void test_quiet_fork_close_all_but(void **state)
 {
     int kept[2], other[2];
     char c;
     assert_int_equal(pipe(kept), 0);
     assert_int_equal(pipe(other), 0);
-    pid_t pid = quiet_fork();
-    if (pid == 0) {
-        quiet_fork_close_all_but(kept[1]);
-        if (write(kept[1], "x", 1) == 1)
-            for (;;)
-                pause();
-        _exit(1);
-    }
+    pid_t pid = quiet_fork("test", keep_one_file, &kept[1]);
     close(other[1]);
-    assert_int_equal(read(kept[0], &c, 1), 1);  /* it has this one … */
-    assert_int_equal(read(other[0], &c, 1), 0); /* … and not that */
-    quiet_fork_end(pid);
+    assert_int_equal(read(kept[0], &c, 1), 1);  /* it has this one */
+    assert_int_equal(read(other[0], &c, 1), 0); /* and not that one */
+    quiet_fork_end(pid, 0);
     close(kept[0]);
     close(kept[1]);
     close(other[0]);
@@ -103,7 +121,7 @@ static void test_quiet_fork_whole(void **state)
         assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nor is it met by who waits for all */
         assert_int_equal(errno, ECHILD);
         kill(pid, SIGKILL);
-        quiet_fork_end(pid);
+        quiet_fork_end(pid, 0);
         pthread_mutex_unlock(&lock);
         if (threads)
             pthread_join(thread, NULL);
