@@ -69,11 +69,14 @@ const double record_quantiles[RECORD_QUANTILES] = {0.5, 0.9, 0.99};
 #define DECLARE_NOT
 #define DECLARE_QUALITY
 #define DECLARE_WORD(name)
+#define DECLARE_MEMBER(name)
 #define DECLARE_SPECIAL(name) extern const struct record_special record_special_##name;
 
 #define KEY(object, key, type, ...)    DECLARE_##type
 #define KEY_IF(object, key, type, ...) DECLARE_##type
 #include "record/record.def"
+
+extern const struct record_special record_special_end, record_special_limits;
 
 /* The struct of each object, under its name. */
 #define OBJECT(name, type, ...) typedef type record_struct_##name;
@@ -99,6 +102,7 @@ static const unsigned first_keys[RECORD_OBJECTS + 1] = {
 #define RECORD_WORD(name)                                                                          \
     RECORD_WORD, .words = record_words_##name, .word_count = ARRAY_LEN(record_words_##name)
 #define RECORD_SPECIAL(name) RECORD_SPECIAL, .special = &record_special_##name
+#define RECORD_MEMBER(name)  RECORD_MEMBER, .special = &record_special_##name
 
 /* clang-format off */
 #define MEMBER_SIZE(object, member) sizeof(((record_struct_##object *)0)->member)
@@ -244,6 +248,7 @@ static void record_write_value(struct json_out *j, const struct record_key *k, c
     case RECORD_FLAG:
     case RECORD_NOT: json_bool(j, record_key_whole(k, object)); break;
     case RECORD_SPECIAL: k->special->write(j, object, c); break;
+    case RECORD_MEMBER: k->special->write(j, member, c); break;
     }
 }
 
@@ -303,11 +308,12 @@ static bool record_read_value(struct reading *r, const struct record_key *k, voi
         record_key_put_whole(k, object, flag);
         break;
     case RECORD_SPECIAL:
+    case RECORD_MEMBER:
         if (k->presence == RECORD_NULLABLE && json_in_null(j))
             return true;
         if (!k->special->read)
             json_in_skip(j);
-        else if (!k->special->read(r, object))
+        else if (!k->special->read(r, k->type == RECORD_MEMBER ? member : object))
             return json_in_fail(j);
         break;
     default:
@@ -356,7 +362,11 @@ bool record_read(struct reading *r, const struct record_fields *fields, unsigned
         }
         if (found)
             record_read_value(r, found, fields[of].data);
-        else if (!other || !other(r, &key, arg))
+        else if (other && other(r, &key, arg))
+            continue;
+        else if (json_in_is(&key, "type"))
+            json_in_skip(j);
+        else
             reading_skip(r, &key);
     }
     return !j->failed;
@@ -400,3 +410,19 @@ struct toll_end record_end_back(const struct record_end *end)
         .timed_out = end->timed_out,
     };
 }
+
+static void write_end(struct json_out *j, const void *member, const struct record_context *c)
+{
+    struct record_end end = record_end_of(member);
+    record_write_object(j, RECORD_OBJECT_end, &end, c);
+}
+
+static bool read_end(struct reading *r, void *member)
+{
+    struct record_end end = {0};
+    bool is_good = record_read_object(r, RECORD_OBJECT_end, &end);
+    *(struct toll_end *)member = record_end_back(&end);
+    return is_good;
+}
+
+const struct record_special record_special_end = {write_end, read_end, NULL};

@@ -45,6 +45,14 @@ struct record_end {
 struct record_end record_end_of(const struct toll_end *end);
 struct toll_end record_end_back(const struct record_end *end);
 
+struct record_details {
+    uint64_t start_real_ns;
+    pid_t own_pid, group;
+    unsigned online_cpus;
+    bool gpus, has_gpus;
+    const char *left_out; /* NULL: none */
+};
+
 struct record_sample {
     uint64_t tick, real_ns, elapsed_ns, interval_ns;
     bool last, between, has_target;
@@ -60,7 +68,7 @@ struct record_mark {
     bool has_pid;
     double value;
     struct scan attributes; /* for mark_text_attribute */
-    uint64_t begin_ns, end_ns, looks;
+    uint64_t begin_ns, end_ns, duration_ns, looks;
     bool ended, of_target;
     const struct phase *phase; /* borrowed; of a mark that is written */
 };
@@ -105,7 +113,8 @@ struct record_context {
 
 struct reading;
 
-/* A value with functions of its own. Each gets the object that the key is of. */
+/* A value with functions of its own. They get the object that the key is of; those of RECORD_MEMBER
+ * its member. */
 struct record_special {
     void (*write)(struct json_out *j, const void *object, const struct record_context *c);
     bool (*read)(struct reading *r, void *object); /* NULL: it follows from other keys */
@@ -129,6 +138,7 @@ enum record_type {
     RECORD_QUALITY,
     RECORD_WORD,
     RECORD_SPECIAL,
+    RECORD_MEMBER,
 };
 
 enum record_presence {
@@ -149,7 +159,7 @@ struct record_key {
     unsigned condition_offset, condition_size; /* of what tells whether it is set */
     const char *const *words;                  /* of RECORD_WORD, otherwise NULL */
     unsigned word_count;
-    const struct record_special *special; /* of RECORD_SPECIAL, otherwise NULL */
+    const struct record_special *special; /* of RECORD_SPECIAL and RECORD_MEMBER, otherwise NULL */
 };
 
 /* The keys of an object, from its first on. */
@@ -190,8 +200,9 @@ struct record_fields {
 };
 
 /* Reads a JSON object whose keys are those of several objects. A key that is of none is handed to
- * other(), which returns false when it does not know it either: then it is skipped. other may be
- * NULL. Returns false when the JSON is not as expected. */
+ * other(), which returns false when it does not know it either: then it is skipped, and noted
+ * unless it is the type of the line. other may be NULL. Returns false when the JSON is not as
+ * expected. */
 bool record_read(struct reading *r, const struct record_fields *fields, unsigned count,
                  bool (*other)(struct reading *r, const struct scan *key, void *arg), void *arg);
 

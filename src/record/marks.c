@@ -71,14 +71,6 @@ const struct record_special record_special_phase_figures = {write_phase_figures,
 
 /* ==== Lines =================================================================================== */
 
-static void write_duration(struct json_out *j, const void *object, const struct record_context *c)
-{
-    const struct record_mark *m = object;
-    json_seconds(j, left_u64(m->phase->end_ns, m->phase->begin_ns));
-}
-
-const struct record_special record_special_duration = {write_duration, NULL, NULL};
-
 static void write_attributes(struct json_out *j, const void *object, const struct record_context *c)
 {
     struct scan attributes = ((const struct record_mark *)object)->attributes;
@@ -120,6 +112,7 @@ struct record_mark record_mark_of(const struct told_mark *m)
     if (m->phase) {
         mark.begin_ns = left_u64(m->phase->begin_ns, m->start_ns);
         mark.end_ns = left_u64(m->phase->end_ns, m->start_ns);
+        mark.duration_ns = left_u64(m->phase->end_ns, m->phase->begin_ns);
         mark.ended = !m->phase->not_ended;
         mark.of_target = phase_is_of_target(m->phase);
         mark.looks = phase_figures(m->phase)->looks;
@@ -162,14 +155,6 @@ bool read_mark_is_note(const struct reading *r)
     return r->mark.kind == MARK_EVENT && r->said.pid < 0 && r->said.text;
 }
 
-static bool read_mark_other(struct reading *r, const struct scan *key, void *arg)
-{
-    bool is_type = json_in_is(key, "type");
-    if (is_type)
-        json_in_skip(&r->json);
-    return is_type;
-}
-
 bool read_mark(struct reading *r)
 {
     enum mark_kind kind = r->mark.kind;
@@ -179,7 +164,7 @@ bool read_mark(struct reading *r)
         {kind == MARK_GAUGE ? RECORD_OBJECT_gauge : RECORD_OBJECT_event, &r->said},
         {kind == MARK_PHASE_END ? RECORD_OBJECT_phase : RECORD_OBJECT_note, &r->said},
     };
-    record_read(r, fields, kind == MARK_GAUGE ? 3 : 4, read_mark_other, NULL);
+    record_read(r, fields, kind == MARK_GAUGE ? 3 : 4, NULL, NULL);
     return json_in_end(&r->json) && read_mark_end(r);
 }
 
@@ -240,11 +225,6 @@ bool read_mark_end(struct reading *r)
 
 /* ==== Totals in the summary =================================================================== */
 
-static bool marks_are_set(const void *object, const struct record_context *c)
-{
-    return mark_totals_any(&((const struct summary *)object)->marks);
-}
-
 static void write_phase_mean(struct json_out *j, const void *object, const struct record_context *c)
 {
     const struct phase_total *p = object;
@@ -272,7 +252,7 @@ const struct record_special record_special_total_figures = {write_total_figures,
 static void write_phase_totals(struct json_out *j, const void *object,
                                const struct record_context *c)
 {
-    const struct mark_totals *t = &((const struct summary *)object)->marks;
+    const struct mark_totals *t = object;
     json_array(j);
     for (size_t i = 0; i < t->phase_count; i++)
         record_write_object(j, RECORD_OBJECT_phase_total, &t->phases[i], c);
@@ -282,7 +262,7 @@ static void write_phase_totals(struct json_out *j, const void *object,
 static bool read_phase_totals(struct reading *r, void *object)
 {
     struct json_in *j = &r->json;
-    struct mark_totals *t = &((struct summary *)object)->marks;
+    struct mark_totals *t = object;
     json_in_array(j);
     while (json_in_item(j)) {
         if (!ARRAY_GROW(t->phases, t->phase_count)) {
@@ -311,7 +291,7 @@ static bool read_phase_totals(struct reading *r, void *object)
 }
 
 const struct record_special record_special_phase_totals = {write_phase_totals, read_phase_totals,
-                                                           marks_are_set};
+                                                           NULL};
 
 static void write_gauge_mean(struct json_out *j, const void *object, const struct record_context *c)
 {
@@ -330,7 +310,7 @@ const struct record_special record_special_gauge_mean = {write_gauge_mean, read_
 static void write_gauge_totals(struct json_out *j, const void *object,
                                const struct record_context *c)
 {
-    const struct mark_totals *t = &((const struct summary *)object)->marks;
+    const struct mark_totals *t = object;
     json_array(j);
     for (size_t i = 0; i < t->gauge_count; i++)
         record_write_object(j, RECORD_OBJECT_gauge_total, &t->gauges[i], c);
@@ -351,7 +331,7 @@ static double sum_of_mean(double mean, uint64_t times)
 static bool read_gauge_totals(struct reading *r, void *object)
 {
     struct json_in *j = &r->json;
-    struct mark_totals *t = &((struct summary *)object)->marks;
+    struct mark_totals *t = object;
     json_in_array(j);
     while (json_in_item(j)) {
         if (!ARRAY_GROW(t->gauges, t->gauge_count)) {
@@ -368,30 +348,18 @@ static bool read_gauge_totals(struct reading *r, void *object)
 }
 
 const struct record_special record_special_gauge_totals = {write_gauge_totals, read_gauge_totals,
-                                                           marks_are_set};
-
-static void write_events(struct json_out *j, const void *object, const struct record_context *c)
-{
-    json_u64(j, ((const struct summary *)object)->marks.events);
-}
-
-static bool read_events(struct reading *r, void *object)
-{
-    return read_u64(&r->json, &((struct summary *)object)->marks.events);
-}
-
-const struct record_special record_special_events = {write_events, read_events, marks_are_set};
+                                                           NULL};
 
 static void write_mark_counts(struct json_out *j, const void *object,
                               const struct record_context *c)
 {
-    record_write_object(j, RECORD_OBJECT_mark_counts, &((const struct summary *)object)->marks, c);
+    record_write_object(j, RECORD_OBJECT_mark_counts, object, c);
 }
 
 static bool read_mark_counts(struct reading *r, void *object)
 {
-    return record_read_object(r, RECORD_OBJECT_mark_counts, &((struct summary *)object)->marks);
+    return record_read_object(r, RECORD_OBJECT_mark_counts, object);
 }
 
 const struct record_special record_special_mark_counts = {write_mark_counts, read_mark_counts,
-                                                          marks_are_set};
+                                                          NULL};

@@ -39,7 +39,6 @@ struct reading {
     bool shows_secrets, no_args; /* as in struct run, of every run of the record */
     struct run run;
     struct selection selection; /* what the record has, as far as it was read */
-    const char *left_out;       /* metrics of the machine, in kept; NULL: none */
     struct instances instances;
 
     struct frame frame;
@@ -96,9 +95,6 @@ bool read_utc(struct json_in *j, uint64_t *ret_real_ns);
 /* An object of texts as "key=value" words, each of them handed to add. kind is for sentences. */
 bool read_words(struct reading *r, const char *wrong,
                 void (*add)(struct reading *r, const struct buf *word, void *arg), void *arg);
-
-/* An object of RECORD_OBJECT_end. */
-bool read_end(struct reading *r, struct toll_end *ret);
 
 /* The part that a key names, or -1. */
 int read_part(const struct scan *key);

@@ -88,35 +88,7 @@ bool read_words(struct reading *r, const char *wrong,
     return !j->failed;
 }
 
-bool read_end(struct reading *r, struct toll_end *ret)
-{
-    struct record_end end = {0};
-    bool is_good = record_read_object(r, RECORD_OBJECT_end, &end);
-    *ret = record_end_back(&end);
-    return is_good;
-}
-
 /* ==== Values of a run ========================================================================= */
-
-static void write_version(struct json_out *j, const void *object, const struct record_context *c)
-{
-    const struct run *run = object;
-    json_string(j, run->version ? run->version : TOLL_VERSION);
-}
-
-static bool read_version(struct reading *r, void *object)
-{
-    struct run *run = object;
-    struct scan text;
-    if (!json_in_string(&r->json, &text))
-        return false;
-    free(run->version);
-    run->version = scan_copy(text);
-    r->no_memory |= !run->version;
-    return true;
-}
-
-const struct record_special record_special_version = {write_version, read_version, NULL};
 
 static void write_run_id(struct json_out *j, const void *object, const struct record_context *c)
 {
@@ -235,89 +207,44 @@ static bool read_attached(struct reading *r, void *object)
 
 const struct record_special record_special_attached = {write_attached, read_attached, NULL};
 
-static bool gpus_are_set(const void *object, const struct record_context *c)
-{
-    const struct run *run = object;
-    return !run->gpus_untold && !run->gpus_unread;
-}
-
-static void write_gpus(struct json_out *j, const void *object, const struct record_context *c)
-{
-    json_bool(j, ((const struct run *)object)->gpus);
-}
-
-static bool read_gpus(struct reading *r, void *object)
-{
-    struct run *run = object;
-    run->gpus_untold = !json_in_bool(&r->json, &run->gpus);
-    return !run->gpus_untold;
-}
-
-const struct record_special record_special_gpus = {write_gpus, read_gpus, gpus_are_set};
-
-/* What was selected of the machine and has no figures because nothing here could have them. Missing
- * figures of others show in the samples, where unknown is null. */
-static void name_left_out(struct buf *ret, const struct run *run, const struct record_context *c)
-{
-    struct selection asked, left_out = {0};
-    if (!c->selection || !run->system || selection_parse(&asked, run->metrics, NULL) < 0)
-        return;
-    left_out.of[ENTITY_SYSTEM] = asked.of[ENTITY_SYSTEM] & ~c->selection->of[ENTITY_SYSTEM];
-    selection_write(ret, &left_out);
-}
-
-static bool left_out_is_set(const void *object, const struct record_context *c)
-{
-    struct buf names = {0};
-    name_left_out(&names, object, c);
-    bool is_set = names.data && !buf_failed(&names);
-    buf_done(&names);
-    return is_set;
-}
-
-static void write_left_out(struct json_out *j, const void *object, const struct record_context *c)
-{
-    struct buf names = {0};
-    name_left_out(&names, object, c);
-    json_string(j, names.data ? names.data : "");
-    buf_done(&names);
-}
-
-static bool read_left_out(struct reading *r, void *object)
-{
-    struct scan text;
-    ((struct run *)object)->system = true;
-    if (!json_in_string(&r->json, &text))
-        return false;
-    r->left_out = reading_keep(r, text);
-    return true;
-}
-
-const struct record_special record_special_left_out = {write_left_out, read_left_out,
-                                                       left_out_is_set};
-
 /* ==== The line ================================================================================ */
 
 void record_json_run(struct json_out *j, const struct run *run)
 {
-    record_write(j, RECORD_OBJECT_facts, run, &(struct record_context){.run = run});
+    static char version[] = TOLL_VERSION;
+    struct run facts = *run;
+    facts.version = run->version ? run->version : version;
+    record_write(j, RECORD_OBJECT_facts, &facts, &(struct record_context){.run = run});
 }
 
 void record_json_run_line(struct json_out *j, const struct run *run,
                           const struct selection *selection)
 {
-    struct record_context c = {.run = run, .selection = selection};
-    record_write(j, RECORD_OBJECT_facts, run, &c);
-    record_write(j, RECORD_OBJECT_details, run, &c);
+    struct record_details details = {
+        .start_real_ns = run->start_real_ns,
+        .own_pid = run->own_pid,
+        .group = run->group,
+        .online_cpus = run->online_cpus,
+        .gpus = run->gpus,
+        .has_gpus = !run->gpus_untold && !run->gpus_unread,
+    };
+    struct selection asked, left_out = {0};
+    struct buf names = {0};
+    /* What was selected of the machine and has no figures because nothing here could have them.
+     * Missing figures of others show in the samples, where unknown is null. */
+    if (run->system && selection_parse(&asked, run->metrics, NULL) == 0) {
+        left_out.of[ENTITY_SYSTEM] = asked.of[ENTITY_SYSTEM] & ~selection->of[ENTITY_SYSTEM];
+        selection_write(&names, &left_out);
+        details.left_out = buf_failed(&names) ? NULL : names.data;
+    }
+    record_json_run(j, run);
+    record_write(j, RECORD_OBJECT_details, &details, NULL);
+    buf_done(&names);
 }
 
 static bool read_run_other(struct reading *r, const struct scan *key, void *arg)
 {
     struct scan schema;
-    if (json_in_is(key, "type")) {
-        json_in_skip(&r->json);
-        return true;
-    }
     if (!json_in_is(key, "schema"))
         return false;
     r->has_schema = true;
@@ -332,13 +259,21 @@ static bool read_run_other(struct reading *r, const struct scan *key, void *arg)
 bool read_run(struct reading *r)
 {
     struct run *run = &r->run;
-    struct record_fields fields[] = {{RECORD_OBJECT_facts, run}, {RECORD_OBJECT_details, run}};
+    struct record_details details = {0};
+    struct record_fields fields[] = {{RECORD_OBJECT_facts, run}, {RECORD_OBJECT_details, &details}};
     struct selection left_out;
-    run->gpus_untold = true;
     r->text = &r->kept;
     record_read(r, fields, ARRAY_LEN(fields), read_run_other, NULL);
     if (!json_in_end(&r->json) || !r->has_schema)
         return false;
+    run->own_pid = details.own_pid;
+    run->group = details.group;
+    run->online_cpus = details.online_cpus;
+    run->gpus = details.gpus;
+    run->gpus_untold = !details.has_gpus;
+    run->system |= details.left_out != NULL;
+    if (details.start_real_ns)
+        run->start_real_ns = details.start_real_ns;
     run->shows_secrets = r->shows_secrets;
     run->no_args = r->no_args;
     r->no_memory |= run_mask_secrets(run) < 0;
@@ -350,7 +285,7 @@ bool read_run(struct reading *r)
     r->selection.by_name = run->metrics != NULL;
     memset(r->selection.parts, 0, sizeof r->selection.parts);
     r->selection.of[ENTITY_SELF] = r->selection.of[ENTITY_PROCESS] = 0;
-    if (r->left_out && selection_parse(&left_out, r->left_out, NULL) == 0)
+    if (details.left_out && selection_parse(&left_out, details.left_out, NULL) == 0)
         for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
             r->selection.of[kind] &= ~left_out.of[kind];
 

@@ -363,23 +363,6 @@ static bool read_whole(struct reading *r, void *object)
 
 const struct record_special record_special_whole = {write_whole, read_whole, NULL};
 
-static void write_target_name(struct json_out *j, const void *object,
-                              const struct record_context *c)
-{
-    json_string(j, ((const struct frame_target *)object)->name);
-}
-
-static bool read_target_name(struct reading *r, void *object)
-{
-    struct scan name;
-    return json_in_string(&r->json, &name) &&
-           (json_in_is(&name, ((struct frame_target *)object)->name) ||
-            reading_wrong(r, "a target that the run does not have at this place"));
-}
-
-const struct record_special record_special_target_name = {write_target_name, read_target_name,
-                                                          NULL};
-
 static void write_targets(struct json_out *j, const void *object, const struct record_context *c)
 {
     const struct frame *f = ((const struct record_sample *)object)->frame;
@@ -404,8 +387,13 @@ static bool read_targets(struct reading *r, void *object)
             return reading_wrong(r, "more targets than the run has");
         struct frame_target *t = &r->targets[i];
         struct part_rows p = {r->rows[i], t->parts};
-        *t = (struct frame_target){.name = t->name};
+        *t = (struct frame_target){.name = r->run.targets[i].name};
+        r->text = &r->frame.arena;
         record_read(r, &(struct record_fields){RECORD_OBJECT_target, t}, 1, read_part_member, &p);
+        r->text = &r->kept;
+        if (!j->failed && strcmp(t->name, r->run.targets[i].name) != 0)
+            return reading_wrong(r, "a target that the run does not have at this place");
+        t->name = r->run.targets[i].name;
     }
     if (i != count)
         reading_wrong(r, "fewer targets than the run has");
@@ -498,19 +486,6 @@ static bool read_processes(struct reading *r, void *object)
 
 const struct record_special record_special_processes = {write_processes, read_processes, NULL};
 
-static void write_end(struct json_out *j, const void *object, const struct record_context *c)
-{
-    struct record_end end = record_end_of(&((const struct process_end *)object)->end);
-    record_write_object(j, RECORD_OBJECT_end, &end, c);
-}
-
-static bool read_departure_end(struct reading *r, void *object)
-{
-    return read_end(r, &((struct process_end *)object)->end);
-}
-
-const struct record_special record_special_end = {write_end, read_departure_end, NULL};
-
 void record_json_process(struct json_out *j, const struct process_end *e, const struct run *run,
                          const struct selection *selection)
 {
@@ -518,15 +493,6 @@ void record_json_process(struct json_out *j, const struct process_end *e, const 
     struct row copy;
     record_write(j, RECORD_OBJECT_departure, e, &c);
     write_process(j, &e->process->entity, process_shown(e->process, &copy), &c);
-}
-
-/* For record_read: a figure of a line, or its type. */
-static bool read_process_other(struct reading *r, const struct scan *key, void *members)
-{
-    bool is_type = json_in_is(key, "type");
-    if (is_type)
-        json_in_skip(&r->json);
-    return is_type || read_row_member(r, key, members);
 }
 
 void read_process_begin(struct reading *r)
@@ -544,7 +510,7 @@ bool read_process(struct reading *r)
         {RECORD_OBJECT_departure, &r->process_end},
         {RECORD_OBJECT_identity, &r->process.entity},
     };
-    record_read(r, fields, ARRAY_LEN(fields), read_process_other, &m);
+    record_read(r, fields, ARRAY_LEN(fields), read_row_member, &m);
     return json_in_end(&r->json) && read_row_is_sound(r, &r->process.own);
 }
 
@@ -608,7 +574,7 @@ void read_sample_begin(struct reading *r)
     f->self = (struct frame_row){&r->self_entity, &r->self};
 }
 
-/* For record_read: what the machine has of a kind, or the type of the line. */
+/* For record_read: what the machine has of a kind. */
 static bool read_sample_other(struct reading *r, const struct scan *key, void *arg)
 {
     int kind = read_instances_kind(key);
@@ -619,12 +585,8 @@ static bool read_sample_other(struct reading *r, const struct scan *key, void *a
         json_in_array(&r->json);
         while (json_in_item(&r->json))
             read_instance(r, (enum entity_kind)kind);
-    } else if (json_in_is(key, "type")) {
-        json_in_skip(&r->json);
-    } else {
-        return false;
     }
-    return true;
+    return kind >= 0;
 }
 
 bool read_sample(struct reading *r)

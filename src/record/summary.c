@@ -132,8 +132,9 @@ static bool read_limit_value(struct reading *r, void *object)
 const struct record_special record_special_limit_value = {write_limit_value, read_limit_value,
                                                           NULL};
 
-static void write_limits_of(struct json_out *j, const struct limits *limits)
+static void write_limits(struct json_out *j, const void *member, const struct record_context *c)
 {
+    const struct limits *limits = member;
     json_object(j);
     for (unsigned kind = 0; kind < LIMITS; kind++) {
         if (!limits->of[kind].known)
@@ -145,8 +146,9 @@ static void write_limits_of(struct json_out *j, const struct limits *limits)
     json_object_end(j);
 }
 
-static bool read_limits_of(struct reading *r, struct limits *ret)
+static bool read_limits(struct reading *r, void *member)
 {
+    struct limits *limits = member;
     struct json_in *j = &r->json;
     struct scan key;
     json_in_object(j);
@@ -159,71 +161,15 @@ static bool read_limits_of(struct reading *r, struct limits *ret)
             continue;
         }
         r->limit = kind;
-        ret->of[kind] = (struct limit){.known = true, .by = ""};
-        record_read_object(r, RECORD_OBJECT_limit, &ret->of[kind]);
+        limits->of[kind] = (struct limit){.known = true, .by = ""};
+        record_read_object(r, RECORD_OBJECT_limit, &limits->of[kind]);
     }
     return !j->failed;
 }
 
-static void write_limits(struct json_out *j, const void *object, const struct record_context *c)
-{
-    write_limits_of(j, &((const struct target_summary *)object)->limits);
-}
-
-static bool read_limits(struct reading *r, void *object)
-{
-    return read_limits_of(r, &((struct target_summary *)object)->limits);
-}
-
 const struct record_special record_special_limits = {write_limits, read_limits, NULL};
 
-/* Of several targets, each has its own. */
-static bool whole_limits_are_set(const void *object, const struct record_context *c)
-{
-    const struct summary *s = object;
-    return s->has_target && !s->target_count;
-}
-
-static void write_whole_limits(struct json_out *j, const void *object,
-                               const struct record_context *c)
-{
-    write_limits_of(j, &((const struct summary *)object)->whole.limits);
-}
-
-static bool read_whole_limits(struct reading *r, void *object)
-{
-    return read_limits_of(r, &((struct summary *)object)->whole.limits);
-}
-
-const struct record_special record_special_whole_limits = {write_whole_limits, read_whole_limits,
-                                                           whole_limits_are_set};
-
 /* ==== Targets ================================================================================= */
-
-static void write_target_end(struct json_out *j, const void *object, const struct record_context *c)
-{
-    struct record_end end = record_end_of(&((const struct target_summary *)object)->end);
-    record_write_object(j, RECORD_OBJECT_end, &end, c);
-}
-
-static bool read_target_end(struct reading *r, void *object)
-{
-    return read_end(r, &((struct target_summary *)object)->end);
-}
-
-const struct record_special record_special_target_end = {write_target_end, read_target_end, NULL};
-
-static void write_whole_end(struct json_out *j, const void *object, const struct record_context *c)
-{
-    write_target_end(j, &((const struct summary *)object)->whole, c);
-}
-
-static bool read_whole_end(struct reading *r, void *object)
-{
-    return read_end(r, &((struct summary *)object)->whole.end);
-}
-
-const struct record_special record_special_whole_end = {write_whole_end, read_whole_end, NULL};
 
 static void write_target_parts(struct json_out *j, const struct target_summary *t,
                                const struct selection *selection)
@@ -298,6 +244,7 @@ static void write_target_results(struct json_out *j, const void *object,
         json_object(j);
         json_put_string(j, "name", s->run->targets[i].name);
         record_write(j, RECORD_OBJECT_target_result, &s->targets[i], c);
+        record_write(j, RECORD_OBJECT_limited, &s->targets[i], c);
         write_target_parts(j, &s->targets[i], c->selection);
         json_object_end(j);
     }
@@ -318,11 +265,14 @@ static bool read_target_results(struct reading *r, void *object)
     struct summary *s = object;
     size_t i = 0;
     json_in_array(&r->json);
-    for (; json_in_item(&r->json); i++)
+    for (; json_in_item(&r->json); i++) {
+        struct target_summary *t = &s->targets[i];
+        struct record_fields fields[] = {{RECORD_OBJECT_target_result, t},
+                                         {RECORD_OBJECT_limited, t}};
         if (i >= s->target_count ||
-            !record_read(r, &(struct record_fields){RECORD_OBJECT_target_result, &s->targets[i]}, 1,
-                         read_target_result_other, &s->targets[i]))
+            !record_read(r, fields, ARRAY_LEN(fields), read_target_result_other, t))
             return false;
+    }
     return i == s->target_count || reading_wrong(r, "other targets than the run has");
 }
 
@@ -471,25 +421,6 @@ const struct record_special record_special_own_results = {write_own_results, rea
                                                           NULL};
 
 /* ==== Processes, outputs and notes ============================================================ */
-
-static void write_survivor_count(struct json_out *j, const void *object,
-                                 const struct record_context *c)
-{
-    json_u64(j, ((const struct summary *)object)->survivor_count);
-}
-
-static bool read_survivor_count(struct reading *r, void *object)
-{
-    struct summary *s = object;
-    uint64_t count = 0;
-    if (!read_u64(&r->json, &count))
-        return false;
-    s->survivor_count = max_u64(s->survivor_count, count);
-    return true;
-}
-
-const struct record_special record_special_survivor_count = {write_survivor_count,
-                                                             read_survivor_count, NULL};
 
 static void write_survivors(struct json_out *j, const void *object, const struct record_context *c)
 {
@@ -644,8 +575,13 @@ void record_json_summary(struct json_out *j, const struct summary *s,
     struct record_context c = {.run = s->run, .selection = selection};
     record_json_run(j, s->run);
     record_write(j, RECORD_OBJECT_result, s, &c);
+    if (s->has_target && !s->target_count)
+        record_write(j, RECORD_OBJECT_limited, &s->whole, &c);
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
         write_instances(j, s, kind, selection->of[kind]);
+    record_write(j, RECORD_OBJECT_own, s, &c);
+    if (mark_totals_any(&s->marks))
+        record_write(j, RECORD_OBJECT_marks, &s->marks, &c);
     record_write(j, RECORD_OBJECT_closing, s, &c);
 }
 
@@ -668,7 +604,11 @@ static bool read_summary_other(struct reading *r, const struct scan *key, void *
 bool read_summary(struct reading *r)
 {
     struct summary *s = &r->summary;
-    struct record_fields fields[] = {{RECORD_OBJECT_result, s}, {RECORD_OBJECT_closing, s}};
+    struct record_fields fields[] = {
+        {RECORD_OBJECT_result, s},  {RECORD_OBJECT_limited, &s->whole},
+        {RECORD_OBJECT_own, s},     {RECORD_OBJECT_marks, &s->marks},
+        {RECORD_OBJECT_closing, s},
+    };
     /* It replaces the one that was made of the samples. */
     summary_done(s);
     if (summary_init(s, &r->run) < 0 ||

@@ -173,9 +173,10 @@ static void sqlite_rows_object(struct buf *b, enum record_object object, const v
         case RECORD_REAL6:
         case RECORD_REAL9:
         case RECORD_NUMBER: sqlite_row_log_double(b, *(const double *)member); break;
-        case RECORD_SPECIAL: {
+        case RECORD_SPECIAL:
+        case RECORD_MEMBER: {
             size_t began = sqlite_row_log_json(b, &j);
-            k->special->write(&j, data, c);
+            k->special->write(&j, k->type == RECORD_MEMBER ? member : data, c);
             sqlite_row_log_json_end(b, began);
             break;
         }

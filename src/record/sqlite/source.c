@@ -177,8 +177,10 @@ static bool source_read_key(struct reading *r, const struct record_key *k, void 
         *(double *)member = sqlite_column_double(st, at);
         return type != SQLITE_IS_TEXT && isfinite(*(double *)member);
     case RECORD_SPECIAL:
+    case RECORD_MEMBER:
         source_json(r, st, at);
-        return k->special->read(r, object) && json_in_end(&r->json);
+        return k->special->read(r, k->type == RECORD_MEMBER ? member : object) &&
+               json_in_end(&r->json);
     }
     return false;
 }

@@ -179,8 +179,11 @@ static void closing_expect(const struct summary *s, const char *member, const ch
     struct buf b = {0};
     struct json_out j;
     json_begin(&j, &b, 0);
-    record_write_object(&j, RECORD_OBJECT_closing, s,
-                        &(struct record_context){.selection = &selection});
+    struct record_context c = {.selection = &selection};
+    json_object(&j);
+    record_write(&j, RECORD_OBJECT_own, s, &c);
+    record_write(&j, RECORD_OBJECT_closing, s, &c);
+    json_object_end(&j);
     char *found = strstr(b.data, member);
     if (strcmp(text, "{}") == 0)
         assert_null(found);
@@ -232,8 +235,8 @@ static void record_limits_expect(const struct limits *l, const char *text)
     struct json_out j;
     t.limits = *l;
     json_begin(&j, &b, 0);
-    record_write_object(&j, RECORD_OBJECT_target_result, &t, NULL);
-    assert_string_equal(strstr(b.data, "\"limits\""), text + 1);
+    record_write_object(&j, RECORD_OBJECT_limited, &t, NULL);
+    assert_string_equal(b.data, text);
     buf_done(&b);
 }
 
@@ -297,7 +300,7 @@ static void test_record_limits_every_limit(void **state)
     struct buf b = {0};
     struct json_out j;
     json_begin(&j, &b, 0);
-    record_write_object(&j, RECORD_OBJECT_target_result, &t, NULL);
+    record_write_object(&j, RECORD_OBJECT_limited, &t, NULL);
     unsigned count = 0;
     for (const char *at = b.data; (at = strstr(at, "\":{\"value\":null")); at++)
         count++;
@@ -373,7 +376,7 @@ static void test_record_marks_totals(void **state)
     struct buf b = {0};
     struct json_out j;
     json_begin(&j, &b, 0);
-    record_write_object(&j, RECORD_OBJECT_closing, &s.summary,
+    record_write_object(&j, RECORD_OBJECT_marks, t,
                         &(struct record_context){.selection = &s.selection});
     assert_non_null(strstr(
         b.data, "\"phases\":[{\"name\":\"a\",\"count\":1,\"not_ended_count\":0,"
@@ -382,7 +385,7 @@ static void test_record_marks_totals(void **state)
                 "\"figures\":{\"cpu_seconds\":{\"total\":0.25,\"quality\":\"sampled\"}}}],"
                 "\"gauges\":[{\"name\":\"g\",\"count\":1,\"last\":1.5,\"min\":1.5,\"mean\":1.5,"
                 "\"max\":1.5,\"max_at_seconds\":2}],\"events\":1,\"marks\":{\"taken\":3,"
-                "\"ignored\":0,\"lost\":0,\"left_out\":0,\"unmatched\":0},"));
+                "\"ignored\":0,\"lost\":0,\"left_out\":0,\"unmatched\":0}}"));
     buf_done(&b);
     sample_remove(&s);
 }
