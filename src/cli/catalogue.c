@@ -2,8 +2,7 @@
  * toll layouts: whose names and units toll can speak, for people and for programs. */
 #include "base/text/json.h"
 #include "cli/cli.h"
-#include "cli/help.h"
-#include "cli/layout_option.h"
+#include "cli/options.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -59,3 +59,52 @@ int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The text on stdout; frees it. Returns 0, or 125 and a sentence when it cannot be written. */
 int print(struct buf *b);
+
+/* Whether text for a descriptor may have colours: it is a terminal, and NO_COLOR is not set. */
+bool color_is_wanted(int fd);
+
+/* ==== Help ================================================================================== */
+
+/* Words from a column on, where the line is already, broken before 80; and the end of the line. */
+void help_wrap(struct buf *b, const char *text, size_t column);
+
+/* The same behind something else, which has a line of its own when it is too long. */
+void help_line(struct buf *b, const char *left, const char *text, size_t column);
+
+/* The page of a subcommand, on stdout. */
+int help_subcommand(const char *name);
+
+/* ==== Code blocks =========================================================================== */
+
+/* For both commands that work on files of code blocks: toll phases and gpu-tracker sub-track. */
+
+/* What the library is asked for to give a format: pickles are made of json here. */
+const char *phase_format(const char *format);
+
+/* The results into a file, or on stdout when output is NULL, there with a newline behind a text. A
+ * file comes into being whole or not at all. 0, or -errno and a sentence. */
+int phase_deliver(const char *text, const char *format, const char *output, struct toll_error *e);
+
+/* Combines the files, or what is in the directory when it is but one. */
+int phase_combine(const char *destination, const char *const *paths, struct toll_error *e);
+
+/* ==== Completion ============================================================================== */
+
+/* What may be typed in the place of the last word of a line; see completion.c. */
+struct completion {
+    const char *last; /* borrowed */
+    size_t before;    /* bytes of it that stay: "--summary=" of an option with a value */
+    struct buf answer;
+};
+
+/* A word, if it begins with what was typed, and a text about it. */
+void completion_offer(struct completion *c, const char *word, const char *text);
+
+/* Words separated by blanks. */
+void completion_offer_words(struct completion *c, const char *words);
+
+/* Let the shell complete "file", "directory", a "program" or a "command". */
+void completion_ask_shell(struct completion *c, const char *what, size_t number);
+
+/* argv[1] is __complete, and the words of the line follow. */
+int complete_main(int argc, char **argv);

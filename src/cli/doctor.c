@@ -3,7 +3,6 @@
 #include "base/text/buf.h"
 #include "base/text/json.h"
 #include "cli/cli.h"
-#include "cli/help.h"
 
 #include <string.h>
 
@@ -169,17 +168,10 @@ static void add_check(struct buf *b, const struct toll_check *c, bool color)
     add_wrapped(b, c->remedy, NAME_COLUMN + 2, NAME_COLUMN + 2, " \\");
 }
 
-static bool wants_color(void)
-{
-    const char *no_color = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
-    return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
-}
-
 static void doctor_command_as_text(const struct request *r, struct buf *b)
 {
     const struct toll_check *c;
-    bool color = wants_color();
+    bool color = color_is_wanted(STDOUT_FILENO);
     for (size_t at = 0; (c = next_check(r, &at));)
         add_check(b, c, color);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * toll help: made from the tables of subcommands and options. */
-#include "cli/help.h"
+#include "cli/cli.h"
 
 #include "base/text/buf.h"
 #include "cli/options.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/layout_option.h"
+#include "cli/options.h"
 
 #include "base/io/file.h"
 

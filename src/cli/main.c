@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/main.h"
+#include "cli/cli.h"
 
 #include "base/io/output_file.h"
 #include "base/text/buf.h"
 #include "base/text/secrets.h"
 #include "base/util.h"
-#include "cli/cli.h"
 #include "cli/gpu_tracker/command.h"
 
 #include <fcntl.h>
@@ -149,6 +148,8 @@ static void fill_standard_streams(void)
 
 static int run_subcommand(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "__complete") == 0)
+        return complete_main(argc, argv);
     if (argc && strcmp(basename(argv[0]), "gpu-tracker") == 0)
         return gpu_tracker_main(argc, argv);
     if (argc < 2) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * What can be said to a subcommand that measures, and what each setting accepts. */
 #include "base/text/scan.h"
-#include "cli/layout_option.h"
 #include "cli/options.h"
 
 #include <ctype.h>

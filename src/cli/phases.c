@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * toll phases: what code blocks used, from files that were written before. Nothing is measured. */
-#include "cli/phases.h"
+#include "cli/cli.h"
 
 #include "base/err.h"
 #include "base/io/output_file.h"
 #include "base/text/buf.h"
 #include "base/text/pickle.h"
 #include "base/util.h"
-#include "cli/cli.h"
-#include "cli/help.h"
 
 #include <dirent.h>
 #include <getopt.h>

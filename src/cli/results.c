@@ -6,9 +6,6 @@
 #include "base/text/buf.h"
 #include "base/text/json.h"
 #include "cli/cli.h"
-#include "cli/help.h"
-#include "cli/layout_option.h"
-#include "cli/main.h"
 #include "cli/options.h"
 
 #include <stdio.h>
@@ -185,23 +182,6 @@ static int run_export(struct settings *s)
     if (r == -EPIPE && w.writes_stdout)
         return 0; /* the end of a pipeline has seen enough */
     return r < 0 ? complain("%s", e.message) : 0;
-}
-
-int export_main(int argc, char **argv)
-{
-    struct settings s = {0};
-    struct toll_error e = {0};
-    int rest, status;
-    if (options_read(&s, argc, argv, &rest, &e) < 0)
-        status = complain("%s", e.message);
-    else if (s.help)
-        status = help_subcommand(argv[0]);
-    else if (!s.words || s.words[1])
-        status = complain("toll export takes one record: a .jsonl or .sqlite file, or - for stdin");
-    else
-        status = run_export(&s);
-    settings_done(&s);
-    return status;
 }
 
 /* ==== List command ============================================================================ */
@@ -451,7 +431,7 @@ static int list_file(struct list *l, const char *path, bool with_name)
     return r < 0 ? complain("%s", e.message) : 0;
 }
 
-static int list_files(const struct settings *s)
+static int list_files(struct settings *s)
 {
     struct list l = {.as_json = s->json};
     int failed = 0;
@@ -476,7 +456,11 @@ static int list_files(const struct settings *s)
     return failed ? failed : status;
 }
 
-int list_main(int argc, char **argv)
+/* ==== Both ==================================================================================== */
+
+/* What toll export and toll list have in common: options, and one record or several. */
+static int results_main(int argc, char **argv, int (*run)(struct settings *s), bool takes_several,
+                        const char *expected)
 {
     struct settings s = {0};
     struct toll_error e = {0};
@@ -485,11 +469,22 @@ int list_main(int argc, char **argv)
         status = complain("%s", e.message);
     else if (s.help)
         status = help_subcommand(argv[0]);
-    else if (!s.words)
-        status = complain(
-            "toll list takes records: .jsonl and .sqlite files that toll has written");
+    else if (!s.words || (s.words[1] && !takes_several))
+        status = complain("%s", expected);
     else
-        status = list_files(&s);
+        status = run(&s);
     settings_done(&s);
     return status;
+}
+
+int export_main(int argc, char **argv)
+{
+    return results_main(argc, argv, run_export, false,
+                        "toll export takes one record: a .jsonl or .sqlite file, or - for stdin");
+}
+
+int list_main(int argc, char **argv)
+{
+    return results_main(argc, argv, list_files, true,
+                        "toll list takes records: .jsonl and .sqlite files that toll has written");
 }

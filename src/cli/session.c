@@ -4,9 +4,8 @@
 #include "base/io/file.h"
 #include "base/text/scan.h"
 #include "base/util.h"
-#include "cli/help.h"
-#include "cli/layout_option.h"
-#include "cli/main.h"
+#include "cli/cli.h"
+#include "cli/options.h"
 
 #include <fcntl.h>
 #include <poll.h>

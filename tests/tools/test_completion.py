@@ -21,16 +21,24 @@ METRICS = sorted({metric["name"] for metric in TABLE})
 DEADLINE = 120  # seconds; a shell that begins takes a tenth of one
 
 
+def make_programs(place, *names):
+    """They write down what they are called with; what the shells ask for is answered by toll."""
+    for folder in ("bin", "real"):
+        (place / folder).mkdir()
+    for name in names:
+        (place / "real" / name).symlink_to(TOLL)
+        program = place / "bin" / name
+        program.write_text(
+            f"#!/bin/sh\n[ \"$1\" != __complete ] || exec '{place}/real/{name}' \"$@\"\n"
+            f"cd '{place}'\nprintf '[%s]' \"$@\" >new\nmv new called\n"
+        )
+        program.chmod(0o755)
+
+
 @pytest.fixture
 def place(tmp_path):
     """A directory with a file to name, and programs that write down what they are called with."""
-    (tmp_path / "bin").mkdir()
-    for name in ("toll", "uniquejob"):
-        program = tmp_path / "bin" / name
-        program.write_text(
-            f"#!/bin/sh\ncd '{tmp_path}'\nprintf '[%s]' \"$@\" >new\nmv new called\n"
-        )
-        program.chmod(0o755)
+    make_programs(tmp_path, "toll", "uniquejob")
     (tmp_path / "notes file.txt").touch()
     (tmp_path / "groups.txt").touch()
     (tmp_path / "groups here").mkdir()
@@ -255,14 +263,15 @@ def test_fish_offers_processes_with_their_names(job, place):
 @needs("zsh")
 def test_zsh_offers_processes_with_their_names(job):
     script = f"""
-        compdef() {{ :; }}; compset() {{ :; }}; _describe() {{ print -rl -- $pids; }}
+        compdef() {{ :; }}; _describe() {{ print -rl -- $offers; }}
         . '{FILES}/_toll'
-        _toll_pids
+        words=('{TOLL}' attach '') CURRENT=3 PREFIX=
+        _toll
     """
     # Other processes of the machine may have any bytes for a name.
     done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True,
                           errors="replace", check=True)
-    assert f"{job}:quiet\\:job" in done.stdout.splitlines()
+    assert f"{job}:quiet:job" in done.stdout.splitlines()
     assert done.stderr == ""
 
 
@@ -283,9 +292,9 @@ def bash_offers(line, setup="", breaks="="):
         _toll
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
-    done = subprocess.run(
-        ["bash", "-c", script, "bash", line, *words], capture_output=True, text=True, check=True
-    )
+    path = f"{os.path.dirname(TOLL)}:{os.environ['PATH']}"
+    done = subprocess.run(["bash", "-c", script, "bash", line, *words], capture_output=True,
+                          text=True, check=True, env={**os.environ, "PATH": path})
     return sorted(filter(None, done.stdout.splitlines()))
 
 

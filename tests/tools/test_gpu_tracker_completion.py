@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from test_completion import DEADLINE, FILES, TOLL, Terminal, needs, surroundings
+from test_completion import DEADLINE, FILES, TOLL, Terminal, make_programs, needs, surroundings
 
 SIZES = ["bytes", "gigabytes", "kilobytes", "megabytes", "terabytes"]
 # A line, what the tab key makes of its last word.
@@ -28,11 +28,7 @@ LINES = [
 
 @pytest.fixture
 def place(tmp_path):
-    (tmp_path / "bin").mkdir()
-    for name in ("gpu-tracker", "uniquejob"):
-        program = tmp_path / "bin" / name
-        program.write_text(f"#!/bin/sh\ncd '{tmp_path}'\nprintf '[%s]' \"$@\" >new\nmv new called\n")
-        program.chmod(0o755)
+    make_programs(tmp_path, "gpu-tracker", "uniquejob")
     (tmp_path / "notes file.txt").touch()
     return tmp_path
 

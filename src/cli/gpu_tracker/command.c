@@ -12,8 +12,8 @@
 #include "base/text/buf.h"
 #include "base/text/scan.h"
 #include "base/text/secrets.h"
+#include "cli/cli.h"
 #include "cli/options.h"
-#include "cli/phases.h"
 #include "cli/session.h"
 
 #include <libgen.h>

@@ -41,6 +41,11 @@ bool gpu_tracker_has_format(const char *format);
 /* Seconds, as text. */
 int gpu_tracker_interval(const char *text, uint64_t *ret_ns, struct toll_error *e);
 
+struct completion;
+
+/* The words of the line behind the name of the command. */
+void gpu_tracker_complete(struct completion *c, size_t count, char **words);
+
 void gpu_tracker_usage(struct buf *b);
 void gpu_tracker_help(struct buf *b);
 

@@ -1,24 +1,41 @@
-/* SPDX-License-Identifier: MIT */
-#include "cli/gpu_tracker/options.h"
+/* SPDX-License-Identifier: MIT
+ * The options of gpu-tracker as data: for its command line, its JSON file, its help and its
+ * completions. */
+#include "cli/gpu_tracker/command.h"
 
 #include "base/err.h"
 #include "base/io/file.h"
 #include "base/memory.h"
 #include "base/text/json.h"
-#include "cli/help.h"
+#include "cli/cli.h"
 
 #include <fcntl.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ==== Gpu tracker options ===================================================================== */
+
+enum value_kind { IS_TEXT, IS_NUMBER, IS_SWITCH, IS_WORDS, IS_IGNORED };
+
+struct tracker_option {
+    const char *name; /* NULL: a letter alone, or in the file alone */
+    char letter;      /* 0: none */
+    const char *value;
+    unsigned tasks;      /* TASK_… it is for */
+    size_t at;           /* in struct gpu_tracker */
+    const char *keyword; /* its name in the JSON file, or NULL */
+    enum value_kind kind;
+    const char *help;
+    const char *choices; /* words that it takes, with blanks between; NULL: anything */
+};
 
 #define AT(field) offsetof(struct gpu_tracker, field)
 #define FILES     (TASK_ANALYZE | TASK_COMPARE)
 #define SIZES     "bytes kilobytes megabytes gigabytes terabytes"
 
 /* clang-format off */
-const struct tracker_option tracker_options[] = {
+static const struct tracker_option tracker_options[] = {
     {"execute",      'e', "<command>",        TASK_EXECUTE, AT(execute), NULL, IS_TEXT,
      "what to run: a command and its arguments, between quotes; they are split as a shell does", NULL},
     {"output",       'o', "<output>",         TASK_EXECUTE | FILES, AT(output), NULL, IS_TEXT,
@@ -63,7 +80,6 @@ const struct tracker_option tracker_options[] = {
     {NULL,           0,   NULL,               0, AT(backup), "resource_usage_file", IS_TEXT, NULL, NULL},
 };
 
-const size_t tracker_option_count = ARRAY_LEN(tracker_options);
 /* clang-format on */
 
 void gpu_tracker_done(struct gpu_tracker *g)
@@ -77,7 +93,8 @@ void gpu_tracker_done(struct gpu_tracker *g)
 
 /* ---- The command line ------------------------------------------------------------------------ */
 
-const char **gpu_tracker_text_at(struct gpu_tracker *g, const struct tracker_option *o)
+/* The field of an option that does not repeat. */
+static const char **gpu_tracker_text_at(struct gpu_tracker *g, const struct tracker_option *o)
 {
     return (const char **)((char *)g + o->at);
 }
@@ -114,7 +131,7 @@ static int gpu_tracker_options_read_options(struct gpu_tracker *g, int argc, cha
     struct option names[ARRAY_LEN(tracker_options) + 3] = {{"help", no_argument, NULL, 'h'},
                                                            {"version", no_argument, NULL, 'v'}};
     size_t count = 2;
-    for (size_t i = 0; i < tracker_option_count; i++)
+    for (size_t i = 0; i < ARRAY_LEN(tracker_options); i++)
         if (tracker_options[i].name)
             names[count++] = (struct option){
                 tracker_options[i].name, tracker_options[i].value ? required_argument : no_argument,
@@ -122,7 +139,7 @@ static int gpu_tracker_options_read_options(struct gpu_tracker *g, int argc, cha
     opterr = 0;
     for (int c; (c = getopt_long(argc, argv, ":hve:o:f:p:m:", names, NULL)) != -1;) {
         const struct tracker_option *o = c >= BEYOND ? &tracker_options[c - BEYOND] : NULL;
-        for (size_t i = 0; c < BEYOND && i < tracker_option_count; i++)
+        for (size_t i = 0; c < BEYOND && i < ARRAY_LEN(tracker_options); i++)
             if (tracker_options[i].letter == c)
                 o = &tracker_options[i];
         if (c == 'h')
@@ -138,6 +155,145 @@ static int gpu_tracker_options_read_options(struct gpu_tracker *g, int argc, cha
     }
     return 0;
 }
+
+/* ==== Gpu tracker config ====================================================================== */
+
+/* The JSON file that gpu-tracker takes in the place of options. */
+
+/* A copy that lives as long as the options. */
+static const char *gpu_tracker_config_keep(struct gpu_tracker *g, struct buf *text)
+{
+    if (buf_failed(text) || !list_append(&g->kept, text->data)) {
+        buf_done(text);
+        return NULL;
+    }
+    return text->data;
+}
+
+static bool gpu_tracker_config_read_value(struct gpu_tracker *g, struct json_in *j,
+                                          const struct tracker_option *o)
+{
+    struct scan text;
+    struct buf value = {0};
+    enum json_kind kind = json_in_next(j);
+    const char *start = j->text.at;
+    if (kind == JSON_NULL)
+        return json_in_null(j); /* as if it were not there */
+    if (o->kind == IS_SWITCH) {
+        bool on = false;
+        if (json_in_bool(j, &on) && on && !*gpu_tracker_text_at(g, o))
+            *gpu_tracker_text_at(g, o) = "";
+        return !j->failed;
+    }
+    if (o->kind == IS_TEXT && json_in_string(j, &text)) {
+        buf_add(&value, text.at, (size_t)(text.end - text.at));
+    } else if (o->kind == IS_NUMBER && kind == JSON_NUMBER) {
+        json_in_skip(j);
+        buf_add(&value, start, (size_t)(j->text.at - start));
+    } else if (o->kind == IS_WORDS && json_in_array(j)) {
+        while (json_in_item(j) && json_in_string(j, &text)) {
+            buf_puts(&value, value.length ? "," : "");
+            buf_add(&value, text.at, (size_t)(text.end - text.at));
+        }
+    }
+    buf_puts(&value, ""); /* an empty one is a text too */
+    if (j->failed || (kind != JSON_STRING && kind != JSON_NUMBER && kind != JSON_ARRAY)) {
+        buf_done(&value);
+        return json_in_fail(j);
+    }
+    const char *kept = gpu_tracker_config_keep(g, &value);
+    if (kept && !*gpu_tracker_text_at(g, o))
+        *gpu_tracker_text_at(g, o) = kept;
+    return kept;
+}
+
+static int read_keyword(struct gpu_tracker *g, struct json_in *j, struct scan key,
+                        struct toll_error *e)
+{
+    char name[64];
+    size_t length = min_u64((uint64_t)(key.end - key.at), sizeof name - 1);
+    memcpy(name, key.at, length);
+    name[length] = '\0';
+    for (const struct tracker_option *o = tracker_options;
+         o < tracker_options + ARRAY_LEN(tracker_options); o++) {
+        if (!o->keyword || strcmp(o->keyword, name) != 0)
+            continue;
+        if (o->kind == IS_IGNORED)
+            json_in_skip(j);
+        else if (!gpu_tracker_config_read_value(g, j, o))
+            return err_set(e, -EINVAL, "%s: the value of \"%s\" is of the wrong type", g->config,
+                           name);
+        return 0;
+    }
+    return err_set(e, -EINVAL, "%s: Tracker.__init__() got an unexpected keyword argument '%s'",
+                   g->config, name);
+}
+
+/* "file_path_map": {"A": "a.json", …}; -m comes behind those. */
+static int gpu_tracker_config_read_sessions(struct gpu_tracker *g, struct json_in *j)
+{
+    const char **given = g->sessions;
+    struct scan key, path;
+    g->sessions = NULL;
+    bool good = json_in_object(j);
+    while (good && json_in_key(j, &key)) {
+        struct buf text = {0};
+        buf_add(&text, key.at, (size_t)(key.end - key.at));
+        buf_putc(&text, '=');
+        good = json_in_string(j, &path);
+        if (good)
+            buf_add(&text, path.at, (size_t)(path.end - path.at));
+        const char *kept = gpu_tracker_config_keep(g, &text);
+        good = good && kept && list_append(&g->sessions, kept);
+    }
+    for (const char **s = given; s && *s; s++)
+        good &= list_append(&g->sessions, *s);
+    free(given);
+    return good ? 0 : -EINVAL;
+}
+
+static int read_comparison(struct gpu_tracker *g, struct json_in *j, struct scan key,
+                           struct toll_error *e)
+{
+    static const struct tracker_option statistic = {
+        .at = offsetof(struct gpu_tracker, statistic), .keyword = "statistic", .kind = IS_TEXT};
+    if (json_in_is(&key, "statistic"))
+        return gpu_tracker_config_read_value(g, j, &statistic)
+                   ? 0
+                   : err_set(e, -EINVAL, "%s: the statistic is no text", g->config);
+    if (json_in_is(&key, "file_path_map"))
+        return gpu_tracker_config_read_sessions(g, j) == 0
+                   ? 0
+                   : err_set(e, -EINVAL, "%s: file_path_map does not map names to files",
+                             g->config);
+    return err_set(e, -EINVAL, "%s: there is more in it than file_path_map and statistic",
+                   g->config);
+}
+
+/* The file that g->config names; the command line wins. -errno and a sentence. */
+static int gpu_tracker_read_config(struct gpu_tracker *g, struct toll_error *e)
+{
+    struct buf text = {0};
+    struct json_in j = {0};
+    struct scan key;
+    CLEANUP_CLOSE int fd = open(g->config, O_RDONLY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : file_reread_whole(fd, FILE_ANY_LINE, &text);
+    if (r < 0) {
+        buf_done(&text);
+        return err_set(e, r, "%s: %s", g->config, strerror(-r));
+    }
+    json_in_begin(&j, text.data ? text.data : "", text.length);
+    bool is_object = json_in_object(&j);
+    while (r == 0 && is_object && json_in_key(&j, &key))
+        r = g->task == TASK_COMPARE ? read_comparison(g, &j, key, e) : read_keyword(g, &j, key, e);
+    if (r == 0 && !json_in_end(&j))
+        r = err_set(e, -EINVAL, "%s: it is no JSON file with one object in it", g->config);
+    json_in_done(&j);
+    buf_done(&text);
+    return r;
+}
+
+/* ==== Gpu tracker command line ================================================================ */
 
 static unsigned task_of(int count, char *const *words)
 {
@@ -214,7 +370,7 @@ void gpu_tracker_usage(struct buf *b)
         struct buf words = {0};
         buf_puts(&words, lines[i].words);
         for (const struct tracker_option *o = tracker_options;
-             o < tracker_options + tracker_option_count; o++) {
+             o < tracker_options + ARRAY_LEN(tracker_options); o++) {
             if (!(o->tasks & lines[i].task) || strstr(lines[i].words, o->value ? o->value : "\n"))
                 continue;
             if (!o->name)
@@ -245,7 +401,7 @@ void gpu_tracker_help(struct buf *b)
     gpu_tracker_help_add_line(b, "-h --help", "this text");
     gpu_tracker_help_add_line(b, "-v --version", "the version of toll");
     for (const struct tracker_option *o = tracker_options;
-         o < tracker_options + tracker_option_count; o++) {
+         o < tracker_options + ARRAY_LEN(tracker_options); o++) {
         struct buf left = {0};
         if (o->letter)
             buf_printf(&left, o->name ? "-%c " : "-%c %s", o->letter, o->value);
@@ -261,138 +417,37 @@ void gpu_tracker_help(struct buf *b)
                               "what several tracking sessions used, side by side");
 }
 
-/* ==== Gpu tracker config ====================================================================== */
+/* ==== Gpu tracker completion ================================================================== */
 
-/* The JSON file that gpu-tracker takes in the place of options. */
-
-/* A copy that lives as long as the options. */
-static const char *gpu_tracker_config_keep(struct gpu_tracker *g, struct buf *text)
+void gpu_tracker_complete(struct completion *c, size_t count, char **words)
 {
-    if (buf_failed(text) || !list_append(&g->kept, text->data)) {
-        buf_done(text);
-        return NULL;
+    unsigned task = count > 2 && strcmp(words[0], "sub-track") == 0 ? task_of(2, words)
+                                                                    : TASK_EXECUTE;
+    char before[64], name[64]; /* the option whose value may be typed, and one that there is */
+    size_t equals = strcspn(c->last, "=");
+    snprintf(before, sizeof before, "%s", count > 1 ? words[count - 2] : "");
+    if (strncmp(c->last, "--", 2) == 0 && c->last[equals]) {
+        snprintf(before, sizeof before, "%.*s", (int)equals, c->last);
+        c->before = equals + 1;
     }
-    return text->data;
-}
-
-static bool gpu_tracker_config_read_value(struct gpu_tracker *g, struct json_in *j,
-                                          const struct tracker_option *o)
-{
-    struct scan text;
-    struct buf value = {0};
-    enum json_kind kind = json_in_next(j);
-    const char *start = j->text.at;
-    if (kind == JSON_NULL)
-        return json_in_null(j); /* as if it were not there */
-    if (o->kind == IS_SWITCH) {
-        bool on = false;
-        if (json_in_bool(j, &on) && on && !*gpu_tracker_text_at(g, o))
-            *gpu_tracker_text_at(g, o) = "";
-        return !j->failed;
-    }
-    if (o->kind == IS_TEXT && json_in_string(j, &text)) {
-        buf_add(&value, text.at, (size_t)(text.end - text.at));
-    } else if (o->kind == IS_NUMBER && kind == JSON_NUMBER) {
-        json_in_skip(j);
-        buf_add(&value, start, (size_t)(j->text.at - start));
-    } else if (o->kind == IS_WORDS && json_in_array(j)) {
-        while (json_in_item(j) && json_in_string(j, &text)) {
-            buf_puts(&value, value.length ? "," : "");
-            buf_add(&value, text.at, (size_t)(text.end - text.at));
-        }
-    }
-    buf_puts(&value, ""); /* an empty one is a text too */
-    if (j->failed || (kind != JSON_STRING && kind != JSON_NUMBER && kind != JSON_ARRAY)) {
-        buf_done(&value);
-        return json_in_fail(j);
-    }
-    const char *kept = gpu_tracker_config_keep(g, &value);
-    if (kept && !*gpu_tracker_text_at(g, o))
-        *gpu_tracker_text_at(g, o) = kept;
-    return kept;
-}
-
-static int read_keyword(struct gpu_tracker *g, struct json_in *j, struct scan key,
-                        struct toll_error *e)
-{
-    char name[64];
-    size_t length = min_u64((uint64_t)(key.end - key.at), sizeof name - 1);
-    memcpy(name, key.at, length);
-    name[length] = '\0';
+    if (strcmp(before, "sub-track") == 0)
+        completion_offer_words(c, "combine analyze compare");
+    else if (count == 1)
+        completion_offer(c, "sub-track", "");
+    if (c->last[0] == '-' && !c->before)
+        completion_offer_words(c, "--help --version");
     for (const struct tracker_option *o = tracker_options;
-         o < tracker_options + tracker_option_count; o++) {
-        if (!o->keyword || strcmp(o->keyword, name) != 0)
-            continue;
-        if (o->kind == IS_IGNORED)
-            json_in_skip(j);
-        else if (!gpu_tracker_config_read_value(g, j, o))
-            return err_set(e, -EINVAL, "%s: the value of \"%s\" is of the wrong type", g->config,
-                           name);
-        return 0;
+         o < tracker_options + ARRAY_LEN(tracker_options); o++) {
+        char letter[] = {'-', o->letter, '\0'};
+        snprintf(name, sizeof name, o->name ? "--%s" : "%s", o->name ? o->name : letter);
+        bool is_before = strcmp(before, name) == 0 || (o->letter && strcmp(before, letter) == 0);
+        if (o->value && is_before && o->choices)
+            completion_offer_words(c, o->choices);
+        else if (o->value && is_before && (strstr(o->value, "file") || strstr(o->value, "output")))
+            completion_ask_shell(c, "file", c->before);
+        else if (o->value && is_before && strstr(o->value, "command"))
+            completion_ask_shell(c, "program", 0);
+        else if (c->last[0] == '-' && !c->before && (o->tasks & task))
+            completion_offer(c, name, o->help);
     }
-    return err_set(e, -EINVAL, "%s: Tracker.__init__() got an unexpected keyword argument '%s'",
-                   g->config, name);
-}
-
-/* "file_path_map": {"A": "a.json", …}; -m comes behind those. */
-static int gpu_tracker_config_read_sessions(struct gpu_tracker *g, struct json_in *j)
-{
-    const char **given = g->sessions;
-    struct scan key, path;
-    g->sessions = NULL;
-    bool good = json_in_object(j);
-    while (good && json_in_key(j, &key)) {
-        struct buf text = {0};
-        buf_add(&text, key.at, (size_t)(key.end - key.at));
-        buf_putc(&text, '=');
-        good = json_in_string(j, &path);
-        if (good)
-            buf_add(&text, path.at, (size_t)(path.end - path.at));
-        const char *kept = gpu_tracker_config_keep(g, &text);
-        good = good && kept && list_append(&g->sessions, kept);
-    }
-    for (const char **s = given; s && *s; s++)
-        good &= list_append(&g->sessions, *s);
-    free(given);
-    return good ? 0 : -EINVAL;
-}
-
-static int read_comparison(struct gpu_tracker *g, struct json_in *j, struct scan key,
-                           struct toll_error *e)
-{
-    static const struct tracker_option statistic = {
-        .at = offsetof(struct gpu_tracker, statistic), .keyword = "statistic", .kind = IS_TEXT};
-    if (json_in_is(&key, "statistic"))
-        return gpu_tracker_config_read_value(g, j, &statistic)
-                   ? 0
-                   : err_set(e, -EINVAL, "%s: the statistic is no text", g->config);
-    if (json_in_is(&key, "file_path_map"))
-        return gpu_tracker_config_read_sessions(g, j) == 0
-                   ? 0
-                   : err_set(e, -EINVAL, "%s: file_path_map does not map names to files",
-                             g->config);
-    return err_set(e, -EINVAL, "%s: there is more in it than file_path_map and statistic",
-                   g->config);
-}
-
-int gpu_tracker_read_config(struct gpu_tracker *g, struct toll_error *e)
-{
-    struct buf text = {0};
-    struct json_in j = {0};
-    struct scan key;
-    CLEANUP_CLOSE int fd = open(g->config, O_RDONLY | O_CLOEXEC);
-    int r = fd < 0 ? -errno : file_reread_whole(fd, FILE_ANY_LINE, &text);
-    if (r < 0) {
-        buf_done(&text);
-        return err_set(e, r, "%s: %s", g->config, strerror(-r));
-    }
-    json_in_begin(&j, text.data ? text.data : "", text.length);
-    bool is_object = json_in_object(&j);
-    while (r == 0 && is_object && json_in_key(&j, &key))
-        r = g->task == TASK_COMPARE ? read_comparison(g, &j, key, e) : read_keyword(g, &j, key, e);
-    if (r == 0 && !json_in_end(&j))
-        r = err_set(e, -EINVAL, "%s: it is no JSON file with one object in it", g->config);
-    json_in_done(&j);
-    buf_done(&text);
-    return r;
 }

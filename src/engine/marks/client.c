@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/marks/client.h"
+#include "engine/marks/marks.h"
 
 #include "base/err.h"
 #include "base/util.h"

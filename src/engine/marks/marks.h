@@ -139,3 +139,14 @@ struct phase_record {
  * path is not that of a record, which may be the tracking file itself. */
 int phase_record_open(struct phase_record *ret, const char *path, struct toll_error *e);
 void phase_record_close(struct phase_record *p);
+
+/* ==== Mark client =========================================================================== */
+
+/* Sending a mark to the `toll run` around this program. */
+
+/* Whether there may be somebody who listens; costs nothing. */
+bool mark_client_has_listener(void);
+
+/* Adds what is told about the mark, and sends it: 0; 1 when nobody listens; -EAGAIN when the
+ * listener does not keep up, who is told with the next one; -errno. */
+int mark_client_send(struct buf *text);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/marks/marks.h"
 #include "base/util.h"
-#include "engine/marks/client.h"
 #include "engine/tracker.h"
 #include "metric/mark.h"
 #include "scratch.h"
