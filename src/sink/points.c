@@ -10,29 +10,29 @@
 
 /* ==== Labels ================================================================================== */
 
-static char letter_of(char c)
+static char labels_letter(char c)
 {
     return isalnum((unsigned char)c) && (unsigned char)c < 0x80 ? c : '_';
 }
 
-/* Names with two _ at the front are for the servers themselves: one refuses them, another falls
- * over. What is no letter becomes one of them too. */
+/* Names that begin with two _ are reserved for the servers, which may refuse them. */
 static char *labels_make_name(const char *text, const char *before)
 {
     struct buf b = {0};
-    bool is_reserved = *text && letter_of(text[0]) == '_' && letter_of(text[1]) == '_' && text[1];
+    bool is_reserved = *text && labels_letter(text[0]) == '_' && labels_letter(text[1]) == '_' &&
+                       text[1];
     if (isdigit((unsigned char)*text) || !*text)
         buf_putc(&b, '_');
     buf_puts(&b, is_reserved && !*before ? "label" : before);
     for (; *text; text++)
-        buf_putc(&b, letter_of(*text));
+        buf_putc(&b, labels_letter(*text));
     if (!buf_failed(&b))
         return b.data;
     buf_done(&b);
     return NULL;
 }
 
-static char *make_value(const char *text)
+static char *labels_make_value(const char *text)
 {
     struct buf b = {0};
     size_t left = strlen(text), length;
@@ -43,7 +43,7 @@ static char *make_value(const char *text)
             buf_add(&b, text, length);
             continue;
         }
-        length = 1; /* taken for Latin-1 */
+        length = 1; /* read as Latin-1 */
         buf_putc(&b, (char)(0xC0 | *c >> 6));
         buf_putc(&b, (char)(0x80 | (*c & 0x3F)));
     }
@@ -75,7 +75,7 @@ static void labels_add_named(struct labels *l, const char *before, const char *n
         own = labels_make_name(name, "label_");
         at = own ? labels_place_of(l, own, &is_taken) : 0;
     }
-    char *copy = make_value(value);
+    char *copy = labels_make_value(value);
     if (!own || !copy || is_taken || l->count == LABELS_AT_MOST) {
         l->failed |= !is_taken;
         free(own);
@@ -106,7 +106,7 @@ void labels_add_run(struct labels *l, const struct run *run, bool with_id)
 
 /* ---- Of the user ----------------------------------------------------------------------------- */
 
-/* Whatever a series is of, these mean the same everywhere. */
+/* Names that mean the same in every series. */
 static bool labels_is_own(const char *name)
 {
     static const char *const own[] = {"run", "instance", "rank", "scope", "target"};
@@ -178,12 +178,12 @@ int point_batch_take(struct point_batch *p, const struct batch *b)
     if (!ARRAY_RESERVE(p->items, p->capacity, count))
         return -ENOMEM;
     for (size_t i = 0; i < b->count; i++)
-        if (b->chunks[i].kind != CHUNK_MARK) /* which has none */
+        if (b->chunks[i].kind != CHUNK_MARK) /* it has no points */
             points_read(b->chunks[i].data, b->chunks[i].length, point_batch_place, p);
     return 0;
 }
 
-static int by_series(const void *a, const void *b)
+static int point_batch_compare(const void *a, const void *b)
 {
     const struct placed_point *x = a, *y = b;
     if (x->series != y->series)
@@ -194,7 +194,7 @@ static int by_series(const void *a, const void *b)
 void point_batch_sort(struct point_batch *p)
 {
     if (p->count)
-        qsort(p->items, p->count, sizeof *p->items, by_series);
+        qsort(p->items, p->count, sizeof *p->items, point_batch_compare);
 }
 
 bool point_is_end(double value)
@@ -212,8 +212,8 @@ void point_batch_done(struct point_batch *p)
 
 /* ==== Points ================================================================================== */
 
-/* A row has a block of 64 numbers, one for each metric it can have. The rows: the parts of all
- * targets together, toll itself, the parts of each of several targets, things of the machine. */
+/* A row has a block of 64 numbers, one for each metric. The rows are the parts of all targets
+ * together, toll itself, the parts of each of several targets, and the instances of the machine. */
 enum { ROW_SELF = PARTS, ROWS_FIXED };
 
 void points_init(struct points *p)
@@ -249,20 +249,7 @@ const char *point_row_about(const struct point_row *r, const char *key)
     return NULL;
 }
 
-/* A copy of what the row is of: what lacks memory is not known. */
-static void describe_row(struct point_row *r, const char *target, const struct entity *instance)
-{
-    r->target = target ? strdup(target) : NULL;
-    if (!instance || r->kind == ENTITY_SYSTEM)
-        return;
-    r->name = strdup(entity_name(instance));
-    for (unsigned i = 0, k = 0; i < ENTITY_LABELS && instance->labels[i].key; i++) {
-        r->about[k].key = strdup(instance->labels[i].key);
-        r->about[k].value = strdup(instance->labels[i].value);
-        k += r->about[k].key && r->about[k].value;
-    }
-}
-
+/* Copies of labels are missing without memory. */
 static struct point_row *points_make_row(const struct points *p, enum entity_kind kind,
                                          enum part part, const char *scope, const char *target,
                                          const struct entity *instance)
@@ -272,15 +259,20 @@ static struct point_row *points_make_row(const struct points *p, enum entity_kin
         return NULL;
     r->kind = kind;
     r->part = part;
-    describe_row(r, target, instance);
+    r->target = target ? strdup(target) : NULL;
     labels_add_run(&r->labels, p->run, p->with_id);
     labels_add(&r->labels, "scope", scope);
     if (target)
         labels_add(&r->labels, "target", target);
     if (instance && kind != ENTITY_SYSTEM) {
+        r->name = strdup(entity_name(instance));
         labels_add(&r->labels, entity_kind_name(kind), entity_name(instance));
-        for (unsigned i = 0; i < ENTITY_LABELS && instance->labels[i].key; i++)
+        for (unsigned i = 0, k = 0; i < ENTITY_LABELS && instance->labels[i].key; i++) {
             labels_add(&r->labels, instance->labels[i].key, instance->labels[i].value);
+            r->about[k].key = strdup(instance->labels[i].key);
+            r->about[k].value = strdup(instance->labels[i].value);
+            k += r->about[k].key && r->about[k].value;
+        }
     }
     labels_add_users(&r->labels, p->run);
     return r;
@@ -319,7 +311,7 @@ static void points_add_parts(struct points *p, size_t first, const struct frame_
                            parts[part].row, selection->parts[part], out);
 }
 
-static size_t begin_chunk(struct points *p, int64_t time_ms, struct buf *out)
+static size_t points_begin_chunk(struct points *p, int64_t time_ms, struct buf *out)
 {
     struct points_head head = {.time_ms = time_ms > p->last_ms ? time_ms : p->last_ms + 1};
     p->last_ms = head.time_ms;
@@ -327,7 +319,7 @@ static size_t begin_chunk(struct points *p, int64_t time_ms, struct buf *out)
     return out->length;
 }
 
-static void end_chunk(size_t began, struct buf *out)
+static void points_end_chunk(size_t began, struct buf *out)
 {
     if (buf_failed(out))
         return;
@@ -340,7 +332,7 @@ void points_add(struct points *p, const struct run *run, const struct selection 
                 const struct frame *f, struct buf *out)
 {
     p->run = run;
-    size_t began = begin_chunk(p, (int64_t)(f->real_ns / NS_PER_MS), out);
+    size_t began = points_begin_chunk(p, (int64_t)(f->real_ns / NS_PER_MS), out);
     points_add_parts(p, 0, f->target, NULL, selection, out);
     for (size_t i = 0; i < f->target_count; i++)
         points_add_parts(p, ROWS_FIXED + i * PARTS, f->targets[i].parts, f->targets[i].name,
@@ -354,7 +346,7 @@ void points_add(struct points *p, const struct run *run, const struct selection 
     if (f->self.row)
         points_add_row(p, ROW_SELF, ENTITY_SELF, PART_COMBINED, entity_kind_name(ENTITY_SELF), NULL,
                        NULL, f->self.row, selection->of[ENTITY_SELF], out);
-    end_chunk(began, out);
+    points_end_chunk(began, out);
 }
 
 void points_add_end(struct points *p, struct buf *out)
@@ -362,7 +354,7 @@ void points_add_end(struct points *p, struct buf *out)
     double end;
     uint64_t bits = POINTS_END_BITS;
     memcpy(&end, &bits, sizeof end);
-    size_t began = begin_chunk(p, 0, out);
+    size_t began = points_begin_chunk(p, 0, out);
     for (size_t number = 0; number < p->row_count; number++) {
         FOR_EACH_BIT(i, p->rows[number] ? p->rows[number]->seen : 0)
         {
@@ -370,7 +362,7 @@ void points_add_end(struct points *p, struct buf *out)
             buf_add(out, (const char *)&point, sizeof point);
         }
     }
-    end_chunk(began, out);
+    points_end_chunk(began, out);
 }
 
 void points_read(const char *chunk, size_t length,

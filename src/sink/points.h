@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * The figures of a frame as numbered points, for those who send them: what is sampled is but a
- * number and a value each, what they are of is looked up by whoever encodes them, once for many.
+ * The figures of a frame as numbered points, for sinks that send series. While a sample is taken a
+ * point is a number and a value; the thread that encodes points looks up what they are.
  *
- * Single processes have none: a label for each pid would be a series for each pid. */
+ * Single processes have no points: a label for each pid would be a series for each pid. */
 #pragma once
 
 #include "base/text/buf.h"
@@ -15,10 +15,10 @@
 
 /* ==== Labels ================================================================================== */
 
-/* Labels of series as Prometheus and its relatives want them: names of letters, digits and _, each
- * once, sorted; values of valid UTF-8, none empty. */
+/* Labels of series as Prometheus wants them: names of letters, digits and _, each once, sorted;
+ * values of valid UTF-8, not empty. */
 
-/* Room for what a thing is stays: a series without it would be another one's. */
+/* Labels of the user leave room for toll's own, which tell series apart. */
 enum { LABELS_AT_MOST = 128, LABELS_OF_USER_AT_MOST = 100 };
 
 struct labels {
@@ -29,29 +29,28 @@ struct labels {
     bool failed; /* no memory, or too many */
 };
 
-/* Keeps them sorted. A name that is taken already gets "label_" in front, a value that is empty is
- * none. */
+/* Keeps them sorted. A name that is in use gets "label_" in front; an empty value adds nothing. */
 void labels_add(struct labels *l, const char *name, const char *value);
 
-/* run, instance, id when it is asked for; job_id, array_index and rank where they are known. */
+/* run, instance, id if with_id; job_id, array_index and rank where they are known. */
 void labels_add_run(struct labels *l, const struct run *run, bool with_id);
 
-/* Those of the user, behind all others: toll's own keep their names. */
+/* Those of the user, after all others: toll's own keep their names. */
 void labels_add_users(struct labels *l, const struct run *run);
 
-/* Whether some series, though not all, has a label of toll's that is called so. */
+/* Whether some series, though not all, have a label of toll's with that name. */
 bool labels_is_of_instances(const char *name);
 
-/* Whether there is one of that name and value: another thing may have another value. */
+/* Whether there is one of that name and value. */
 bool labels_has(const struct labels *l, const char *name, const char *value);
 
 void labels_done(struct labels *l);
 
 /* ==== Points ================================================================================== */
 
-/* A piece is a head and its points, as they are in memory. */
+/* A chunk is a head and its points, as they are in memory. */
 struct points_head {
-    int64_t time_ms; /* since 1970, rising from piece to piece */
+    int64_t time_ms; /* since 1970, rising from chunk to chunk */
     uint64_t count;
 };
 
@@ -62,64 +61,64 @@ struct point {
 
 /* The metrics of one entity that were ever seen. */
 struct point_row {
-    enum entity_kind kind; /* ENTITY_TARGET for a part of one */
+    enum entity_kind kind; /* ENTITY_TARGET for a part of a target */
     struct labels labels;
     uint64_t seen;  /* bits of metrics */
     enum part part; /* of a target */
-    char *target;   /* owned: which of several; NULL: all together, or it is of none */
-    char *name;     /* owned: of a thing; NULL: it is none */
+    char *target;   /* owned: one of several targets; NULL: all together, or no target */
+    char *name;     /* owned: of an instance; or NULL */
     struct {
         char *key, *value;  /* owned */
-    } about[ENTITY_LABELS]; /* what else is said of a thing; key NULL behind the last */
+    } about[ENTITY_LABELS]; /* other labels of an instance; ends with key NULL */
 };
 
-/* What is said of a thing under that key, or NULL. */
+/* The value of such a label, or NULL. */
 const char *point_row_about(const struct point_row *r, const char *key);
 
 struct points {
-    pthread_mutex_t lock;    /* of rows: one thread samples, another sends */
+    pthread_mutex_t lock;    /* of rows: one thread adds, another reads */
     struct point_row **rows; /* owned; NULL: not seen yet */
     size_t row_count;
     const struct run *run; /* borrowed */
-    bool with_id;          /* every series has the id of the run */
+    bool with_id;          /* every series has the id of the run as a label */
     int64_t last_ms;
 };
 
 void points_init(struct points *p);
 void points_done(struct points *p);
 
-/* Adds the piece of a frame to *out. */
+/* Adds the chunk of a frame to *out. */
 void points_add(struct points *p, const struct run *run, const struct selection *selection,
                 const struct frame *f, struct buf *out);
 
-/* … and one that ends all series, with the value that says so. */
+/* Adds a chunk that ends all series: its values are POINTS_END_BITS. */
 void points_add_end(struct points *p, struct buf *out);
 
-/* Calls each with every point of a piece. */
+/* Calls each with every point of a chunk. */
 void points_read(const char *chunk, size_t length,
                  void (*each)(void *arg, int64_t time_ms, const struct point *point), void *arg);
 
-/* What marks the end of a series, as a bit pattern: a NaN that is none that a CPU makes. */
+/* The end of a series, as a bit pattern: a NaN that no CPU makes. Prometheus calls it stale. */
 #define POINTS_END_BITS UINT64_C(0x7ff0000000000002)
 
-/* The series of a point: its row, which stays as it is, and its metric. */
+/* The row of a series, which does not change, and its metric. */
 const struct point_row *points_series(struct points *p, uint64_t series,
                                       const struct metric **ret_metric);
 
-/* How many rows there may be; each is looked up by the number of one of its series. */
+/* An upper bound of row numbers, and the row of a number. */
 size_t points_row_count(struct points *p);
 const struct point_row *points_row(struct points *p, size_t row); /* NULL: not seen yet */
 
-/* "toll_target_cpu_seconds", without what a format puts behind a counter. */
+/* "toll_target_cpu_seconds", without the suffix of a counter. */
 void points_name(struct buf *b, enum entity_kind kind, const struct metric *m);
 
 /* ==== Point batch ============================================================================= */
 
-/* All points of a batch in one array, for those who send each series once with its samples. */
+/* All points of a batch in one array, for formats that have each series once with its samples. */
 
 struct placed_point {
     uint64_t series;
-    uint64_t number; /* in the order they came */
+    uint64_t number; /* in the order of the batch */
     int64_t time_ms;
     double value;
 };
@@ -129,7 +128,7 @@ struct point_batch {
     size_t count, capacity;
 };
 
-/* In the place of what it had. 0 or -ENOMEM. */
+/* Replaces what it had. 0 or -ENOMEM. */
 int point_batch_take(struct point_batch *p, const struct batch *b);
 
 /* By series, each in the order of time. */

@@ -3,7 +3,7 @@
 #include "base/text/scan.h"
 #include "fuzz.h"
 #include "sink/mlflow/mlflow.h"
-#include "sink/openmetrics/server.h"
+#include "sink/openmetrics/openmetrics.h"
 #include "sink/otlp/otlp.h"
 #include "sink/sink.h"
 #include "sink/spool.h"
@@ -70,8 +70,8 @@ FUZZ_TARGET(om_request)
     CLEANUP_FREE char *text = fuzz_string(data, size);
     struct om_request q, other;
     fuzz_fill(&q, sizeof q);
-    enum om_verdict local = om_request_read(text, true, &q);
-    enum om_verdict anywhere = om_request_read(text, false, &other);
+    enum om_check local = om_request_read(text, true, &q);
+    enum om_check anywhere = om_request_read(text, false, &other);
     CHECK(anywhere != OM_HOST);
     CHECK(local == OM_HOST || local == anywhere);
     if (local != OM_SERVE) {

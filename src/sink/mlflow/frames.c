@@ -9,16 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ==== Mlflow metrics ========================================================================== */
-
-static void mlflow_metrics_add_value(struct json_out *j, double value)
-{
-    json_key(j, "value");
-    if (isfinite(value))
-        json_number(j, value);
-    else /* bare, the server would store 0 at the time 0, and say nothing */
-        json_string(j, isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
-}
+/* ==== Metrics ================================================================================= */
 
 void mlflow_metrics_add(struct mlflow_metrics *m, const char *key, double value, int64_t time_ms,
                         uint64_t step)
@@ -31,7 +22,11 @@ void mlflow_metrics_add(struct mlflow_metrics *m, const char *key, double value,
     }
     json_object(&m->json);
     json_put_string(&m->json, "key", key);
-    mlflow_metrics_add_value(&m->json, value);
+    json_key(&m->json, "value");
+    if (isfinite(value))
+        json_number(&m->json, value);
+    else /* as a bare word, the server would store 0 at the time 0, without an error */
+        json_string(&m->json, isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
     json_put_i64(&m->json, "timestamp", time_ms);
     json_put_u64(&m->json, "step", step);
     json_object_end(&m->json);
@@ -51,40 +46,20 @@ void mlflow_metrics_end(struct mlflow_metrics *m)
     buf_done(&m->body);
 }
 
-/* ==== Mlflow key ============================================================================== */
+/* ==== Keys ==================================================================================== */
 
-static bool is_allowed(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c && strchr("_./: -", c));
-}
-
-/* One part between slashes; dots alone, or two in a row, mean something in a path. */
-static void add_part(struct buf *b, const char *part, size_t length)
+/* One part between slashes; dots alone, or two in a row, have a meaning in a path. */
+static void mlflow_key_add_part(struct buf *b, const char *part, size_t length)
 {
     bool is_dot = length == 1 && *part == '.';
     for (size_t i = 0; i < length; i++) {
         bool is_double = part[i] == '.' &&
                          ((i + 1 < length && part[i + 1] == '.') || (i && part[i - 1] == '.'));
-        buf_putc(b, is_allowed(part[i]) && !is_double && !is_dot ? part[i] : '_');
+        char c = part[i];
+        bool is_allowed = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || (c && strchr("_./: -", c));
+        buf_putc(b, is_allowed && !is_double && !is_dot ? c : '_');
     }
-}
-
-/* Two names that differ only behind the limit stay two. */
-static void mlflow_key_cut(struct buf *b, size_t start)
-{
-    enum { TAIL = 9 };
-    uint32_t hash = 2166136261U;
-    char tail[TAIL + 1];
-    if (buf_failed(b) || b->length - start <= MLFLOW_KEY_BYTES)
-        return;
-    for (size_t i = start; i < b->length; i++)
-        hash = (hash ^ (unsigned char)b->data[i]) * 16777619U;
-    snprintf(tail, sizeof tail, "-%08x", hash);
-    b->length = start + MLFLOW_KEY_BYTES - TAIL;
-    while (b->data[b->length - 1] == '/') /* a dash is no part by itself, but a slash ends one */
-        b->length--;
-    buf_puts(b, tail);
 }
 
 void mlflow_key(struct buf *b, const char *name)
@@ -94,18 +69,30 @@ void mlflow_key(struct buf *b, const char *name)
         size_t length = strcspn(name, "/");
         if (length && b->length > start)
             buf_putc(b, '/');
-        add_part(b, name, length);
+        mlflow_key_add_part(b, name, length);
         name += length + (name[length] == '/');
     }
     if (b->length == start)
         buf_putc(b, '_');
-    mlflow_key_cut(b, start);
+    if (buf_failed(b) || b->length - start <= MLFLOW_KEY_BYTES)
+        return;
+    /* Two names that differ only after the limit must stay different. */
+    enum { TAIL = 9 };
+    uint32_t hash = 2166136261U;
+    char tail[TAIL + 1];
+    for (size_t i = start; i < b->length; i++)
+        hash = (hash ^ (unsigned char)b->data[i]) * 16777619U;
+    snprintf(tail, sizeof tail, "-%08x", hash);
+    b->length = start + MLFLOW_KEY_BYTES - TAIL;
+    while (b->data[b->length - 1] == '/') /* a part must not be "-" and the hash alone */
+        b->length--;
+    buf_puts(b, tail);
 }
 
 void mlflow_key_part(struct buf *b, const char *name)
 {
     size_t start = b->length;
-    add_part(b, name, strlen(name));
+    mlflow_key_add_part(b, name, strlen(name));
     for (size_t i = start; i < b->length && !buf_failed(b); i++)
         if (b->data[i] == '/')
             b->data[i] = '_';
@@ -113,7 +100,7 @@ void mlflow_key_part(struct buf *b, const char *name)
         buf_putc(b, '_');
 }
 
-/* ==== Mlflow frames =========================================================================== */
+/* ==== Frames ================================================================================== */
 
 /* A series that is a cell of a layout's table: which table, row and column. */
 #define OF_TABLE    BIT(63)
@@ -127,20 +114,6 @@ struct gauge_head {
     uint64_t step;
     double value;
 };
-
-/* ---- Their life ------------------------------------------------------------------------------ */
-
-/* Parts are three times the figures, and those of the cgroup are others' too: only when asked for,
- * or named. */
-static struct selection select_figures(const struct mlflow_frames *f, const struct sink *s)
-{
-    struct selection selection = s->selection;
-    if (!selection.by_name && !f->all_parts) {
-        selection.parts[PART_MAIN] = selection.parts[PART_DESCENDANTS] = 0;
-        selection.of[ENTITY_CGROUP] = selection.of[ENTITY_SELF] = 0;
-    }
-    return selection;
-}
 
 int mlflow_frames_init(struct mlflow_frames *f, struct sink *s, bool all_parts, const char *prefix,
                        const char *node, uint64_t interval_ns, struct toll_error *e)
@@ -159,7 +132,7 @@ int mlflow_frames_init(struct mlflow_frames *f, struct sink *s, bool all_parts, 
     f->node = buf_failed(&b) ? NULL : strdup(b.data ? b.data : "");
     buf_done(&b);
     f->choice = s->layout;
-    if (!s->layout && !s->selection.by_name) { /* beside our own names, those people know */
+    if (!s->layout && !s->selection.by_name) { /* toll's names, and those of MLflow's monitor */
         r = layout_choice_parse(&f->own, "mlflow-system", e);
         f->choice = r == 0 ? &f->own : NULL;
     }
@@ -186,27 +159,15 @@ void mlflow_frames_done(struct mlflow_frames *f)
 
 /* ---- Several samples as one point ------------------------------------------------------------ */
 
-/* Counters, ages and high-water marks are what they are by now: a mean of them says nothing. */
-static bool is_as_of_now(const struct metric *m)
+/* A value is weighted by the time since the value before, as in the summary, but not by time before
+ * the last point. */
+static void mlflow_fold_value(struct mlflow_fold *fold, const struct point *p, uint64_t elapsed_ns)
 {
-    return m->kind == METRIC_COUNTER || metric_is_high_water(m) ||
-           m == metric_of(system_uptime_seconds);
-}
-
-static struct mlflow_folded *fold_series(struct mlflow_fold *fold, uint64_t series)
-{
-    return ARRAY_RESERVE(fold->series, fold->count, series + 1) ? &fold->series[series] : NULL;
-}
-
-/* A value stands for the time since the one before, as in the summary; what of that was before the
- * last point is in that. */
-static void fold_value(struct mlflow_fold *fold, const struct point *p, uint64_t elapsed_ns)
-{
-    struct mlflow_folded *s = fold_series(fold, p->series);
-    if (!s) {
+    if (!ARRAY_RESERVE(fold->series, fold->count, p->series + 1)) {
         fold->sample.failed = true;
         return;
     }
+    struct mlflow_folded *s = &fold->series[p->series];
     uint64_t from_ns = max_u64(s->seen_ns, fold->point_ns);
     uint64_t weight_ns = max_u64(left_u64(elapsed_ns, from_ns), 1);
     s->last = p->value;
@@ -216,11 +177,18 @@ static void fold_value(struct mlflow_fold *fold, const struct point *p, uint64_t
     s->count++;
 }
 
-static void fold_sample(struct mlflow_frames *f, const struct sink *s, const struct frame *frame)
+/* The parts would be three times the figures, and a cgroup is not the job's alone: they are logged
+ * only with all_parts, or when selected by name. */
+static void mlflow_fold_sample(struct mlflow_frames *f, const struct sink *s,
+                               const struct frame *frame)
 {
     struct mlflow_fold *fold = &f->fold;
-    struct selection selection = select_figures(f, s);
+    struct selection selection = s->selection;
     struct point point;
+    if (!selection.by_name && !f->all_parts) {
+        selection.parts[PART_MAIN] = selection.parts[PART_DESCENDANTS] = 0;
+        selection.of[ENTITY_CGROUP] = selection.of[ENTITY_SELF] = 0;
+    }
     buf_clear(&fold->sample);
     points_add(&f->points, s->run, &selection, frame, &fold->sample);
     if (buf_failed(&fold->sample))
@@ -229,21 +197,14 @@ static void fold_sample(struct mlflow_frames *f, const struct sink *s, const str
     for (size_t at = sizeof fold->head; at + sizeof point <= fold->sample.length;
          at += sizeof point) {
         memcpy(&point, fold->sample.data + at, sizeof point);
-        fold_value(fold, &point, frame->elapsed_ns);
+        mlflow_fold_value(fold, &point, frame->elapsed_ns);
     }
     fold->step = frame->tick;
     fold->samples++;
 }
 
-/* Whether this sample ends a point: it is the first one of the next interval, or the last. */
-static bool fold_is_due(const struct mlflow_fold *fold, const struct frame *frame)
-{
-    return frame->last || !fold->interval_ns ||
-           frame->elapsed_ns / fold->interval_ns != fold->point_ns / fold->interval_ns;
-}
-
-/* Adds the points, and begins anew. */
-static void fold_end(struct mlflow_frames *f, uint64_t elapsed_ns, struct buf *out)
+/* Adds the points, and starts over. */
+static void mlflow_fold_end(struct mlflow_frames *f, uint64_t elapsed_ns, struct buf *out)
 {
     struct mlflow_fold *fold = &f->fold;
     for (size_t i = 0; i < fold->count; i++) {
@@ -252,7 +213,9 @@ static void fold_end(struct mlflow_frames *f, uint64_t elapsed_ns, struct buf *o
         if (!s->count)
             continue;
         points_series(&f->points, i, &m);
-        bool is_mean = s->count > 1 && !is_as_of_now(m);
+        /* A mean of counters, ages and high-water marks says nothing. */
+        bool is_mean = s->count > 1 && m->kind != METRIC_COUNTER && !metric_is_high_water(m) &&
+                       m != metric_of(system_uptime_seconds);
         struct point point = {i, is_mean ? s->weighted / (double)s->weight_ns : s->last};
         buf_add(out, (const char *)&point, sizeof point);
         s->weighted = 0;
@@ -281,8 +244,8 @@ static void mlflow_frames_open_tables(struct mlflow_frames *f, struct sink *s, b
     }
 }
 
-static void put_table(struct mlflow_frames *f, struct sink *s, size_t table,
-                      const struct layout_source *source, bool last)
+static void mlflow_frames_put_table(struct mlflow_frames *f, struct sink *s, size_t table,
+                                    const struct layout_source *source, bool last)
 {
     struct translation *t = &f->tables[table];
     if (translation_put(t, source, last) < 0)
@@ -297,9 +260,9 @@ static void put_table(struct mlflow_frames *f, struct sink *s, size_t table,
         }
 }
 
-/* By the names of a layout alone, which says itself how many samples make a row. */
-static void put_rows(struct mlflow_frames *f, struct sink *s, const struct frame *frame,
-                     const struct layout_source *source)
+/* With the names of a layout alone, which decides how many samples make a row. */
+static void mlflow_frames_put_rows(struct mlflow_frames *f, struct sink *s,
+                                   const struct frame *frame, const struct layout_source *source)
 {
     size_t start = s->text.length;
     uint64_t step = frame->tick;
@@ -307,7 +270,7 @@ static void put_rows(struct mlflow_frames *f, struct sink *s, const struct frame
     buf_add(&s->text, (const char *)&step, sizeof step);
     buf_add(&s->text, (const char *)&head, sizeof head);
     for (size_t i = 0; i < f->table_count; i++)
-        put_table(f, s, i, source, frame->last);
+        mlflow_frames_put_table(f, s, i, source, frame->last);
     if (buf_failed(&s->text))
         return;
     if (f->table_count && f->tables[0].step) /* a step is a row of the layout */
@@ -318,28 +281,30 @@ static void put_rows(struct mlflow_frames *f, struct sink *s, const struct frame
         s->text.length = start; /* several samples make a row, and this was not the last */
 }
 
-static void put_points(struct mlflow_frames *f, struct sink *s, const struct frame *frame,
-                       const struct layout_source *source)
+static void mlflow_frames_put_points(struct mlflow_frames *f, struct sink *s,
+                                     const struct frame *frame, const struct layout_source *source)
 {
     struct mlflow_fold *fold = &f->fold;
-    bool is_due = fold_is_due(fold, frame);
+    /* The first sample of the next interval ends a point, and so does the last of all. */
+    bool is_due = frame->last || !fold->interval_ns ||
+                  frame->elapsed_ns / fold->interval_ns != fold->point_ns / fold->interval_ns;
     size_t start = s->text.length;
     f->step = frame->tick;
-    fold_sample(f, s, frame);
+    mlflow_fold_sample(f, s, frame);
     if (is_due) {
         buf_add(&s->text, (const char *)&fold->step, sizeof fold->step);
         buf_add(&s->text, (const char *)&fold->head, sizeof fold->head);
         s->folded = fold->samples;
-        fold_end(f, frame->elapsed_ns, &s->text);
+        mlflow_fold_end(f, frame->elapsed_ns, &s->text);
     }
     for (size_t i = 0; i < f->table_count; i++) {
         f->tables[i].is_paced_by_caller = true;
         f->tables[i].is_due = is_due;
-        put_table(f, s, i, source, frame->last);
+        mlflow_frames_put_table(f, s, i, source, frame->last);
     }
     s->text.failed |= buf_failed(&fold->sample);
     if (s->text.length - start == CHUNK_BYTES)
-        s->text.length = start; /* nothing of what was asked for is known */
+        s->text.length = start; /* no selected figure is known */
 }
 
 void mlflow_frames_put(struct mlflow_frames *f, struct sink *s, const struct frame *frame)
@@ -349,9 +314,9 @@ void mlflow_frames_put(struct mlflow_frames *f, struct sink *s, const struct fra
     if (f->choice && !f->table_count)
         mlflow_frames_open_tables(f, s, frame->target[PART_COMBINED].row != NULL);
     if (f->has_points)
-        put_points(f, s, frame, &source);
+        mlflow_frames_put_points(f, s, frame, &source);
     else
-        put_rows(f, s, frame, &source);
+        mlflow_frames_put_rows(f, s, frame, &source);
 }
 
 unsigned mlflow_frames_rest(struct mlflow_frames *f, struct buf *out)
@@ -362,7 +327,7 @@ unsigned mlflow_frames_rest(struct mlflow_frames *f, struct buf *out)
         return 0;
     buf_add(out, (const char *)&fold->step, sizeof fold->step);
     buf_add(out, (const char *)&fold->head, sizeof fold->head);
-    fold_end(f, fold->point_ns, out);
+    mlflow_fold_end(f, fold->point_ns, out);
     return samples;
 }
 
@@ -377,9 +342,8 @@ void mlflow_frames_put_gauge(struct mlflow_frames *f, struct sink *s, const stru
     buf_puts(&s->text, m->name);
 }
 
-/* How many of that name have ended before; the number of the sample when there are too many names.
- */
-static uint64_t count_phase(struct mlflow_frames *f, const char *name)
+/* How many phases of that name have ended before; with too many names, the number of the sample. */
+static uint64_t mlflow_frames_count_phase(struct mlflow_frames *f, const char *name)
 {
     for (size_t i = 0; i < f->phase_count; i++)
         if (strcmp(f->phases[i].name, name) == 0)
@@ -397,7 +361,7 @@ void mlflow_frames_put_phase(struct mlflow_frames *f, struct sink *s, const stru
     const struct phase *p = m->phase;
     struct gauge_head head = {
         .time_ms = (int64_t)((s->run->start_real_ns + m->elapsed_ns) / NS_PER_MS),
-        .step = count_phase(f, m->name),
+        .step = mlflow_frames_count_phase(f, m->name),
         .value = (double)left_u64(p->end_ns, p->begin_ns) / 1e9,
     };
     buf_add(&s->text, (const char *)&head, sizeof head);
@@ -406,7 +370,7 @@ void mlflow_frames_put_phase(struct mlflow_frames *f, struct sink *s, const stru
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-static const char *mlflow_frames_label_of(const struct labels *l, const char *name)
+static const char *mlflow_frames_label(const struct labels *l, const char *name)
 {
     for (size_t i = 0; i < l->count; i++)
         if (strcmp(l->items[i].name, name) == 0)
@@ -414,15 +378,15 @@ static const char *mlflow_frames_label_of(const struct labels *l, const char *na
     return NULL;
 }
 
-/* "system/target_cpu_seconds", "system/train/target_…" of one of several, "system/disk/sda/…". */
-static void name_point(struct mlflow_frames *f, uint64_t series)
+/* "system/target_cpu_seconds", "system/train/target_…" for one of several, "system/disk/sda/…". */
+static void mlflow_frames_name_point(struct mlflow_frames *f, uint64_t series)
 {
     const struct metric *m;
     const struct point_row *row = points_series(&f->points, series, &m);
     const char *kind = row->kind == ENTITY_TARGET ? NULL : entity_kind_name(row->kind);
-    const char *instance = kind ? mlflow_frames_label_of(&row->labels, kind) : NULL;
-    const char *target = mlflow_frames_label_of(&row->labels, "target");
-    const char *scope = mlflow_frames_label_of(&row->labels, "scope");
+    const char *instance = kind ? mlflow_frames_label(&row->labels, kind) : NULL;
+    const char *target = mlflow_frames_label(&row->labels, "target");
+    const char *scope = mlflow_frames_label(&row->labels, "scope");
     buf_printf(&f->name, "%s%s", f->prefix, f->node);
     if (!kind && target) {
         mlflow_key_part(&f->name, target);
@@ -442,9 +406,8 @@ static void name_point(struct mlflow_frames *f, uint64_t series)
     }
 }
 
-/* The prefix of the layout, or that of the sink; then which of several we are. N is the number of
- * the row. */
-static void name_cell(struct mlflow_frames *f, uint64_t series)
+/* The prefix of the layout or of the sink, then the node. N in a name is the number of the row. */
+static void mlflow_frames_name_cell(struct mlflow_frames *f, uint64_t series)
 {
     const struct translation *t = &f->tables[(series & ~OF_TABLE) >> TABLE_SHIFT];
     uint64_t row = series >> ROW_SHIFT & NUMBER_MASK;
@@ -460,15 +423,11 @@ static void name_cell(struct mlflow_frames *f, uint64_t series)
         buf_puts(&f->name, c->name);
 }
 
-static const char *key_of(struct mlflow_frames *f, uint64_t series)
+/* The key of the name in f->name. */
+static const char *mlflow_frames_key(struct mlflow_frames *f)
 {
-    buf_clear(&f->name);
     buf_clear(&f->key);
-    if (series & OF_TABLE)
-        name_cell(f, series);
-    else
-        name_point(f, series);
-    mlflow_key(&f->key, buf_failed(&f->name) ? "" : f->name.data);
+    mlflow_key(&f->key, buf_failed(&f->name) || !f->name.data ? "" : f->name.data);
     return buf_failed(&f->key) ? NULL : f->key.data;
 }
 
@@ -478,15 +437,14 @@ const char *mlflow_frames_key_of_monitor(struct mlflow_frames *f)
     if (!d || d != &layout_mlflow_system)
         return NULL;
     buf_clear(&f->name);
-    buf_clear(&f->key);
     buf_printf(&f->name, "%s%s%s", f->prefix, f->node, d->tables[0].columns[0].name);
-    mlflow_key(&f->key, buf_failed(&f->name) ? "" : f->name.data);
-    return buf_failed(&f->key) ? NULL : f->key.data;
+    return mlflow_frames_key(f);
 }
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
-static void encode_frame(struct mlflow_frames *f, const struct chunk *p, struct mlflow_metrics *m)
+static void mlflow_frames_encode_frame(struct mlflow_frames *f, const struct chunk *p,
+                                       struct mlflow_metrics *m)
 {
     uint64_t step;
     struct points_head head;
@@ -495,24 +453,17 @@ static void encode_frame(struct mlflow_frames *f, const struct chunk *p, struct 
     memcpy(&head, p->data + sizeof step, sizeof head);
     for (size_t at = CHUNK_BYTES; at + sizeof point <= p->length; at += sizeof point) {
         memcpy(&point, p->data + at, sizeof point);
-        const char *key = key_of(f, point.series);
+        buf_clear(&f->name);
+        if (point.series & OF_TABLE)
+            mlflow_frames_name_cell(f, point.series);
+        else
+            mlflow_frames_name_point(f, point.series);
+        const char *key = mlflow_frames_key(f);
         if (key)
             mlflow_metrics_add(m, key, point.value, head.time_ms, step);
         else
             m->ops->failed = true;
     }
-}
-
-static void encode_gauge(struct mlflow_frames *f, const struct chunk *p, struct mlflow_metrics *m)
-{
-    struct gauge_head head;
-    memcpy(&head, p->data, sizeof head);
-    buf_clear(&f->name);
-    buf_clear(&f->key);
-    buf_add(&f->name, p->data + sizeof head, p->length - sizeof head);
-    mlflow_key(&f->key, buf_failed(&f->name) || !f->name.data ? "" : f->name.data);
-    if (!buf_failed(&f->key))
-        mlflow_metrics_add(m, f->key.data, head.value, head.time_ms, head.step);
 }
 
 void mlflow_frames_encode(struct mlflow_frames *f, const struct batch *b, struct buf *ops)
@@ -521,9 +472,15 @@ void mlflow_frames_encode(struct mlflow_frames *f, const struct batch *b, struct
     for (size_t i = 0; i < b->count; i++) {
         const struct chunk *p = &b->chunks[i];
         if (p->kind == CHUNK_FRAME) {
-            encode_frame(f, p, &m);
+            mlflow_frames_encode_frame(f, p, &m);
         } else if (p->kind == CHUNK_MARK) {
-            encode_gauge(f, p, &m);
+            struct gauge_head head;
+            memcpy(&head, p->data, sizeof head);
+            buf_clear(&f->name);
+            buf_add(&f->name, p->data + sizeof head, p->length - sizeof head);
+            const char *key = mlflow_frames_key(f);
+            if (key)
+                mlflow_metrics_add(&m, key, head.value, head.time_ms, head.step);
         } else {
             mlflow_metrics_end(&m);
             buf_add(ops, p->data, p->length);

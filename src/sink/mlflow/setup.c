@@ -15,7 +15,7 @@ static const char *mlflow_setup_variable(const char *name)
 }
 
 /* The URL of the option or of the variable, without slashes at its end. */
-static int find_server(struct sink *s, struct toll_error *e)
+static int mlflow_setup_find_server(struct sink *s, struct toll_error *e)
 {
     struct url u;
     const char *uri = *s->place ? s->place : mlflow_setup_variable("MLFLOW_TRACKING_URI");
@@ -40,25 +40,10 @@ static int find_server(struct sink *s, struct toll_error *e)
     return 0;
 }
 
-static bool is_true(const char *word)
+static bool mlflow_setup_is_true(const char *variable)
 {
+    const char *word = mlflow_setup_variable(variable);
     return word && (strcasecmp(word, "true") == 0 || strcmp(word, "1") == 0);
-}
-
-/* The variables that MLflow's own clients know. A name with a password wins over a token. */
-static int open_http(struct sink *s, struct http **ret, struct toll_error *e)
-{
-    struct http_settings from_variables = {
-        .user = mlflow_setup_variable("MLFLOW_TRACKING_USERNAME"),
-        .password = mlflow_setup_variable("MLFLOW_TRACKING_PASSWORD"),
-        .token = mlflow_setup_variable("MLFLOW_TRACKING_TOKEN"),
-        .ca_file = mlflow_setup_variable("MLFLOW_TRACKING_SERVER_CERT_PATH"),
-        .cert_file = mlflow_setup_variable("MLFLOW_TRACKING_CLIENT_CERT_PATH"),
-        .any_certificate = is_true(mlflow_setup_variable("MLFLOW_TRACKING_INSECURE_TLS")),
-    };
-    if (!from_variables.user || !from_variables.password)
-        from_variables.user = from_variables.password = NULL;
-    return http_sink_open(s, &from_variables, ret, e);
 }
 
 static int mlflow_setup_copy_id(char to[MLFLOW_ID_BYTES], const char *id, const char *what,
@@ -72,15 +57,15 @@ static int mlflow_setup_copy_id(char to[MLFLOW_ID_BYTES], const char *id, const 
     return 0;
 }
 
-/* What is said wins over variables; of those the name does. */
-static int choose_experiment(struct sink *s, struct mlflow_client *c, struct toll_error *e)
+/* An option wins over variables, the name of an experiment over its ID. */
+static int mlflow_setup_experiment(struct sink *s, struct mlflow_client *c, struct toll_error *e)
 {
     const char *name = sink_options_text(&s->settings, "experiment");
     const char *id = mlflow_setup_variable("MLFLOW_EXPERIMENT_ID");
     if (!name)
         name = mlflow_setup_variable("MLFLOW_EXPERIMENT_NAME");
     if (!name && !id && sink_options_has(&s->settings, "parent"))
-        return 0; /* that of the parent */
+        return 0; /* the experiment of the parent */
     if (!name)
         return mlflow_setup_copy_id(c->run.experiment_id, id ? id : "0", "MLFLOW_EXPERIMENT_ID", e);
     c->experiment = strdup(name);
@@ -89,8 +74,20 @@ static int choose_experiment(struct sink *s, struct mlflow_client *c, struct tol
 
 int mlflow_setup_server(struct sink *s, struct http **ret, struct toll_error *e)
 {
-    int r = find_server(s, e);
-    return r < 0 ? r : open_http(s, ret, e);
+    int r = mlflow_setup_find_server(s, e);
+    if (r < 0)
+        return r;
+    struct http_settings from_variables = {
+        .user = mlflow_setup_variable("MLFLOW_TRACKING_USERNAME"),
+        .password = mlflow_setup_variable("MLFLOW_TRACKING_PASSWORD"),
+        .token = mlflow_setup_variable("MLFLOW_TRACKING_TOKEN"),
+        .ca_file = mlflow_setup_variable("MLFLOW_TRACKING_SERVER_CERT_PATH"),
+        .cert_file = mlflow_setup_variable("MLFLOW_TRACKING_CLIENT_CERT_PATH"),
+        .any_certificate = mlflow_setup_is_true("MLFLOW_TRACKING_INSECURE_TLS"),
+    };
+    if (!from_variables.user || !from_variables.password) /* together, they win over a token */
+        from_variables.user = from_variables.password = NULL;
+    return http_sink_open(s, &from_variables, ret, e);
 }
 
 int mlflow_setup_run(struct sink *s, struct mlflow_client *c, bool by_variable,
@@ -116,7 +113,7 @@ int mlflow_setup_run(struct sink *s, struct mlflow_client *c, bool by_variable,
     if (id)
         return mlflow_setup_copy_id(c->run.run_id, id,
                                     option ? "the option run_id" : "MLFLOW_RUN_ID", e);
-    return choose_experiment(s, c, e);
+    return mlflow_setup_experiment(s, c, e);
 }
 
 void mlflow_setup_node(const struct sink *s, bool is_joined, char ret[MLFLOW_ID_BYTES])
@@ -134,11 +131,11 @@ void mlflow_setup_node(const struct sink *s, bool is_joined, char ret[MLFLOW_ID_
 
 bool mlflow_setup_has_monitor(void)
 {
-    return is_true(mlflow_setup_variable("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING"));
+    return mlflow_setup_is_true("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING");
 }
 
-/* As it may be shown, without slashes at its end. */
-static void add_plain(struct buf *b, const char *url)
+/* Without a password, and without slashes at its end. */
+static void mlflow_setup_add_plain(struct buf *b, const char *url)
 {
     url_show(b, url);
     while (!buf_failed(b) && b->length && b->data[b->length - 1] == '/')
@@ -150,8 +147,8 @@ bool mlflow_setup_is_known(const struct sink *s)
     const char *known = mlflow_setup_variable("MLFLOW_TRACKING_URI");
     struct buf there = {0}, here = {0};
     if (known)
-        add_plain(&there, known);
-    add_plain(&here, s->place);
+        mlflow_setup_add_plain(&there, known);
+    mlflow_setup_add_plain(&here, s->place);
     bool is_same = known && !buf_failed(&there) && !buf_failed(&here) &&
                    strcmp(there.data, here.data) == 0;
     buf_done(&there);

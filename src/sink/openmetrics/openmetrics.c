@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * OpenMetrics in three ways, which the place tells:
+ * OpenMetrics in three ways, chosen by the place:
  *
- *   FILE.om            all samples with their times (om_file.h), to be loaded afterwards
+ *   FILE.om            all samples with their times, to be loaded afterwards
  *   FILE.prom          the newest figures without times, for the textfile collector of the node
- *                      exporter: replaced as a whole, as text of the older format
- *   openmetrics::PORT  an endpoint that is scraped (om_server.h) */
+ *                      exporter: replaced as a whole, in the older text format
+ *   openmetrics::PORT  an endpoint that is scraped (server.c) */
 #include "sink/openmetrics/openmetrics.h"
 
 #include "base/err.h"
@@ -12,7 +12,6 @@
 #include "base/io/output_file.h"
 #include "base/memory.h"
 #include "sink/exposition.h"
-#include "sink/openmetrics/server.h"
 #include "sink/sink.h"
 
 #include <fcntl.h>
@@ -21,22 +20,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ==== Om file ================================================================================= */
+/* ==== File ==================================================================================== */
 
 enum { READER_WAIT_MS = 1000 };
 enum { POINTS_AT_ONCE = 4 * 1024 * 1024, FLUSH_BYTES = 64 * 1024 };
-
-/* In the same directory: that is where there is room. */
-static int open_unnamed(const char *path)
-{
-    char *directory = strdup(path);
-    char *slash = directory ? strrchr(directory, '/') : NULL;
-    if (slash)
-        slash[slash == directory] = '\0';
-    int fd = directory ? open(slash ? directory : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
-    free(directory);
-    return fd;
-}
 
 void om_file_init(struct om_file *f, struct points *points, int fd, const char *path)
 {
@@ -44,22 +31,26 @@ void om_file_init(struct om_file *f, struct points *points, int fd, const char *
     bool is_regular = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     *f = (struct om_file){
         .points = points, .fd = fd, .path = is_regular ? path : NULL, .is_regular = is_regular};
-    f->spool = f->path ? open_unnamed(path) : -1;
+    /* In the same directory: there is room. */
+    CLEANUP_FREE char *directory = f->path ? strdup(path) : NULL;
+    char *slash = directory ? strrchr(directory, '/') : NULL;
+    if (slash)
+        slash[slash == directory] = '\0';
+    f->points_fd = directory ? open(slash ? directory : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)
+                             : -1;
 }
 
 void om_file_done(struct om_file *f)
 {
     if (f->points)
-        close_p(&f->spool);
+        close_p(&f->points_fd);
     free(f->counts);
     buf_done(&f->text);
-    *f = (struct om_file){.spool = -1};
+    *f = (struct om_file){.points_fd = -1};
 }
 
-/* ---- As they come ---------------------------------------------------------------------------- */
-
-static void write_line(struct buf *b, const struct point_row *row, const struct metric *m,
-                       int64_t time_ms, double value)
+static void om_add_sample(struct buf *b, const struct point_row *row, const struct metric *m,
+                          int64_t time_ms, double value)
 {
     exposition_series(b, row, m);
     exposition_number(b, value);
@@ -77,7 +68,7 @@ static void om_file_add_line(void *arg, int64_t time_ms, const struct point *poi
     if (!(f->families[row->kind] & bit))
         exposition_family(&f->text, row->kind, m, EXPOSITION_OPENMETRICS);
     f->families[row->kind] |= bit;
-    write_line(&f->text, row, m, time_ms, point->value);
+    om_add_sample(&f->text, row, m, time_ms, point->value);
 }
 
 static void om_file_count(void *arg, int64_t time_ms, const struct point *point)
@@ -86,34 +77,27 @@ static void om_file_count(void *arg, int64_t time_ms, const struct point *point)
     if (ARRAY_RESERVE(f->counts, f->series_count, point->series + 1))
         f->counts[point->series]++;
     else
-        close_p(&f->spool); /* then they stay as they came */
+        close_p(&f->points_fd); /* then the lines keep their order */
 }
 
-/* The sender's thread has time for a slow reader; after one that took half of it and no more,
- * nothing can follow. */
-static int write_to_pipe(struct om_file *f)
-{
-    struct stream out;
-    if (f->is_cut)
-        return -EAGAIN;
-    stream_open(&out, f->fd);
-    int r = stream_write_patiently(&out, f->text.data, f->text.length, READER_WAIT_MS);
-    stream_close(&out);
-    f->is_cut = r == -EAGAIN;
-    f->bytes += r == 0 ? f->text.length : 0;
-    return r;
-}
-
-/* A full disk may take half of it: cut it off again. */
-static int write_text(struct om_file *f)
+/* The sender's thread has time for a slow reader of a pipe; after one that took only half of a
+ * text, nothing can follow. A full disk may take half of a text, which is cut off again. */
+static int om_file_write(struct om_file *f)
 {
     size_t half = 0;
     struct stat st;
-    if (buf_failed(&f->text))
-        return -ENOMEM;
-    if (!f->is_regular)
-        return write_to_pipe(f);
-    int r = file_write_quietly(f->fd, f->text.data, f->text.length, &half);
+    struct stream out;
+    int r = buf_failed(&f->text) ? -ENOMEM : f->is_cut ? -EAGAIN : 0;
+    if (r < 0)
+        return r;
+    if (f->is_regular) {
+        r = file_write_quietly(f->fd, f->text.data, f->text.length, &half);
+    } else {
+        stream_open(&out, f->fd);
+        r = stream_write_patiently(&out, f->text.data, f->text.length, READER_WAIT_MS);
+        stream_close(&out);
+        f->is_cut = r == -EAGAIN;
+    }
     if (r < 0 && half && f->path && fstat(f->fd, &st) == 0 &&
         ftruncate(f->fd, st.st_size - (off_t)half) < 0)
         return -errno;
@@ -127,41 +111,42 @@ int om_file_add(struct om_file *f, const char *chunk, size_t length)
     memcpy(described, f->families, sizeof described);
     buf_clear(&f->text);
     points_read(chunk, length, om_file_add_line, f);
-    int r = write_text(f);
+    int r = om_file_write(f);
     buf_clear(&f->text);
     if (r < 0) {
         memcpy(f->families, described, sizeof described);
         return r;
     }
-    if (f->spool >= 0 && file_write_quietly(f->spool, chunk, length, NULL) < 0)
-        close_p(&f->spool);
-    if (f->spool >= 0)
+    if (f->points_fd >= 0 && file_write_quietly(f->points_fd, chunk, length, NULL) < 0)
+        close_p(&f->points_fd);
+    if (f->points_fd >= 0)
         points_read(chunk, length, om_file_count, f);
     return 0;
 }
 
-/* ---- In order -------------------------------------------------------------------------------- */
+/* ---- Putting the lines in order -------------------------------------------------------------- */
 
-struct moment {
+struct om_moment {
     int64_t time_ms;
     double value;
 };
 
-struct ordering {
+struct om_ordering {
     struct om_file *f;
-    size_t *series; /* owned: their numbers, by family */
+    size_t *series; /* owned: the numbers of series, by family */
     size_t series_count;
-    uint64_t *next;          /* owned, by number: where the next moment goes; UINT64_MAX: not now */
-    struct moment *moments;  /* owned */
-    uint64_t room, expected; /* how many fit, and how many there should be */
+    uint64_t
+        *next; /* owned, by number: where the next moment goes; UINT64_MAX: not in this round */
+    struct om_moment *moments; /* owned */
+    uint64_t room, expected;   /* moments that fit, and that come in this round */
     struct buf text;
     int fd;
     int failure;
-    const struct metric *family; /* that was described last … */
-    enum entity_kind kind;       /* … and whose */
+    const struct metric *family; /* the last one that was described */
+    enum entity_kind kind;       /* its entity */
 };
 
-static int by_family(const void *a, const void *b, void *points)
+static int om_compare_families(const void *a, const void *b, void *points)
 {
     size_t x = *(const size_t *)a, y = *(const size_t *)b;
     const struct metric *m, *n;
@@ -173,51 +158,37 @@ static int by_family(const void *a, const void *b, void *points)
     return x < y ? -1 : x > y;
 }
 
-static int om_file_prepare(struct ordering *o)
+static void om_order_point(void *arg, int64_t time_ms, const struct point *point)
 {
-    struct om_file *f = o->f;
-    o->series = calloc(f->series_count + 1, sizeof *o->series);
-    o->next = calloc(f->series_count + 1, sizeof *o->next);
-    if (!o->series || !o->next)
-        return -ENOMEM;
-    for (size_t i = 0; i < f->series_count; i++)
-        if (f->counts[i])
-            o->series[o->series_count++] = i;
-    qsort_r(o->series, o->series_count, sizeof *o->series, by_family, f->points);
-    return 0;
-}
-
-static void om_file_gather(void *arg, int64_t time_ms, const struct point *point)
-{
-    struct ordering *o = arg;
+    struct om_ordering *o = arg;
     uint64_t *at = &o->next[point->series];
     if (*at < o->expected)
-        o->moments[(*at)++] = (struct moment){time_ms, point->value};
+        o->moments[(*at)++] = (struct om_moment){time_ms, point->value};
 }
 
-/* All pieces of the spool, one after the other. */
-static int read_spool(struct ordering *o)
+/* Reads all chunks that were kept. */
+static int om_order_read(struct om_ordering *o)
 {
     struct buf chunk = {0};
     struct points_head head;
     size_t room;
     off_t at = 0;
     int r = 0;
-    for (ssize_t n; r == 0 && (n = pread(o->f->spool, &head, sizeof head, at)) != 0;) {
+    for (ssize_t n; r == 0 && (n = pread(o->f->points_fd, &head, sizeof head, at)) != 0;) {
         size_t length = sizeof head + head.count * sizeof(struct point);
         buf_clear(&chunk);
         char *into = n == sizeof head ? buf_room(&chunk, length, &room) : NULL;
-        if (!into || pread(o->f->spool, into, length, at) != (ssize_t)length)
+        if (!into || pread(o->f->points_fd, into, length, at) != (ssize_t)length)
             r = -EIO;
         else
-            points_read(into, length, om_file_gather, o);
+            points_read(into, length, om_order_point, o);
         at += (off_t)length;
     }
     buf_done(&chunk);
     return r;
 }
 
-static void om_file_flush(struct ordering *o)
+static void om_order_flush(struct om_ordering *o)
 {
     if (o->failure == 0)
         o->failure = buf_failed(&o->text)
@@ -226,7 +197,8 @@ static void om_file_flush(struct ordering *o)
     buf_clear(&o->text);
 }
 
-static void om_file_write_series(struct ordering *o, size_t series, const struct moment *moments)
+static void om_order_write_series(struct om_ordering *o, size_t series,
+                                  const struct om_moment *moments)
 {
     const struct metric *m;
     const struct point_row *row = points_series(o->f->points, series, &m);
@@ -235,14 +207,14 @@ static void om_file_write_series(struct ordering *o, size_t series, const struct
     o->family = m;
     o->kind = row->kind;
     for (uint64_t i = 0; i < o->f->counts[series]; i++) {
-        write_line(&o->text, row, m, moments[i].time_ms, moments[i].value);
+        om_add_sample(&o->text, row, m, moments[i].time_ms, moments[i].value);
         if (o->text.length > FLUSH_BYTES)
-            om_file_flush(o);
+            om_order_flush(o);
     }
 }
 
-/* As many series as memory allows, from the first on; how many. */
-static size_t write_some(struct ordering *o, size_t first)
+/* Writes as many series as fit into memory, from the first on. Returns their number. */
+static size_t om_order_write_some(struct om_ordering *o, size_t first)
 {
     const uint64_t *counts = o->f->counts;
     size_t behind = first;
@@ -253,35 +225,43 @@ static size_t write_some(struct ordering *o, size_t first)
         o->next[o->series[behind]] = o->expected;
         o->expected += counts[o->series[behind++]];
     }
-    struct moment *more = reallocarray(o->moments, o->expected, sizeof *more);
+    struct om_moment *more = reallocarray(o->moments, o->expected, sizeof *more);
     if (!more) {
         o->failure = -ENOMEM;
         return 0;
     }
     o->moments = more;
-    o->failure = read_spool(o);
+    o->failure = om_order_read(o);
     uint64_t at = 0;
     for (size_t i = first; i < behind && o->failure == 0; i++) {
-        om_file_write_series(o, o->series[i], o->moments + at);
+        om_order_write_series(o, o->series[i], o->moments + at);
         at += counts[o->series[i]];
     }
     return behind - first;
 }
 
-static int write_in_order(struct ordering *o)
+static int om_order_write(struct om_ordering *o)
 {
-    int r = om_file_prepare(o);
-    for (size_t at = 0; r == 0 && at < o->series_count; r = o->failure)
-        at += write_some(o, at);
-    if (r < 0)
-        return r;
+    struct om_file *f = o->f;
+    o->series = calloc(f->series_count + 1, sizeof *o->series);
+    o->next = calloc(f->series_count + 1, sizeof *o->next);
+    if (!o->series || !o->next)
+        return -ENOMEM;
+    for (size_t i = 0; i < f->series_count; i++)
+        if (f->counts[i])
+            o->series[o->series_count++] = i;
+    qsort_r(o->series, o->series_count, sizeof *o->series, om_compare_families, f->points);
+    for (size_t at = 0; o->failure == 0 && at < o->series_count;)
+        at += om_order_write_some(o, at);
+    if (o->failure < 0)
+        return o->failure;
     buf_puts(&o->text, "# EOF\n");
-    om_file_flush(o);
+    om_order_flush(o);
     return o->failure;
 }
 
-/* Where something else has the name by now, what was written stays as it is. */
-static int om_file_replace(struct ordering *o)
+/* The path may name something else by now, which is not replaced. */
+static int om_file_replace(struct om_ordering *o)
 {
     struct om_file *f = o->f;
     struct replacement file;
@@ -290,7 +270,7 @@ static int om_file_replace(struct ordering *o)
     if (r < 0)
         return r;
     o->fd = file.fd;
-    r = file.is_file ? write_in_order(o) : -EINVAL;
+    r = file.is_file ? om_order_write(o) : -EINVAL;
     if (r == 0)
         r = replacement_commit(&file);
     if (r == 0 && fstat(file.fd, &st) == 0)
@@ -301,9 +281,9 @@ static int om_file_replace(struct ordering *o)
 
 int om_file_finish(struct om_file *f)
 {
-    struct ordering o = {
+    struct om_ordering o = {
         .f = f, .room = f->points_at_once ? f->points_at_once : POINTS_AT_ONCE, .fd = -1};
-    int r = f->spool >= 0 ? om_file_replace(&o) : -EINVAL;
+    int r = f->points_fd >= 0 ? om_file_replace(&o) : -EINVAL;
     free(o.series);
     free(o.next);
     free(o.moments);
@@ -312,12 +292,12 @@ int om_file_finish(struct om_file *f)
         return 0;
     buf_clear(&f->text);
     buf_puts(&f->text, "# EOF\n");
-    return write_text(f);
+    return om_file_write(f);
 }
 
-/* ==== Openmetrics ============================================================================= */
+/* ==== Sink ==================================================================================== */
 
-#define FILE_GRACE_NS (600 * NS_PER_SECOND) /* a file is put in order, however long it is */
+#define FILE_GRACE_NS (600 * NS_PER_SECOND) /* for putting a long file in order */
 
 struct openmetrics {
     enum { WAY_FILE, WAY_NEWEST, WAY_SERVER } way;
@@ -325,9 +305,9 @@ struct openmetrics {
     struct om_file file;
     struct exposition newest;
     pthread_mutex_t lock;     /* of newest and of the next two, when there is a server */
-    bool is_fresh;            /* nobody was served the newest sample yet */
-    uint64_t served;          /* samples that somebody was served */
-    bool is_taken;            /* the port, by another program */
+    bool is_fresh;            /* the newest sample was not served yet */
+    uint64_t served;          /* samples that were served */
+    bool is_port_in_use;      /* by another program */
     struct om_server *server; /* NULL: it could not be started */
     struct buf text;
 };
@@ -344,10 +324,11 @@ static void openmetrics_serve(void *arg, bool open, struct buf *b)
     pthread_mutex_unlock(&o->lock);
 }
 
-static void begin_to_serve(struct sink *s)
+static void openmetrics_begin_server(struct sink *s)
 {
     struct openmetrics *o = s->state;
-    int r = o->is_taken ? -EADDRINUSE : om_server_start(&o->server, s->fd, openmetrics_serve, o);
+    int r = o->is_port_in_use ? -EADDRINUSE
+                              : om_server_start(&o->server, s->fd, openmetrics_serve, o);
     if (r < 0) {
         s->failure = r;
         s->is_failure_noted = true;
@@ -371,16 +352,16 @@ static void openmetrics_begin(struct sink *s, const struct run *run)
     struct openmetrics *o = s->state;
     exposition_begin(&o->newest, run);
     if (o->way == WAY_FILE) {
-        /* Only now that the command runs; and behind the end of another run nothing may stand. */
+        /* Only now that the command runs; nothing may follow the end of another run. */
         if (ftruncate(s->fd, 0) < 0 && errno != EINVAL)
             s->failure = -errno;
         om_file_init(&o->file, &o->points, s->fd, s->stays_open ? NULL : s->place);
     }
     if (o->way == WAY_SERVER)
-        begin_to_serve(s);
+        openmetrics_begin_server(s);
 }
 
-/* The server has no sender: what it serves is taken over at once. */
+/* The server has no sender: its figures are updated at once. */
 static void openmetrics_frame(struct sink *s, const struct frame *f)
 {
     struct openmetrics *o = s->state;
@@ -396,7 +377,7 @@ static void openmetrics_frame(struct sink *s, const struct frame *f)
     buf_clear(&s->text);
 }
 
-/* Samples that came and went between two scrapes are not lost: that is how scraping is. */
+/* Samples between two scrapes are not lost: that is how scraping works. */
 static void openmetrics_outcome(struct sink *s, struct output_summary *ret)
 {
     struct openmetrics *o = s->state;
@@ -427,15 +408,16 @@ static enum delivery openmetrics_failed(struct attempt *a, int r)
     return DELIVERY_REFUSED;
 }
 
-/* What is not written to a file now will not be better later; what was before stays. */
-static enum delivery write_samples(struct sink *s, const struct batch *b, struct attempt *a)
+/* Writing to a file is not retried. */
+static enum delivery openmetrics_write_samples(struct sink *s, const struct batch *b,
+                                               struct attempt *a)
 {
     struct openmetrics *o = s->state;
     int failure = 0;
     for (size_t i = 0; i < b->count; i++) {
         const struct chunk *p = &b->chunks[i];
         int r = p->kind == CHUNK_SUMMARY ? om_file_finish(&o->file)
-                                       : om_file_add(&o->file, p->data, p->length);
+                                         : om_file_add(&o->file, p->data, p->length);
         s->bytes = o->file.bytes;
         failure = r < 0 ? r : failure;
         a->lacking += r < 0 ? p->weight : 0;
@@ -447,28 +429,24 @@ static enum delivery write_samples(struct sink *s, const struct batch *b, struct
     return a->is_partly ? DELIVERY_DONE : d;
 }
 
-/* As a whole: half of it is never read. Several may write to the same place. It is for the
- * collector, which is another user, whatever the umask is. */
-static int openmetrics_replace(const char *path, const struct buf *text)
-{
-    struct replacement file;
-    int r = replacement_open(&file, path, REPLACEMENT_FOR_ALL, NULL);
-    if (r < 0)
-        return r;
-    r = file_write_quietly(file.fd, text->data, text->length, NULL);
-    if (r == 0)
-        r = replacement_commit(&file);
-    replacement_close(&file);
-    return r;
-}
-
-static enum delivery write_newest(struct sink *s, const struct batch *b, struct attempt *a)
+/* Replaces the file as a whole, so that half of it is never read. Readable by the collector, which
+ * is another user, whatever the umask is. */
+static enum delivery openmetrics_write_newest(struct sink *s, const struct batch *b,
+                                              struct attempt *a)
 {
     struct openmetrics *o = s->state;
+    struct replacement file;
     exposition_take_batch(&o->newest, b);
     buf_clear(&o->text);
     exposition_write(&o->newest, &o->text, EXPOSITION_TEXT);
-    int r = buf_failed(&o->text) ? -ENOMEM : openmetrics_replace(s->place, &o->text);
+    int r = buf_failed(&o->text) ? -ENOMEM
+                                 : replacement_open(&file, s->place, REPLACEMENT_FOR_ALL, NULL);
+    if (r == 0) {
+        r = file_write_quietly(file.fd, o->text.data, o->text.length, NULL);
+        if (r == 0)
+            r = replacement_commit(&file);
+        replacement_close(&file);
+    }
     s->bytes += r == 0 ? o->text.length : 0;
     return r < 0 ? openmetrics_failed(a, r) : DELIVERY_DONE;
 }
@@ -476,31 +454,22 @@ static enum delivery write_newest(struct sink *s, const struct batch *b, struct 
 static enum delivery openmetrics_deliver(struct sink *s, const struct batch *b, struct attempt *a)
 {
     struct openmetrics *o = s->state;
-    return o->way == WAY_FILE ? write_samples(s, b, a) : write_newest(s, b, a);
+    return o->way == WAY_FILE ? openmetrics_write_samples(s, b, a)
+                              : openmetrics_write_newest(s, b, a);
 }
 
 /* ---- Its life -------------------------------------------------------------------------------- */
 
-/* The directory has to be there, and to take files. */
-static int check_directory(const char *path, struct toll_error *e)
-{
-    struct replacement file;
-    int r = replacement_open(&file, path, REPLACEMENT_FOR_ALL, e);
-    if (r == 0)
-        replacement_close(&file);
-    return r;
-}
-
-/* A port that another program has is no reason not to run the job: that is noted at the beginning.
- * Of a port that the kernel has chosen, the sink has the address as its name. */
-static int open_server(struct sink *s, struct toll_error *e)
+/* A port that another program uses does not keep the job from running: it is noted at the
+ * beginning. With a port that the kernel has chosen, the name of the sink is the address. */
+static int openmetrics_open_server(struct sink *s, struct toll_error *e)
 {
     struct openmetrics *o = s->state;
     char address[80];
     int r = om_address_listen(s->place, &s->fd, e);
-    o->is_taken = r == -EADDRINUSE;
+    o->is_port_in_use = r == -EADDRINUSE;
     if (r < 0)
-        return o->is_taken ? 0 : r;
+        return o->is_port_in_use ? 0 : r;
     s->owns_fd = true;
     if (!om_address_has_any_port(s->place) || !om_address_name(s->fd, address, sizeof address))
         return 0;
@@ -521,7 +490,7 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
     o->points.with_id = sink_options_u64(&s->settings, "id");
     pthread_mutex_init(&o->lock, NULL);
     o->newest.points = &o->points;
-    o->file.spool = -1;
+    o->file.points_fd = -1;
     o->way = om_address_is(s->place)        ? WAY_SERVER
              : ends_with(s->place, ".prom") ? WAY_NEWEST
                                             : WAY_FILE;
@@ -535,13 +504,19 @@ static int openmetrics_open(struct sink *s, struct toll_error *e)
     if (o->way == WAY_SERVER) {
         s->plan.deliver = NULL;
         s->way = OUTPUT_SCRAPED;
-        return open_server(s, e);
+        return openmetrics_open_server(s, e);
     }
     if (!sink_options_has(&s->settings, "every"))
         s->plan.gather_ns = o->way == WAY_FILE ? NS_PER_SECOND : 5 * NS_PER_SECOND;
     s->grace_ns = max_u64(s->grace_ns, FILE_GRACE_NS);
     s->plan.first_at_once = o->way == WAY_NEWEST;
-    return o->way == WAY_FILE ? sink_open_file(s, s->place, e) : check_directory(s->place, e);
+    if (o->way == WAY_FILE)
+        return sink_open_file(s, s->place, e);
+    struct replacement file; /* the directory has to accept files */
+    int r = replacement_open(&file, s->place, REPLACEMENT_FOR_ALL, e);
+    if (r == 0)
+        replacement_close(&file);
+    return r;
 }
 
 static void openmetrics_close(struct sink *s)

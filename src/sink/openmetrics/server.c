@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "sink/openmetrics/server.h"
+#include "sink/openmetrics/openmetrics.h"
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text/scan.h"
 #include "base/thread.h"
-#include "base/util.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -20,14 +19,14 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* ==== Om request ============================================================================== */
+/* ==== Requests ================================================================================ */
 
 bool om_request_is_whole(const char *text)
 {
     return strstr(text, "\r\n\r\n") || strstr(text, "\n\n");
 }
 
-/* The value of a header, without what surrounds it; name is "\nname:". Of several the first. */
+/* The value of the first such header, without blanks around it; name is "\nname:". */
 static struct scan om_request_header(const char *text, const char *name)
 {
     const char *at = strcasestr(text, name);
@@ -41,15 +40,7 @@ static struct scan om_request_header(const char *text, const char *name)
     return scan_text(at, length);
 }
 
-static bool wants_openmetrics(const char *text)
-{
-    static const char type[] = "application/openmetrics-text";
-    struct scan accept = om_request_header(text, "\naccept:");
-    const char *found = strcasestr(accept.at, type);
-    return found && found + sizeof type - 1 <= accept.end;
-}
-
-/* "name", "name:port", "1.2.3.4:port" or "[::1]:port"; without one, it is no browser. */
+/* "name", "name:port", "1.2.3.4:port" or "[::1]:port". A browser always sends one. */
 static bool om_request_is_this_machine(struct scan host)
 {
     char name[256], own[256] = "";
@@ -69,7 +60,7 @@ static bool om_request_is_this_machine(struct scan host)
            strcasecmp(name, own) == 0;
 }
 
-enum om_verdict om_request_read(const char *text, bool local_only, struct om_request *ret)
+enum om_check om_request_read(const char *text, bool local_only, struct om_request *ret)
 {
     bool is_head = strncmp(text, "HEAD ", 5) == 0;
     if (!is_head && strncmp(text, "GET ", 4) != 0)
@@ -82,13 +73,16 @@ enum om_verdict om_request_read(const char *text, bool local_only, struct om_req
     size_t name = strcspn(path, "? ");
     if (name != 8 || strncmp(path, "/metrics", name) != 0)
         return OM_PATH;
-    *ret = (struct om_request){is_head, wants_openmetrics(text)};
+    static const char type[] = "application/openmetrics-text";
+    struct scan accept = om_request_header(text, "\naccept:");
+    const char *found = strcasestr(accept.at, type);
+    *ret = (struct om_request){is_head, found && found + sizeof type - 1 <= accept.end};
     return OM_SERVE;
 }
 
-/* ==== Om address ============================================================================== */
+/* ==== Addresses =============================================================================== */
 
-/* To its host, which may be empty, and its port. */
+/* Into its host, which may be empty, and its port. */
 static bool om_address_split(const char *text, char *host, size_t capacity, const char **ret_port)
 {
     const char *colon = strrchr(text, ':');
@@ -160,7 +154,7 @@ bool om_address_name(int fd, char *ret, size_t capacity)
     return true;
 }
 
-/* ==== Om server =============================================================================== */
+/* ==== Server ================================================================================== */
 
 #define REQUEST_NS (5 * NS_PER_SECOND)
 #define ANSWER_NS  (10 * NS_PER_SECOND)
@@ -168,36 +162,34 @@ bool om_address_name(int fd, char *ret, size_t capacity)
 enum { CLIENTS = 32, REQUEST_BYTES = 4096 };
 enum { PAUSE_US = 100 * 1000 };
 
-struct client {
-    int fd; /* -1: nobody */
+struct om_client {
+    int fd; /* -1: free */
     uint64_t until_ns;
     size_t asked; /* bytes of the request so far */
     char request[REQUEST_BYTES];
-    struct buf answer; /* with something in it: being sent */
+    struct buf answer; /* being sent, unless it is empty */
     size_t sent;
 };
 
 struct om_server {
     int fd, stop;
-    bool is_local; /* it listens on loopback */
+    bool is_local; /* listens on loopback */
     om_server_text *text;
     void *arg;
     pthread_t thread;
     _Atomic pid_t thread_id;
     _Atomic uint64_t scrapes, bytes;
-    struct client clients[CLIENTS];
+    struct om_client clients[CLIENTS];
 };
 
-/* ---- One request ----------------------------------------------------------------------------- */
-
-static void om_server_leave(struct client *c)
+static void om_client_close(struct om_client *c)
 {
     close_p(&c->fd);
     buf_done(&c->answer);
     c->asked = c->sent = 0;
 }
 
-static void om_server_answer(struct client *c, const char *status, const char *type,
+static void om_server_answer(struct om_client *c, const char *status, const char *type,
                              const char *more, const struct buf *body, bool with_body)
 {
     buf_printf(&c->answer,
@@ -209,7 +201,7 @@ static void om_server_answer(struct client *c, const char *status, const char *t
     c->until_ns = clock_mono(NULL) + ANSWER_NS;
 }
 
-static void om_server_refuse(struct client *c, const char *status, const char *more)
+static void om_server_refuse(struct om_client *c, const char *status, const char *more)
 {
     struct buf body = {0};
     buf_printf(&body, "%s\n", status);
@@ -217,26 +209,23 @@ static void om_server_refuse(struct client *c, const char *status, const char *m
     buf_done(&body);
 }
 
-static void serve_text(struct om_server *s, struct client *c, const struct om_request *q)
-{
-    struct buf body = {0};
-    s->text(s->arg, q->wants_openmetrics, &body);
-    om_server_answer(c, "200 OK",
-                     q->wants_openmetrics
-                         ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                         : "text/plain; version=0.0.4; charset=utf-8",
-                     "", &body, !q->is_head);
-    c->answer.failed |= buf_failed(&body);
-    atomic_fetch_add(&s->scrapes, 1);
-    atomic_fetch_add(&s->bytes, q->is_head ? 0 : body.length);
-    buf_done(&body);
-}
-
-static void om_server_respond(struct om_server *s, struct client *c)
+static void om_server_respond(struct om_server *s, struct om_client *c)
 {
     struct om_request q;
+    struct buf body = {0};
     switch (om_request_read(c->request, s->is_local, &q)) {
-    case OM_SERVE: serve_text(s, c, &q); break;
+    case OM_SERVE:
+        s->text(s->arg, q.wants_openmetrics, &body);
+        om_server_answer(c, "200 OK",
+                         q.wants_openmetrics
+                             ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                             : "text/plain; version=0.0.4; charset=utf-8",
+                         "", &body, !q.is_head);
+        c->answer.failed |= buf_failed(&body);
+        atomic_fetch_add(&s->scrapes, 1);
+        atomic_fetch_add(&s->bytes, q.is_head ? 0 : body.length);
+        buf_done(&body);
+        break;
     case OM_BAD: om_server_refuse(c, "400 Bad Request", ""); break;
     case OM_METHOD: om_server_refuse(c, "405 Method Not Allowed", "Allow: GET, HEAD\r\n"); break;
     case OM_PATH: om_server_refuse(c, "404 Not Found", ""); break;
@@ -244,12 +233,12 @@ static void om_server_respond(struct om_server *s, struct client *c)
     }
 }
 
-static void om_server_receive(struct om_server *s, struct client *c)
+static void om_server_receive(struct om_server *s, struct om_client *c)
 {
     ssize_t n = recv(c->fd, c->request + c->asked, sizeof c->request - 1 - c->asked, 0);
     if (n <= 0) {
         if (n == 0 || (errno != EAGAIN && errno != EINTR))
-            om_server_leave(c);
+            om_client_close(c);
         return;
     }
     c->asked += (size_t)n;
@@ -261,10 +250,10 @@ static void om_server_receive(struct om_server *s, struct client *c)
     else if (c->asked == sizeof c->request - 1)
         om_server_refuse(c, "431 Request Header Fields Too Large", "");
     if (buf_failed(&c->answer))
-        om_server_leave(c);
+        om_client_close(c);
 }
 
-static void send_on(struct client *c)
+static void om_server_send(struct om_client *c)
 {
     ssize_t n = send(c->fd, c->answer.data + c->sent, c->answer.length - c->sent, MSG_NOSIGNAL);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -272,29 +261,27 @@ static void send_on(struct client *c)
     if (n > 0)
         c->sent += (size_t)n;
     if (n <= 0 || c->sent == c->answer.length) {
-        /* With something unread, close() would send a reset that overtakes the answer. */
+        /* With unread data, close() would send a reset that overtakes the answer. */
         char unread[REQUEST_BYTES];
         for (unsigned i = 0; i < 64 && recv(c->fd, unread, sizeof unread, 0) > 0; i++)
             ;
         shutdown(c->fd, SHUT_WR);
-        om_server_leave(c);
+        om_client_close(c);
     }
 }
 
-/* ---- The thread ------------------------------------------------------------------------------ */
-
-/* When all places are taken, further connections wait in the kernel's queue for their turn, which
- * the limits of time bring. */
-static void om_server_meet(struct om_server *s)
+/* When all places are in use, further connections wait in the kernel's queue until the limits of
+ * time free one. */
+static void om_server_accept(struct om_server *s)
 {
     for (size_t i = 0; i < CLIENTS; i++) {
-        struct client *c = &s->clients[i];
+        struct om_client *c = &s->clients[i];
         if (c->fd >= 0)
             continue;
         c->fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (c->fd < 0) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-                usleep(PAUSE_US); /* they stay at the door: not as fast as we can */
+                usleep(PAUSE_US); /* the connection stays in the queue: do not spin */
             return;
         }
         c->until_ns = clock_mono(NULL) + REQUEST_NS;
@@ -306,9 +293,9 @@ static int om_server_prepare(struct om_server *s, struct pollfd fds[CLIENTS + 2]
     uint64_t until_ns = UINT64_MAX;
     bool has_place = false;
     for (size_t i = 0; i < CLIENTS; i++) {
-        struct client *c = &s->clients[i];
+        struct om_client *c = &s->clients[i];
         if (c->fd >= 0 && now_ns >= c->until_ns)
-            om_server_leave(c);
+            om_client_close(c);
         has_place |= c->fd < 0;
         fds[i] = (struct pollfd){.fd = c->fd, .events = c->answer.length ? POLLOUT : POLLIN};
         if (c->fd >= 0)
@@ -332,23 +319,23 @@ static void *om_server_serve(void *arg)
         if (fds[CLIENTS + 1].revents)
             break;
         for (size_t i = 0; i < CLIENTS; i++) {
-            struct client *c = &s->clients[i];
+            struct om_client *c = &s->clients[i];
             if (c->fd < 0 || !fds[i].revents)
                 continue;
             if (c->answer.length)
-                send_on(c);
+                om_server_send(c);
             else
                 om_server_receive(s, c);
         }
         if (fds[CLIENTS].revents)
-            om_server_meet(s);
+            om_server_accept(s);
     }
     for (size_t i = 0; i < CLIENTS; i++)
-        om_server_leave(&s->clients[i]);
+        om_client_close(&s->clients[i]);
     return NULL;
 }
 
-static bool is_loopback(int fd)
+static bool om_address_is_loopback(int fd)
 {
     union {
         struct sockaddr any;
@@ -369,7 +356,7 @@ int om_server_start(struct om_server **ret, int fd, om_server_text *text, void *
     if (!s)
         return -ENOMEM;
     s->fd = fd;
-    s->is_local = is_loopback(fd);
+    s->is_local = om_address_is_loopback(fd);
     s->text = text;
     s->arg = arg;
     for (size_t i = 0; i < CLIENTS; i++)

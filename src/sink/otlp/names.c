@@ -13,16 +13,16 @@ enum { SERIES_AT_MOST = 8 };
 #define ADD(id)      ((int)(id) + 1)
 #define SUBTRACT(id) (-((int)(id) + 1))
 
-/* THE table: metrics with their series, and the figures of ours that each is made of. A figure that
- * is in none of them has a metric of its own, named by rule (make_own_metric). */
-static const struct mapping {
+/* Metrics with their series, and the figures of toll that each is made of. A figure that is in none
+ * of them has a metric of its own, named by rule (otlp_make_own_metric). */
+static const struct otlp_mapping {
     struct otlp_metric metric;
     const char *key;
     struct {
         const char *value;     /* of the attribute */
-        int terms[OTLP_TERMS]; /* all of one entity; 0 behind the last */
+        int terms[OTLP_TERMS]; /* all of one entity; ends with 0 */
     } series[SERIES_AT_MOST];
-} mappings[] = {
+} otlp_mappings[] = {
     /* ---- A process: here the processes of all targets together ---- */
     {{"process.cpu.time", OTLP_COUNTER, "s", "CPU time of the processes, by mode", false},
      "cpu.mode",
@@ -237,19 +237,20 @@ static const struct mapping {
      {{NULL, {ADD(gpu_memory_total_bytes)}}}},
 };
 
-/* ---- What is made of the table, once --------------------------------------------------------- */
+/* ---- The series of all entities, made once from the table -------------------------------------
+ */
 
-enum { ALL_SERIES = METRIC_COUNT + ARRAY_LEN(mappings) * SERIES_AT_MOST, NAME_BYTES = 64 };
+enum { ALL_SERIES = METRIC_COUNT + ARRAY_LEN(otlp_mappings) * SERIES_AT_MOST, NAME_BYTES = 64 };
 
-static struct otlp_series all_series[ALL_SERIES];
+static struct otlp_series otlp_all_series[ALL_SERIES];
 static struct {
     size_t first, count;
-} series_of[ENTITY_KINDS];
-static struct otlp_metric own_metrics[METRIC_COUNT];
-static char own_names[METRIC_COUNT][NAME_BYTES];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+} otlp_entity_series[ENTITY_KINDS];
+static struct otlp_metric otlp_own_metrics[METRIC_COUNT];
+static char otlp_own_names[METRIC_COUNT][NAME_BYTES];
+static pthread_once_t otlp_once = PTHREAD_ONCE_INIT;
 
-static const char *unit_of(const struct metric *m)
+static const char *otlp_unit(const struct metric *m)
 {
     switch (m->unit) {
     case UNIT_seconds: return "s";
@@ -260,85 +261,85 @@ static const char *unit_of(const struct metric *m)
     case UNIT_watts: return "W";
     case UNIT_celsius: return "Cel";
     case UNIT_ratio: return "1";
-    case UNIT_count: return "{count}"; /* of "1" some receivers make "_ratio" */
+    case UNIT_count: return "{count}"; /* some receivers turn "1" into "_ratio" */
     case UNIT_number: return "{task}"; /* a load average */
     }
     return "";
 }
 
-/* "toll.process.cpu_wait": the name of the table without its unit, which is said beside it. Cores
- * and shares keep theirs, as most have the same name as something in another unit. */
-static const struct otlp_metric *make_own_metric(enum entity_kind kind, enum metric_id id)
+/* "toll.process.cpu_wait": the name of the metric without its unit, which is a field of its own.
+ * Cores and ratios keep theirs, as most share the rest of the name with a metric in another unit.
+ */
+static const struct otlp_metric *otlp_make_own_metric(enum entity_kind kind, enum metric_id id)
 {
     const struct metric *m = metric_of(id);
     size_t length = strlen(m->facts.name), unit = strlen(m->facts.unit);
     if (unit && m->unit != UNIT_cores && m->unit != UNIT_ratio &&
         ends_with(m->facts.name, m->facts.unit))
         length -= unit + 1;
-    snprintf(own_names[id], NAME_BYTES, "toll.%s.%.*s", entity_kind_name(kind), (int)length,
+    snprintf(otlp_own_names[id], NAME_BYTES, "toll.%s.%.*s", entity_kind_name(kind), (int)length,
              m->facts.name);
-    own_metrics[id] = (struct otlp_metric){
-        .name = own_names[id],
+    otlp_own_metrics[id] = (struct otlp_metric){
+        .name = otlp_own_names[id],
         .instrument = m->kind == METRIC_COUNTER ? OTLP_COUNTER : OTLP_GAUGE,
-        .unit = unit_of(m),
+        .unit = otlp_unit(m),
         .description = m->facts.help,
         .is_whole_number = m->unit == UNIT_bytes || m->unit == UNIT_count || m->unit == UNIT_hertz,
     };
-    return &own_metrics[id];
+    return &otlp_own_metrics[id];
 }
 
-static bool is_in_entity(enum entity_kind kind, int term)
+/* False: the terms are not figures of that entity. */
+static bool otlp_add_series(struct otlp_series *ret, const struct otlp_mapping *m, size_t i,
+                            enum entity_kind kind, uint64_t *used)
 {
-    unsigned id = (unsigned)(term < 0 ? -term : term) - 1;
-    unsigned first = metric_first(kind);
-    return term && id >= first && id < first + metric_count(kind);
-}
-
-static void otlp_names_add_series(struct otlp_series *ret, const struct mapping *m, size_t i,
-                                  enum entity_kind kind, uint64_t *used)
-{
+    int term = m->series[i].terms[0];
+    unsigned id = (unsigned)(term < 0 ? -term : term) - 1, first = metric_first(kind);
+    if (!term || id < first || id >= first + metric_count(kind))
+        return false;
     *ret = (struct otlp_series){
         .metric = &m->metric,
         .key = m->series[i].value ? m->key : NULL,
         .value = m->series[i].value,
     };
     for (; ret->term_count < OTLP_TERMS && m->series[i].terms[ret->term_count]; ret->term_count++) {
-        int term = m->series[i].terms[ret->term_count];
-        unsigned index = (unsigned)(term < 0 ? -term : term) - 1 - metric_first(kind);
+        term = m->series[i].terms[ret->term_count];
+        unsigned index = (unsigned)(term < 0 ? -term : term) - 1 - first;
         ret->terms[ret->term_count].index = index;
         ret->terms[ret->term_count].is_subtracted = term < 0;
         *used |= BIT(index);
     }
+    return true;
 }
 
-static void make_all(void)
+static void otlp_make_series(void)
 {
     size_t count = 0;
     for (enum entity_kind kind = 0; kind < ENTITY_KINDS; kind++) {
         uint64_t used = 0;
-        series_of[kind].first = count;
-        for (size_t m = 0; m < ARRAY_LEN(mappings); m++)
+        otlp_entity_series[kind].first = count;
+        for (size_t m = 0; m < ARRAY_LEN(otlp_mappings); m++)
             for (size_t i = 0; i < SERIES_AT_MOST; i++)
-                if (is_in_entity(kind, mappings[m].series[i].terms[0]))
-                    otlp_names_add_series(&all_series[count++], &mappings[m], i, kind, &used);
+                count += otlp_add_series(&otlp_all_series[count], &otlp_mappings[m], i, kind,
+                                         &used);
         for (unsigned i = 0; i < metric_count(kind); i++)
             if (!(used >> i & 1))
-                all_series[count++] = (struct otlp_series){
-                    .metric = make_own_metric(kind, metric_first(kind) + i),
+                otlp_all_series[count++] = (struct otlp_series){
+                    .metric = otlp_make_own_metric(kind, metric_first(kind) + i),
                     .term_count = 1,
                     .terms = {{.index = i}},
                 };
-        series_of[kind].count = count - series_of[kind].first;
+        otlp_entity_series[kind].count = count - otlp_entity_series[kind].first;
     }
 }
 
 const struct otlp_series *otlp_series_of(enum entity_kind kind, size_t *ret_count)
 {
-    pthread_once(&once, make_all);
+    pthread_once(&otlp_once, otlp_make_series);
     if (kind == ENTITY_TARGET)
         kind = ENTITY_PROCESS;
-    *ret_count = series_of[kind].count;
-    return &all_series[series_of[kind].first];
+    *ret_count = otlp_entity_series[kind].count;
+    return &otlp_all_series[otlp_entity_series[kind].first];
 }
 
 bool otlp_series_value(const struct otlp_series *s, const double *values, uint64_t present,
@@ -352,7 +353,7 @@ bool otlp_series_value(const struct otlp_series *s, const double *values, uint64
         double value = values[s->terms[i].index];
         sum += s->terms[i].is_subtracted ? -value : value;
     }
-    /* Figures that were not read at one moment may differ by more than there is. */
+    /* Figures that were read at different moments may give a negative difference. */
     if ((is_share_of_cpus && !cpus) || (s->term_count > 1 && sum < 0))
         return false;
     *ret = is_share_of_cpus ? sum / cpus : sum;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * OpenTelemetry over HTTP (OTLP), as protocol buffers: any collector, Prometheus from 2.47 on. The
- * names, units and attributes are those of the semantic conventions (otlp_names.h); what runs is
- * described by the resource.
+ * names, units and attributes are those of the semantic conventions (names.c); the resource
+ * describes the run.
  *
  *   message ExportMetricsServiceRequest { repeated ResourceMetrics resource_metrics = 1; }
  *   message ResourceMetrics { Resource resource = 1; repeated ScopeMetrics scope_metrics = 2;
@@ -33,14 +33,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ==== Otlp answer ============================================================================= */
+/* ==== Answers ================================================================================= */
 
 /* message ExportMetricsServiceResponse { PartialSuccess partial_success = 1; }
  *   message PartialSuccess { int64 rejected_data_points = 1; string error_message = 2; }
  *
  * Fields come in any order, and there may be others. */
 
-static bool read_partial_success(struct scan s, struct otlp_answer *ret)
+static bool otlp_read_partial_success(struct scan s, struct otlp_answer *ret)
 {
     struct protobuf_field f;
     while (s.at < s.end) {
@@ -61,25 +61,25 @@ bool otlp_answer_read(const char *text, size_t length, struct otlp_answer *ret)
     *ret = (struct otlp_answer){0};
     while (s.at < s.end)
         if (!protobuf_next(&s, &f) ||
-            (f.number == 1 && f.wire == PROTOBUF_BYTES && !read_partial_success(f.bytes, ret)))
+            (f.number == 1 && f.wire == PROTOBUF_BYTES && !otlp_read_partial_success(f.bytes, ret)))
             return false;
     return true;
 }
 
-/* ==== Otlp ==================================================================================== */
+/* ==== Sink ==================================================================================== */
 
 enum { BATCH_BYTES = 256 * 1024, CUMULATIVE = 2, NO_RECORDED_VALUE = 1, RESOURCE_KEYS = 192 };
 
-/* Of the messages Metric, Gauge and Sum. */
+/* Fields of the messages Metric, Gauge and Sum. */
 enum { METRIC_FIELD = 2, GAUGE_FIELD = 5, SUM_FIELD = 7, POINT_FIELD = 1 };
 
-/* A series is of one figure or more, and hardly any figure is in several. */
+/* A series has one figure or more, and hardly any figure is in several. */
 enum { SERIES_PER_ROW = 2 * METRICS_PER_ENTITY };
 
-/* One value of a series, to be sent. */
+/* One value of a series. */
 struct otlp_point {
     const struct otlp_series *series;
-    const char *prefix; /* see prefix_of_row */
+    const char *prefix; /* see otlp_row_prefix */
     const struct point_row *row;
     uint64_t row_number;
     int64_t time_ms;
@@ -92,30 +92,29 @@ struct otlp {
     struct otlp_setup setup;
     struct http *http;
     struct gzip *gzip; /* NULL: nothing is compressed */
-    uint64_t
-        start_ns;  /* of the run; 0: counters have counted for longer, it is not known how long */
-    unsigned cpus; /* that it may use */
+    uint64_t start_ns; /* of the run; 0: counters began earlier, at an unknown time */
+    unsigned cpus;     /* that it may use */
     struct buf resource;
-    size_t resource_count; /* keys in keys, of the resource */
+    size_t resource_count; /* of keys */
     char *keys[RESOURCE_KEYS];
-    pid_t pid;        /* of the main process, 0: it cannot be looked up … */
-    uid_t uid;        /* … whose name is still to be found … */
-    bool has_program; /* … and its program is known, or it is too late: of points.lock */
+    pid_t pid;        /* of the main process; 0: it cannot be looked up */
+    uid_t uid;        /* of the main process */
+    bool has_program; /* its program is known, or it is too late; under points.lock */
     char program[256];
-    struct run_end end; /* told before the piece of end_ms, which ends all series */
+    struct run_end end; /* set before the chunk of end_ms, which ends all series */
     int64_t end_ms;
-    /* Of the sender's thread: */
+    /* Used by the sender's thread: */
     struct point_batch batch;
-    struct otlp_point *sent; /* owned, used again */
-    size_t sent_capacity;
+    struct otlp_point *converted; /* owned, reused */
+    size_t converted_capacity;
     struct http_parts parts;
     struct buf body, packed;
-    bool is_complete; /* the resource is */
+    bool is_complete; /* the resource */
 };
 
 /* ---- The resource ---------------------------------------------------------------------------- */
 
-/* Strings are UTF-8 here; a byte that is none is taken for Latin-1. */
+/* Strings are UTF-8; an invalid byte is read as Latin-1. */
 static void otlp_add_text(struct buf *b, unsigned field, const char *text)
 {
     size_t began = protobuf_begin(b, field);
@@ -133,7 +132,7 @@ static void otlp_add_text(struct buf *b, unsigned field, const char *text)
     protobuf_end(b, began);
 }
 
-static void add_attribute(struct buf *b, unsigned field, const char *key, const char *text)
+static void otlp_add_attribute(struct buf *b, unsigned field, const char *key, const char *text)
 {
     size_t began = protobuf_begin(b, field);
     otlp_add_text(b, 1, key);
@@ -153,7 +152,7 @@ static void otlp_add_number(struct buf *b, unsigned field, const char *key, uint
     protobuf_end(b, began);
 }
 
-static void add_list(struct buf *b, unsigned field, const char *key, char *const *words)
+static void otlp_add_list(struct buf *b, unsigned field, const char *key, char *const *words)
 {
     size_t began = protobuf_begin(b, field);
     protobuf_string(b, 1, key);
@@ -168,8 +167,8 @@ static void add_list(struct buf *b, unsigned field, const char *key, char *const
     protobuf_end(b, began);
 }
 
-/* Whether the resource has no such key yet, and gets it now: what is said first holds. */
-static bool claim_key(struct otlp *o, const char *key)
+/* Adds a key of the resource. False: it is there already, and its first value stays. */
+static bool otlp_claim_key(struct otlp *o, const char *key)
 {
     for (size_t i = 0; i < o->resource_count; i++)
         if (strcmp(o->keys[i], key) == 0)
@@ -180,50 +179,50 @@ static bool claim_key(struct otlp *o, const char *key)
     return true;
 }
 
-static void add_to_resource(void *otlp, const char *key, const char *value)
+static void otlp_add_to_resource(void *otlp, const char *key, const char *value)
 {
     struct otlp *o = otlp;
-    if (value && *value && claim_key(o, key))
-        add_attribute(&o->resource, 1, key, value);
+    if (value && *value && otlp_claim_key(o, key))
+        otlp_add_attribute(&o->resource, 1, key, value);
 }
 
-/* What the user says on the command line comes first, then the variables of OpenTelemetry. */
-static void make_resource(struct sink *s, const struct run *run)
+/* The command line wins over the variables of OpenTelemetry. */
+static void otlp_make_resource(struct sink *s, const struct run *run)
 {
     struct otlp *o = s->state;
     for (char **label = run->labels; label && *label; label++) {
         const char *equals = strchr(*label, '=');
         char *key = equals ? strndup(*label, (size_t)(equals - *label)) : NULL;
         if (key)
-            add_to_resource(o, key, equals + 1);
+            otlp_add_to_resource(o, key, equals + 1);
         free(key);
     }
     if (run_is_named(run))
-        add_to_resource(o, "service.name", run->name);
-    add_to_resource(o, "service.name", otlp_setup_service());
-    otlp_setup_attributes(s, add_to_resource, o);
-    add_to_resource(o, "service.name",
-                    run->name && *run->name ? run->name : "unknown_service:toll");
-    add_to_resource(o, "service.instance.id", run->id);
-    add_to_resource(o, "host.name", run->host);
-    add_to_resource(o, "toll.job.id", run->job.id);
-    add_to_resource(o, "toll.job.array_index", run->job.array_index);
-    add_to_resource(o, "toll.rank", run->rank);
-    add_to_resource(o, "os.type", "linux");
-    if (run->pid > 0 && claim_key(o, "process.pid"))
+        otlp_add_to_resource(o, "service.name", run->name);
+    otlp_add_to_resource(o, "service.name", otlp_setup_service());
+    otlp_setup_attributes(s, otlp_add_to_resource, o);
+    otlp_add_to_resource(o, "service.name",
+                         run->name && *run->name ? run->name : "unknown_service:toll");
+    otlp_add_to_resource(o, "service.instance.id", run->id);
+    otlp_add_to_resource(o, "host.name", run->host);
+    otlp_add_to_resource(o, "toll.job.id", run->job.id);
+    otlp_add_to_resource(o, "toll.job.array_index", run->job.array_index);
+    otlp_add_to_resource(o, "toll.rank", run->rank);
+    otlp_add_to_resource(o, "os.type", "linux");
+    if (run->pid > 0 && otlp_claim_key(o, "process.pid"))
         otlp_add_number(&o->resource, 1, "process.pid", (uint64_t)run->pid);
     if (run->command && run->command[0] && sink_options_u64(&s->settings, "command")) {
-        add_to_resource(o, "process.command", run->command[0]);
-        if (claim_key(o, "process.command_args"))
-            add_list(&o->resource, 1, "process.command_args", run->command);
+        otlp_add_to_resource(o, "process.command", run->command[0]);
+        if (otlp_claim_key(o, "process.command_args"))
+            otlp_add_list(&o->resource, 1, "process.command_args", run->command);
     }
     o->pid = run->has_uid ? run->pid : 0;
     o->uid = run->uid;
 }
 
-/* The program of the main process, without directories. For a moment after its start that is still
- * the one that started it, so that a process of the same program has none. */
-static void look_at_program(struct otlp *o)
+/* The program of the main process, without directories. Just after the fork it is still toll
+ * itself, which is ignored. */
+static void otlp_look_at_program(struct otlp *o)
 {
     char path[32], program[4096], own[4096];
     snprintf(path, sizeof path, "/proc/%d/exe", (int)o->pid);
@@ -240,9 +239,9 @@ static void look_at_program(struct otlp *o)
     pthread_mutex_unlock(&o->points.lock);
 }
 
-/* What takes a moment, in the sender's thread. Names of users by the file alone: other sources may
- * be across a network. From the first request on the resource stays as it is. */
-static void complete_resource(struct otlp *o)
+/* Slow lookups, in the sender's thread. Names of users come from /etc/passwd alone: other sources
+ * may be across a network. From the first request on the resource does not change. */
+static void otlp_complete_resource(struct otlp *o)
 {
     char text[4096];
     struct passwd entry, *found = NULL;
@@ -252,14 +251,14 @@ static void complete_resource(struct otlp *o)
     pthread_mutex_lock(&o->points.lock);
     o->has_program = true;
     pthread_mutex_unlock(&o->points.lock);
-    add_to_resource(o, "process.executable.name", o->program);
-    FILE *f = o->pid && claim_key(o, "process.owner") ? fopen("/etc/passwd", "re") : NULL;
+    otlp_add_to_resource(o, "process.executable.name", o->program);
+    FILE *f = o->pid && otlp_claim_key(o, "process.owner") ? fopen("/etc/passwd", "re") : NULL;
     if (!f)
         return;
     while (fgetpwent_r(f, &entry, text, sizeof text, &found) == 0 && entry.pw_uid != o->uid)
         found = NULL;
     if (found)
-        add_attribute(&o->resource, 1, "process.owner", entry.pw_name);
+        otlp_add_attribute(&o->resource, 1, "process.owner", entry.pw_name);
     fclose(f);
 }
 
@@ -270,7 +269,7 @@ static void otlp_begin(struct sink *s, const struct run *run)
     struct otlp *o = s->state;
     o->start_ns = run->since_start ? 0 : run->start_real_ns;
     o->cpus = run->cpus;
-    make_resource(s, run);
+    otlp_make_resource(s, run);
     if (o->setup.is_disabled)
         snprintf(s->notice, sizeof s->notice, "sends nothing: OTEL_SDK_DISABLED is true");
 }
@@ -284,7 +283,7 @@ static void otlp_frame(struct sink *s, const struct frame *f)
     bool is_looked_for = o->pid && !o->has_program;
     pthread_mutex_unlock(&o->points.lock);
     if (is_looked_for)
-        look_at_program(o);
+        otlp_look_at_program(o);
     points_add(&o->points, s->run, &s->selection, f, &s->text);
 }
 
@@ -298,23 +297,23 @@ static void otlp_summary(struct sink *s, const struct summary *summary)
     o->end_ms = o->points.last_ms;
 }
 
-/* Without a sender: of one that is disabled, where there was nothing to be sent. */
+/* Only a disabled sink has no sender: nothing was to be sent. */
 static void otlp_outcome(struct sink *s, struct output_summary *ret)
 {
     ret->samples = ret->delivered = 0;
 }
 
-/* ---- In the sender's thread: what is sent ---------------------------------------------------- */
+/* ---- Conversion to points of OpenTelemetry, in the sender's thread --------------------------- */
 
-static bool last_word_is(const char *name, const char *begin)
+static bool otlp_last_word_is(const char *name, const char *begin)
 {
     const char *blank = strrchr(name, ' ');
     return strncmp(blank ? blank + 1 : name, begin, strlen(begin)) == 0;
 }
 
 /* Rows whose figures are contained in those of another row have metrics of their own, so that
- * series of one name can be added up. NULL: it is not such a row. */
-static const char *prefix_of_row(const struct point_row *r)
+ * series of one name can be added up. NULL for other rows. */
+static const char *otlp_row_prefix(const struct point_row *r)
 {
     const char *class = point_row_about(r, "class");
     switch (r->kind) {
@@ -328,7 +327,8 @@ static const char *prefix_of_row(const struct point_row *r)
                                                     : "toll.disk.virtual.";
     case ENTITY_NETIF: return point_row_about(r, "namespace") ? "toll.netif.target." : NULL;
     case ENTITY_RAPL:
-        return r->name && (last_word_is(r->name, "package") || last_word_is(r->name, "dram"))
+        return r->name &&
+                       (otlp_last_word_is(r->name, "package") || otlp_last_word_is(r->name, "dram"))
                    ? NULL
                    : "toll.rapl.zone.";
     case ENTITY_GPU: return point_row_about(r, "instance") ? "toll.gpu.instance." : NULL;
@@ -336,7 +336,7 @@ static const char *prefix_of_row(const struct point_row *r)
     }
 }
 
-static int by_row_and_time(const void *a, const void *b)
+static int otlp_compare_rows(const void *a, const void *b)
 {
     const struct placed_point *x = a, *y = b;
     uint64_t row_x = x->series / METRICS_PER_ENTITY, row_y = y->series / METRICS_PER_ENTITY;
@@ -347,8 +347,8 @@ static int by_row_and_time(const void *a, const void *b)
     return x->series < y->series ? -1 : x->series > y->series;
 }
 
-/* Series of one metric together, each in the order of time. */
-static int by_metric(const void *a, const void *b)
+/* By metric, then by series, then by time. */
+static int otlp_compare_metrics(const void *a, const void *b)
 {
     const struct otlp_point *x = a, *y = b;
     if (x->series->metric != y->series->metric)
@@ -364,8 +364,8 @@ static int by_metric(const void *a, const void *b)
 }
 
 /* The points of one row at one moment, as series of OpenTelemetry. */
-static size_t convert_row(struct otlp *o, const struct placed_point *p, size_t count,
-                          struct otlp_point *ret)
+static size_t otlp_convert_row(struct otlp *o, const struct placed_point *p, size_t count,
+                               struct otlp_point *ret)
 {
     double values[METRICS_PER_ENTITY];
     uint64_t present = 0, ended = 0;
@@ -386,7 +386,7 @@ static size_t convert_row(struct otlp *o, const struct placed_point *p, size_t c
             continue;
         ret[made++] = (struct otlp_point){
             .series = &series[i],
-            .prefix = prefix_of_row(row),
+            .prefix = otlp_row_prefix(row),
             .row = row,
             .row_number = p->series / METRICS_PER_ENTITY,
             .time_ms = p->time_ms,
@@ -397,36 +397,36 @@ static size_t convert_row(struct otlp *o, const struct placed_point *p, size_t c
     return made;
 }
 
-/* All points of the batch; how many, or -ENOMEM. */
-static ssize_t convert_batch(struct otlp *o)
+/* All points of the batch. Returns their number, or -ENOMEM. */
+static ssize_t otlp_convert_batch(struct otlp *o)
 {
     struct placed_point *p = o->batch.items;
     size_t count = o->batch.count, made = 0;
     if (count)
-        qsort(p, count, sizeof *p, by_row_and_time);
+        qsort(p, count, sizeof *p, otlp_compare_rows);
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count && p[next].time_ms == p[i].time_ms &&
                            p[next].series / METRICS_PER_ENTITY == p[i].series / METRICS_PER_ENTITY;)
             next++;
-        if (!ARRAY_RESERVE(o->sent, o->sent_capacity, made + SERIES_PER_ROW))
+        if (!ARRAY_RESERVE(o->converted, o->converted_capacity, made + SERIES_PER_ROW))
             return -ENOMEM;
-        made += convert_row(o, &p[i], next - i, &o->sent[made]);
+        made += otlp_convert_row(o, &p[i], next - i, &o->converted[made]);
     }
     if (made)
-        qsort(o->sent, made, sizeof *o->sent, by_metric);
+        qsort(o->converted, made, sizeof *o->converted, otlp_compare_metrics);
     return (ssize_t)made;
 }
 
-/* ---- … and how ------------------------------------------------------------------------------- */
+/* ---- Encoding -------------------------------------------------------------------------------- */
 
 static void otlp_add_if(struct buf *b, const char *key, const char *value)
 {
     if (value && *value)
-        add_attribute(b, 7, key, value);
+        otlp_add_attribute(b, 7, key, value);
 }
 
-/* What a row is of, by the attributes of the conventions where they have one for it. */
-static void add_row_attributes(struct buf *b, const struct point_row *r, const char *metric)
+/* The attributes that identify a row: those of the conventions where there are any. */
+static void otlp_add_row_attributes(struct buf *b, const struct point_row *r, const char *metric)
 {
     const char *name = r->name, *class = point_row_about(r, "class");
     bool is_hw = strncmp(metric, "hw.", 3) == 0, is_hw_gpu = strncmp(metric, "hw.gpu.", 7) == 0;
@@ -436,7 +436,7 @@ static void add_row_attributes(struct buf *b, const struct point_row *r, const c
     case ENTITY_TARGET:
         otlp_add_if(b, "toll.target", r->target);
         if (r->part != PART_COMBINED)
-            add_attribute(b, 7, "toll.part", part_name(r->part));
+            otlp_add_attribute(b, 7, "toll.part", part_name(r->part));
         break;
     case ENTITY_CORE:
         digits = scan_string(name ? name : "");
@@ -475,14 +475,14 @@ static void add_row_attributes(struct buf *b, const struct point_row *r, const c
         otlp_add_if(b, "hw.id", point_row_about(r, "zone") ? point_row_about(r, "zone") : name);
         otlp_add_if(b, "hw.name", name);
         if (is_hw)
-            add_attribute(b, 7, "hw.type", last_word_is(name, "dram") ? "memory" : "cpu");
+            otlp_add_attribute(b, 7, "hw.type", otlp_last_word_is(name, "dram") ? "memory" : "cpu");
         break;
     case ENTITY_GPU: {
         const char *uuid = point_row_about(r, "uuid"), *pci = point_row_about(r, "pci");
         otlp_add_if(b, "hw.id", uuid && *uuid ? uuid : pci && *pci ? pci : name);
         otlp_add_if(b, "hw.name", name);
         if (is_hw && !is_hw_gpu && strcmp(metric, "hw.temperature") != 0)
-            add_attribute(b, 7, "hw.type", "gpu");
+            otlp_add_attribute(b, 7, "hw.type", "gpu");
         if (is_hw_gpu || !is_hw) {
             otlp_add_if(b, "hw.model", point_row_about(r, "model"));
             otlp_add_if(b, "hw.vendor", point_row_about(r, "vendor"));
@@ -518,15 +518,15 @@ static void otlp_add_point(struct otlp *o, const struct otlp_point *p, const cha
         protobuf_fixed64(b, 6, (uint64_t)p->value);
     else if (!p->is_end)
         protobuf_double(b, 4, p->value);
-    add_row_attributes(b, p->row, name);
+    otlp_add_row_attributes(b, p->row, name);
     if (p->series->key)
-        add_attribute(b, 7, p->series->key, p->series->value);
+        otlp_add_attribute(b, 7, p->series->key, p->series->value);
     if (p->is_end)
         protobuf_varint(b, 8, NO_RECORDED_VALUE);
     protobuf_end(b, began);
 }
 
-/* Points from *at on that are of the metric of the first. */
+/* All points from *at on with the metric of the first one. */
 static void otlp_add_metric(struct otlp *o, const struct otlp_point **at,
                             const struct otlp_point *end)
 {
@@ -552,7 +552,7 @@ static void otlp_add_metric(struct otlp *o, const struct otlp_point **at,
     buf_done(&name);
 }
 
-/* How it ended, which is of the resource as a whole: points without attributes. */
+/* How the run ended: points without attributes, as they are about the resource. */
 static size_t otlp_add_end(struct otlp *o)
 {
     struct run_fact facts[RUN_FACTS_AT_MOST];
@@ -577,15 +577,15 @@ static size_t otlp_add_end(struct otlp *o)
     return count;
 }
 
-/* The body of one request is one operation, whose name is the number of its figures. */
+/* The body of the request is one operation, whose name is the number of its figures. */
 static bool otlp_encode(struct sink *s, const struct batch *b, struct buf *ops)
 {
     struct otlp *o = s->state;
-    ssize_t points = point_batch_take(&o->batch, b) < 0 ? -ENOMEM : convert_batch(o);
+    ssize_t points = point_batch_take(&o->batch, b) < 0 ? -ENOMEM : otlp_convert_batch(o);
     if (points < 0)
         return false;
-    const struct otlp_point *at = o->sent, *end = at + points;
-    complete_resource(o);
+    const struct otlp_point *at = o->converted, *end = at + points;
+    otlp_complete_resource(o);
     buf_clear(&o->body);
     size_t resource_metrics = protobuf_begin(&o->body, 1);
     protobuf_bytes(&o->body, 1, o->resource.data ? o->resource.data : "", o->resource.length);
@@ -612,14 +612,13 @@ static bool otlp_encode(struct sink *s, const struct batch *b, struct buf *ops)
 
 /* ---- A part of a request --------------------------------------------------------------------- */
 
-/* Which figures of a request go into its part, and how many it has been through. */
+/* The figures first to last - 1 of a request; at counts them. */
 struct otlp_cut {
-    uint64_t at, first, last; /* up to, but not with, the last */
+    uint64_t at, first, last;
 };
 
-/* A metric with those of its points that belong to the part, and all else that it says; nothing
- * when there are none. */
-static void cut_metric(struct buf *b, struct scan metric, struct otlp_cut *c)
+/* A metric with those of its points that are in the part; nothing without points. */
+static void otlp_cut_metric(struct buf *b, struct scan metric, struct otlp_cut *c)
 {
     struct protobuf_field f, inner;
     size_t before = b->length, began = protobuf_begin(b, METRIC_FIELD);
@@ -664,7 +663,7 @@ static void otlp_cut(struct buf *b, struct scan request, uint64_t first, uint64_
             size_t scope = protobuf_begin(b, 2);
             while (inner.at < inner.end && protobuf_next(&inner, &f)) {
                 if (f.number == METRIC_FIELD && f.wire == PROTOBUF_BYTES)
-                    cut_metric(b, f.bytes, &c);
+                    otlp_cut_metric(b, f.bytes, &c);
                 else
                     protobuf_add_whole(b, &f);
             }
@@ -676,10 +675,9 @@ static void otlp_cut(struct buf *b, struct scan request, uint64_t first, uint64_
 
 /* ---- Sending --------------------------------------------------------------------------------- */
 
-/* It may have taken a part: which one it does not say, so that as many samples may lack something
- * as there are figures missing. */
-static enum delivery read_answer(uint64_t figures, const struct http_response *answer,
-                                 struct attempt *a)
+/* The server may have rejected some figures without saying which: each may be of another sample. */
+static enum delivery otlp_read_answer(uint64_t figures, const struct http_response *answer,
+                                      struct attempt *a)
 {
     struct otlp_answer said;
     otlp_answer_read(answer->body, answer->length, &said);
@@ -716,7 +714,7 @@ static enum delivery otlp_send_message(struct sink *s, struct scan message, uint
         request.length = o->packed.length;
     }
     enum delivery d = http_sink_send(s, o->http, &request, ret_answer, a);
-    return d == DELIVERY_DONE ? read_answer(figures, ret_answer, a) : d;
+    return d == DELIVERY_DONE ? otlp_read_answer(figures, ret_answer, a) : d;
 }
 
 static enum delivery otlp_send(struct sink *s, const struct spool_op *op, uint64_t *done,
@@ -730,7 +728,7 @@ static enum delivery otlp_send(struct sink *s, const struct spool_op *op, uint64
     return http_parts_send(&o->parts, op->body, figures, done, a);
 }
 
-/* ---- Its life -------------------------------------------------------------------------------- */
+/* ---- Opening and closing --------------------------------------------------------------------- */
 
 static int otlp_open(struct sink *s, struct toll_error *e)
 {
@@ -769,7 +767,7 @@ static void otlp_close(struct sink *s)
     otlp_setup_done(&o->setup);
     for (size_t i = 0; i < o->resource_count; i++)
         free(o->keys[i]);
-    free(o->sent);
+    free(o->converted);
     buf_done(&o->resource);
     buf_done(&o->body);
     buf_done(&o->packed);

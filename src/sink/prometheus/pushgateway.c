@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Pushgateway: the newest figures as one group, replaced by each push and left there at the end,
- * for Prometheus to scrape. The group is the run: job="toll", run, instance, id, rank … and the
- * labels of the user, of which one may be another job. */
+ * for Prometheus to scrape. The group is the run: job="toll", run, instance, id, rank, and the
+ * labels of the user, which may replace job. */
 #include "base/err.h"
 #include "base/io/url.h"
 #include "sink/exposition.h"
@@ -31,8 +31,8 @@ static void pushgateway_summary(struct sink *s, const struct summary *summary)
 
 /* ---- The group ------------------------------------------------------------------------------- */
 
-/* A slash cannot stand in a path, not even encoded; dots alone mean something else there. */
-static void add_base64(struct buf *b, const char *text)
+/* Values with a slash, which cannot be in a path even if encoded, and dots alone are in base64. */
+static void pushgateway_add_base64(struct buf *b, const char *text)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -55,31 +55,14 @@ static void pushgateway_add_group(struct buf *b, const char *before, const char 
     bool is_special = strchr(value, '/') || strspn(value, ".") == strlen(value);
     buf_printf(b, "/%s%s%s/", before, name, is_special ? "@base64" : "");
     if (is_special)
-        add_base64(b, value);
+        pushgateway_add_base64(b, value);
     else
         url_encode(b, value, strlen(value), "");
 }
 
-/* Every series of the group gets its labels: one that a thing of the machine has for itself would
- * be lost. */
-static void pushgateway_add_label(struct buf *b, const char *name, const char *value)
-{
-    pushgateway_add_group(b, labels_is_of_instances(name) ? "label_" : "", name, value);
-}
-
-static void pushgateway_add_groups(struct buf *b, const struct labels *l)
-{
-    const char *job = "toll";
-    for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->items[i].name, "job") == 0)
-            job = l->items[i].value;
-    pushgateway_add_group(b, "", "job", job);
-    for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->items[i].name, "job") != 0)
-            pushgateway_add_label(b, l->items[i].name, l->items[i].value);
-}
-
-/* A URL that names a group is taken as it is. */
+/* A URL that names a group is used as it is. Otherwise the labels of the run are the group. Every
+ * series gets them, which would hide labels of instances with the same name: those get another
+ * name. */
 static void pushgateway_begin(struct sink *s, const struct run *run)
 {
     struct pushgateway *p = s->state;
@@ -92,24 +75,29 @@ static void pushgateway_begin(struct sink *s, const struct run *run)
     while (p->url.length && p->url.data[p->url.length - 1] == '/')
         p->url.length--;
     buf_puts(&p->url, "/metrics");
-    pushgateway_add_groups(&p->url, &p->exposition.of_run);
+    const struct labels *l = &p->exposition.of_run;
+    const char *job = "toll";
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->items[i].name, "job") == 0)
+            job = l->items[i].value;
+    pushgateway_add_group(&p->url, "", "job", job);
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->items[i].name, "job") != 0)
+            pushgateway_add_group(&p->url, labels_is_of_instances(l->items[i].name) ? "label_" : "",
+                                  l->items[i].name, l->items[i].value);
 }
 
 /* ---- In the sender's thread ----------------------------------------------------------------- */
-
-static void make_body(struct pushgateway *p, const struct batch *b)
-{
-    exposition_take_batch(&p->exposition, b);
-    buf_clear(&p->body);
-    exposition_write(&p->exposition, &p->body, EXPOSITION_TEXT);
-}
 
 static enum delivery pushgateway_deliver(struct sink *s, const struct batch *b, struct attempt *a)
 {
     static const char *const headers[] = {"Content-Type: text/plain; version=0.0.4", NULL};
     struct pushgateway *p = s->state;
-    if (!b->attempt)
-        make_body(p, b);
+    if (!b->attempt) {
+        exposition_take_batch(&p->exposition, b);
+        buf_clear(&p->body);
+        exposition_write(&p->exposition, &p->body, EXPOSITION_TEXT);
+    }
     if (buf_failed(&p->body) || buf_failed(&p->url))
         return sender_lacks_memory(a);
     struct http_request request = {

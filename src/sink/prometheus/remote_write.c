@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Prometheus remote write 1.0: samples to Prometheus, VictoriaMetrics, Mimir, Thanos, … as protocol
- * buffers (write_request.h) in snappy. What the job says of itself is among them: its gauges, and
- * how many events and phases there were. What cannot be sent waits in a spool (spool.h). */
+ * Prometheus remote write 1.0: samples to Prometheus, VictoriaMetrics, Mimir, Thanos and others, as
+ * protocol buffers (write_request.h) in snappy. Marks of the job are series as well: its gauges,
+ * and counts of events and phases. What cannot be sent waits in a spool (spool.h). */
 #include "sink/prometheus/write_request.h"
 
 #include "base/clock.h"
@@ -19,11 +19,11 @@
 
 enum { BATCH_BYTES = 256 * 1024, MARK_SERIES_AT_MOST = 4 * MARK_NAMES_AT_MOST };
 
-/* Servers forget what metrics mean when they start anew, some after ten minutes: it is said again
- * as often as Prometheus itself does. */
+/* Servers forget descriptions of metrics when they restart, some after ten minutes: they are sent
+ * again as often as Prometheus does. */
 #define METADATA_NS (60 * NS_PER_SECOND)
 
-/* Of what the job says of itself. */
+/* The series of marks. */
 static const struct mark_metric {
     const char *name, *help, *unit;
     bool is_counter;
@@ -36,7 +36,7 @@ static const struct mark_metric {
 
 enum mark_metric_id { MARK_IS_GAUGE, MARK_IS_EVENT, MARK_IS_PHASE, MARK_IS_PHASE_TIME };
 
-/* A series of marks, as each of the two threads knows it. */
+/* Each of the two threads has its own table of these. */
 struct mark_series {
     char *name; /* owned */
     enum mark_metric_id metric;
@@ -49,8 +49,8 @@ struct mark_table {
     size_t count;
 };
 
-/* A piece of a mark has some of them, each with its name behind it: a piece may be dropped, so that
- * the numbers of series are not the same on both sides. */
+/* The chunk of a mark has some of them, each followed by its name. Numbers of series would not do:
+ * a chunk may be dropped, so that the two tables differ. */
 struct mark_point {
     int64_t time_ms;
     double value;
@@ -62,20 +62,20 @@ struct prometheus {
     struct points points;
     struct http *http;
     struct labels of_run;
-    struct run_end end; /* told before the piece of end_ms, which ends all series */
+    struct run_end end; /* set before the chunk of end_ms, which ends all series */
     int64_t end_ms;
-    struct mark_table told;
-    /* Of the sender's thread: */
-    struct mark_table sent;
+    struct mark_table series_added;
+    /* Used by the sender's thread: */
+    struct mark_table series_sent;
     struct point_batch batch;
     struct buf message, body, name;
     uint64_t families[ENTITY_TARGET + 1]; /* bits of metrics that were ever sent */
     uint64_t mark_families;
-    uint64_t described,
-        next_metadata_ns; /* how many families were described last, and when again */
-    bool no_metadata;     /* the server refuses it */
+    uint64_t described;        /* number of families in the last metadata */
+    uint64_t next_metadata_ns; /* when they are described again */
+    bool no_metadata;          /* the server refuses it */
     struct http_parts parts;
-    bool may_be_there; /* an attempt before may have arrived all the same */
+    bool may_be_there; /* an earlier attempt may have arrived though it failed */
 };
 
 /* ---- While a sample is taken ----------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static void prometheus_frame(struct sink *s, const struct frame *f)
     points_add(&p->points, s->run, &s->selection, f, &s->text);
 }
 
-/* The series of that metric and name, made when there is none; NULL: there is no room. */
+/* The series of that metric and name, added if missing; NULL: no room. */
 static struct mark_series *mark_table_find(struct mark_table *t, enum mark_metric_id metric,
                                            const char *name)
 {
@@ -116,12 +116,13 @@ static void mark_table_done(struct mark_table *t)
     free(t->items);
 }
 
-/* Times of a series rise: of two marks within a millisecond the later one is a millisecond late. */
-static void put_mark(struct sink *s, enum mark_metric_id metric, const struct told_mark *m,
-                     double value)
+/* Times of a series rise: of two marks within a millisecond, the later is sent a millisecond later.
+ */
+static void prometheus_put_mark(struct sink *s, enum mark_metric_id metric,
+                                const struct told_mark *m, double value)
 {
     struct prometheus *p = s->state;
-    struct mark_series *series = mark_table_find(&p->told, metric, m->name);
+    struct mark_series *series = mark_table_find(&p->series_added, metric, m->name);
     if (!series)
         return;
     int64_t time_ms = (int64_t)((s->run->start_real_ns + m->elapsed_ns) / NS_PER_MS);
@@ -140,13 +141,13 @@ static void put_mark(struct sink *s, enum mark_metric_id metric, const struct to
 static void prometheus_mark(struct sink *s, const struct told_mark *m)
 {
     if (m->kind == MARK_GAUGE) {
-        put_mark(s, MARK_IS_GAUGE, m, m->value);
+        prometheus_put_mark(s, MARK_IS_GAUGE, m, m->value);
     } else if (m->kind == MARK_EVENT) {
-        put_mark(s, MARK_IS_EVENT, m, 1);
+        prometheus_put_mark(s, MARK_IS_EVENT, m, 1);
     } else if (m->kind == MARK_PHASE_END && m->phase && !m->phase->not_ended) {
-        put_mark(s, MARK_IS_PHASE, m, 1);
-        put_mark(s, MARK_IS_PHASE_TIME, m,
-                 (double)left_u64(m->phase->end_ns, m->phase->begin_ns) / 1e9);
+        prometheus_put_mark(s, MARK_IS_PHASE, m, 1);
+        prometheus_put_mark(s, MARK_IS_PHASE_TIME, m,
+                            (double)left_u64(m->phase->end_ns, m->phase->begin_ns) / 1e9);
     }
 }
 
@@ -160,7 +161,7 @@ static void prometheus_summary(struct sink *s, const struct summary *summary)
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
-static void name_metric(struct buf *b, enum entity_kind kind, const struct metric *m)
+static void prometheus_name(struct buf *b, enum entity_kind kind, const struct metric *m)
 {
     buf_clear(b);
     points_name(b, kind, m);
@@ -168,7 +169,7 @@ static void name_metric(struct buf *b, enum entity_kind kind, const struct metri
         buf_puts(b, "_total");
 }
 
-static uint64_t add_points(struct prometheus *p, const struct batch *b)
+static uint64_t prometheus_add_points(struct prometheus *p, const struct batch *b)
 {
     point_batch_sort(&p->batch);
     const struct placed_point *at = p->batch.items, *end = at + p->batch.count;
@@ -176,7 +177,7 @@ static uint64_t add_points(struct prometheus *p, const struct batch *b)
         const struct metric *m;
         uint64_t series = at->series;
         const struct point_row *row = points_series(&p->points, series, &m);
-        name_metric(&p->name, row->kind, m);
+        prometheus_name(&p->name, row->kind, m);
         p->families[row->kind] |= BIT(series % METRICS_PER_ENTITY);
         size_t began = write_request_begin_series(&p->message, p->name.data ? p->name.data : "",
                                                   &row->labels);
@@ -187,10 +188,11 @@ static uint64_t add_points(struct prometheus *p, const struct batch *b)
     return p->batch.count;
 }
 
-/* All points of one series that are in the pieces; of the end, that as well. */
-static uint64_t add_mark_series(struct prometheus *p, const struct batch *b, size_t number)
+/* All points of one series in the batch, and its end if the run ends. */
+static uint64_t prometheus_add_mark_series(struct prometheus *p, const struct batch *b,
+                                           size_t number)
 {
-    struct mark_series *series = &p->sent.items[number];
+    struct mark_series *series = &p->series_sent.items[number];
     struct labels labels = {0};
     uint64_t count = 0;
     for (size_t i = 0; i < p->of_run.count; i++)
@@ -229,7 +231,7 @@ static uint64_t add_mark_series(struct prometheus *p, const struct batch *b, siz
     return count;
 }
 
-static uint64_t add_marks(struct prometheus *p, const struct batch *b)
+static uint64_t prometheus_add_marks(struct prometheus *p, const struct batch *b)
 {
     uint64_t count = 0;
     bool is_here[MARK_SERIES_AT_MOST] = {0};
@@ -242,19 +244,19 @@ static uint64_t add_marks(struct prometheus *p, const struct batch *b)
             char name[MARK_NAME_BYTES + 1];
             snprintf(name, sizeof name, "%.*s", (int)point.name_bytes,
                      chunk->data + at + sizeof point);
-            const struct mark_series *series = mark_table_find(&p->sent, point.metric, name);
+            const struct mark_series *series = mark_table_find(&p->series_sent, point.metric, name);
             if (series)
-                is_here[series - p->sent.items] = true;
+                is_here[series - p->series_sent.items] = true;
             p->message.failed |= !series;
         }
     }
-    for (size_t i = 0; i < p->sent.count; i++)
+    for (size_t i = 0; i < p->series_sent.count; i++)
         if (is_here[i] || batch_has_end(b))
-            count += add_mark_series(p, b, i);
+            count += prometheus_add_mark_series(p, b, i);
     return count;
 }
 
-/* One sample each, which does not end with the others: it is there to be asked for. */
+/* One sample each, in series that do not end with the others. */
 static uint64_t prometheus_add_end(struct prometheus *p)
 {
     struct run_fact facts[RUN_FACTS_AT_MOST];
@@ -269,8 +271,8 @@ static uint64_t prometheus_add_end(struct prometheus *p)
     return count;
 }
 
-/* What the metrics that were sent mean: a request of its own, as Prometheus does it. */
-static void add_metadata(struct prometheus *p, bool is_end, struct buf *ops)
+/* Descriptions of the metrics that were sent: a request of its own, as Prometheus does it. */
+static void prometheus_add_metadata(struct prometheus *p, bool is_end, struct buf *ops)
 {
     uint64_t count = (uint64_t)__builtin_popcountll(p->mark_families) + is_end;
     for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++)
@@ -283,7 +285,7 @@ static void add_metadata(struct prometheus *p, bool is_end, struct buf *ops)
         FOR_EACH_BIT(i, p->families[kind])
         {
             const struct metric *m = metric_of(metric_first(kind) + i);
-            name_metric(&p->name, kind, m);
+            prometheus_name(&p->name, kind, m);
             write_request_add_metadata(&p->message, p->name.data ? p->name.data : "",
                                        m->kind == METRIC_COUNTER, m->facts.help, m->facts.unit);
         }
@@ -315,29 +317,29 @@ static bool prometheus_encode(struct sink *s, const struct batch *b, struct buf 
     if (point_batch_take(&p->batch, b) < 0)
         return false;
     buf_clear(&p->message);
-    uint64_t count = add_points(p, b) + add_marks(p, b) +
+    uint64_t count = prometheus_add_points(p, b) + prometheus_add_marks(p, b) +
                      (batch_has_end(b) ? prometheus_add_end(p) : 0);
     if (buf_failed(&p->message) || buf_failed(&p->name))
         return false;
     snprintf(figures, sizeof figures, "%llu", (unsigned long long)count);
     if (count)
         spool_op_add(ops, SPOOL_REQUEST, figures, p->message.data, p->message.length);
-    add_metadata(p, batch_has_end(b), ops);
+    prometheus_add_metadata(p, batch_has_end(b), ops);
     return !buf_failed(ops);
 }
 
 /* ---- Sending --------------------------------------------------------------------------------- */
 
-/* What was sent again because no answer came, or one from a proxy that had lost patience, is
- * refused by a server that had taken it. */
-static bool has_it_already(const struct http_response *answer)
+/* Samples that are sent again because no answer came, or that of a proxy which gave up, are refused
+ * by a server that has them. */
+static bool prometheus_has_it(const struct http_response *answer)
 {
     return answer->status == 400 && (memmem(answer->body, answer->length, "out of order", 12) ||
                                      memmem(answer->body, answer->length, "duplicate sample", 16));
 }
 
-/* What the server said is cut when it leaves no room. */
-static void add_hint(struct attempt *a, const char *hint)
+/* The words of the server are cut to make room. */
+static void prometheus_add_hint(struct attempt *a, const char *hint)
 {
     size_t size = strlen(hint) + 1, length = strnlen(a->why, sizeof a->why - size);
     memcpy(a->why + length, hint, size);
@@ -346,12 +348,13 @@ static void add_hint(struct attempt *a, const char *hint)
 static void prometheus_explain(struct attempt *a, const struct http_response *answer)
 {
     /* Two runs of the same command have the same series, and only one can go on with them. */
-    if (has_it_already(answer))
-        add_hint(a, "; another run with the same labels? id=yes, --name or --label tell them "
-                    "apart");
+    if (prometheus_has_it(answer))
+        prometheus_add_hint(
+            a, "; another run with the same labels? id=yes, --name or --label tell them "
+               "apart");
     if (answer->status == 404 || answer->status == 405)
-        add_hint(a, "; Prometheus takes it at /api/v1/write, with "
-                    "--web.enable-remote-write-receiver");
+        prometheus_add_hint(a, "; Prometheus takes it at /api/v1/write, with "
+                               "--web.enable-remote-write-receiver");
 }
 
 static enum delivery prometheus_send_message(struct sink *s, struct scan message, uint64_t figures,
@@ -378,7 +381,7 @@ static enum delivery prometheus_send_message(struct sink *s, struct scan message
     };
     enum delivery d = http_sink_send(s, p->http, &request, ret_answer, a);
     int status = ret_answer->status;
-    if (d == DELIVERY_REFUSED && p->may_be_there && has_it_already(ret_answer))
+    if (d == DELIVERY_REFUSED && p->may_be_there && prometheus_has_it(ret_answer))
         d = DELIVERY_DONE;
     if (d == DELIVERY_REFUSED)
         prometheus_explain(a, ret_answer);
@@ -396,7 +399,7 @@ static enum delivery prometheus_send(struct sink *s, const struct spool_op *op, 
     uint64_t figures = 0;
     if (scan_u64(&name, &figures))
         return http_parts_send(&p->parts, op->body, figures, done, a);
-    /* Samples are whole without what their metrics mean. */
+    /* Samples are complete without descriptions: a refusal is not a failure. */
     struct attempt of_metadata = *a;
     figures = write_request_count(op->body);
     enum delivery d = http_parts_send(&p->parts, op->body, figures, done, &of_metadata);
@@ -433,8 +436,8 @@ static void prometheus_close(struct sink *s)
         return;
     points_done(&p->points);
     labels_done(&p->of_run);
-    mark_table_done(&p->told);
-    mark_table_done(&p->sent);
+    mark_table_done(&p->series_added);
+    mark_table_done(&p->series_sent);
     http_close(p->http);
     point_batch_done(&p->batch);
     buf_done(&p->message);

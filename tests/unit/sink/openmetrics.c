@@ -2,7 +2,6 @@
 #include "sink/openmetrics/openmetrics.h"
 #include "base/util.h"
 #include "sample.h"
-#include "sink/openmetrics/server.h"
 #include "unit.h"
 
 #include <arpa/inet.h>
@@ -210,7 +209,7 @@ static void test_om_request_verdicts(void **state)
 {
     static const struct {
         const char *text;
-        enum om_verdict verdict;
+        enum om_check verdict;
     } cases[] = {
         {HEAD "\r\n", OM_SERVE},
         {"HEAD /metrics?a=b HTTP/1.0\r\n\r\n", OM_SERVE},
