@@ -1061,9 +1061,12 @@ static void reap(struct world *w)
         ledger_leave(l, m, false);
     }
     members_sweep(&w->books.members);
-    row_put_u64(&l->reaped, process_cpu_seconds, w->tasks[TRACKER].inherited_cpu);
-    row_put_u64(&l->reaped, process_faults_minor_count, w->tasks[TRACKER].inherited_faults);
-    row_put_u64(&l->reaped, process_io_read_bytes, w->tasks[TRACKER].io);
+    struct row reaped;
+    row_init(&reaped, ENTITY_PROCESS);
+    row_put_u64(&reaped, process_cpu_seconds, w->tasks[TRACKER].inherited_cpu);
+    row_put_u64(&reaped, process_faults_minor_count, w->tasks[TRACKER].inherited_faults);
+    row_put_u64(&reaped, process_io_read_bytes, w->tasks[TRACKER].io);
+    ledger_put_reaped(l, &reaped);
 }
 
 static void meet_children(struct world *w, int parent)
