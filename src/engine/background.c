@@ -213,41 +213,40 @@ static int background_by_number(const void *a, const void *b)
 }
 
 /* What of the program's descriptors the sampler needs: where to write, and its end of the pipe. */
-static int part_files(struct toll_tracker *t)
+static int part_files(const struct background *b, const struct outputs *o)
 {
     size_t count = 0;
-    int *keep = calloc(t->outputs.count + 1, sizeof *keep);
+    int *keep = calloc(o->count + 1, sizeof *keep);
     if (!keep)
         return -ENOMEM;
-    for (size_t i = 0; i < t->outputs.count; i++)
-        keep[count++] = t->outputs.sinks[i]->fd;
-    keep[count++] = t->background.woken;
+    for (size_t i = 0; i < o->count; i++)
+        keep[count++] = o->sinks[i]->fd;
+    keep[count++] = b->woken;
     qsort(keep, count, sizeof *keep, background_by_number);
-    int r = own_files_only(keep, count, t->background.starter_id);
+    int r = own_files_only(keep, count, b->starter_id);
     free(keep);
     return r;
 }
 
-/* Until it is time, or something has ended, or somebody wakes us. */
-static void sleep_unlocked(struct toll_tracker *t)
+/* Until it is time, or something has ended, or the program wakes the sampler. */
+static void sleep_unlocked(struct background *b, int epoll)
 {
-    struct background *b = &t->background;
     struct epoll_event event;
     char nothing[64];
     pthread_mutex_unlock(&b->lock);
-    int n = epoll_wait(t->wakeup.epoll, &event, 1, b->is_deaf ? WITHOUT_A_WAKE_MS : -1);
+    int n = epoll_wait(epoll, &event, 1, b->is_deaf ? WITHOUT_A_WAKE_MS : -1);
     ssize_t got = 1;
     while (n > 0 && event.data.fd == b->woken &&
            (got = read(b->woken, nothing, sizeof nothing)) == sizeof nothing)
         ;
     pthread_mutex_lock(&b->lock);
     if (got == 0) { /* the program has closed its end: from now on we look by ourselves */
-        epoll_ctl(t->wakeup.epoll, EPOLL_CTL_DEL, b->woken, NULL);
+        epoll_ctl(epoll, EPOLL_CTL_DEL, b->woken, NULL);
         b->is_deaf = true;
     }
 }
 
-static void tell_others(struct background *b, bool *what)
+static void background_announce(struct background *b, bool *what)
 {
     *what = true;
     pthread_cond_broadcast(&b->changed);
@@ -257,11 +256,11 @@ static void sample_until_stopped(struct toll_tracker *t)
 {
     struct background *b = &t->background;
     while (!b->stop) {
-        sleep_unlocked(t);
+        sleep_unlocked(b, t->wakeup.epoll);
         if (b->stop)
             return;
         if (step(t) <= 0) {
-            tell_others(b, &b->ended);
+            background_announce(b, &b->ended);
             break;
         }
     }
@@ -275,12 +274,12 @@ static void *background_sample(void *arg)
     struct background *b = &t->background;
     pthread_mutex_lock(&b->lock);
     b->sampler_id = (pid_t)syscall(SYS_gettid);
-    b->has_own_files = part_files(t) == 0;
+    b->has_own_files = part_files(b, &t->outputs) == 0;
     b->result = begin_attach(t, &b->error);
     if (b->result == 0)
         b->result = wakeup_watch(&t->wakeup, b->woken);
     int begun = b->result;
-    tell_others(b, &b->begun);
+    background_announce(b, &b->begun);
     if (!t->started) { /* refused, and undone */
         pthread_mutex_unlock(&b->lock);
         return NULL;
@@ -290,7 +289,7 @@ static void *background_sample(void *arg)
     if (begun == 0 && !b->leave)
         b->result = lifetime_finish(t);
     frame_queue_end(&b->frames);
-    tell_others(b, &b->finished);
+    background_announce(b, &b->finished);
     while (!b->leave)
         pthread_cond_wait(&b->changed, &b->lock);
     lifetime_close(t);
@@ -299,25 +298,21 @@ static void *background_sample(void *arg)
     return NULL;
 }
 
-static void tell_notes(struct toll_tracker *t)
-{
-    const struct toll_options *o = &t->options;
-    for (struct queued_note n; frame_queue_take_note(&t->background.frames, &n); free(n.sentence))
-        if (n.is_ending)
-            o->ending(o->ending_arg, n.has_failed, n.sentence);
-        else
-            o->note(o->note_arg, n.sentence);
-}
-
-static void *background_tell(void *arg)
+/* Calls the program for notes and frames. */
+static void *background_call(void *arg)
 {
     struct toll_tracker *t = arg;
+    const struct toll_options *o = &t->options;
     struct frame_queue *q = &t->background.frames;
-    while (frame_queue_wait(q, t->options.frame)) {
-        tell_notes(t);
-        struct frame_copy *frame = t->options.frame ? frame_queue_next(q, 0) : NULL;
+    while (frame_queue_wait(q, o->frame)) {
+        for (struct queued_note n; frame_queue_take_note(q, &n); free(n.sentence))
+            if (n.is_ending)
+                o->ending(o->ending_arg, n.has_failed, n.sentence);
+            else
+                o->note(o->note_arg, n.sentence);
+        struct frame_copy *frame = o->frame ? frame_queue_next(q, 0) : NULL;
         if (frame)
-            t->options.frame(t->options.frame_arg, &frame->head);
+            o->frame(o->frame_arg, &frame->head);
         frame_copy_release(frame);
     }
     return NULL;
@@ -340,11 +335,10 @@ static int open_pipe(struct background *b)
     return 0;
 }
 
-static int background_prepare(struct toll_tracker *t)
+static int background_prepare(struct background *b, const struct toll_options *o)
 {
-    struct background *b = &t->background;
-    size_t kept = t->options.frames_kept;
-    int r = frame_queue_init(&b->frames, kept || !t->options.frame ? kept : FRAMES_FOR_A_CALLBACK);
+    size_t kept = o->frames_kept;
+    int r = frame_queue_init(&b->frames, kept || !o->frame ? kept : FRAMES_FOR_A_CALLBACK);
     if (r < 0)
         return r;
     r = open_pipe(b);
@@ -357,9 +351,8 @@ static int background_prepare(struct toll_tracker *t)
     return 0;
 }
 
-static void background_undo(struct toll_tracker *t)
+static void background_undo(struct background *b)
 {
-    struct background *b = &t->background;
     known_file_close(&b->wake);
     frame_queue_done(&b->frames);
     pthread_mutex_destroy(&b->lock);
@@ -377,14 +370,14 @@ static void end_callback_thread(struct background *b)
 }
 
 /* The sampler has its own copies of them by now. */
-static void close_copies(struct toll_tracker *t)
+static void close_copies(const struct background *b, const struct outputs *o)
 {
-    if (!t->background.has_own_files)
+    if (!b->has_own_files)
         return;
-    close(t->background.woken);
-    for (size_t i = 0; i < t->outputs.count; i++)
-        if (t->outputs.sinks[i]->owns_fd)
-            close(t->outputs.sinks[i]->fd);
+    close(b->woken);
+    for (size_t i = 0; i < o->count; i++)
+        if (o->sinks[i]->owns_fd)
+            close(o->sinks[i]->fd);
 }
 
 /* The tracker is as it was before toll_tracker_start. */
@@ -392,7 +385,7 @@ static void background_give_up(struct toll_tracker *t)
 {
     end_callback_thread(&t->background);
     close_p(&t->background.woken);
-    background_undo(t);
+    background_undo(&t->background);
     t->background = (struct background){0};
     for (size_t i = 0; i < t->outputs.count; i++)
         t->outputs.sinks[i]->stays_open = false;
@@ -405,7 +398,7 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
     struct background *b = &t->background;
     if (t->used || b->is_on)
         return err_set(e, -EINVAL, "the tracker was used before");
-    int r = background_prepare(t);
+    int r = background_prepare(b, &t->options);
     if (r < 0)
         return err_set(e, r, "cannot start to measure in the background: %s", strerror(-r));
     b->is_on = true;
@@ -417,7 +410,7 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
     t->self.cpu_base_ns = 0;
     bool tells = t->options.frame || t->options.note || t->options.ending;
     b->has_callback_thread = tells &&
-                             (r = thread_start(&b->callback_thread, 0, background_tell, t)) == 0;
+                             (r = thread_start(&b->callback_thread, 0, background_call, t)) == 0;
     if (r == 0)
         r = thread_start(&b->sampler, THREAD_STACK_BYTES, background_sample, t);
     if (r < 0) {
@@ -432,7 +425,7 @@ int background_start(struct toll_tracker *t, struct toll_error *e)
         *e = b->error;
     bool is_refused = !t->started;
     if (!is_refused)
-        close_copies(t);
+        close_copies(b, &t->outputs);
     pthread_mutex_unlock(&b->lock);
     if (is_refused) {
         pthread_join(b->sampler, NULL);
@@ -464,7 +457,7 @@ void background_wake(struct toll_tracker *t)
 /* With the lock held. */
 static void background_ask(struct toll_tracker *t, bool *what)
 {
-    tell_others(&t->background, what);
+    background_announce(&t->background, what);
     background_wake(t);
 }
 
@@ -491,5 +484,5 @@ void background_end(struct toll_tracker *t)
     pthread_mutex_unlock(&b->lock);
     pthread_join(b->sampler, NULL);
     end_callback_thread(b);
-    background_undo(t);
+    background_undo(&t->background);
 }

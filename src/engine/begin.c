@@ -29,25 +29,25 @@
 
 /* Now, in the unit in which the kernel tells when a process was started. In a container
  * /proc/uptime may be the container's, which the starts of processes are not. */
-static uint64_t ticks_since_boot(struct toll_tracker *t)
+static uint64_t ticks_since_boot(struct tracked *t)
 {
-    uint64_t live_ns = t->tracked.root.live ? clock_since_boot() : 0;
+    uint64_t live_ns = t->root.live ? clock_since_boot() : 0;
     if (live_ns)
-        return live_ns / t->tracked.reader.ns_per_tick;
+        return live_ns / t->reader.ns_per_tick;
     char text[128];
     uint64_t uptime_ns;
-    ssize_t n = file_read_at(t->tracked.root.proc, "uptime", text, sizeof text);
+    ssize_t n = file_read_at(t->root.proc, "uptime", text, sizeof text);
     if (n <= 0 || parse_uptime(scan_text(text, (size_t)n), &uptime_ns) < 0)
         return UINT64_MAX; /* nothing counts from its birth: a lower bound */
-    return uptime_ns / t->tracked.reader.ns_per_tick;
+    return uptime_ns / t->reader.ns_per_tick;
 }
 
-static int open_cgroups(struct toll_tracker *t, struct toll_error *e)
+static int open_cgroups(struct tracked *t, struct toll_error *e)
 {
-    for (size_t i = 0; i < t->tracked.target_count; i++) {
-        struct target *g = &t->tracked.targets[i];
+    for (size_t i = 0; i < t->target_count; i++) {
+        struct target *g = &t->targets[i];
         int r = g->kind == TOLL_TARGET_CGROUP && !g->is_union
-                    ? cgroup_open_path(&g->cgroup, &t->tracked.root, g->text, e)
+                    ? cgroup_open_path(&g->cgroup, &t->root, g->text, e)
                     : 0;
         if (r < 0)
             return r;
@@ -56,37 +56,35 @@ static int open_cgroups(struct toll_tracker *t, struct toll_error *e)
 }
 
 /* One cgroup within another: who is in the inner one is in both, also those that nobody sees. */
-static bool cgroups_overlap(const struct toll_tracker *t)
+static bool cgroups_overlap(const struct tracked *t)
 {
-    for (size_t i = 0; i < t->tracked.target_count; i++)
-        for (size_t k = 0; k < t->tracked.target_count; k++)
-            if (i != k && t->tracked.targets[i].cgroup && t->tracked.targets[k].cgroup &&
-                cgroup_contains(t->tracked.targets[i].cgroup, t->tracked.targets[k].cgroup))
+    for (size_t i = 0; i < t->target_count; i++)
+        for (size_t k = 0; k < t->target_count; k++)
+            if (i != k && t->targets[i].cgroup && t->targets[k].cgroup &&
+                cgroup_contains(t->targets[i].cgroup, t->targets[k].cgroup))
                 return true;
     return false;
 }
 
-static pid_t group_of(const struct toll_tracker *t, const struct target *g)
+static pid_t group_of(const struct tracked *t, const struct target *g)
 {
     if (g->kind == TOLL_TARGET_GROUP)
         return g->id;
-    const struct member *m = target_has_main(g) ? members_find(&t->tracked.members, g->id) : NULL;
+    const struct member *m = target_has_main(g) ? members_find(&t->members, g->id) : NULL;
     return m ? m->process.group : 0;
 }
 
-static int attach_describe(struct toll_tracker *t)
+static int attach_describe(struct tracked *t, struct run *run)
 {
-    for (size_t i = 0; i < t->tracked.target_count; i++) {
+    for (size_t i = 0; i < t->target_count; i++) {
         struct buf what = {0};
-        asked_describe(&t->tracked, &t->tracked.targets[i], &what);
-        int r = buf_failed(&what) ? -ENOMEM
-                                  : run_add_target(&t->run, t->tracked.targets[i].name, what.data);
+        asked_describe(t, &t->targets[i], &what);
+        int r = buf_failed(&what) ? -ENOMEM : run_add_target(run, t->targets[i].name, what.data);
         buf_done(&what);
         if (r < 0)
             return r;
-        t->run.targets[i].group = group_of(t, &t->tracked.targets[i]);
-        t->run.targets[i].pid = target_has_main(&t->tracked.targets[i]) ? t->tracked.targets[i].id
-                                                                        : 0;
+        run->targets[i].group = group_of(t, &t->targets[i]);
+        run->targets[i].pid = target_has_main(&t->targets[i]) ? t->targets[i].id : 0;
     }
     return 0;
 }
@@ -94,47 +92,47 @@ static int attach_describe(struct toll_tracker *t)
 /* A child may be reaped after its parent was read and before its own turn: all it ever used would
  * count as the parent's, from now on. Read again after everything else, the parent has it. A child
  * that was read and then reaped is subtracted twice: rather too little than too much. */
-static void read_baseline_again(struct toll_tracker *t)
+static void read_baseline_again(struct tracked *t)
 {
-    for (size_t i = 0; i < t->tracked.members.count; i++) {
-        struct member *m = t->tracked.members.order[i];
+    for (size_t i = 0; i < t->members.count; i++) {
+        struct member *m = t->members.order[i];
         struct process before = m->process;
         if (m->gone || !m->was_seen)
             continue;
         m->process.baseline = (struct tick_times){0};
-        if (process_visit(&t->tracked.reader, source_of(m), &m->process, DEPTH_CHANGE) < 0) {
+        if (process_visit(&t->reader, source_of(m), &m->process, DEPTH_CHANGE) < 0) {
             m->process = before;
             continue;
         }
-        membership_set_baseline(&t->tracked, &m->process);
-        for (size_t k = 0; k < book_count(&t->tracked); k++)
-            if (m->targets & t->tracked.targets[k].bit)
-                ledger_rebase(&t->tracked.targets[k].ledger, m, &before);
+        membership_set_baseline(t, &m->process);
+        for (size_t k = 0; k < book_count(t); k++)
+            if (m->targets & t->targets[k].bit)
+                ledger_rebase(&t->targets[k].ledger, m, &before);
     }
-    t->tracked.discovery.first_booking = t->tracked.discovery.bookings + 1;
+    t->discovery.first_booking = t->discovery.bookings + 1;
 }
 
 int attach(struct toll_tracker *t, struct toll_error *e)
 {
-    int r = open_cgroups(t, e);
+    int r = open_cgroups(&t->tracked, e);
     if (r < 0)
         return r;
-    t->tracked.discovery.overlap = cgroups_overlap(t);
+    t->tracked.discovery.overlap = cgroups_overlap(&t->tracked);
     r = targets_open_books(&t->tracked, &t->summary);
     if (r < 0)
         return err_set(e, r, "no memory for the targets");
     if (!t->replay)
         t->tracked.reader.no_children = !process_lists_children(&t->tracked.reader, getpid());
-    t->tracked.discovery.start_ticks = ticks_since_boot(t);
+    t->tracked.discovery.start_ticks = ticks_since_boot(&t->tracked);
     t->tracked.discovery.attaching = true;
     targets_add_roots(&t->tracked);
     if (t->tracked.whole)
         walk(&t->tracked, t->tracked.start_ns);
     if (t->tracked.whole && !t->options.since_start && t->tracked.root.live)
-        read_baseline_again(t);
+        read_baseline_again(&t->tracked);
     t->tracked.discovery.attaching = false;
     r = targets_check(&t->tracked, e);
-    if (r == 0 && attach_describe(t) < 0)
+    if (r == 0 && attach_describe(&t->tracked, &t->run) < 0)
         r = err_set(e, -ENOMEM, "no memory for the targets");
     if (t->tracked.target_count == 1 && target_has_main(t->tracked.whole))
         t->run.pid = t->tracked.whole->id;
@@ -146,23 +144,23 @@ int attach(struct toll_tracker *t, struct toll_error *e)
 /* ==== Begin =================================================================================== */
 
 /* Whose the main process is, for outputs that describe it. */
-static void begin_describe_main(struct toll_tracker *t)
+static void begin_describe_main(const struct tracked *t, struct run *run)
 {
     char pid[16];
     struct stat st;
-    if (!t->tracked.root.live || t->tracked.root.pids < 0 || t->run.pid <= 0)
+    if (!t->root.live || t->root.pids < 0 || run->pid <= 0)
         return;
-    snprintf(pid, sizeof pid, "%d", (int)t->run.pid);
-    t->run.has_uid = fstatat(t->tracked.root.pids, pid, &st, 0) == 0;
-    t->run.uid = t->run.has_uid ? st.st_uid : 0;
+    snprintf(pid, sizeof pid, "%d", (int)run->pid);
+    run->has_uid = fstatat(t->root.pids, pid, &st, 0) == 0;
+    run->uid = run->has_uid ? st.st_uid : 0;
 }
 
 /* A layout may be for a target alone, or for the machine. */
-static int check_outputs(const struct toll_tracker *t, bool has_target, struct toll_error *e)
+static int check_outputs(const struct outputs *o, bool has_target, struct toll_error *e)
 {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < t->outputs.count; i++)
-        r = sink_check_subject(t->outputs.sinks[i], has_target, e);
+    for (size_t i = 0; r == 0 && i < o->count; i++)
+        r = sink_check_subject(o->sinks[i], has_target, e);
     return r;
 }
 
@@ -180,6 +178,7 @@ static void begin_undo(struct toll_tracker *t)
     t->tracked.root = SYSROOT_NONE;
     wakeup_close(&t->wakeup);
     run_forget(&t->run, t->options.name);
+    events_clear(&t->tracked.events);
     t->used = false;
 }
 
@@ -187,7 +186,7 @@ static void begin_undo(struct toll_tracker *t)
 static int begin_prepare(struct toll_tracker *t, char *const argv[], struct toll_error *e)
 {
     t->used = true;
-    int r = check_outputs(t, argv || t->tracked.target_count, e);
+    int r = check_outputs(&t->outputs, argv || t->tracked.target_count, e);
     if (r == 0)
         r = sysroot_open_proc(&t->tracked.root, e);
     if (r == 0 && t->tracked.target_count && sysroot_why_no_pids(&t->tracked.root))
@@ -220,7 +219,7 @@ static void begin_common(struct toll_tracker *t)
     own_threads_leave_out(t);
 }
 
-/* … and those that are not a replay. */
+/* What all ways to begin but a replay have in common. */
 static void begin_live(struct toll_tracker *t)
 {
     schedule_begin(&t->schedule, t->tracked.start_ns, t->options.interval_ns,
@@ -289,7 +288,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
         return r;
     }
     t->run.pid = t->tracked.launched.pid;
-    begin_describe_main(t);
+    begin_describe_main(&t->tracked, &t->run);
     pid_t group = getpgid(t->tracked.launched.pid);
     t->run.group = group > 0 ? group : 0;
     file_raise_limit(); /* the command itself has its old limit already */
@@ -311,6 +310,7 @@ int begin_launch(struct toll_tracker *t, char *const argv[], struct toll_launch 
             "and children that are discarded without a wait go unnoticed (mount it with: "
             "mount -t proc proc /proc)",
             sysroot_why_no_pids(&t->tracked.root));
+    outputs_send_events(&t->outputs, &t->tracked.events);
     return 0;
 }
 
@@ -359,10 +359,10 @@ int begin_attach(struct toll_tracker *t, struct toll_error *e)
         begin_undo(t);
         return r;
     }
-    begin_describe_main(t);
+    begin_describe_main(&t->tracked, &t->run);
     begin_live(t);
-    targets_watch(&t->tracked,
-                  &t->wakeup); /* it may find that somebody has ended, which the outputs are told */
+    targets_watch(&t->tracked, &t->wakeup); /* it may find that a process has ended */
+    outputs_send_events(&t->outputs, &t->tracked.events);
     return 0;
 }
 
@@ -384,7 +384,7 @@ int begin_replay(struct toll_tracker *t, const char *directory, struct toll_erro
     if (r == 0) /* the same at each replay */
         uuid_make(t->run.id, t->run.start_real_ns, (const uint8_t[UUID_RANDOM_BYTES]){0});
     if (r == 0)
-        r = check_outputs(t, t->tracked.whole, e);
+        r = check_outputs(&t->outputs, t->tracked.whole, e);
     if (r == 0)
         begin_common(t);
     return r;

@@ -12,28 +12,27 @@
 
 /* ==== Quality ================================================================================= */
 
-bool quality_has_hidden(const struct toll_tracker *t)
+/* A process is left that no list shows: born a moment ago, or hidden from us. */
+static bool quality_has_hidden(const struct tracked *t)
 {
-    return is_launched(&t->tracked) && t->tracked.reaper.main_reaped &&
-           !t->tracked.reaper.no_children_left && !t->tracked.members.count &&
-           !t->options.no_children;
+    return is_launched(t) && t->reaper.main_reaped && !t->reaper.no_children_left &&
+           !t->members.count && !t->options->no_children;
 }
 
-static struct evidence quality_gather(struct toll_tracker *t, const struct target *g,
-                                      const struct target_summary *s)
+static struct evidence quality_gather(const struct tracked *t, const struct exit_watch *exits,
+                                      const struct target *g, const struct target_summary *s)
 {
     const struct ledger *l = &g->ledger;
     struct evidence e = {
-        .all_reaped = g->is_launched && t->tracked.reaper.main_reaped &&
-                      t->tracked.reaper.no_children_left,
+        .all_reaped = g->is_launched && t->reaper.main_reaped && t->reaper.no_children_left,
         .auto_reaping = l->losing || l->ignoring || quality_has_hidden(t),
-        .started_is_exact = g->is_launched && exits_are_complete(&t->exits),
-        .peak_is_exact = t->tracked.reaper.peak_is_exact,
+        .started_is_exact = g->is_launched && exits_are_complete(exits),
+        .peak_is_exact = t->reaper.peak_is_exact,
         .main_at_end = l->main_fresh,
         .of_cgroup = g->in.bits,
         .cgroup_has_ticks = g->cgroup && cgroup_counts_ticks(g->cgroup),
         .cgroup_is_gone = g->cgroup && g->ended,
-        .of_network = network_quality(&t->tracked, g),
+        .of_network = network_quality(t, g),
     };
     /* Counters come to light when the process is reaped; a gauge was without it, and so is what no
      * kernel hands on. */
@@ -44,8 +43,7 @@ static struct evidence quality_gather(struct toll_tracker *t, const struct targe
     return e;
 }
 
-/* A gauge may be unknown at the end, when nobody is left to have it: it is known when it ever was.
- */
+/* A gauge may be unknown at the end, when no process is left: it is known when it ever was. */
 static struct row known_figures(const struct target *g, const struct target_summary *of,
                                 enum part part)
 {
@@ -96,10 +94,10 @@ static void judge_pauses(struct target_summary *s, const struct ledger *l)
         }
 }
 
-static void quality_judge_target(struct toll_tracker *t, const struct target *g,
+static void quality_judge_target(const struct toll_tracker *t, const struct target *g,
                                  struct target_summary *s)
 {
-    struct evidence e = quality_gather(t, g, s);
+    struct evidence e = quality_gather(&t->tracked, &t->exits, g, s);
     for (unsigned part = 0; part < PARTS; part++) {
         struct row row = known_figures(g, s, part);
         if (e.of_network.quality == QUALITY_UNKNOWN) { /* also when they were thought to be known */
@@ -163,10 +161,10 @@ static void raise_peak(struct target_summary *s)
     }
 }
 
-/* What toll itself may run on is no bound for a target that it did not start. */
-double quality_most_cores(const struct toll_tracker *t)
+double quality_most_cores(const struct run *run)
 {
-    return !t->replay && t->run.online_cpus ? t->run.online_cpus : t->run.cpus;
+    /* What toll itself may run on is no bound for a target that it did not start. */
+    return run->online_cpus ? run->online_cpus : run->cpus;
 }
 
 static void bound_series(struct series *s, enum metric_id id, double most)
@@ -178,11 +176,11 @@ static void bound_series(struct series *s, enum metric_id id, double most)
 
 /* Times come to light in steps: what comes in one moment was not all used in it. No more cores are
  * used than there are, and a thread waits for one CPU at a time. */
-static void bound_rates(const struct toll_tracker *t, struct target_summary *s)
+static void bound_rates(double most_cores, struct target_summary *s)
 {
     for (unsigned part = 0; part < PARTS; part++) {
         struct series *series = s->series[part];
-        bound_series(&series[process_cpu_cores], process_cpu_cores, quality_most_cores(t));
+        bound_series(&series[process_cpu_cores], process_cpu_cores, most_cores);
         bound_series(&series[process_cpu_wait_seconds], process_cpu_wait_seconds,
                      series[process_threads_count].max);
     }
@@ -196,18 +194,17 @@ void quality_judge_all(struct toll_tracker *t, struct summary *summary)
         struct target_summary *s = g == t->tracked.whole ? &summary->whole : &summary->targets[i];
         quality_judge_target(t, g, s);
         raise_peak(s);
-        bound_rates(t, s);
+        bound_rates(quality_most_cores(&t->run), s);
         gpus_judge_target(t, g, s);
     }
 }
 
 /* ==== Finish ================================================================================== */
 
-static void list_survivors(struct toll_tracker *t)
+static void list_survivors(const struct tracked *t, struct summary *s)
 {
-    struct summary *s = &t->summary;
-    for (size_t i = 0; i < t->tracked.members.count; i++) {
-        const struct process *p = &t->tracked.members.order[i]->process;
+    for (size_t i = 0; i < t->members.count; i++) {
+        const struct process *p = &t->members.order[i]->process;
         if (p->has_ended)
             continue;
         if (s->survivor_count < SUMMARY_STILL_RUNNING) {
@@ -245,7 +242,7 @@ static void note_what_is_missing(struct toll_tracker *t)
             "samples were skipped, for up to %llu.%llu s at a time: a sample took long, or "
             "had to wait for the CPU or for its budget; peaks are lower bounds",
             (unsigned long long)tenths / 10, (unsigned long long)tenths % 10);
-    if (quality_has_hidden(t))
+    if (quality_has_hidden(&t->tracked))
         tracked_note(&t->tracked,
                      "a process of the job still runs and could not be seen: it is missing in "
                      "the totals");
@@ -256,15 +253,15 @@ static void note_what_is_missing(struct toll_tracker *t)
 }
 
 /* Of a group or a user, what a member inherits from children that nobody saw may be of others. */
-static void note_unseen_children(struct toll_tracker *t)
+static void note_unseen_children(struct tracked *t)
 {
-    for (size_t i = 0; i < t->tracked.members.count; i++) {
-        const struct member *m = t->tracked.members.order[i];
+    for (size_t i = 0; i < t->members.count; i++) {
+        const struct member *m = t->members.order[i];
         uint64_t inherited = left_u64(inherited_u64(&m->process.inherited, process_cpu_seconds),
                                       m->inherited_base_ns);
-        if ((m->targets & t->tracked.discovery.rule_bits) && m->was_seen &&
-            inherited > m->vanished_ns + 3 * t->tracked.reader.ns_per_tick) {
-            tracked_note(&t->tracked,
+        if ((m->targets & t->discovery.rule_bits) && m->was_seen &&
+            inherited > m->vanished_ns + 3 * t->reader.ns_per_tick) {
+            tracked_note(t,
                          "process %d (%s) waited for children that lived too short to be seen: "
                          "what they used counts with it, whatever group or user they were of",
                          (int)m->process.entity.pid, m->process.entity.name);
@@ -277,10 +274,10 @@ enum { STATUS_TRIES = 20, STATUS_STEP_US = 5000 };
 
 /* The kernel tells how a process ended only after its parent has reaped it, which most do at once.
  * One that is gone without a word comes from a kernel that does not tell. */
-static void wait_for_status(const struct toll_tracker *t, struct target *g)
+static void wait_for_status(struct target *g, bool is_live)
 {
     asked_how_it_ended(g);
-    for (unsigned i = 0; i < STATUS_TRIES && g->end.unknown && t->tracked.root.live; i++) {
+    for (unsigned i = 0; i < STATUS_TRIES && g->end.unknown && is_live; i++) {
         bool was_there = kill(g->id, 0) == 0 || errno == EPERM;
         if (was_there)
             usleep(STATUS_STEP_US);
@@ -298,7 +295,7 @@ static void take_ends(struct toll_tracker *t)
         if (g->is_launched)
             g->end = t->tracked.reaper.end;
         else if (g->ended && g->end.unknown && target_has_main(g))
-            wait_for_status(t, g);
+            wait_for_status(g, t->tracked.root.live);
         target_summary_of(&t->summary, &t->tracked, g)->end = g->end;
     }
     if (t->tracked.whole && t->tracked.whole->is_union)
@@ -323,9 +320,9 @@ void finish(struct toll_tracker *t)
     cgroups_finish(&t->cgroups, t->timeout.kill_sent);
     if (tracked->whole) {
         if (is_launched(tracked))
-            list_survivors(t);
+            list_survivors(tracked, &t->summary);
         note_what_is_missing(t);
-        note_unseen_children(t);
+        note_unseen_children(tracked);
     }
     quality_judge_all(t, &t->summary);
     cgroups_use_limits(&t->cgroups, &t->summary); /* of figures that are known */

@@ -16,11 +16,8 @@ void finish(struct toll_tracker *t);
 /* What every figure of the targets is worth, judged when the run is over or when the program asks.
  */
 
-/* Somebody is left whom no list shows: born a moment ago, or hidden from us. */
-bool quality_has_hidden(const struct toll_tracker *t);
-
 /* More than these cannot have been in use at any moment; 0: not known. */
-double quality_most_cores(const struct toll_tracker *t);
+double quality_most_cores(const struct run *run);
 
 /* Into the tracker's own summary when the run is over, into a copy of it before: what is settled by
  * the end must not be judged by what was known in between. */

@@ -138,20 +138,20 @@ uint64_t schedule_look_spacing(const struct schedule *s)
 #define KILL_AGAIN_NS (20 * NS_PER_MS)
 #define KILL_FOR_NS   NS_PER_SECOND
 
-static uint64_t timeout_kill_ns(const struct toll_tracker *t)
+static uint64_t timeout_kill_ns(const struct tracked *t)
 {
-    const struct toll_options *o = &t->options;
-    return sum_u64(sum_u64(t->tracked.start_ns, o->timeout_ns),
+    const struct toll_options *o = t->options;
+    return sum_u64(sum_u64(t->start_ns, o->timeout_ns),
                    o->grace_ns ? o->grace_ns : DEFAULT_GRACE_NS);
 }
 
-uint64_t timeout_due(const struct toll_tracker *t)
+uint64_t timeout_due(const struct timeout *timeout, const struct tracked *t)
 {
-    if (!t->options.timeout_ns || t->replay || t->timeout.is_over)
+    if (!t->options->timeout_ns || t->is_recorded || timeout->is_over)
         return UINT64_MAX;
-    if (!t->timeout.term_sent)
-        return sum_u64(t->tracked.start_ns, t->options.timeout_ns);
-    return t->timeout.kill_sent ? t->timeout.again_ns : timeout_kill_ns(t);
+    if (!timeout->term_sent)
+        return sum_u64(t->start_ns, t->options->timeout_ns);
+    return timeout->kill_sent ? timeout->again_ns : timeout_kill_ns(t);
 }
 
 int timeout_signal(struct process_reader *r, const struct entity *e, int number)
@@ -187,30 +187,29 @@ static void timeout_signal_all(struct tracked *t, int number)
         kill(t->launched.pid, number);
 }
 
-/* Sends what is due, to all members there are now. */
-static void timeout_act(struct toll_tracker *t, uint64_t now_ns)
+/* Sends what is due, to all members that were just found. */
+static void timeout_act(struct timeout *timeout, struct tracked *t, uint64_t now_ns)
 {
-    struct timeout *timeout = &t->timeout;
-    walk(&t->tracked, now_ns);
     if (!timeout->term_sent) {
         timeout->term_sent = true;
-        timeout_signal_all(&t->tracked, SIGTERM);
-        timeout_signal_all(&t->tracked, SIGCONT); /* one that is stopped could not handle it */
+        timeout_signal_all(t, SIGTERM);
+        timeout_signal_all(t, SIGCONT); /* one that is stopped could not handle it */
         return;
     }
     if (!timeout->kill_sent)
-        tracked_note(&t->tracked, "what went on after SIGTERM was ended by SIGKILL");
+        tracked_note(t, "what went on after SIGTERM was ended by SIGKILL");
     timeout->kill_sent = true;
     timeout->again_ns = now_ns + KILL_AGAIN_NS;
     timeout->is_over = now_ns >= sum_u64(timeout_kill_ns(t), KILL_FOR_NS);
-    timeout_signal_all(&t->tracked, SIGKILL);
+    timeout_signal_all(t, SIGKILL);
 }
 
 /* ==== Step ==================================================================================== */
 
 void step_arm(const struct toll_tracker *t)
 {
-    wakeup_arm(&t->wakeup, min_u64(schedule_due(&t->schedule), timeout_due(t)));
+    wakeup_arm(&t->wakeup,
+               min_u64(schedule_due(&t->schedule), timeout_due(&t->timeout, &t->tracked)));
 }
 
 /* A walk between samples; nothing is published. The interval of samples is not that of observation:
@@ -331,8 +330,10 @@ static int step_drive(struct toll_tracker *t)
     if (step_has_ended(t))
         return 0;
     uint64_t now_ns = clock_mono(NULL);
-    if (now_ns >= timeout_due(t))
-        timeout_act(t, now_ns);
+    if (now_ns >= timeout_due(&t->timeout, tracked)) {
+        walk(tracked, now_ns);
+        timeout_act(&t->timeout, tracked, now_ns);
+    }
     step_marks(t);
     now_ns = clock_mono(NULL);
     bool is_due = now_ns >= t->schedule.deadline_ns;

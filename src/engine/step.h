@@ -11,6 +11,7 @@
 
 struct process_reader;
 struct toll_tracker;
+struct tracked;
 
 /* ==== Schedule ================================================================================ */
 
@@ -88,7 +89,7 @@ struct timeout {
 };
 
 /* When there is something to do, UINT64_MAX for never. */
-uint64_t timeout_due(const struct toll_tracker *t);
+uint64_t timeout_due(const struct timeout *timeout, const struct tracked *t);
 
 /* Sends a signal to a process as it was last read: -ESRCH when its number is another one's by now.
  */

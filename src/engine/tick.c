@@ -303,7 +303,7 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
          * that was not known. */
         row_bound(row, l->denied[part] & ~(part == PART_COMBINED ? g->in.bits : 0));
         rates_put(g->rates[part], row, ENTITY_PROCESS, f->mono_ns,
-                  f->last ? 0 : quality_most_cores(t));
+                  f->last ? 0 : quality_most_cores(&t->run));
         target_summary_of(&t->summary, tracked, g)->denied[part] |= l->denied[part];
         if (part == PART_COMBINED || target_has_parts(tracked, g))
             rows[part] = (struct frame_row){&g->entities[part], row};
@@ -368,7 +368,8 @@ static void tick_add_processes(struct toll_tracker *t)
             continue;
         membership_put_wall(&t->tracked, m, f->elapsed_ns);
         m->process.entity.targets = m->targets;
-        rates_put(m->rates, &m->process.own, ENTITY_PROCESS, f->mono_ns, quality_most_cores(t));
+        rates_put(m->rates, &m->process.own, ENTITY_PROCESS, f->mono_ns,
+                  quality_most_cores(&t->run));
         struct row copy;
         const struct row *row = process_shown(&m->process, &copy);
         if (row == &copy) {

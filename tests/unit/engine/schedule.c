@@ -229,24 +229,24 @@ static void test_schedule_gaps(void **state)
 
 static void test_timeout_when_it_is_due(void **state)
 {
-    struct toll_tracker t = {.tracked.start_ns = 1000};
-    assert_int_equal(timeout_due(&t), UINT64_MAX);
+    struct toll_tracker t = {.tracked = {.start_ns = 1000, .options = &t.options}};
+    assert_int_equal(timeout_due(&t.timeout, &t.tracked), UINT64_MAX);
     t.options.timeout_ns = 500;
-    assert_int_equal(timeout_due(&t), 1500);
+    assert_int_equal(timeout_due(&t.timeout, &t.tracked), 1500);
     t.timeout.term_sent = true;
-    assert_int_equal(timeout_due(&t), 1500 + 10 * NS_PER_SECOND);
+    assert_int_equal(timeout_due(&t.timeout, &t.tracked), 1500 + 10 * NS_PER_SECOND);
     t.options.grace_ns = 7;
-    assert_int_equal(timeout_due(&t), 1507);
+    assert_int_equal(timeout_due(&t.timeout, &t.tracked), 1507);
     t.options.grace_ns = UINT64_MAX; /* never, not at once */
-    assert_true(timeout_due(&t) == UINT64_MAX);
+    assert_true(timeout_due(&t.timeout, &t.tracked) == UINT64_MAX);
     t.timeout.kill_sent = true; /* what was born in the meantime is killed too … */
     t.timeout.again_ns = 2000;
-    assert_int_equal(timeout_due(&t), 2000);
+    assert_int_equal(timeout_due(&t.timeout, &t.tracked), 2000);
     t.timeout.is_over = true; /* … until more cannot be done */
-    assert_int_equal(timeout_due(&t), UINT64_MAX);
+    assert_int_equal(timeout_due(&t.timeout, &t.tracked), UINT64_MAX);
     t.timeout.is_over = false;
-    t.replay = (struct replay *)&t; /* nobody to signal in a recording */
-    assert_int_equal(timeout_due(&t), UINT64_MAX);
+    t.tracked.is_recorded = true; /* no process to signal in a recording */
+    assert_int_equal(timeout_due(&t.timeout, &t.tracked), UINT64_MAX);
 }
 
 static unsigned notes;
