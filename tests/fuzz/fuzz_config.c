@@ -27,5 +27,42 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
-    return mutate_cells(data, size, max, seed, "=");
+    static const char *const known[] = {
+        "[run]",
+        "[attach]",
+        "[system]",
+        "[nobody]",
+        "[run",
+        "# comment",
+        "; comment",
+        "interval = auto",
+        "interval = 0",
+        "interval = 99999999999999999999s",
+        "output = a.csv",
+        "output = a.jsonl,every=2s",
+        "output = prometheus:http://h:1/write,queue=1MiB,header=A: b",
+        "format = jsonl",
+        "label = a=b",
+        "label = =",
+        "metrics = cpu_*,!memory_*",
+        "metrics = nothing_has_this_name",
+        "processes = all",
+        "memory = rss",
+        "dialect = gpu-tracker,ram_unit=bytes",
+        "timeout = 10m",
+        "for = 5s",
+        "name = a b",
+        "quiet = yes",
+        "quiet = maybe",
+        "quiet",
+        "since-start = no",
+        "no-children = yes",
+        "match = pytest*",
+        "summary = json",
+        "summary-to = cost.json",
+        "no-such-option = 1",
+        NULL,
+    };
+    return seed % 2 ? mutate_cells(data, size, max, seed, "=")
+                    : mutate_lines(data, size, max, seed, known);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * A SQLite file that toll made and that was changed by anybody: the input is lines of SQL, and
- * "@AT=BYTE" for a byte of the file itself. Reading it ends, with a sentence or with items that
- * sinks can be handed. Statements that do more than change this file are refused. */
-#include "mutate.h"
+ * A SQLite file that toll made and that was changed by anybody (sqlite_change.h has the form of the
+ * input). Reading it ends, with a sentence or with items that sinks can be handed. */
 #include "record/reader.h"
-#include "scratch_file.h"
 #include "sink/sink.h"
-
-#include <sqlite3.h>
+#include "sqlite_change.h"
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
@@ -85,53 +81,6 @@ static const char *original(size_t *ret_size)
     return bytes;
 }
 
-static int allow(void *arg, int action, const char *a, const char *b, const char *c, const char *d)
-{
-    bool is_pragma = action == SQLITE_PRAGMA &&
-                     (strcmp(a, "writable_schema") == 0 || strcmp(a, "user_version") == 0 ||
-                      strcmp(a, "application_id") == 0 || strcmp(a, "encoding") == 0);
-    bool leaves = action == SQLITE_ATTACH || action == SQLITE_DETACH || action == SQLITE_PRAGMA ||
-                  (action == SQLITE_FUNCTION && b && strcmp(b, "load_extension") == 0);
-    return leaves && !is_pragma ? SQLITE_DENY : SQLITE_OK;
-}
-
-static int stop(void *arg)
-{
-    return ++*(unsigned *)arg > 20;
-}
-
-static void change(const char *path, const uint8_t *data, size_t size)
-{
-    sqlite3 *db;
-    uint64_t at;
-    unsigned steps = 0;
-    CHECK(sqlite3_open(path, &db) == SQLITE_OK);
-    sqlite3_set_authorizer(db, allow, NULL);
-    sqlite3_progress_handler(db, 10000, stop, &steps);
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 20);
-    sqlite3_exec(db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF", NULL, NULL, NULL);
-    struct scan text = fuzz_text(data, size), line;
-    for (unsigned lines = 0; scan_line(&text, &line) && lines < 64; lines++) {
-        struct scan byte = line;
-        uint64_t value;
-        if (scan_word(&byte, "@") && scan_u64(&byte, &at) && scan_word(&byte, "=") &&
-            scan_u64(&byte, &value)) {
-            int fd = open(path, O_RDWR | O_CLOEXEC);
-            off_t end = lseek(fd, 0, SEEK_END);
-            uint8_t one = (uint8_t)value;
-            if (end > 0)
-                CHECK(pwrite(fd, &one, 1, (off_t)(at % (uint64_t)end)) == 1);
-            close(fd);
-            continue;
-        }
-        char *sql = strndup(line.at, (size_t)(line.end - line.at));
-        CHECK(sql);
-        sqlite3_exec(db, sql, NULL, NULL, NULL);
-        free(sql);
-    }
-    sqlite3_close(db);
-}
-
 /* ---- Reading it ------------------------------------------------------------------------------ */
 
 static void hand(struct sink *s, const struct record_item *item)
@@ -153,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *bytes = original(&length);
     const char *path = scratch_path("fuzz.sqlite");
     scratch_write(path, bytes, length);
-    change(path, data, size);
+    sqlite_change(path, data, size);
 
     struct record_reader *r;
     struct record_item item;
@@ -186,101 +135,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 static const char *const tables[] = {
     "runs",           "entities",     "samples",      "processes",       "phases",
     "events",         "gauges",       "notes",        "summary",         "target_samples",
-    "system_samples", "disk_samples", "self_samples", "process_samples",
+    "system_samples", "disk_samples", "self_samples", "process_samples", NULL,
 };
 static const char *const columns[] = {
     "run",      "seq",      "tick",      "entity",   "time_ns",    "elapsed_ns", "interval_ns",
     "facts",    "name",     "part",      "labels",   "attributes", "figures",    "value",
     "summary",  "cpu_ns",   "pid",       "targets",  "threads",    "cpu_cores",  "metric",
     "sentence", "how",      "status",    "begin_ns", "end_ns",     "ended",      "whose",
-    "looks",    "for_mark", "gpu_count", "ticks",
+    "looks",    "for_mark", "gpu_count", "ticks",    NULL,
 };
-static const char *const contents[] = {
-    "NULL",
-    "0",
-    "-1",
-    "9223372036854775807",
-    "-9223372036854775808",
-    "1.5",
-    "9e999",
-    "''",
-    "'x'",
-    "'{}'",
-    "'['",
-    "'{\"a\":1,\"a\":2}'",
-    "x'00ff'",
-    "zeroblob(100000)",
-    "char(0)",
-    "'}'",
-    "'\"'",
-    "randomblob(9)",
-    "'{\"type\":\"run\"}'",
-    "rowid",
-    "hex(zeroblob(300000))",
-};
-
-/* $T and $U are tables, $C and $D columns, $V a value. */
-static const char *const forms[] = {
-    "UPDATE $T SET $C = $V",
-    "UPDATE $T SET $C = $V WHERE rowid % 2",
-    "UPDATE $T SET $C = $D",
-    "DELETE FROM $T WHERE $C > 0",
-    "INSERT OR REPLACE INTO $T SELECT * FROM $T LIMIT 1",
-    "ALTER TABLE $T RENAME COLUMN $C TO $D",
-    "ALTER TABLE $T DROP COLUMN $C",
-    "ALTER TABLE $T ADD COLUMN $D DEFAULT 7",
-    "ALTER TABLE $T RENAME TO was_$T",
-    "CREATE VIEW $T AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x AS "
-    "run, x AS seq, * FROM c, $U",
-    "CREATE TABLE $T AS SELECT * FROM $U",
-    "DROP TABLE $T",
-    "CREATE TABLE copy AS SELECT * FROM $T; DROP TABLE $T; ALTER TABLE copy RENAME TO $T; INSERT "
-    "INTO $T SELECT * FROM $T",
-    "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, '$C', '$D') WHERE "
-    "name = '$T'",
-    "PRAGMA user_version = 0",
-    "@$N=$M",
-};
-
-static uint64_t next_random(uint64_t *x)
-{
-    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *x >> 33;
-}
-
-#define ANY(list) list[next_random(x) % ARRAY_LEN(list)]
-
-static void fill_form(struct buf *b, uint64_t *x)
-{
-    const char *form = ANY(forms), *t = ANY(tables), *u = ANY(tables);
-    for (; *form; form++) {
-        if (*form != '$') {
-            buf_putc(b, *form);
-            continue;
-        }
-        switch (*++form) {
-        case 'T': buf_puts(b, t); break;
-        case 'U': buf_puts(b, u); break;
-        case 'C':
-        case 'D': buf_puts(b, ANY(columns)); break;
-        case 'V': buf_puts(b, ANY(contents)); break;
-        case 'N': buf_u64(b, next_random(x) % 200000); break;
-        default: buf_u64(b, next_random(x) % 256);
-        }
-    }
-}
-
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
-    struct buf lines[4] = {{0}};
-    const char *known[ARRAY_LEN(lines) + 1] = {NULL};
-    uint64_t x = seed;
-    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        fill_form(&lines[i], &x);
-        known[i] = lines[i].data;
-    }
-    size = mutate_lines(data, size, max, seed, known);
-    for (size_t i = 0; i < ARRAY_LEN(lines); i++)
-        buf_done(&lines[i]);
-    return size;
+    return sqlite_mutate(data, size, max, seed, tables, columns);
 }
