@@ -3,7 +3,7 @@
 
 /* ==== Inherited =============================================================================== */
 
-/* The place of each conserved metric: how many stand before it in the table. */
+/* The place of each conserved metric: how many come before it in the table. */
 #define IF_CONSERVED(id) place_of_##id,
 #define IF_SUM(id)
 #define IF_MAX(id)
@@ -14,7 +14,6 @@
 #define IF_NONE(id)
 enum {
 #define METRIC(entity, stem, kind, unit, fold, ...) IF_##fold(entity##_##stem##_##unit)
-#include "base/memory.h"
 #include "metric/metrics.def"
     PLACES
 };

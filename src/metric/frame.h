@@ -15,8 +15,8 @@
 struct row {
     uint64_t present;  /* bit i: values[i] is known */
     uint64_t at_least; /* bit i: values[i] is a lower bound, since a process that has some of it
-                        * could not be read. Such a figure is not known: bit i of present is not
-                        * set. Only rows that were published have such bits */
+                        * could not be read. Bit i of present is not set then. Only published rows
+                        * have such bits */
     enum metric_id first;
     union value values[SYSTEM_METRICS];
 };
@@ -55,13 +55,13 @@ static inline void row_unknown(struct row *r, enum metric_id id)
     r->at_least &= ~BIT(id - r->first);
 }
 
-/* The bits of all that has a value: known, or at least a lower bound. */
+/* The bits of all that has a value: known, or a lower bound. */
 static inline uint64_t row_seen(const struct row *r)
 {
     return r->present | r->at_least;
 }
 
-/* Of the figures of the mask, what is known becomes a lower bound. */
+/* Makes lower bounds of the known figures of the mask. */
 static inline void row_bound(struct row *r, uint64_t mask)
 {
     r->at_least |= r->present & mask;
@@ -91,10 +91,10 @@ struct rate {
     bool known;
 };
 
-/* A thing of the machine with its figures: a disk, a CPU, the whole of it. Collectors own them and
- * write what the kernel says into `read`; the accounts make `row` of it, which counts from the
- * start of the run and has the rates. It stays where it is in memory until its collector is closed,
- * also when the thing itself is gone. */
+/* A device of the machine with its figures: a disk, a CPU, the machine as a whole. Collectors own
+ * instances and write what the kernel says into `read`; the accounts make `row` of it, which counts
+ * from the start of the run and has the rates. An instance stays at its place in memory until its
+ * collector is closed, also when the device itself is gone. */
 struct instance {
     struct entity entity;
     struct row read;
@@ -102,7 +102,7 @@ struct instance {
     struct row base;    /* what counters had when they were first read */
     unsigned number;    /* from 1 in order of appearance; 0: not published yet */
     bool is_new;        /* came after the start: its counters count from zero */
-    uint64_t unlimited; /* bits of limits that were read and are none, by the place in the row */
+    uint64_t unlimited; /* bits of limits, as in present: it was read that there is no limit */
     struct rate rates[RATES_PER_ENTITY];
 };
 
@@ -110,7 +110,7 @@ void instance_init(struct instance *m, enum entity_kind kind);
 
 /* What the collectors read in one tick. */
 struct instance_list {
-    struct instance **items; /* owned array of borrowed things */
+    struct instance **items; /* owned array of borrowed instances */
     size_t count;
     size_t capacity;
 };
@@ -138,11 +138,11 @@ struct frame {
     uint64_t elapsed_ns;  /* since the start of the run */
     uint64_t interval_ns; /* since the frame before, really */
     bool last;
-    bool between;                   /* taken for the sake of a mark, not because it was time */
+    bool between;                   /* taken because of a mark, not by the schedule */
     struct frame_row target[PARTS]; /* all targets together; row NULL: this part does not exist */
     const struct frame_target *targets; /* each of several, borrowed until the next tick */
-    size_t target_count;                /* 0 when there is but one */
-    struct instance *const *machine;    /* what was read of the machine, borrowed likewise */
+    size_t target_count;                /* 0 when there is only one */
+    struct instance *const *machine;    /* figures of the machine, borrowed until the next tick */
     size_t machine_count;
     struct frame_row self;
     struct frame_row *processes; /* from the arena; those the plan asked for */
@@ -155,7 +155,7 @@ void frame_done(struct frame *f);
 
 /* ==== Inherited =============================================================================== */
 
-/* What a process took over from children it reaped: the conserved metrics alone, a quarter of a
+/* What a process inherited from children it reaped: the conserved metrics alone, a quarter of a
  * row. There is one for each process. */
 
 enum { INHERITED_METRICS = 12 }; /* those with the fold CONSERVED */
@@ -192,33 +192,30 @@ struct tick_times {
 struct process {
     struct entity entity;
     struct row own; /* the process itself; I/O with what it reaped, where the kernel mixes it */
-    struct inherited
-        inherited;   /* what it took over from children it reaped, where that is told apart */
-    uint64_t denied; /* bits of own that permissions hide … */
-    uint64_t denied_at_end; /* … and of those the ones that nothing had hidden while it lived */
-    uint64_t fresh;         /* bits of own that were read at the last visit */
-    pid_t group, session;   /* as of the last look */
-    char state;             /* as in /proc/PID/stat; 0 = not read yet */
-    bool has_ended;         /* a zombie, or so far on its way out that it has no memory any more */
-    bool of_kernel;         /* a thread of the kernel, which has no memory */
-    bool is_being_reaped; /* found in the middle of it: its parent may have its figures, or not yet
-                           */
-    bool ignores_sigchld; /* its children vanish without being counted anywhere */
-    bool is_namespace_init; /* of a pid namespace: its processes end with it, uncounted */
-    bool before_exec;     /* forked and not become a program of its own: it may share its memory */
-    uint64_t start_stack; /* where the stack of its program begins, 0: not known */
-    unsigned execs;       /* how often it was seen to have called exec: its memory is another one */
-    bool is_hidden;       /* it lives, and /proc does not show it to this user (hidepid) */
-    bool splits_io;       /* keep its own I/O apart from what it reaped: one more file */
-    struct tick_times
-        baseline; /* of a process that was there before: no CPU time reads below these */
+    struct inherited inherited; /* from children it reaped, where the kernel keeps that apart */
+    uint64_t denied;            /* bits of own that permissions hide */
+    uint64_t denied_at_end;     /* bits of denied that could be read while the process lived */
+    uint64_t fresh;             /* bits of own that were read at the last visit */
+    pid_t group, session;       /* as of the last look */
+    char state;                 /* as in /proc/PID/stat; 0 = not read yet */
+    bool has_ended;             /* a zombie, or it is exiting and has no memory any more */
+    bool of_kernel;             /* a thread of the kernel, which has no memory */
+    bool is_being_reaped;       /* its parent may have its figures already, or not yet */
+    bool ignores_sigchld;       /* its children vanish without being counted anywhere */
+    bool is_namespace_init;     /* of a pid namespace: its processes end with it, uncounted */
+    bool before_exec;           /* it has not called exec since the fork: it may share its memory */
+    uint64_t start_stack;       /* where the stack of its program begins, 0: unknown */
+    unsigned execs; /* how often it was seen to have called exec, which replaces its memory */
+    bool is_hidden; /* it lives, and /proc does not show it to this user (hidepid) */
+    bool splits_io; /* keep its own I/O apart from what it reaped: one more file */
+    struct tick_times baseline; /* of a process from before the run: no CPU time is below these */
     uint64_t first_seen_ns;
-    uint64_t looked_at_ns; /* when stat was read last, whether or not it had run … */
-    uint64_t refreshed_ns; /* … and when all files were */
+    uint64_t looked_at_ns; /* when stat was read last */
+    uint64_t refreshed_ns; /* when all files were read last */
 };
 
-/* Its own figures for others to see: counters that permissions hide by now are those of the last
- * look that was allowed, a lower bound. The copy is needed then. */
+/* The figures of a process as they are published: counters that permissions hide by now are those
+ * of the last reading, a lower bound. Such a row is made in *copy. */
 static inline const struct row *process_shown(const struct process *p, struct row *copy)
 {
     if (!(p->denied & p->own.present))
@@ -234,14 +231,14 @@ enum departure { LEFT_REAPED, LEFT_INSIDE, LEFT_LOST, DEPARTURES };
 struct process_end {
     const struct process *process; /* borrowed */
     enum departure how;
-    bool has_status; /* reaped by the tracker, which was told how it ended */
+    bool has_status; /* the tracker reaped it: `end` is known */
     struct toll_end end;
     uint64_t elapsed_ns;
 };
 
 /* ==== Limits ================================================================================== */
 
-/* What a process may use, and who says so. */
+/* What a process may use, and what sets the limit. */
 
 enum limit_kind {
     LIMIT_CPUS, /* in cores: the only one that is no whole number */
@@ -260,20 +257,20 @@ enum limit_kind {
 
 struct limit {
     bool known;
-    bool unlimited; /* it is known that there is none; the rest is 0 */
+    bool unlimited; /* it is known that there is no limit; the rest is 0 */
     uint64_t value;
     double cores;   /* of LIMIT_CPUS instead of the value */
     const char *by; /* "machine", "affinity", "cpuset", "cpu quota", "memory limit", "swap limit",
                        "task limit", "resource limit" */
     char *cgroup;   /* owned: the path of the cgroup that set it; NULL when it was none */
 
-    bool has_used;          /* it is known how much of it was used at most … */
-    bool used_is_least;     /* … or at least how much */
-    double used;            /* in the unit of the limit */
-    const char *whose;      /* "cgroup", "target" or "main process": whose use it is */
-    const char *reached;    /* what proves that it was reached: "OOM killer", "SIGXFSZ", …; NULL:
-                               nothing    does, which does not mean that it was not */
-    uint64_t reached_times; /* … 0: it is not counted */
+    bool has_used;      /* it is known how much of it was used at most */
+    bool used_is_least; /* `used` is a lower bound of that */
+    double used;        /* in the unit of the limit */
+    const char *whose;  /* what used it: "cgroup", "target" or "main process" */
+    const char
+        *reached; /* proof that it was reached: "OOM killer", "SIGXFSZ"; NULL: there is none */
+    uint64_t reached_times; /* 0: not counted */
 };
 
 struct limits {

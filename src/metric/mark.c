@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <math.h>
 
-/* What the words of a kind are, before the name. */
-static const char *const leads[MARK_KINDS] = {
+/* The words of each kind before the name. */
+static const char *const mark_leads[MARK_KINDS] = {
     [MARK_PHASE_BEGIN] = "phase begin ",
     [MARK_PHASE_END] = "phase end ",
     [MARK_EVENT] = "event ",
@@ -16,41 +16,26 @@ static const char *const leads[MARK_KINDS] = {
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-/* One byte of a word, %XX taken as what it stands for; -1 when it is not as it should be. */
-static int take_byte(struct scan *word)
+/* One byte of a word, decoded from %XX; -1 when it is malformed. */
+static int mark_text_take_byte(struct scan *word)
 {
     unsigned char c = (unsigned char)*word->at++;
     if (c < 0x20 || c == 0x7F)
         return -1;
     if (c != '%')
         return c;
-    struct scan digits = {word->at, word->at + 2};
-    uint64_t value;
-    if (word->end - word->at < 2 || !is_hex(word->at[0]) || !is_hex(word->at[1]) ||
-        !scan_hex(&digits, &value))
+    int high = word->end - word->at < 2 ? -1 : scan_hex_digit(word->at[0]);
+    int low = high < 0 ? -1 : scan_hex_digit(word->at[1]);
+    if (low < 0)
         return -1;
     word->at += 2;
-    return (int)value;
+    return high << 4 | low;
 }
 
-static bool check_word(struct scan word)
-{
-    while (word.at < word.end)
-        if (take_byte(&word) < 0)
-            return false;
-    return true;
-}
-
-/* Up to the next blank, which is taken too. An empty word is none. */
+/* Cuts off the word before the next blank, which is taken too. False when it is empty. */
 static bool mark_text_take_word(struct scan *text, struct scan *ret)
 {
-    const char *blank = text->at < text->end ? memchr(text->at, ' ', (size_t)(text->end - text->at))
-                                             : NULL;
+    const char *blank = scan_done(text) ? NULL : memchr(text->at, ' ', scan_length(*text));
     *ret = (struct scan){text->at, blank ? blank : text->end};
     if (ret->at == ret->end || (blank && blank + 1 == text->end))
         return false;
@@ -65,7 +50,7 @@ static bool mark_text_take_name(struct scan *text, char ret[MARK_NAME_BYTES + 1]
     if (!mark_text_take_word(text, &word))
         return false;
     while (word.at < word.end) {
-        int c = take_byte(&word);
+        int c = mark_text_take_byte(&word);
         if (c <= 0 || length == MARK_NAME_BYTES)
             return false;
         ret[length++] = (char)c;
@@ -77,15 +62,15 @@ static bool mark_text_take_name(struct scan *text, char ret[MARK_NAME_BYTES + 1]
 static bool mark_text_take_number(struct scan word, const char *key, uint64_t most, uint64_t *ret)
 {
     uint64_t number;
-    if (!scan_word(&word, key) || word.at == word.end || *word.at == ' ' ||
-        !scan_u64(&word, &number) || !scan_done(&word) || number > most)
+    if (!scan_word(&word, key) || !scan_u64_here(&word, &number) || !scan_done(&word) ||
+        number > most)
         return false;
     *ret = number;
     return true;
 }
 
-/* A word about the mark itself; one that is not known is none of ours to judge. */
-static bool take_about(struct scan word, struct mark_text *m)
+/* A word about the mark itself. Unknown ones are ignored. */
+static bool mark_text_take_about(struct scan word, struct mark_text *m)
 {
     uint64_t pid = 0;
     if (mark_text_take_number(word, "@pid=", INT_MAX, &pid)) {
@@ -99,34 +84,33 @@ static bool take_about(struct scan word, struct mark_text *m)
     return !scan_word(&key, "@pid=") && !scan_word(&key, "@time=") && !scan_word(&key, "@lost=");
 }
 
-static bool is_attribute(struct scan word)
+static bool mark_text_has_key(struct scan word)
 {
     const char *equals = memchr(word.at, '=', (size_t)(word.end - word.at));
     return equals && equals > word.at;
 }
 
-static bool takes_attributes(enum mark_kind kind)
-{
-    return kind == MARK_PHASE_BEGIN || kind == MARK_EVENT;
-}
-
-/* All that stands behind the name. */
-static bool take_rest(struct scan *text, struct mark_text *m)
+/* Everything after the name. */
+static bool mark_text_take_rest(struct scan *text, struct mark_text *m)
 {
     struct scan word;
     bool has_value = false;
+    bool takes_attributes = m->kind == MARK_PHASE_BEGIN || m->kind == MARK_EVENT;
     m->attributes = *text;
     while (text->at < text->end) {
-        if (!mark_text_take_word(text, &word) || !check_word(word))
+        if (!mark_text_take_word(text, &word))
             return false;
+        for (struct scan bytes = word; !scan_done(&bytes);)
+            if (mark_text_take_byte(&bytes) < 0)
+                return false;
         if (*word.at == '@') {
-            if (!take_about(word, m))
+            if (!mark_text_take_about(word, m))
                 return false;
         } else if (m->kind == MARK_GAUGE && !has_value) {
             has_value = scan_number(&word, &m->value) && scan_done(&word);
             if (!has_value)
                 return false;
-        } else if (!takes_attributes(m->kind) || !is_attribute(word)) {
+        } else if (!takes_attributes || !mark_text_has_key(word)) {
             return false;
         }
     }
@@ -139,19 +123,20 @@ int parse_mark_text(struct scan text, struct mark_text *ret)
     if (text.at < text.end && text.end[-1] == '\n')
         text.end--;
     for (unsigned kind = 0; kind < MARK_KINDS && m.kind == MARK_KINDS; kind++)
-        if (scan_word(&text, leads[kind]))
+        if (scan_word(&text, mark_leads[kind]))
             m.kind = kind;
-    if (m.kind == MARK_KINDS || !mark_text_take_name(&text, m.name) || !take_rest(&text, &m))
+    if (m.kind == MARK_KINDS || !mark_text_take_name(&text, m.name) ||
+        !mark_text_take_rest(&text, &m))
         return -EBADMSG;
     *ret = m;
     return 0;
 }
 
 /* Both are attributes. */
-static bool has_same_key(struct scan a, struct scan b)
+static bool mark_text_same_key(struct scan a, struct scan b)
 {
     for (;;) {
-        int x = take_byte(&a), y = take_byte(&b);
+        int x = mark_text_take_byte(&a), y = mark_text_take_byte(&b);
         if (x != y || x < 0)
             return false;
         if (x == '=')
@@ -161,27 +146,23 @@ static bool has_same_key(struct scan a, struct scan b)
     }
 }
 
-static bool comes_again(struct scan word, struct scan rest)
-{
-    struct scan other;
-    while (mark_text_take_word(&rest, &other))
-        if (*other.at != '@' && is_attribute(other) && has_same_key(word, other))
-            return true;
-    return false;
-}
-
 bool mark_text_attribute(struct scan *attributes, char *ret, size_t capacity,
                          const char **ret_value)
 {
-    struct scan word;
-    do
+    struct scan word, other;
+    bool is_last;
+    do {
         if (!mark_text_take_word(attributes, &word))
             return false;
-    while (*word.at == '@' || !is_attribute(word) || comes_again(word, *attributes));
+        is_last = *word.at != '@' && mark_text_has_key(word);
+        for (struct scan rest = *attributes; is_last && mark_text_take_word(&rest, &other);)
+            is_last = *other.at == '@' || !mark_text_has_key(other) ||
+                      !mark_text_same_key(word, other);
+    } while (!is_last);
     size_t length = 0;
     const char *value = NULL;
     while (word.at < word.end && length + 1 < capacity) {
-        int c = take_byte(&word);
+        int c = mark_text_take_byte(&word);
         bool is_sign = c == '=' && !value;
         ret[length++] = is_sign || c <= 0 ? '\0' : (char)c;
         if (is_sign)
@@ -202,7 +183,7 @@ bool mark_text_is_name(const char *name)
 
 bool mark_text_is_attribute(const char *text)
 {
-    return *text != '@' && is_attribute(scan_string(text));
+    return *text != '@' && mark_text_has_key(scan_string(text));
 }
 
 static void mark_text_add_word(struct buf *b, const char *word)
@@ -218,7 +199,7 @@ static void mark_text_add_word(struct buf *b, const char *word)
 
 void mark_text_begin(struct buf *b, enum mark_kind kind, const char *name)
 {
-    buf_puts(b, leads[kind]);
+    buf_puts(b, mark_leads[kind]);
     mark_text_add_word(b, name);
 }
 

@@ -41,7 +41,8 @@ void selection_narrow(struct selection *s, const struct selection *other)
     s->by_name |= other->by_name;
 }
 
-static void write_names(struct buf *b, uint64_t bits, const char *prefix, enum entity_kind kind)
+static void selection_write_names(struct buf *b, uint64_t bits, const char *prefix,
+                                  enum entity_kind kind)
 {
     FOR_EACH_BIT(i, bits)
     buf_printf(b, "%s%s_%s", b->length ? "," : "", prefix,
@@ -51,9 +52,9 @@ static void write_names(struct buf *b, uint64_t bits, const char *prefix, enum e
 void selection_write(struct buf *b, const struct selection *s)
 {
     for (unsigned part = 0; part < PARTS; part++)
-        write_names(b, s->parts[part], part_prefix(part), ENTITY_TARGET);
+        selection_write_names(b, s->parts[part], part_prefix(part), ENTITY_TARGET);
     for (unsigned kind = 0; kind < ENTITY_KINDS; kind++)
-        write_names(b, s->of[kind], entity_kind_name(kind), kind);
+        selection_write_names(b, s->of[kind], entity_kind_name(kind), kind);
 }
 
 uint64_t selection_wanted(const struct selection *s)
@@ -62,54 +63,54 @@ uint64_t selection_wanted(const struct selection *s)
     for (unsigned part = 0; part < PARTS; part++)
         wanted |= s->parts[part];
     if (wanted & BIT(process_memory_distinct_bytes))
-        wanted |= PROCESS_ROLLUP_BITS; /* of several processes it is made of these */
+        wanted |= PROCESS_ROLLUP_BITS; /* the sum over several processes is made of these */
     return wanted;
 }
 
 /* ==== Column ================================================================================== */
 
-enum { CHUNKS = 5 };
+enum { COLUMN_PARTS = 5 };
 
-/* The lead in pieces, NULL behind the last. */
+/* The parts of what comes before the metric's name, NULL-terminated. */
 static void column_split(enum entity_kind kind, enum part part, const char *name,
-                         const char *chunks[CHUNKS + 1])
+                         const char *parts[COLUMN_PARTS + 1])
 {
     size_t n = 0;
     bool is_one = kind == ENTITY_SYSTEM || kind == ENTITY_SELF;
     if (kind == ENTITY_TARGET && name) {
-        chunks[n++] = "target.";
-        chunks[n++] = name;
-        chunks[n++] = ".";
+        parts[n++] = "target.";
+        parts[n++] = name;
+        parts[n++] = ".";
         if (part != PART_COMBINED) {
-            chunks[n++] = part_prefix(part);
-            chunks[n++] = "_";
+            parts[n++] = part_prefix(part);
+            parts[n++] = "_";
         }
     } else {
-        chunks[n++] = kind == ENTITY_TARGET ? part_prefix(part) : entity_kind_name(kind);
-        chunks[n++] = kind == ENTITY_TARGET || is_one ? "_" : ".";
+        parts[n++] = kind == ENTITY_TARGET ? part_prefix(part) : entity_kind_name(kind);
+        parts[n++] = kind == ENTITY_TARGET || is_one ? "_" : ".";
         if (kind != ENTITY_TARGET && !is_one) {
-            chunks[n++] = name;
-            chunks[n++] = ".";
+            parts[n++] = name;
+            parts[n++] = ".";
         }
     }
-    chunks[n] = NULL;
+    parts[n] = NULL;
 }
 
 void column_lead(struct buf *b, enum entity_kind kind, enum part part, const char *name)
 {
-    const char *chunks[CHUNKS + 1];
-    column_split(kind, part, name, chunks);
-    for (const char **chunk = chunks; *chunk; chunk++)
-        buf_puts(b, *chunk);
+    const char *parts[COLUMN_PARTS + 1];
+    column_split(kind, part, name, parts);
+    for (const char **at = parts; *at; at++)
+        buf_puts(b, *at);
 }
 
 int column_metric(enum entity_kind kind, enum part part, const char *name, const char *column)
 {
-    const char *chunks[CHUNKS + 1];
-    column_split(kind, part, name, chunks);
-    for (const char **chunk = chunks; *chunk; chunk++) {
-        size_t length = strlen(*chunk);
-        if (strncmp(column, *chunk, length) != 0)
+    const char *parts[COLUMN_PARTS + 1];
+    column_split(kind, part, name, parts);
+    for (const char **at = parts; *at; at++) {
+        size_t length = strlen(*at);
+        if (strncmp(column, *at, length) != 0)
             return -ENOENT;
         column += length;
     }
@@ -297,7 +298,7 @@ double metric_recorded(const struct metric *m, union value v)
 enum { NAME_MAX_LENGTH = 96 };
 
 /* Cuts the next glob off the list; false at its end. */
-static bool next_glob(const char **globs, char ret[NAME_MAX_LENGTH])
+static bool metric_next_glob(const char **globs, char ret[NAME_MAX_LENGTH])
 {
     while (**globs == ',' || **globs == ' ')
         (*globs)++;
@@ -311,7 +312,7 @@ static bool next_glob(const char **globs, char ret[NAME_MAX_LENGTH])
     return true;
 }
 
-static bool glob_matches(const char *glob, const char *prefix, const struct metric *m)
+static bool metric_glob_matches(const char *glob, const char *prefix, const struct metric *m)
 {
     char name[NAME_MAX_LENGTH];
     size_t lead = strlen(prefix);
@@ -329,20 +330,20 @@ bool metric_matches(const char *globs, const char *prefix, const struct metric *
     if (!globs)
         return true;
     char glob[NAME_MAX_LENGTH];
-    while (next_glob(&globs, glob))
-        if (glob_matches(glob, prefix, m))
+    while (metric_next_glob(&globs, glob))
+        if (metric_glob_matches(glob, prefix, m))
             return true;
     return false;
 }
 
-static bool matches_any(const char *glob)
+static bool metric_glob_matches_any(const char *glob)
 {
     for (unsigned id = 0; id < METRIC_COUNT; id++) {
         const struct metric *m = &metrics[id];
-        if (glob_matches(glob, m->facts.entity, m))
+        if (metric_glob_matches(glob, m->facts.entity, m))
             return true;
         for (unsigned part = 0; id < PROCESS_METRICS && part < PARTS; part++)
-            if (glob_matches(glob, part_prefix(part), m))
+            if (metric_glob_matches(glob, part_prefix(part), m))
                 return true;
     }
     return false;
@@ -352,9 +353,9 @@ int metric_check_globs(const char *globs, struct toll_error *e)
 {
     char glob[NAME_MAX_LENGTH];
     unsigned seen = 0;
-    while (globs && next_glob(&globs, glob)) {
+    while (globs && metric_next_glob(&globs, glob)) {
         seen++;
-        if (!matches_any(glob))
+        if (!metric_glob_matches_any(glob))
             return err_set(e, -EINVAL,
                            "no metric is called '%s'; 'toll metrics' lists them all, and * and ? "
                            "stand for any letters",

@@ -32,7 +32,7 @@ enum {
     METRICS_PER_ENTITY = 64,                    /* the width of a presence mask */
 };
 
-/* What a process has of GPUs, as bits: it does not come from files of the process. */
+/* What a process uses of GPUs, as bits: it does not come from files of the process. */
 #define PROCESS_GPU_BITS                                                                           \
     (BIT(process_gpu_memory_bytes) | BIT(process_gpu_utilization_ratio) |                          \
      BIT(process_gpu_seconds) | BIT(process_gpus_count))
@@ -42,7 +42,7 @@ enum {
     (BIT(process_memory_pss_bytes) | BIT(process_memory_uss_bytes) |                               \
      BIT(process_memory_distinct_shared_bytes))
 
-/* What a process has of memory: two processes that share one have it together, once. */
+/* Memory of a process: two processes that share one memory have it together, once. */
 #define PROCESS_MEMORY_BITS                                                                        \
     (PROCESS_ROLLUP_BITS | BIT(process_memory_rss_bytes) | BIT(process_memory_distinct_bytes) |    \
      BIT(process_memory_shared_bytes) | BIT(process_memory_swap_bytes) |                           \
@@ -87,7 +87,7 @@ struct metric {
     enum metric_cost cost;
     enum metric_show show;
     const char *line;         /* heading in a line of figures, or "" */
-    struct toll_metric facts; /* the same and the texts, for the world outside */
+    struct toll_metric facts; /* the same as words, and the texts, for the public API */
 };
 
 const struct metric *metric_of(enum metric_id id);
@@ -100,7 +100,7 @@ uint64_t metric_fold_mask(enum metric_fold fold);
     for (uint64_t left_ = (mask), id; left_ && (id = (uint64_t)__builtin_ctzll(left_), true);      \
          left_ &= left_ - 1)
 
-/* "disk", and "disks" as the key of several. */
+/* "disk", and "disks" for the key of a list. */
 const char *entity_kind_name(enum entity_kind kind);
 const char *entity_kind_plural(enum entity_kind kind);
 
@@ -112,8 +112,8 @@ static inline bool metric_is_double(const struct metric *m)
     return m->unit >= UNIT_cores;
 }
 
-/* A counter of processes that is read about once a second, of each at another moment. What it grew
- * by in a shorter time was not all used in it. */
+/* A counter of processes that is read about once a second, of each process at another moment: its
+ * growth in a shorter time was not all used in that time. */
 #define METRIC_CATCHES_UP_NS NS_PER_SECOND
 static inline bool metric_catches_up(const struct metric *m)
 {
@@ -148,8 +148,8 @@ void metric_write(struct buf *b, const struct metric *m, union value v);
  * exported from a record later is the same as what was sent live. */
 double metric_recorded(const struct metric *m, union value v);
 
-/* Whether one of the globs, with commas between, is the metric's name with or without the prefix
- * of an entity. NULL matches everything. */
+/* Whether one of the comma-separated globs matches the metric's name, with or without the prefix of
+ * an entity. NULL matches everything. */
 bool metric_matches(const char *globs, const char *prefix, const struct metric *m);
 
 /* 0, or -EINVAL and a sentence when one of the globs matches no metric at all. */
@@ -170,7 +170,7 @@ const char *part_prefix(enum part part);
 
 enum { ENTITY_NAME_BYTES = 64 }; /* the kernel's limit on a process name, escapes included */
 
-/* What else is said of a thing: {"class", "loopback"}. */
+/* A further fact about an entity: {"class", "loopback"}. */
 struct label {
     const char *key;
     const char *value; /* borrowed, lives as long as the entity */
@@ -192,8 +192,8 @@ struct entity {
     struct label labels[ENTITY_LABELS]; /* those with a key */
 };
 
-/* Whether the space of a filesystem is space on disks: what is on this machine's or behind the
- * network is, memory is not, and an overlay shows the space of another one once more. */
+/* Where the space of a filesystem is. Local and network filesystems have space of their own; memory
+ * is not on a disk, and an overlay shows the space of another one again. */
 enum space_kind { SPACE_NONE, SPACE_OVERLAY, SPACE_NETWORK, SPACE_LOCAL };
 
 enum space_kind entity_space(const struct entity *e);
@@ -208,7 +208,7 @@ const char *entity_name(const struct entity *e);
 enum quality {
     QUALITY_UNKNOWN,
     QUALITY_LOWER_BOUND,     /* at least this: something was seen to be missing */
-    QUALITY_SAMPLED,         /* read at moments; what lies between was not seen */
+    QUALITY_SAMPLED,         /* read from time to time; what happened in between is unknown */
     QUALITY_EXACT_IF_REAPED, /* a kernel counter; would lack children that were discarded without
                               * being waited for, and no such loss was seen */
     QUALITY_EXACT,           /* a kernel counter that cannot miss a member */
@@ -218,7 +218,7 @@ enum quality {
 /* "unknown", "lower bound", "sampled", "exact if reaped", "exact" */
 const char *quality_word(enum quality q);
 
-/* Which means gave a figure, and how good it is. */
+/* The source of a figure, and how good it is. */
 struct provenance {
     enum quality quality;
     const char *source; /* a name with static life, "" when unknown */
@@ -228,12 +228,13 @@ struct provenance {
 
 /* The flat names of figures: "target_cpu_seconds" of all targets together, "main_cpu_seconds" of a
  * part, "target.NAME.cpu_seconds" of one of several targets, "system_load_1_number",
- * "disk.vda.read_bytes" of a thing, "self_cpu_seconds". */
+ * "disk.vda.read_bytes" of a device, "self_cpu_seconds". */
 
-/* What stands before the metric's name. name: of one of several targets or of a thing, or NULL. */
+/* Writes what comes before the metric's name. name: of one of several targets or of a device, or
+ * NULL. */
 void column_lead(struct buf *b, enum entity_kind kind, enum part part, const char *name);
 
-/* The metric that a column of such a row is of, or -ENOENT when it is none of it. */
+/* The metric of a column of such a row, or -ENOENT when it is not one. */
 int column_metric(enum entity_kind kind, enum part part, const char *name, const char *column);
 
 /* Whether a frame can have a column of this name, given the right targets and devices. */
@@ -241,21 +242,21 @@ bool column_exists(const char *column);
 
 /* ==== Selection =============================================================================== */
 
-/* Which metrics of which entity somebody asked for, as bits. */
+/* Which metrics of which entity were asked for, as bits. */
 
 struct selection {
     uint64_t parts[PARTS];
     uint64_t of[ENTITY_KINDS];
-    bool by_name; /* metrics were named; otherwise everything is meant */
+    bool by_name; /* metrics were named; otherwise all are selected */
 };
 
 /* globs NULL selects everything. -EINVAL and a sentence when a glob matches nothing. */
 int selection_parse(struct selection *ret, const char *globs, struct toll_error *e);
 
-/* Leaves what the other has too. */
+/* Removes what the other does not have. */
 void selection_narrow(struct selection *s, const struct selection *other);
 
-/* The names of all that is selected, with commas between: globs that select the same. */
+/* Writes the names of all that is selected, comma-separated: globs that select the same. */
 void selection_write(struct buf *b, const struct selection *s);
 
 /* Process metrics that anybody needs to have read. */

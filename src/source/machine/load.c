@@ -95,14 +95,11 @@ int parse_uptime(struct scan text, uint64_t *ret_ns)
 {
     if (scan_done(&text))
         return -ENODATA;
-    uint64_t seconds, hundredths, ns;
-    if (!scan_u64(&text, &seconds) || !scan_word(&text, "."))
-        return -EBADMSG;
-    const char *fraction = text.at;
-    /* What follows the number shows that it was not cut short. */
-    if (!scan_u64_here(&text, &hundredths) || text.at - fraction != 2 || !scan_word(&text, " ") ||
-        __builtin_mul_overflow(seconds, NS_PER_SECOND, &ns) ||
-        __builtin_add_overflow(ns, hundredths * (NS_PER_SECOND / 100), &ns))
+    struct decimal seconds;
+    uint64_t ns;
+    /* There are always two decimals. What follows shows that they were not cut short. */
+    if (!decimal_take_json(&text, &seconds) || seconds.exponent != -2 || !scan_word(&text, " ") ||
+        !decimal_u64(&seconds, 9, &ns))
         return -EBADMSG;
     *ret_ns = ns;
     return 0;
