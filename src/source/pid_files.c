@@ -193,7 +193,7 @@ static bool pid_status_has(int seen, uint64_t bits)
 }
 
 /* "Uid:	1000	1000	1000	1000": real, effective, saved, of the filesystem */
-static bool read_effective(struct scan *s, uint64_t *ret)
+static bool pid_status_read_effective(struct scan *s, uint64_t *ret)
 {
     uint64_t other;
     return scan_u64(s, &other) && scan_u64(s, ret) && scan_u64(s, &other) && scan_u64(s, &other);
@@ -201,7 +201,7 @@ static bool read_effective(struct scan *s, uint64_t *ret)
 
 int parse_pid_user(struct scan text, uid_t *ret_effective)
 {
-    static const struct keyed user = {"Uid:", read_effective};
+    static const struct keyed user = {"Uid:", pid_status_read_effective};
     uint64_t value;
     if (scan_done(&text))
         return -ESRCH;
@@ -269,7 +269,7 @@ int parse_pid_namespaces(struct scan text, pid_t *pids, unsigned most)
 
 /* 0 is the kernel, or a process outside of the pid namespace; -1 is read while a process is
  * reaped. */
-static bool is_pid(int64_t number)
+static bool pid_stat_is_pid(int64_t number)
 {
     return number >= -1 && number <= INT_MAX;
 }
@@ -303,7 +303,8 @@ int parse_pid_stat(struct scan text, struct pid_stat *ret)
                  scan_skip_fields(&s, 2) && scan_u64(&s, &st.threads) && scan_skip_fields(&s, 1) &&
                  scan_u64(&s, &st.start_ticks) && scan_u64(&s, &st.virtual_bytes) &&
                  scan_u64(&s, &st.rss_pages) && !scan_done(&s); /* else rss may be cut short */
-    if (!whole || pid > INT_MAX || !is_pid(parent) || !is_pid(group) || !is_pid(session))
+    if (!whole || pid > INT_MAX || !pid_stat_is_pid(parent) || !pid_stat_is_pid(group) ||
+        !pid_stat_is_pid(session))
         return -EBADMSG;
     st.pid = (pid_t)pid;
     st.parent = (pid_t)parent;

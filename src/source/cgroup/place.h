@@ -38,7 +38,7 @@ struct cgroup_places {
     struct cgroup_place at[CGROUP_CONTROLLERS];
 };
 
-/* The cgroup of a process, pid 0 for the caller. 0; -ENOENT when none is to be had: nothing is
+/* The cgroup of a process, pid 0 for the caller. 0; -ENOENT when there is none: nothing is
  * mounted, or it is outside of what is; -ESRCH; -ENOMEM. */
 int cgroup_places_of_pid(struct cgroup_places *ret, const struct sysroot *root, pid_t pid);
 
@@ -72,7 +72,7 @@ struct pid_cgroup {
     bool deleted;            /* the directory was removed while the process was in it */
 };
 
-/* The next line: 1, 0 at the end of the text, or -EBADMSG when the line is none of these. A bad
+/* The next line: 1, 0 at the end of the text, or -EBADMSG when the line is malformed. A bad
  * line is consumed, so that one can go on behind it. */
 int parse_pid_cgroup(struct scan *text, struct pid_cgroup *ret);
 

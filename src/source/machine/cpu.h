@@ -49,5 +49,5 @@ struct proc_stat {
 /* 0, -EBADMSG when the text is not as expected, -ENODATA when there is none. */
 int parse_proc_stat(struct scan text, struct proc_stat *ret);
 
-/* Cuts the next line off proc_stat.cpus. 1, 0 behind the last one, -EBADMSG. */
+/* Cuts the next line off proc_stat.cpus. 1, 0 after the last one, -EBADMSG. */
 int parse_proc_stat_cpu(struct scan *cpus, unsigned *ret_number, struct cpu_times *ret);

@@ -40,8 +40,8 @@ struct diskstats {
     uint64_t values[DISKSTATS_FIELDS];
 };
 
-/* Cuts the next line off the text. 1, 0 behind the last one, -EBADMSG when the line is not as
- * expected: the one behind it may be. */
+/* Cuts the next line off the text. 1, 0 after the last one, -EBADMSG when the line is not as
+ * expected: the next one may be. */
 int parse_diskstats_line(struct scan *text, struct diskstats *ret);
 
 /* ==== Disk facts ============================================================================== */
@@ -52,7 +52,7 @@ enum disk_class {
     DISK_IGNORED, /* a partition, or a hidden path to a device that is counted already */
     DISK_REAL,
     DISK_STACKED, /* what it does is done again by the devices below it */
-    DISK_VIRTUAL, /* memory or a file behind it, or a place in the network */
+    DISK_VIRTUAL, /* made of memory or a file, or in the network */
 };
 
 struct disk_facts {

@@ -77,7 +77,7 @@ static const struct keyed meminfo_keys[MEMINFO_KEYS] = {
 };
 
 /* Huge pages are counted in pages. Without the size of one they are unknown. */
-static bool huge_pages_to_bytes(struct meminfo *m)
+static bool meminfo_huge_pages_to_bytes(struct meminfo *m)
 {
     static const enum meminfo_key counts[] = {MEMINFO_HUGE_TOTAL, MEMINFO_HUGE_FREE};
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
@@ -99,7 +99,7 @@ int parse_meminfo(struct scan text, struct meminfo *ret)
     if (seen < 0)
         return seen;
     m.seen = (unsigned)seen;
-    if (!(m.seen & BIT(MEMINFO_TOTAL)) || !huge_pages_to_bytes(&m))
+    if (!(m.seen & BIT(MEMINFO_TOTAL)) || !meminfo_huge_pages_to_bytes(&m))
         return -EBADMSG;
     *ret = m;
     return 0;
@@ -160,8 +160,8 @@ static const struct {
 };
 
 /* What is taken of a whole; unknown unless both are known. */
-static void put_used(struct row *row, enum metric_id id, const struct meminfo *m,
-                     enum meminfo_key whole, enum meminfo_key rest)
+static void machine_memory_put_used(struct row *row, enum metric_id id, const struct meminfo *m,
+                                    enum meminfo_key whole, enum meminfo_key rest)
 {
     if (m->seen & BIT(whole) && m->seen & BIT(rest))
         row_put_u64(row, id, left_u64(m->bytes[whole], m->bytes[rest]));
@@ -185,8 +185,8 @@ static void machine_memory_collect(void *state, const struct collect_context *c,
         else
             row_unknown(row, amounts[i].id);
     }
-    put_used(row, system_memory_used_bytes, &m, MEMINFO_TOTAL, MEMINFO_AVAILABLE);
-    put_used(row, system_swap_used_bytes, &m, MEMINFO_SWAP_TOTAL, MEMINFO_SWAP_FREE);
+    machine_memory_put_used(row, system_memory_used_bytes, &m, MEMINFO_TOTAL, MEMINFO_AVAILABLE);
+    machine_memory_put_used(row, system_swap_used_bytes, &m, MEMINFO_SWAP_TOTAL, MEMINFO_SWAP_FREE);
 }
 
 /* ---- vmstat ---------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ enum mount_class mount_class_of(struct scan type);
 /* Whether statvfs of it may never return: the network, and filesystems that a process serves. */
 bool mount_may_hang(struct scan type);
 
-/* "local", … */
+/* "local" and so on: the label `class`. */
 const char *mount_class_name(enum mount_class class);
 
 /* ==== Mount table ============================================================================= */

@@ -152,7 +152,7 @@ const char *netif_class(const struct sysroot *root, bool in_sys, const char *nam
 
 struct lower_walk {
     const struct sysroot *root;
-    bool stands_on_another;
+    bool has_lower;
 };
 
 /* A bond has its parts below it, too; but it is their master, so that they are left out. */
@@ -161,7 +161,7 @@ static void netif_class_look_for_lower(void *arg, const char *name)
     static const char prefix[] = "lower_";
     struct lower_walk *w = arg;
     if (strncmp(name, prefix, strlen(prefix)) == 0)
-        w->stands_on_another |= !netif_class_has(w->root, name + strlen(prefix), "master");
+        w->has_lower |= !netif_class_has(w->root, name + strlen(prefix), "master");
 }
 
 bool netif_counts_twice(const struct sysroot *root, bool in_sys, const char *name)
@@ -176,7 +176,7 @@ bool netif_counts_twice(const struct sysroot *root, bool in_sys, const char *nam
     struct lower_walk w = {.root = root};
     if (dir >= 0)
         file_each_entry(dir, netif_class_look_for_lower, &w);
-    return w.stands_on_another;
+    return w.has_lower;
 }
 
 /* ==== Net dev ================================================================================= */

@@ -40,7 +40,7 @@ void socket_table_done(struct socket_table *t)
 }
 
 /* Keys of a map have 32 bits and are not 0. Sockets with the same key form a list. */
-static uint32_t cookie_key(uint64_t cookie)
+static uint32_t socket_table_key(uint64_t cookie)
 {
     uint32_t folded = (uint32_t)(cookie ^ cookie >> 32);
     return folded ? folded : 1;
@@ -59,7 +59,7 @@ static uint32_t socket_table_place_of(const struct socket_table *t, const struct
 static struct tcp_socket *socket_table_find_cookie(const struct socket_table *t, uint64_t cookie)
 {
     uint32_t place = 0;
-    map_get(&t->by_cookie, cookie_key(cookie), &place);
+    map_get(&t->by_cookie, socket_table_key(cookie), &place);
     struct tcp_socket *s = socket_table_at(t, place);
     while (s && s->cookie != cookie)
         s = socket_table_at(t, s->next);
@@ -100,9 +100,9 @@ static struct tcp_socket *socket_table_add(struct socket_table *t, uint64_t cook
     if (!s)
         return NULL;
     uint32_t next = 0;
-    map_get(&t->by_cookie, cookie_key(cookie), &next);
+    map_get(&t->by_cookie, socket_table_key(cookie), &next);
     *s = (struct tcp_socket){.cookie = cookie, .next = next};
-    if (map_put(&t->by_cookie, cookie_key(cookie), socket_table_place_of(t, s)) == 0)
+    if (map_put(&t->by_cookie, socket_table_key(cookie), socket_table_place_of(t, s)) == 0)
         return s;
     socket_table_give_back(t, s);
     return NULL;
@@ -119,13 +119,13 @@ static void socket_table_forget(struct socket_table *t, struct tcp_socket *s)
 {
     socket_table_forget_inode(t, s);
     uint32_t place = socket_table_place_of(t, s), first = 0;
-    map_get(&t->by_cookie, cookie_key(s->cookie), &first);
+    map_get(&t->by_cookie, socket_table_key(s->cookie), &first);
     struct tcp_socket *before = socket_table_at(t, first);
     if (first == place) {
         if (s->next)
-            map_put(&t->by_cookie, cookie_key(s->cookie), s->next);
+            map_put(&t->by_cookie, socket_table_key(s->cookie), s->next);
         else
-            map_remove(&t->by_cookie, cookie_key(s->cookie));
+            map_remove(&t->by_cookie, socket_table_key(s->cookie));
     } else {
         while (before->next != place)
             before = socket_table_at(t, before->next);

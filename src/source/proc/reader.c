@@ -70,7 +70,7 @@ struct thread_waits {
     int result; /* 0 when at least one thread was read: the others may have ended meanwhile */
 };
 
-static void add_thread_wait(void *arg, pid_t thread)
+static void process_add_thread_wait(void *arg, pid_t thread)
 {
     struct thread_waits *w = arg;
     if (thread == w->r->own.thread)
@@ -97,14 +97,14 @@ int process_read_waits(struct process_reader *r, struct process_source *s, struc
     (void)depth;
     struct thread_waits w = {.r = r, .pid = p->entity.pid, .result = -ESRCH};
     if (s->threads <= 1) {
-        add_thread_wait(&w, p->entity.pid);
+        process_add_thread_wait(&w, p->entity.pid);
     } else if (s->threads <= MANY_THREADS || !r->root->live) {
-        process_each_thread(r, p->entity.pid, add_thread_wait, &w);
+        process_each_thread(r, p->entity.pid, process_add_thread_wait, &w);
     } else {
         if (clock_mono(NULL) < s->waits_after_ns)
             return -EAGAIN;
         uint64_t before_ns = clock_thread_cpu();
-        process_each_thread(r, p->entity.pid, add_thread_wait, &w);
+        process_each_thread(r, p->entity.pid, process_add_thread_wait, &w);
         uint64_t cost_ns = left_u64(clock_thread_cpu(), before_ns);
         r->threads_cpu_ns += cost_ns;
         s->waits_after_ns = clock_mono(NULL) + 100 * cost_ns;
@@ -340,7 +340,7 @@ struct thread_io {
     int result; /* the first failure */
 };
 
-static void add_thread_io(void *arg, pid_t thread)
+static void process_add_thread_io(void *arg, pid_t thread)
 {
     struct thread_io *t = arg;
     if (thread == t->r->own.thread)
@@ -405,9 +405,9 @@ static int process_split_io(struct process_reader *r, struct process_source *s, 
     if (all_own)
         t.sum = *whole;
     else if (s->threads <= 1)
-        add_thread_io(&t, p->entity.pid);
+        process_add_thread_io(&t, p->entity.pid);
     else if (depth == DEPTH_REFRESH || s->threads <= FEW_THREADS)
-        process_each_thread(r, p->entity.pid, add_thread_io, &t);
+        process_each_thread(r, p->entity.pid, process_add_thread_io, &t);
     FOR_EACH_BIT(id, whole->present)
     {
         uint64_t own = max_u64(row_u64(&t.sum, id), row_u64(&p->own, id));

@@ -30,19 +30,19 @@ struct task_ring {
     uint64_t at;                       /* the next record */
 };
 
-static size_t page_bytes(void)
+static size_t task_ring_page_bytes(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int map_ring(struct task_ring *ring)
+static int task_ring_map(struct task_ring *ring)
 {
     for (size_t pages = MOST_PAGES; pages >= LEAST_PAGES; pages /= 2) {
-        size_t bytes = (1 + pages) * page_bytes();
+        size_t bytes = (1 + pages) * task_ring_page_bytes();
         void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
         if (at != MAP_FAILED) {
             ring->head = at;
-            ring->bytes = pages * page_bytes();
+            ring->bytes = pages * task_ring_page_bytes();
             return 0;
         }
         if (errno != EPERM && errno != ENOMEM)
@@ -51,7 +51,7 @@ static int map_ring(struct task_ring *ring)
     return -ENOMEM;
 }
 
-static int open_ring(struct task_ring *ring, pid_t pid, int cpu)
+static int task_ring_open(struct task_ring *ring, pid_t pid, int cpu)
 {
     struct perf_event_attr attr = {
         .size = sizeof attr,
@@ -72,7 +72,7 @@ static int open_ring(struct task_ring *ring, pid_t pid, int cpu)
         .clockid = CLOCK_MONOTONIC,
     };
     ring->fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    return ring->fd < 0 ? -errno : map_ring(ring);
+    return ring->fd < 0 ? -errno : task_ring_map(ring);
 }
 
 int task_records_open(struct task_records *r, pid_t pid)
@@ -86,7 +86,7 @@ int task_records_open(struct task_records *r, pid_t pid)
         return -ENOMEM;
     for (int cpu = 0; cpu < cpus; cpu++) {
         struct task_ring *ring = &r->rings[r->ring_count++];
-        int e = open_ring(ring, pid, cpu);
+        int e = task_ring_open(ring, pid, cpu);
         if (e == -ENODEV) { /* a CPU that is off */
             r->ring_count--;
             continue;
@@ -107,28 +107,28 @@ int task_records_fd(const struct task_records *r, size_t ring)
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 /* Records may be broken at the end of the ring. */
-static void copy_from_ring(const struct task_ring *ring, uint64_t at, void *to, size_t length)
+static void task_ring_copy(const struct task_ring *ring, uint64_t at, void *to, size_t length)
 {
-    const char *records = (const char *)ring->head + page_bytes();
+    const char *records = (const char *)ring->head + task_ring_page_bytes();
     size_t offset = at & (ring->bytes - 1), first = min_u64(length, ring->bytes - offset);
     memcpy(to, records + offset, first);
     memcpy((char *)to + first, records, length - first);
 }
 
 /* Its header, and its time, which is at the end of every record. False: the ring is empty. */
-static bool peek_record(const struct task_ring *ring, struct perf_event_header *ret,
-                        uint64_t *ret_at_ns)
+static bool task_ring_peek(const struct task_ring *ring, struct perf_event_header *ret,
+                           uint64_t *ret_at_ns)
 {
     if (ring->end - ring->at < sizeof *ret)
         return false;
-    copy_from_ring(ring, ring->at, ret, sizeof *ret);
+    task_ring_copy(ring, ring->at, ret, sizeof *ret);
     if (ret->size < sizeof *ret + sizeof *ret_at_ns || ret->size > ring->end - ring->at)
         return false;
-    copy_from_ring(ring, ring->at + ret->size - sizeof *ret_at_ns, ret_at_ns, sizeof *ret_at_ns);
+    task_ring_copy(ring, ring->at + ret->size - sizeof *ret_at_ns, ret_at_ns, sizeof *ret_at_ns);
     return true;
 }
 
-static void note_exit(struct task_records *r, pid_t pid, pid_t parent, uint64_t at_ns)
+static void task_records_note_exit(struct task_records *r, pid_t pid, pid_t parent, uint64_t at_ns)
 {
     uint32_t state = 0;
     map_get(&r->execs, (uint32_t)pid, &state);
@@ -141,8 +141,8 @@ static void note_exit(struct task_records *r, pid_t pid, pid_t parent, uint64_t 
             .pid = pid, .parent = parent, .at_ns = at_ns, .has_execed = state == EXEC_MAPPED};
 }
 
-static void take_record(struct task_records *r, const struct task_ring *ring,
-                        const struct perf_event_header *header, uint64_t at_ns)
+static void task_records_take(struct task_records *r, const struct task_ring *ring,
+                              const struct perf_event_header *header, uint64_t at_ns)
 {
     struct {
         uint32_t pid, parent, thread, parent_thread; /* COMM, MMAP: pid, thread */
@@ -151,12 +151,12 @@ static void take_record(struct task_records *r, const struct task_ring *ring,
         r->is_incomplete = true;
     if (header->size < sizeof *header + sizeof task)
         return;
-    copy_from_ring(ring, ring->at + sizeof *header, &task, sizeof task);
+    task_ring_copy(ring, ring->at + sizeof *header, &task, sizeof task);
     switch (header->type) {
     case PERF_RECORD_FORK: r->started += task.pid != task.parent; break;
     case PERF_RECORD_EXIT:
         if (task.pid == task.thread)
-            note_exit(r, (pid_t)task.pid, (pid_t)task.parent, at_ns);
+            task_records_note_exit(r, (pid_t)task.pid, (pid_t)task.parent, at_ns);
         break;
     case PERF_RECORD_COMM:
         if ((header->misc & PERF_RECORD_MISC_COMM_EXEC) &&
@@ -189,14 +189,14 @@ void task_records_read(struct task_records *r, bool all)
         struct perf_event_header header = {0}, one;
         uint64_t at_ns = 0, one_ns;
         for (size_t i = 0; i < r->ring_count; i++)
-            if (peek_record(&r->rings[i], &one, &one_ns) && (!next || one_ns < at_ns)) {
+            if (task_ring_peek(&r->rings[i], &one, &one_ns) && (!next || one_ns < at_ns)) {
                 next = &r->rings[i];
                 header = one;
                 at_ns = one_ns;
             }
         if (!next || at_ns > until_ns)
             break;
-        take_record(r, next, &header, at_ns);
+        task_records_take(r, next, &header, at_ns);
         next->at += header.size;
     }
     for (size_t i = 0; i < r->ring_count; i++)
@@ -207,7 +207,7 @@ void task_records_close(struct task_records *r)
 {
     for (size_t i = 0; i < r->ring_count; i++) {
         if (r->rings[i].head)
-            munmap(r->rings[i].head, page_bytes() + r->rings[i].bytes);
+            munmap(r->rings[i].head, task_ring_page_bytes() + r->rings[i].bytes);
         close_p(&r->rings[i].fd);
     }
     free(r->rings);
