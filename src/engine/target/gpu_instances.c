@@ -10,18 +10,19 @@
  * the end of a run is as good as one at that moment: the energy is exact. */
 #define ENERGY_STEP_NS (20 * NS_PER_MS)
 
-/* Up to this far it still covers the run, but not exactly. */
+/* Up to this far a reading still covers the run, but not exactly. */
 #define ENERGY_TOLERANCE_NS (100 * NS_PER_MS)
 
-/* A first reading may come so long before the run; then the energy is roughly that of the run. */
+/* A first reading may be this long before the run: the energy is roughly that of the run then. */
 #define MOST_AHEAD_NS (500 * NS_PER_MS)
 
-/* A driver that was asked for is waited for this long before the command starts. */
+/* A run waits this long at most for a driver before the command starts. */
 #define LEAD_NS (250 * NS_PER_MS)
 
-/* ---- Things ---------------------------------------------------------------------------------- */
+/* ---- Instances ----------------------------------------------------------------------------------
+ */
 
-static void gpu_instances_add_label(struct entity *e, const char *key, const char *value)
+static void gpu_instance_add_label(struct entity *e, const char *key, const char *value)
 {
     for (unsigned i = 0; i < ENTITY_LABELS && *value; i++)
         if (!e->labels[i].key) {
@@ -30,7 +31,7 @@ static void gpu_instances_add_label(struct entity *e, const char *key, const cha
         }
 }
 
-static struct gpu_instance *make_instance(const struct gpu_facts *facts)
+static struct gpu_instance *gpu_instance_new(const struct gpu_facts *facts)
 {
     struct gpu_instance *instance = calloc(1, sizeof *instance);
     if (!instance)
@@ -40,13 +41,13 @@ static struct gpu_instance *make_instance(const struct gpu_facts *facts)
     instance_init(&instance->instance, ENTITY_GPU);
     struct entity *e = &instance->instance.entity;
     gpu_facts_name(facts, e->name, sizeof e->name);
-    gpu_instances_add_label(e, "index", instance->index);
-    gpu_instances_add_label(e, "instance", instance->facts.instance);
-    gpu_instances_add_label(e, "vendor", instance->facts.vendor);
-    gpu_instances_add_label(e, "model", instance->facts.name);
-    gpu_instances_add_label(e, "uuid", instance->facts.uuid);
-    gpu_instances_add_label(e, "pci", instance->facts.pci);
-    gpu_instances_add_label(e, "driver", instance->facts.driver);
+    gpu_instance_add_label(e, "index", instance->index);
+    gpu_instance_add_label(e, "instance", instance->facts.instance);
+    gpu_instance_add_label(e, "vendor", instance->facts.vendor);
+    gpu_instance_add_label(e, "model", instance->facts.name);
+    gpu_instance_add_label(e, "uuid", instance->facts.uuid);
+    gpu_instance_add_label(e, "pci", instance->facts.pci);
+    gpu_instance_add_label(e, "driver", instance->facts.driver);
     return instance;
 }
 
@@ -61,7 +62,7 @@ void gpu_instances_meet(struct gpu_instances *t, const struct gpu_frame *f,
     t->items = items;
     for (; t->count < f->device_count; t->count++) {
         const struct gpu_facts *facts = &f->devices[t->count].facts;
-        struct gpu_instance *instance = items[t->count] = make_instance(facts);
+        struct gpu_instance *instance = items[t->count] = gpu_instance_new(facts);
         if (!instance)
             continue;
         instance->is_chosen = gpu_choice_has(c, f->devices, f->device_count, facts);
@@ -69,14 +70,15 @@ void gpu_instances_meet(struct gpu_instances *t, const struct gpu_frame *f,
     }
 }
 
-/* Both count from the beginning of the run, not from what was read first. */
-static void put_counter(struct instance *m, enum metric_id id, uint64_t value_ns)
+/* A counter from the beginning of the run, not from the first reading. */
+static void gpu_instance_put_counter(struct instance *m, enum metric_id id, uint64_t value_ns)
 {
     row_put_u64(&m->base, id, 0);
     row_put_u64(&m->read, id, value_ns);
 }
 
-static void count_idle(struct gpu_instance *instance, const struct row *row, uint64_t span_ns)
+static void gpu_instance_count_idle(struct gpu_instance *instance, const struct row *row,
+                                    uint64_t span_ns)
 {
     if (row_has(row, gpu_utilization_ratio)) {
         instance->is_watched = true;
@@ -86,14 +88,14 @@ static void count_idle(struct gpu_instance *instance, const struct row *row, uin
     }
     if (!instance->is_watched)
         return;
-    put_counter(&instance->instance, gpu_watched_seconds, instance->watched_ns);
-    put_counter(&instance->instance, gpu_idle_seconds, instance->idle_ns);
+    gpu_instance_put_counter(&instance->instance, gpu_watched_seconds, instance->watched_ns);
+    gpu_instance_put_counter(&instance->instance, gpu_idle_seconds, instance->idle_ns);
 }
 
 /* A counter never falls. The driver's begins anew when the driver is loaded again, far below where
- * it was: what it counted before stays, and it counts on from there. A little lower it is held. */
-static void gpu_instances_keep_energy(struct gpu_instance *instance, uint64_t energy_ns,
-                                      uint64_t start_ns)
+ * it was: what it counted before is kept and added. When it is a little lower it is held. */
+static void gpu_instance_keep_energy(struct gpu_instance *instance, uint64_t energy_ns,
+                                     uint64_t start_ns)
 {
     struct row *row = &instance->instance.read;
     if (energy_ns + MOST_AHEAD_NS < start_ns) /* used before the run */
@@ -113,8 +115,8 @@ static void gpu_instances_keep_energy(struct gpu_instance *instance, uint64_t en
     row_put_u64(row, gpu_energy_joules, sum_u64(now_uj, instance->energy_more_uj));
 }
 
-/* Somebody uses the device, and it cannot be told who. */
-static bool has_unknown(const struct gpu_frame *f, unsigned device)
+/* Whether the device is used by a process that is not known. */
+static bool gpu_has_unknown_user(const struct gpu_frame *f, unsigned device)
 {
     for (size_t i = 0; i < f->process_count; i++)
         if (f->processes[i].device == device && f->processes[i].pid == GPU_UNKNOWN_PID)
@@ -122,26 +124,8 @@ static bool has_unknown(const struct gpu_frame *f, unsigned device)
     return false;
 }
 
-static void label_scope(struct gpu_instance *instance)
-{
-    for (unsigned i = 0; i < ENTITY_LABELS; i++)
-        if (instance->instance.entity.labels[i].key &&
-            strcmp(instance->instance.entity.labels[i].key, "scope") == 0)
-            return;
-    gpu_instances_add_label(&instance->instance.entity, "scope", "device");
-}
-
-/* A reading stands for the time before it, but not for all of a long one; what it does not have is
- * missing for all of it. */
-static void gpu_instances_count_missing(struct gpu_instance *instance, const struct row *row,
-                                        uint64_t span_ns, uint64_t holds_ns)
-{
-    for (unsigned i = 0; i < GPU_METRICS; i++)
-        instance->missing_ns[i] += row->present >> i & 1 ? left_u64(span_ns, holds_ns) : span_ns;
-}
-
-static enum coverage energy_coverage(const struct gpu_instance *instance, uint64_t start_ns,
-                                     uint64_t end_ns)
+static enum coverage gpu_instance_energy_coverage(const struct gpu_instance *instance,
+                                                  uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t tolerance_ns = min_u64(left_u64(end_ns, start_ns) / 100, ENERGY_TOLERANCE_NS);
     uint64_t missing_ns = left_u64(instance->energy_from_ns, start_ns) +
@@ -153,13 +137,13 @@ static enum coverage energy_coverage(const struct gpu_instance *instance, uint64
     return max_u64(missing_ns, beyond_ns) > ENERGY_STEP_NS ? COVERED_ROUGHLY : COVERED;
 }
 
-static enum coverage coverage_of(const struct gpu_instance *instance, unsigned i, uint64_t start_ns,
-                                 uint64_t end_ns)
+static enum coverage gpu_instance_coverage(const struct gpu_instance *instance, unsigned i,
+                                           uint64_t start_ns, uint64_t end_ns)
 {
     enum metric_id id = gpu_first + i;
     if (id == gpu_energy_joules)
-        return energy_coverage(instance, start_ns, end_ns);
-    /* Both are made of the utilisation, which is seen at moments. */
+        return gpu_instance_energy_coverage(instance, start_ns, end_ns);
+    /* Idle and watched time follow from the utilisation, which is sampled. */
     bool is_of_idle = id == gpu_idle_seconds || id == gpu_watched_seconds;
     unsigned known = is_of_idle ? (unsigned)(gpu_utilization_ratio - gpu_first) : i;
     uint64_t since_ns = left_u64(end_ns, max_u64(instance->answered_ns, start_ns));
@@ -179,19 +163,20 @@ void gpu_instances_judge(const struct gpu_instances *t, struct summary *s, uint6
             if (s->instances[n].instance != &t->items[k]->instance)
                 continue;
             for (unsigned i = 0; i < GPU_METRICS; i++)
-                s->instances[n].series[i].coverage = coverage_of(t->items[k], i, start_ns, end_ns);
+                s->instances[n].series[i].coverage = gpu_instance_coverage(t->items[k], i, start_ns,
+                                                                           end_ns);
         }
 }
 
-/* A driver that takes long has told its counter, and the rest is still to come. */
-static void put_energy_alone(struct gpu_instance *instance, const struct gpu_device *d,
-                             uint64_t start_ns, struct instance_list *list)
+/* The energy of a driver that takes long, ahead of the other figures. */
+static void gpu_instance_put_energy(struct gpu_instance *instance, const struct gpu_device *d,
+                                    uint64_t start_ns, struct instance_list *list)
 {
     if (!row_has(&d->row, gpu_energy_joules))
         return;
     row_init(&instance->instance.read, ENTITY_GPU);
     row_put_u64(&instance->instance.read, gpu_energy_joules, row_u64(&d->row, gpu_energy_joules));
-    gpu_instances_keep_energy(instance, d->energy_ns, start_ns);
+    gpu_instance_keep_energy(instance, d->energy_ns, start_ns);
     instance_list_add(list, &instance->instance);
 }
 
@@ -205,21 +190,27 @@ void gpu_instances_put(struct gpu_instances *t, const struct gpu_frame *f, uint6
             continue;
         bool is_read = d->read_ns != instance->read_ns;
         if (!is_read && !d->is_lost && d->energy_ns > instance->energy_to_ns)
-            put_energy_alone(instance, d, start_ns, list);
+            gpu_instance_put_energy(instance, d, start_ns, list);
         instance->read_ns = d->read_ns;
         if (d->is_lost || !is_read)
             continue;
         uint64_t span_ns = left_u64(d->read_ns, max_u64(instance->answered_ns, start_ns));
         instance->holds_ns = max_u64(most_ns, sum_u64(d->rest_ns, 2 * d->look_ns));
-        gpu_instances_count_missing(instance, &d->row, span_ns,
-                                    instance->answered_ns ? instance->holds_ns : LEAD_NS);
+        /* A reading covers the time before it, but not all of a long one. A figure that it does not
+         * have is missing for all of it. */
+        uint64_t covered_ns = instance->answered_ns ? instance->holds_ns : LEAD_NS;
+        for (unsigned id = 0; id < GPU_METRICS; id++)
+            instance->missing_ns[id] += d->row.present >> id & 1 ? left_u64(span_ns, covered_ns)
+                                                                 : span_ns;
         instance->answered_ns = d->read_ns;
         instance->instance.read = d->row;
         instance->known = d->row.present;
-        gpu_instances_keep_energy(instance, d->energy_ns, start_ns);
-        count_idle(instance, &d->row, min_u64(span_ns, instance->holds_ns));
-        if (has_unknown(f, i))
-            label_scope(instance);
+        gpu_instance_keep_energy(instance, d->energy_ns, start_ns);
+        gpu_instance_count_idle(instance, &d->row, min_u64(span_ns, instance->holds_ns));
+        if (!instance->is_unclear && gpu_has_unknown_user(f, i)) {
+            instance->is_unclear = true;
+            gpu_instance_add_label(&instance->instance.entity, "scope", "device");
+        }
         instance_list_add(list, &instance->instance);
     }
 }
@@ -265,7 +256,7 @@ bool gpu_instances_are_fresh(const struct gpu_instances *t, const struct gpu_fra
 bool gpu_instances_are_unclear(const struct gpu_instances *t, const struct gpu_frame *f)
 {
     for (unsigned i = 0; i < f->device_count; i++)
-        if (gpu_instances_chosen(t, i) && has_unknown(f, i))
+        if (gpu_instances_chosen(t, i) && gpu_has_unknown_user(f, i))
             return true;
     return false;
 }
@@ -301,7 +292,7 @@ void gpu_uses_end(struct gpu_uses *u, const struct gpu_frame *f)
     u->count = kept;
 }
 
-static struct gpu_use *gpu_instances_find(struct gpu_uses *u, const struct gpu_process *p)
+static struct gpu_use *gpu_uses_find(struct gpu_uses *u, const struct gpu_process *p)
 {
     for (size_t i = 0; i < u->count; i++)
         if (u->items[i].pid == p->pid && u->items[i].device == p->device)
@@ -309,27 +300,20 @@ static struct gpu_use *gpu_instances_find(struct gpu_uses *u, const struct gpu_p
     return NULL;
 }
 
-static struct gpu_use *gpu_instances_add(struct gpu_uses *u, const struct gpu_process *p)
-{
-    if (!ARRAY_RESERVE(u->items, u->capacity, u->count + 1))
-        return NULL;
-    struct gpu_use *use = &u->items[u->count++];
-    *use = (struct gpu_use){.pid = p->pid, .device = p->device, .share = -1};
-    return use;
-}
-
 const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process *p,
                                     bool from_birth, uint64_t read_ns)
 {
-    struct gpu_use *use = gpu_instances_find(u, p);
+    struct gpu_use *use = gpu_uses_find(u, p);
     bool is_new = !use;
-    if (!use)
-        use = gpu_instances_add(u, p);
-    if (!use)
-        return NULL;
+    if (is_new) {
+        if (!ARRAY_RESERVE(u->items, u->capacity, u->count + 1))
+            return NULL;
+        use = &u->items[u->count++];
+        *use = (struct gpu_use){.pid = p->pid, .device = p->device, .share = -1};
+    }
     use->is_there = true;
     if (!is_new && use->looked_ns == read_ns)
-        return use; /* what has been read since is of others */
+        return use; /* its device was not read since */
     if (is_new && !from_birth)
         use->last_ns = p->busy_ns;
     uint64_t grown = counter_growth(&use->last_ns, p->busy_ns);
@@ -337,14 +321,14 @@ const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process
     if (!is_new && read_ns > use->looked_ns)
         use->share = (double)grown / (double)(read_ns - use->looked_ns);
     if (use->share > 1)
-        use->share = 1; /* what came late */
+        use->share = 1; /* the driver may count late */
     use->total_ns += grown;
     return use;
 }
 
 bool gpu_uses_keep(struct gpu_uses *u, const struct gpu_process *p)
 {
-    struct gpu_use *use = gpu_instances_find(u, p);
+    struct gpu_use *use = gpu_uses_find(u, p);
     if (use)
         use->is_there = true;
     return use;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * GPUs as things of the machine, and what processes have used of them. */
+ * GPUs as instances of the machine's devices, and what processes have used of them. */
 #pragma once
 
 #include "base/io/file.h"
@@ -13,21 +13,22 @@ struct gpu_instance {
     char index[16];
     bool is_chosen;
     bool is_counted;                  /* its utilisation is in the sum over all */
-    uint64_t read_ns;                 /* when it was last, as its frame says */
-    uint64_t answered_ns;             /* … and when it last was not lost; 0: never */
-    uint64_t holds_ns;                /* the time after a reading for which its figures stand */
-    uint64_t known;                   /* bits of the figures that were known then */
-    uint64_t missing_ns[GPU_METRICS]; /* how long each figure was not known before that */
+    bool is_unclear;                  /* it was used by a process that is not known */
+    uint64_t read_ns;                 /* of the last frame */
+    uint64_t answered_ns;             /* read_ns of the last frame in which it was not lost, or 0 */
+    uint64_t holds_ns;                /* how long its figures hold after a reading */
+    uint64_t known;                   /* bits of the figures of the last reading */
+    uint64_t missing_ns[GPU_METRICS]; /* how long each figure was not known until then */
     uint64_t watched_ns, idle_ns;
     bool is_watched;                       /* its utilisation was known at least once */
-    uint64_t energy_uj;                    /* the driver's counter, as last read … */
-    uint64_t energy_more_uj;               /* … and what it had counted before it began anew */
+    uint64_t energy_uj;                    /* the driver's counter, as last read */
+    uint64_t energy_more_uj;               /* what the driver had counted before it began anew */
     uint64_t energy_from_ns, energy_to_ns; /* when it was first and last read; 0: never */
     bool energy_was_reset; /* what it counted between the last reading and its end is lost */
 };
 
 struct gpu_instances {
-    struct gpu_instance **items; /* owned, by the place of the device in a frame */
+    struct gpu_instance **items; /* owned, by the index of the device in a frame */
     size_t count;
 };
 
@@ -35,9 +36,9 @@ struct gpu_instances {
 struct gpu_use {
     pid_t pid;
     unsigned device;
-    bool is_there;      /* in the frame that was last looked at */
-    uint64_t last_ns;   /* what the driver said */
-    uint64_t total_ns;  /* what counts */
+    bool is_there;      /* in the last frame */
+    uint64_t last_ns;   /* the driver's counter */
+    uint64_t total_ns;  /* since the process belongs to a target */
     uint64_t looked_ns; /* when the device was read last */
     double share;       /* of the time between the last two readings; negative: not known */
 };
@@ -69,39 +70,39 @@ struct gpus {
     size_t pid_capacity;
 };
 
-/* A place for each device of the frame. What there is no memory for is left out. */
+/* Adds an instance for each device of the frame that is new. Those without memory are left out. */
 void gpu_instances_meet(struct gpu_instances *t, const struct gpu_frame *f,
                         const struct gpu_choice *c, const struct gpu_choice *counted);
 
-/* The frame's figures into the things that were chosen; those that were read anew go into the list.
- * They stand for the time since they were last read, or since start_ns; for no longer than most_ns,
- * or than they rest. */
+/* Copies the frame's figures into the instances that are chosen, and adds those that were read
+ * since to the list. Figures cover the time since the reading before, or since start_ns; no longer
+ * than most_ns, or than the driver rests between two looks. */
 void gpu_instances_put(struct gpu_instances *t, const struct gpu_frame *f, uint64_t start_ns,
                        uint64_t most_ns, struct instance_list *list);
 
-/* How much of the run the figures of the things in the summary cover. */
+/* Fills in how much of the run the figures of GPUs in the summary cover. */
 void gpu_instances_judge(const struct gpu_instances *t, struct summary *s, uint64_t start_ns,
                          uint64_t end_ns);
 
-/* Whether a figure that was not known for so long still is one of the whole run. A process needs a
- * quarter of a second to open a GPU, for which a driver may take to begin; apart from that, a
- * hundredth of the run may be missing. */
+/* Whether a figure that was not known for that long covers only a part of the run. A quarter of a
+ * second may be missing, in which a driver begins and no process can have opened a GPU, and a
+ * hundredth of the run. */
 static inline bool gpu_instances_is_partial(uint64_t missing_ns, uint64_t elapsed_ns)
 {
     return missing_ns > min_u64(250 * NS_PER_MS, elapsed_ns / 10) + elapsed_ns / 100;
 }
 
-/* Whether no figures of those that were chosen are older than that, than they rest, and than twice
- * the time that a look takes. */
+/* Whether the figures of all chosen GPUs are younger than holds_ns plus the rest between two looks
+ * and twice the time of a look. */
 bool gpu_instances_are_fresh(const struct gpu_instances *t, const struct gpu_frame *f,
                              uint64_t now_ns, uint64_t holds_ns);
 
-/* The frame's figures of those that were chosen, added up, into the row of the machine. A sum that
- * leaves one out is none. */
+/* Adds up the frame's figures of chosen GPUs into the row of the machine. A sum without one of them
+ * is unknown. */
 void gpu_instances_sum(const struct gpu_instances *t, const struct gpu_frame *f,
                        struct row *system);
 
-/* Whether somebody uses one that was chosen, and it cannot be told who. */
+/* Whether a chosen GPU is used by a process that is not known. */
 bool gpu_instances_are_unclear(const struct gpu_instances *t, const struct gpu_frame *f);
 void gpu_instances_done(struct gpu_instances *t);
 
@@ -110,15 +111,15 @@ static inline bool gpu_instances_chosen(const struct gpu_instances *t, unsigned 
     return device < t->count && t->items[device] && t->items[device]->is_chosen;
 }
 
-/* A look at a frame begins, and ends: who was not in it has left the device. */
+/* Around the processes of a frame. A process that is not in it has left the device. */
 void gpu_uses_begin(struct gpu_uses *u);
 void gpu_uses_end(struct gpu_uses *u, const struct gpu_frame *f);
 
-/* That process as the frame has it, which was read then. from_birth: what it used before counts.
- * NULL without memory. */
+/* Counts what the process has used according to a frame read at read_ns. from_birth: what it used
+ * before it was first seen counts. NULL without memory. */
 const struct gpu_use *gpu_uses_look(struct gpu_uses *u, const struct gpu_process *p,
                                     bool from_birth, uint64_t read_ns);
 
-/* It is there, and its counter cannot be told this time. Whether it was told before. */
+/* The process is in the frame without its counter. Returns whether the counter was known before. */
 bool gpu_uses_keep(struct gpu_uses *u, const struct gpu_process *p);
 void gpu_uses_done(struct gpu_uses *u);
