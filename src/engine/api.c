@@ -106,7 +106,7 @@ void lifetime_close(struct toll_tracker *t)
     machine_close(&t->machine);
     cgroups_close(&t->cgroups);
     network_close(&t->network, &t->tracked);
-    gpus_close(t);
+    gpus_close(&t->gpus);
     exits_close(&t->exits);
     membership_done(&t->tracked);
     targets_done(&t->tracked);
@@ -639,7 +639,7 @@ int toll_tracker_count_gpus(struct toll_tracker *t, const char *gpus, struct tol
     int r = lifetime_check_owner(t, e);
     if (r == 0 && t->used)
         r = err_set(e, -EINVAL, "which GPUs count is said before the start");
-    return r < 0 ? r : gpus_count(t, gpus ? gpus : "all", e);
+    return r < 0 ? r : gpus_count(&t->gpus, gpus ? gpus : "all", e);
 }
 
 int toll_tracker_keep_backup(struct toll_tracker *t, const char *path, const char *layout,

@@ -161,7 +161,7 @@ struct frame_copy *frame_queue_next(struct frame_queue *q, int timeout_ms)
 size_t own_threads_list(const void *arg, pid_t ret[OWN_THREADS_AT_MOST])
 {
     const struct toll_tracker *t = arg;
-    size_t count = gpus_threads(t, ret);
+    size_t count = gpus_threads(&t->gpus, ret);
     for (size_t i = 0; i < t->outputs.count; i++) {
         pid_t sender = sink_thread(t->outputs.sinks[i]);
         if (sender && count < OWN_THREADS_AT_MOST)

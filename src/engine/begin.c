@@ -169,7 +169,7 @@ static void begin_undo(struct toll_tracker *t)
 {
     exits_close(&t->exits);
     cgroups_close(&t->cgroups);
-    gpus_stop(t);
+    gpus_stop(&t->gpus);
     membership_done(&t->tracked);
     membership_init(&t->tracked, t->owner_pid);
     targets_reset(&t->tracked, &t->summary);
@@ -203,7 +203,7 @@ static int begin_prepare(struct toll_tracker *t, char *const argv[], struct toll
         r = wakeup_open(&t->wakeup, !argv && !t->tracked.target_count && !t->background.is_on);
     if (r < 0)
         return err_set(e, r, "cannot prepare to measure: %s", strerror(-r));
-    return gpus_check(t, e);
+    return gpus_check(&t->gpus, &t->tracked, e);
 }
 
 /* What all ways to begin have in common: the targets are known. */
@@ -212,7 +212,8 @@ static void begin_common(struct toll_tracker *t)
     machine_open(t);
     cgroups_open(&t->cgroups);
     network_open(&t->network, &t->tracked);
-    gpus_open(t);
+    if (!t->replay)
+        gpus_open(&t->gpus, &t->tracked, &t->run);
     t->started = true;
     outputs_begin(&t->outputs, &t->run);
     backup_write(t);
@@ -242,7 +243,7 @@ static int launch_informed(struct toll_tracker *t, char *const argv[], struct en
     if (t->marks.socket.fd >= 0)
         mark_socket_tell(&t->marks.socket, more);
     char **environment = more->count ? environment_make(more) : NULL;
-    gpus_hide_files(t);
+    gpus_hide_files(&t->gpus);
     bool watch = t->options.watch_exits && !t->options.no_children;
     const struct launch_hook hook = {watch ? watch_child : NULL, &t->exits};
     int r = launch(&t->tracked.launched, argv, environment, asked, &hook, e);

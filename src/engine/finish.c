@@ -188,14 +188,14 @@ static void bound_rates(double most_cores, struct target_summary *s)
 
 void quality_judge_all(struct toll_tracker *t, struct summary *summary)
 {
-    gpus_judge(t, summary);
+    gpus_judge(&t->gpus, summary, &t->machine.system, t->tracked.start_ns, t->frame.elapsed_ns);
     for (size_t i = 0; t->tracked.whole && i < book_count(&t->tracked); i++) {
         const struct target *g = &t->tracked.targets[i];
         struct target_summary *s = g == t->tracked.whole ? &summary->whole : &summary->targets[i];
         quality_judge_target(t, g, s);
         raise_peak(s);
         bound_rates(quality_most_cores(&t->run), s);
-        gpus_judge_target(t, g, s);
+        gpus_judge_target(&t->gpus, g, t->frame.elapsed_ns, s);
     }
 }
 

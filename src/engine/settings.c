@@ -5,13 +5,13 @@
 #include "base/process.h"
 #include "base/text/secrets.h"
 #include "engine/target/gpus.h"
+#include "engine/tracker.h"
 #include "source/cgroup/cgroup.h"
 
 #include <pwd.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
@@ -300,7 +300,7 @@ int settings_take(struct toll_tracker *t, struct toll_error *e)
     if (r < 0)
         return r;
     settle_network(t);
-    r = gpus_take(t, t->options.gpus, e);
+    r = gpus_take(&t->gpus, &t->options, &t->selection, &t->run, e);
     if (r < 0)
         return r;
     if (settings_copy_settings(t, &t->options) < 0)

@@ -295,7 +295,7 @@ static void step_sample(struct toll_tracker *t, uint64_t now_ns)
     tick(t, TICK_DUE);
     uint64_t cpu_ns = row_u64(&t->self.row, self_cpu_seconds);
     /* Drivers and servers do not make samples more expensive. */
-    uint64_t beside_ns = own_threads_cpu_ns(t) + gpus_helper_cpu_ns(t);
+    uint64_t beside_ns = own_threads_cpu_ns(t) + gpus_helper_cpu_ns(&t->gpus);
     uint64_t apart_ns = t->slow.tick_cpu_ns + tracked->discovery.apart_ns +
                         tracked->reader.threads_cpu_ns;
     uint64_t cost_ns = left_u64(cpu_ns,
@@ -307,7 +307,7 @@ static void step_sample(struct toll_tracker *t, uint64_t now_ns)
     schedule_advance(&t->schedule, ended_ns, cost_ns);
     if (tracked->whole)
         schedule_looked(&t->schedule, ended_ns, 0);
-    gpus_ask(t, t->schedule.deadline_ns);
+    gpus_ask(&t->gpus, &t->tracked, t->schedule.deadline_ns);
 }
 
 /* 1: it goes on; 0: all targets have ended; or -errno. */

@@ -75,7 +75,7 @@ static void machine_tick(struct toll_tracker *t)
         c->collect(m->states[i], &m->context, &m->list);
     }
     cgroups_tick(&t->cgroups, &t->frame, &m->list);
-    gpus_tick(t);
+    gpus_tick(&t->gpus, &t->tracked, &t->frame, &t->run, &m->list, &m->system.read);
     for (size_t i = 0; i < m->list.count; i++) {
         struct instance *instance = m->list.items[i];
         enum entity_kind kind = instance->entity.kind;
@@ -292,7 +292,7 @@ static void fold_target(struct toll_tracker *t, struct target *g, bool slow_is_f
         g->parts[PART_MAIN].present = g->parts[PART_DESCENDANTS].present = 0;
     }
     fold_combined(t, g);
-    gpus_put(t, g);
+    gpus_put(&t->gpus, tracked, f, g);
     for (unsigned part = 0; part < PARTS; part++) {
         struct row *row = &g->parts[part];
         row_put_u64(row, process_wall_seconds, f->elapsed_ns);
@@ -396,7 +396,7 @@ static void tick_measure_self(struct toll_tracker *t)
     /* In a program that measures itself the memory is the program's. */
     bool is_alone = !t->background.is_on && !t->tracked.is_probe;
     uint64_t beside_ns = t->background.is_on ? own_threads_cpu_ns(t) : 0;
-    beside_ns += gpus_helper_cpu_ns(t);
+    beside_ns += gpus_helper_cpu_ns(&t->gpus);
     self_collect(&t->tracked.root, left_u64(self->cpu(), self->cpu_base_ns) + beside_ns, row,
                  refresh && is_alone);
     if (refresh)
@@ -478,7 +478,7 @@ const struct frame *tick(struct toll_tracker *t, enum tick_kind kind)
     machine_tick(t);
     if (tracked->whole) {
         network_tick(&t->network, tracked, f);
-        gpus_members(t);
+        gpus_members(&t->gpus, tracked);
         tick_fold(t, slow_tick(&t->slow, tracked, f->mono_ns, t->self.cpu));
         marks_look(&t->marks);
     }

@@ -9,7 +9,7 @@
 #include "engine/step.h"
 #include "engine/target/cgroups.h"
 #include "engine/target/exits.h"
-#include "engine/target/gpu_instances.h"
+#include "engine/target/gpus.h"
 #include "engine/target/network.h"
 #include "engine/target/tracked.h"
 #include "engine/tick.h"

@@ -48,28 +48,6 @@ struct gpu_uses {
     size_t count, capacity;
 };
 
-struct gpu_readers;
-
-/* All that a tracker has to do with GPUs. */
-struct gpus {
-    struct gpu_choice choice;
-    struct gpu_choice counted;      /* of these, whose utilisation is added up; "all" at first */
-    struct gpu_readers *readers;    /* owned, NULL: GPUs are not read */
-    struct open_files files_before; /* … of this program, before it began */
-    struct gpu_frame frame;         /* the newest */
-    struct gpu_instances instances;
-    struct gpu_uses uses;
-    bool is_unseen; /* the frame came before the first tick */
-    bool is_new;    /* … or with this one */
-    bool is_fresh;  /* all that were chosen are in it, none older than what a driver says anyway */
-    bool is_known;  /* whose processes they are: what members have is in their rows */
-    bool none_told, scope_told;
-    uint64_t utilization_missing_ns; /* how long the sums over all GPUs were not known … */
-    uint64_t memory_missing_ns;      /* … of utilisation and of memory */
-    pid_t *pids;                     /* owned, of members */
-    size_t pid_capacity;
-};
-
 /* Adds an instance for each device of the frame that is new. Those without memory are left out. */
 void gpu_instances_meet(struct gpu_instances *t, const struct gpu_frame *f,
                         const struct gpu_choice *c, const struct gpu_choice *counted);

@@ -1,53 +1,81 @@
 /* SPDX-License-Identifier: MIT
- * What is read of GPUs: the devices that were chosen, and what members have of them. */
+ * The GPUs of a run: the devices that were chosen, and what members have of them. */
 #pragma once
 
-#include "engine/tracker.h"
+#include "engine/target/gpu_instances.h"
+#include "engine/target/tracked.h"
 #include "source/gpu/readers.h"
 
-/* Takes the choice, and figures of GPUs out of the selection where none will be read. */
-int gpus_take(struct toll_tracker *t, const char *choice, struct toll_error *e);
+/* Members are for gpus.c and its tests. */
+struct gpus {
+    struct gpu_choice choice;
+    struct gpu_choice counted;      /* the GPUs whose utilisation is added up; "all" at first */
+    struct gpu_readers *readers;    /* owned, NULL: GPUs are not read */
+    struct open_files files_before; /* descriptors of this program before the readers began */
+    struct gpu_frame frame;         /* the newest */
+    struct gpu_instances instances;
+    struct gpu_uses uses;
+    bool is_unseen; /* the frame came before the first tick */
+    bool is_new;    /* the frame came with this tick */
+    bool is_fresh;  /* the figures of all chosen GPUs are in the frame and not too old */
+    bool is_known;  /* the frame's processes are known: members' rows have what they use */
+    bool none_said, scope_said;
+    uint64_t utilization_missing_ns; /* how long the utilisation of all GPUs was not known */
+    uint64_t memory_missing_ns;      /* how long the memory of all GPUs was not known */
+    pid_t *pids;                     /* owned, of members */
+    size_t pid_capacity;
+};
 
-/* Those whose utilisation is added up, of the ones that are read. */
-int gpus_count(struct toll_tracker *t, const char *names, struct toll_error *e);
+/* Takes the choice of the options. Where no GPU will be read, takes their figures out of the
+ * selection. */
+int gpus_take(struct gpus *g, const struct toll_options *o, struct selection *s, struct run *run,
+              struct toll_error *e);
 
-/* Before anything runs: GPUs that were named have to be there. Who asked for GPUs has them from the
- * beginning, where the driver does not take long: energy counts from the first reading on. */
-int gpus_check(struct toll_tracker *t, struct toll_error *e);
+/* Chooses the GPUs whose utilisation is added up, among those that are read. */
+int gpus_count(struct gpus *g, const char *names, struct toll_error *e);
 
-/* A command does not inherit what a driver's library has opened. */
-void gpus_hide_files(struct toll_tracker *t);
+/* Before the command starts: GPUs that were named have to be there. Where the user asked for GPUs
+ * and the driver is not slow, the first reading is before the run: energy counts from there. */
+int gpus_check(struct gpus *g, const struct tracked *t, struct toll_error *e);
 
-/* Begins to read, and ends it. */
-void gpus_open(struct toll_tracker *t);
-void gpus_close(struct toll_tracker *t);
+/* Keeps a command from inheriting what a driver's library has opened. */
+void gpus_hide_files(struct gpus *g);
 
-/* Ends what gpus_check began; the choice of GPUs remains. */
-void gpus_stop(struct toll_tracker *t);
+/* Begins to read. */
+void gpus_open(struct gpus *g, struct tracked *t, struct run *run);
 
-/* The newest frame: its devices go into the list of things that were read in this tick. */
-void gpus_tick(struct toll_tracker *t);
+/* Ends what gpus_check and gpus_open began; the choice of GPUs remains. */
+void gpus_stop(struct gpus *g);
+void gpus_close(struct gpus *g);
 
-/* What members have of them, after the walk. */
-void gpus_members(struct toll_tracker *t);
+/* Asks for the next frame, by the time of the next sample; 0: at once. */
+void gpus_ask(struct gpus *g, const struct tracked *t, uint64_t due_ns);
 
-/* … and how many GPUs the parts of a target use. */
-void gpus_put(const struct toll_tracker *t, struct target *g);
+/* Takes the newest frame: adds its devices to the list, and their sums to the row of the machine.
+ */
+void gpus_tick(struct gpus *g, struct tracked *t, const struct frame *f, struct run *run,
+               struct instance_list *list, struct row *system);
 
-/* Before figures are shown: how much of the run those of the devices cover, and those of a target.
- * What was not known for a part of it is at least so much; at least nothing is unknown. */
-void gpus_judge(const struct toll_tracker *t, struct summary *s);
-void gpus_judge_target(const struct toll_tracker *t, const struct target *g,
+/* Fills in what members have of GPUs, after the walk. */
+void gpus_members(struct gpus *g, struct tracked *t);
+
+/* Fills in how many GPUs the parts of a target use. */
+void gpus_put(const struct gpus *g, const struct tracked *t, const struct frame *f,
+              struct target *target);
+
+/* Before figures are shown: fills in how much of the run those of devices and targets cover. A
+ * gauge of a target that was not known for a part of the run becomes a lower bound, or unknown
+ * where that bound is 0. */
+void gpus_judge(const struct gpus *g, struct summary *s, const struct instance *system,
+                uint64_t start_ns, uint64_t elapsed_ns);
+void gpus_judge_target(const struct gpus *g, const struct target *target, uint64_t elapsed_ns,
                        struct target_summary *s);
 
-/* Asks for the next frame, by the time of the next sample. */
-void gpus_ask(struct toll_tracker *t, uint64_t due_ns);
+/* Writes the ids of the threads that read GPUs and returns their number. */
+size_t gpus_threads(const struct gpus *g, pid_t ret[GPU_READERS_MAX]);
 
-/* The threads that read them; so many. */
-size_t gpus_threads(const struct toll_tracker *t, pid_t ret[GPU_READERS_MAX]);
+/* CPU time of helper processes, as far as it is known. */
+uint64_t gpus_helper_cpu_ns(const struct gpus *g);
 
-/* CPU time of processes that drivers run in, as far as is known. */
-uint64_t gpus_helper_cpu_ns(const struct toll_tracker *t);
-
-/* Whether a child of ours is a helper of those who read GPUs. */
+/* Whether a child of this process is a helper process of a GPU vendor. */
 bool gpus_own_child(const struct gpus *g, pid_t pid);

@@ -2,6 +2,7 @@
 #include "engine/target/gpus.h"
 #include "engine/target/gpu_instances.h"
 #include "engine/target/reap.h"
+#include "engine/tracker.h"
 #include "fake_nvml.h"
 #include "unit.h"
 
@@ -96,7 +97,8 @@ static void test_gpus_figures_and_freshness(void **state)
     fake_nvml_make(&f, "nvml", "gpus 1\nutilization 0\nenergy 5000\npower 1500\n");
     struct toll_tracker *t = make("all", NULL);
     assert_int_equal(toll_tracker_attach(t, NULL), 0);
-    assert_int_equal(gpus_threads(t, threads), 3); /* all were asked for: one for each vendor */
+    assert_int_equal(gpus_threads(&t->gpus, threads),
+                     3); /* all were asked for: one for each vendor */
     assert_false(gpus_own_child(&t->gpus, getpid()));
     const struct instance *gpu = step_to_gpu(t);
     assert_non_null(gpu);
@@ -150,7 +152,7 @@ static void test_gpus_files_of_the_library(void **state)
     open_files_note(&before);
     struct toll_tracker *t = make("0", NULL);
     assert_int_equal(toll_tracker_attach(t, NULL), 0);
-    gpus_hide_files(t);
+    gpus_hide_files(&t->gpus);
     for (int fd = 0; fd < 256; fd++) {
         bool is_old = false;
         for (size_t i = 0; i < before.count; i++)
@@ -249,8 +251,8 @@ static void put_memory(struct gpu_members_room *r, unsigned device, pid_t pid, u
 static void look_end(struct gpu_members_room *r)
 {
     r->t->tracked.members_changed = true;
-    gpus_members(r->t);
-    gpus_put(r->t, &r->target);
+    gpus_members(&r->t->gpus, &r->t->tracked);
+    gpus_put(&r->t->gpus, &r->t->tracked, &r->t->frame, &r->target);
 }
 
 static const struct row *own(const struct gpu_members_room *r, pid_t pid)
