@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """GPUs through the real command, with a fake of NVIDIA's library that says what a file tells it to
 (tests/fakes/nvml.c): toll must give those figures to the digit, and survive what drivers do."""
+import concurrent.futures
 import csv
 import json
 import os
@@ -47,20 +48,30 @@ TOGETHER = {
     "utilization": ("utilization_ratio", "memory_controller_ratio"),
     "memory_total": ("memory_total_bytes", "memory_used_bytes", "memory_reserved_bytes"),
 }
-# As long as some frames take, of which there are ten in a second at most; one asks for the memory
-# once or twice.
-LOOKED = job_until(recorded(r"^0\.memory_total", 5, "$FAKE_NVML_ASKED"))
+# As long as two looks take, of which there are ten in a second at most; one asks for the memory once
+# or twice.
+LOOKED = job_until(recorded(r"^0\.memory_total", 3, "$FAKE_NVML_ASKED"))
 JOB = ["sh", "-c", LOOKED]
 FRAME = r'"gpus":\['
 KNOWN = job_until(recorded(FRAME))
 
 
-@pytest.fixture
-def root_or_user(programs):
-    """For tests of many cases, of which one user will do."""
-    place = make_place("root" if IS_ROOT else "nobody", programs)
-    yield place
-    shutil.rmtree(place.directory, ignore_errors=True)
+@pytest.fixture(scope="module")
+def side_by_side(programs):
+    """Calls run(place, case) for many cases, some at a time, since they mostly wait. The results are in
+    the order of the cases."""
+    places = []
+
+    def run_all(run, cases):
+        def run_one(case):
+            place = make_place("root" if IS_ROOT else "nobody", programs)
+            places.append(place)
+            return run(place, case)
+        with concurrent.futures.ThreadPoolExecutor(1 if SANITIZED else 6) as pool:
+            return list(pool.map(run_one, cases))
+    yield run_all
+    for place in places:
+        shutil.rmtree(place.directory, ignore_errors=True)
 
 
 class Driver:
@@ -109,7 +120,7 @@ def names(result):
 
 def test_every_figure_to_the_digit(place):
     driver = Driver(place, "gpus 1\n" + FIGURES)
-    result = driver.run("--gpus", "all", "-o", "run.jsonl")
+    result = driver.record(job_until(recorded(FRAME, 3)))
     assert result.status == 0
     figures = gpu(result)
     labels = {k: figures[k] for k in ("index", "vendor", "model", "uuid", "pci")}
@@ -127,13 +138,13 @@ def test_every_figure_to_the_digit(place):
         assert figures["power_watts"] == 250.5 if "power_watts" in figures else not SAID.keys() & figures
 
 
-def test_columns(place):
+def test_columns(here):
     """Of a CSV; the GPUs are known when its heading is written."""
-    driver = Driver(place, "gpus 2\n" + FIGURES)
+    driver = Driver(here, "gpus 2\n" + FIGURES)
     result = driver.run("-m", "gpu_power_watts,target_gpu_memory_bytes", "--gpus", "0,1", "-o",
                         "run.csv")
     assert result.status == 0
-    rows = list(csv.DictReader(place.path("run.csv").open()))
+    rows = list(csv.DictReader(here.path("run.csv").open()))
     assert {"gpu.nvidia0.power_watts", "gpu.nvidia1.power_watts",
             "target_gpu_memory_bytes"} <= set(rows[0])
     assert {r["gpu.nvidia1.power_watts"] for r in rows} <= {"250.5", ""}
@@ -141,8 +152,8 @@ def test_columns(place):
 
 
 @pytest.mark.parametrize("count", [0, 1, 8])
-def test_number_of_gpus(place, count):
-    driver = Driver(place, f"gpus {count}\n" + FIGURES)
+def test_number_of_gpus(here, count):
+    driver = Driver(here, f"gpus {count}\n" + FIGURES)
     result = driver.record(KNOWN if count else job_until(noted("no GPU here")))
     assert result.status == 0
     assert names(result) == [f"nvidia{i}" for i in range(count)]
@@ -150,23 +161,23 @@ def test_number_of_gpus(place, count):
     assert bool(told) == (count == 0)
 
 
-def test_silent_unless_asked_for(place):
+def test_silent_unless_asked_for(here):
     """Without a sign of a driver the library is not even loaded."""
-    result = Driver(place, "gpus 1\n" + FIGURES).run(job=["sleep", "0.2"])
+    result = Driver(here, "gpus 1\n" + FIGURES).run(job=["sleep", "0.2"])
     assert "gpus" not in result.summary
     assert not [m for m in result.summary["target"]["combined"] if "gpu" in m]
     assert not result.notes
 
 
-def test_energy_grows(place):
-    driver = Driver(place, "gpus 1\nenergy 5000000\n")
+def test_energy_grows(here):
+    driver = Driver(here, "gpus 1\nenergy 5000000\n")
     script = [KNOWN, say(r"gpus 1\nenergy 5001234\n"), job_until(recorded('"energy_joules":1'))]
     assert gpu(driver.record("; ".join(script)))["energy_joules"]["total"] == 1.234
 
 
-def test_energy_begins_anew(root_or_user):
+def test_energy_begins_anew(here):
     """The driver is loaded again: what was used before stays, and it counts on."""
-    driver = Driver(root_or_user, "gpus 1\nenergy 5000000\n")
+    driver = Driver(here, "gpus 1\nenergy 5000000\n")
     script = "; ".join(
         f'printf "gpus 1\\nenergy {energy}\\n" >$FAKE_NVML.new; mv $FAKE_NVML.new $FAKE_NVML; '
         + job_until_more(f'"energy_joules":{joules}[,}}]', 3)
@@ -183,35 +194,35 @@ USED = job_until(recorded('"energy_joules":1'))
 
 @pytest.mark.parametrize("trouble", ["slow.energy 60000", "slow.utilization 60000",
                                      "error.energy 15", "error.energy 999"])
-def test_energy_ends_before_the_run(root_or_user, trouble):
+def test_energy_ends_before_the_run(here, trouble):
     """The driver hangs, or the GPU is lost, or its counter fails: what it used afterwards is not
     known, so the total is at least what was counted."""
-    driver = Driver(root_or_user, "gpus 1\nenergy 5000000\nutilization 50\n")
+    driver = Driver(here, "gpus 1\nenergy 5000000\nutilization 50\n")
     result = driver.record("; ".join([
         KNOWN, say(ENERGY), USED, say(ENERGY + trouble + r"\n"),
         job_until_more('"type":"sample"', 10), "sleep 0.3"]))
     energy = gpu(result)["energy_joules"]
     assert (energy["total"], energy["quality"]) == (1, "lower bound")
     assert result.summary["run_joules"]["quality"] == "lower bound"
-    text = root_or_user.call([root_or_user.toll, "export", "-f", "text", "run.jsonl"])[1].decode()
+    text = here.call([here.toll, "export", "-f", "text", "run.jsonl"])[1].decode()
     assert "energy: ≥ 1.00 J GPUs" in text
-    exported = root_or_user.call([root_or_user.toll, "export", "-f", "json", "run.jsonl"])[1]
+    exported = here.call([here.toll, "export", "-f", "json", "run.jsonl"])[1]
     assert json.loads(exported)["run_joules"] == result.summary["run_joules"]
 
 
-def test_energy_begins_after_the_run(root_or_user):
+def test_energy_begins_after_the_run(here):
     """A driver that takes a second to begin does not know what was used in that second."""
-    driver = Driver(root_or_user, "gpus 1\nslow.init 1200\nenergy 5000000\n")
+    driver = Driver(here, "gpus 1\nslow.init 1200\nenergy 5000000\n")
     result = driver.record("; ".join([KNOWN, say(r"gpus 1\nenergy 5001000\n"), USED]))
     energy = gpu(result)["energy_joules"]
     assert (energy["total"], energy["quality"]) == (1, "lower bound")
 
 
-def test_energy_of_the_whole_run(root_or_user):
-    driver = Driver(root_or_user, "gpus 1\nenergy 5000000\n")
+def test_energy_of_the_whole_run(here):
+    driver = Driver(here, "gpus 1\nenergy 5000000\n")
     result = driver.record("; ".join([KNOWN, say(r"gpus 1\nenergy 5001000\n")]))
     energy = gpu(result)["energy_joules"]
-    samples = records(root_or_user.path("run.jsonl"), "sample")
+    samples = records(here.path("run.jsonl"), "sample")
     # A machine that is too busy to look at the beginning and at the end must say so.
     is_whole = "gpus" in samples[0] and "gpus" in samples[-1]
     qualities = ("exact", "sampled") if is_whole else ("lower bound",)
@@ -220,14 +231,14 @@ def test_energy_of_the_whole_run(root_or_user):
     assert result.summary["run_joules"]["quality"] == energy["quality"]
 
 
-def test_idle_time(place):
-    driver = Driver(place, "gpus 1\nutilization 0\n")
+def test_idle_time(here):
+    driver = Driver(here, "gpus 1\nutilization 0\n")
     result = driver.record("; ".join([
         job_until(recorded(r'"idle_seconds":(0\.[6-9]|[1-9])')),
         say(r"gpus 1\nutilization 50\n"), job_until(recorded('"utilization_ratio":0.5')), "sleep 0.6"]))
     idle = gpu(result)["idle_seconds"]["total"]
     assert 0.6 <= idle <= result.summary["wall_seconds"] - 0.6
-    text = place.call([place.toll, "run", "--gpus", "all", "--", *JOB],
+    text = here.call([here.toll, "run", "--gpus", "all", "--", *JOB],
                       env={**driver.env})[2].decode()
     assert "nvidia0 idled 0 % of the time" in text
 
@@ -258,14 +269,14 @@ def test_processes(place, stride):
     assert result.quality("gpu_memory_bytes") == "sampled"
 
 
-def test_memory_not_available_is_unknown(place):
+def test_memory_not_available_is_unknown(here):
     """2^64-1 is no number."""
-    driver = Driver(place, "gpus 1\n0.compute 1 5\n")
+    driver = Driver(here, "gpus 1\n0.compute 1 5\n")
     result = driver.record("; ".join([
         say(r"gpus 1\n0.compute 1 5\n0.compute %d none\n"),
         job_until(recorded(f'"gpu_memory_bytes":null.*{FRAME}', 3))]))
     assert result.largest("gpus") == 1
-    last = [s for s in records(place.path("run.jsonl"), "sample") if "gpus" in s][-2]
+    last = [s for s in records(here.path("run.jsonl"), "sample") if "gpus" in s][-2]
     assert last["target"]["combined"]["gpu_memory_bytes"] is None
     # It had none while that was known, and then nothing is known: 0 would be invented.
     assert result.summary["target"]["combined"]["gpu_memory_bytes"] == UNKNOWN
@@ -275,8 +286,8 @@ UNKNOWN = {"quality": "unknown", "from": ""}
 NO_MEMORY = '"gpu_memory_bytes":null'
 
 
-def test_memory_that_becomes_unknown_is_a_lower_bound(root_or_user):
-    driver = Driver(root_or_user, "gpus 1\n0.compute 1 5\n")
+def test_memory_that_becomes_unknown_is_a_lower_bound(here):
+    driver = Driver(here, "gpus 1\n0.compute 1 5\n")
     result = driver.record("; ".join([
         say(r"gpus 1\n0.compute %d 4294967296\n"),
         job_until(recorded('"gpu_memory_bytes":4294967296', 3)),
@@ -284,13 +295,13 @@ def test_memory_that_becomes_unknown_is_a_lower_bound(root_or_user):
         "sleep 0.5"]))
     figures = result.summary["target"]["combined"]["gpu_memory_bytes"]
     assert (figures["max"], figures["quality"]) == (4294967296, "lower bound")
-    text = root_or_user.call([root_or_user.toll, "export", "-f", "text", "run.jsonl"])[1].decode()
+    text = here.call([here.toll, "export", "-f", "text", "run.jsonl"])[1].decode()
     assert "≥ 4.00 GiB" in text
 
 
-def test_figures_that_become_unknown_are_lower_bounds(root_or_user):
+def test_figures_that_become_unknown_are_lower_bounds(here):
     """Of the device: each stops to answer in the middle, and what was seen before stays a bound."""
-    driver = Driver(root_or_user, "gpus 1\n" + FIGURES)
+    driver = Driver(here, "gpus 1\n" + FIGURES)
     result = driver.record("; ".join([
         KNOWN, say(r"gpus 1\nerror.utilization 3\nerror.temperature 999\npower 250500\n"),
         job_until(recorded('"driver":"[^"]*","idle_seconds"', 3))]))
@@ -300,38 +311,56 @@ def test_figures_that_become_unknown_are_lower_bounds(root_or_user):
         assert figures[metric]["max"] == SAID[metric]
     assert figures["power_watts"]["quality"] == "sampled"
     assert figures["idle_seconds"] == UNKNOWN  # at least 0 seconds says nothing
-    exported = root_or_user.call([root_or_user.toll, "export", "-f", "json", "run.jsonl"])[1]
+    exported = here.call([here.toll, "export", "-f", "json", "run.jsonl"])[1]
     assert json.loads(exported)["gpus"] == result.summary["gpus"]
 
 
-@pytest.mark.parametrize("call", ["init", "count"])
-@pytest.mark.parametrize("code", CODES)
-def test_errors_of_the_beginning(root_or_user, call, code):
-    driver = Driver(root_or_user, f"gpus 1\nerror.{call} {code}\n")
-    result = driver.record(job_until(noted(f"error {code},")))
+BEGINNINGS = [(call, code) for call in ("init", "count") for code in CODES]
+
+
+@pytest.fixture(scope="module")
+def beginnings(side_by_side):
+    def run(place, case):
+        driver = Driver(place, "gpus 1\nerror.%s %d\n" % case)
+        return driver.record(job_until(noted(f"error {case[1]},")))
+    return side_by_side(run, BEGINNINGS)
+
+
+@pytest.mark.parametrize("case", range(len(BEGINNINGS)), ids=["%s-%d" % b for b in BEGINNINGS])
+def test_errors_of_the_beginning(beginnings, case):
+    code, result = BEGINNINGS[case][1], beginnings[case]
     assert result.status == 0
     assert "gpus" not in result.summary
     assert [n for n in result.notes if f"error {code}," in n], result.notes
 
 
-def test_one_of_several_does_not_answer(root_or_user):
-    result = Driver(root_or_user, f"gpus 3\n{FIGURES}1.error.handle 15\n").run("--gpus", "all")
+def test_one_of_several_does_not_answer(here):
+    result = Driver(here, f"gpus 3\n{FIGURES}1.error.handle 15\n").run("--gpus", "all")
     assert names(result) == ["nvidia0", "nvidia2"]
     assert [n for n in result.notes if "GPU 1 does not answer (error 15" in n]
 
 
-@pytest.mark.parametrize("key, metric", [
-    ("utilization", "utilization_ratio"), ("memory_total", "memory_used_bytes"),
-    ("power", "power_watts"), ("energy", "energy_joules"), ("temperature", "temperature_celsius"),
-    ("clock_sm", "clock_sm_hertz"), ("clock_memory", "clock_memory_hertz"),
-    ("encoder", "encoder_ratio"), ("decoder", "decoder_ratio"), ("throttle", "throttled"),
-    ("compute", "processes")])
-def test_errors_of_a_figure(root_or_user, key, metric):
+ERRORS = {
+    "utilization": "utilization_ratio", "memory_total": "memory_used_bytes", "power": "power_watts",
+    "energy": "energy_joules", "temperature": "temperature_celsius", "clock_sm": "clock_sm_hertz",
+    "clock_memory": "clock_memory_hertz", "encoder": "encoder_ratio", "decoder": "decoder_ratio",
+    "throttle": "throttled", "compute": "processes"}
+
+
+@pytest.fixture(scope="module")
+def with_errors(side_by_side):
+    def run(place, key):
+        facts = "".join(f"{i}.error.{key} {code}\n" for i, code in enumerate(CODES))
+        driver = Driver(place, f"once 1\ngpus {len(CODES) + 1}\n{FIGURES}{facts}")
+        return driver.record(job_until(recorded(FRAME, 3)))
+    return dict(zip(ERRORS, side_by_side(run, ERRORS)))
+
+
+@pytest.mark.parametrize("key, metric", ERRORS.items())
+def test_errors_of_a_figure(with_errors, key, metric):
     """Each GPU fails with another code: that figure is unknown, all others are as they were told;
     but code 15 means that all of the GPU is gone."""
-    facts = "".join(f"{i}.error.{key} {code}\n" for i, code in enumerate(CODES))
-    driver = Driver(root_or_user, f"once 1\ngpus {len(CODES) + 1}\n{FIGURES}{facts}")
-    result = driver.record(job_until(recorded(FRAME, 3)))
+    result = with_errors[key]
     lost = CODES.index(15)
     left = [f"nvidia{i}" for i in range(len(CODES) + 1) if i != lost]
     assert [name for name in names(result) if name != f"nvidia{lost}"] == left
@@ -348,33 +377,33 @@ def test_errors_of_a_figure(root_or_user, key, metric):
                 assert figures[other]["max"] == value, (name, other)
 
 
-def test_errors_are_noted_once(root_or_user):
+def test_errors_are_noted_once(here):
     """That a figure fails is said, with the error; that a board does not have it is not."""
     facts = f"gpus 2\n{FIGURES}error.temperature 999\nerror.power 4\nerror.encoder 3\n"
-    result = Driver(root_or_user, facts).record(job_until(recorded(FRAME, 4)))
+    result = Driver(here, facts).record(job_until(recorded(FRAME, 4)))
     noted_errors = sorted(n for n in result.notes if "cannot read" in n)
     assert len(noted_errors) == 2, result.notes
     assert "cannot read power (error 4, an error of the fake)" in noted_errors[0] + noted_errors[1]
     assert "cannot read temperature (error 999, " in noted_errors[0] + noted_errors[1]
 
 
-def test_memory_of_the_machine(root_or_user):
+def test_memory_of_the_machine(here):
     """A GPU without memory of its own has 0 of 0: that is unknown."""
-    result = Driver(root_or_user, "gpus 1\nutilization 5\nmemory_total 0\n").run("--gpus", "all")
+    result = Driver(here, "gpus 1\nutilization 5\nmemory_total 0\n").run("--gpus", "all")
     for metric in ("memory_total_bytes", "memory_used_bytes", "memory_reserved_bytes"):
         assert gpu(result)[metric] == UNKNOWN
 
 
-def test_legacy_names_of_instances(root_or_user):
+def test_legacy_names_of_instances(here):
     facts = ("gpus 1\n0.mig 2\n0:0.gpu_instance 7\n0:1.gpu_instance 9\n0:1.compute_instance 1\n"
              "memory_total 10\n")
-    driver = Driver(root_or_user, facts)
+    driver = Driver(here, facts)
     result = driver.run("--gpus", "visible", CUDA_VISIBLE_DEVICES="MIG-GPU-fake-0/9/1")
     assert names(result) == ["nvidia0:1"]
 
 
-def test_every_lost_gpu_is_told(root_or_user):
-    place = root_or_user
+def test_every_lost_gpu_is_told(here):
+    place = here
     driver = Driver(place, "gpus 3\nutilization 50\n")
     result = driver.record("; ".join([
         KNOWN, say(r"gpus 3\nutilization 50\n0.error.utilization 15\n2.error.utilization 15\n"),
@@ -384,8 +413,8 @@ def test_every_lost_gpu_is_told(root_or_user):
     assert gpu(result, "nvidia0")["utilization_ratio"]["last"] == 0.5
 
 
-def test_lost_in_the_middle(place):
-    driver = Driver(place, "gpus 1\nutilization 50\n")
+def test_lost_in_the_middle(here):
+    driver = Driver(here, "gpus 1\nutilization 50\n")
     result = driver.record("; ".join([KNOWN, say(r"gpus 1\nerror.utilization 15\n"),
                                       job_until(noted("is lost")), "sleep 0.2; exit 3"]))
     assert result.status == 3
@@ -393,10 +422,10 @@ def test_lost_in_the_middle(place):
     assert len([n for n in result.notes if "is lost" in n]) == 1
 
 
-def test_slow_to_begin_costs_figures_alone(place):
-    driver = Driver(place, "gpus 1\nslow.init 1600\nutilization 50\n")
+def test_slow_to_begin_costs_figures_alone(here):
+    driver = Driver(here, "gpus 1\nslow.init 1600\nutilization 50\n")
     result = driver.record(KNOWN)
-    told = ["gpus" in s for s in records(place.path("run.jsonl"), "sample")]
+    told = ["gpus" in s for s in records(here.path("run.jsonl"), "sample")]
     assert told.index(True) > 3  # sampling went on
     assert [n for n in result.notes if "driver of NVIDIA GPUs (NVML) takes long to begin" in n]
 
@@ -413,23 +442,23 @@ def test_a_driver_that_hangs(place):
     assert len(records(place.path("run.jsonl"), "sample")) > 5
 
 
-def test_hangs_in_the_middle(place):
+def test_hangs_in_the_middle(here):
     """What was known before is no answer for later."""
-    driver = Driver(place, "gpus 1\nutilization 50\n0.compute 1 5\n")
+    driver = Driver(here, "gpus 1\nutilization 50\n0.compute 1 5\n")
     unknown = r'"combined":\{[^}]*"gpu_memory_bytes":null'
     result = driver.record("; ".join([
         KNOWN, say(r"gpus 1\nutilization 50\n0.compute 1 5\nslow.utilization 60000\n"),
         job_until(noted("do not answer in time")), job_until_more(unknown, 5)]))
     assert result.status == 0
-    samples = records(place.path("run.jsonl"), "sample")
+    samples = records(here.path("run.jsonl"), "sample")
     figures = [s["target"]["combined"]["gpu_memory_bytes"] for s in samples]
     assert 0 in figures  # the job had none, while that was known …
     assert figures[-6:-1] == [None] * 5
 
 
-def test_slow_calls(root_or_user):
+def test_slow_calls(here):
     """A frame that takes a third of a second is one of every few samples, which go on."""
-    place = root_or_user
+    place = here
     driver = Driver(place, "gpus 1\nutilization 50\nslow.power 350\npower 1000\n")
     result = driver.record(job_until(recorded(FRAME, 3)), "-i", "50ms")
     samples = records(place.path("run.jsonl"), "sample")
@@ -457,8 +486,8 @@ def test_a_library_that_crashes(place, call):
     assert len([n for n in result.notes if "crashed" in n]) == 1
 
 
-def test_crashes_in_the_middle(root_or_user):
-    place = root_or_user
+def test_crashes_in_the_middle(here):
+    place = here
     driver = Driver(place, "gpus 1\nutilization 50\nenergy 5000000\n")
     result = driver.record("; ".join([
         KNOWN, say(ENERGY), USED, say(ENERGY + r"crash.utilization 1\n"),
@@ -470,33 +499,31 @@ def test_crashes_in_the_middle(root_or_user):
     assert (energy["total"], energy["quality"]) == (1, "lower bound")
 
 
-def test_a_library_that_prints(root_or_user):
+def test_a_library_that_prints(here):
     """What a program writes is what its readers get: nothing of the driver's is in it."""
-    driver = Driver(root_or_user, f"gpus 1\n{FIGURES}print unwanted words\n")
-    command = [root_or_user.toll, "run", "--gpus", "all", "--summary", "none", "--", "echo", "wanted"]
-    assert root_or_user.call(command, env=driver.env)[1:] == (b"wanted\n", b"")
+    driver = Driver(here, f"gpus 1\n{FIGURES}print unwanted words\n")
+    command = [here.toll, "run", "--gpus", "all", "--summary", "none", "--", "echo", "wanted"]
+    assert here.call(command, env=driver.env)[1:] == (b"wanted\n", b"")
 
 
-def test_a_library_that_uses_cpu_time(root_or_user):
+def test_a_library_that_uses_cpu_time(here):
     """It is part of what measuring took, and not of the job."""
-    driver = Driver(root_or_user, "gpus 1\nutilization 50\nburn.utilization 30\n")
-    result = driver.record(job_until(recorded(FRAME, 4)))
+    driver = Driver(here, "gpus 1\nutilization 50\nburn.utilization 30\n")
+    result = driver.record(job_until(recorded(FRAME, 2)))
     assert result.quality("cpu_seconds") == "exact if reaped"
-    plain = driver.run("--gpus", "none", job=["true"])
-    assert plain.status == 0
-    assert result.summary["self"]["cpu_seconds"]["total"] >= 3 * 0.03
-    truth = driver.run("--gpus", "all", job=["sleep", "1"])  # which uses next to nothing itself
+    assert result.summary["self"]["cpu_seconds"]["total"] >= 2 * 0.03
+    truth = driver.run("--gpus", "all", job=["sleep", "0.5"])  # which uses next to nothing itself
     assert truth.summary["self"]["cpu_seconds"]["total"] >= 0.03
     assert truth.total("cpu_seconds") < 0.03
 
 
-def test_a_slow_driver(root_or_user):
+def test_a_slow_driver(here):
     """Each call takes 50 ms, and there are 16 GPUs: their energy is read first, side by side, and
     alone at the end. A job of two looks has all of it."""
     slow = "".join(f"slow.{key} 50\n" for key in (
         "energy", "utilization", "memory_total", "power", "temperature", "clock_sm", "clock_memory",
         "encoder", "decoder", "throttle", "list_v3", "compute", "graphics", "mps", "sample"))
-    driver = Driver(root_or_user, f"gpus 16\nenergy 5000000\nutilization 50\n{slow}")
+    driver = Driver(here, f"gpus 16\nenergy 5000000\nutilization 50\n{slow}")
     result = driver.record("; ".join([
         job_until(recorded('"utilization_ratio":0.5', 1)),
         "sed s/5000000/8868750/ $FAKE_NVML >$FAKE_NVML.job", "mv $FAKE_NVML.job $FAKE_NVML"]))
@@ -508,9 +535,9 @@ def test_a_slow_driver(root_or_user):
 
 
 @pytest.mark.parametrize("options", [["--gpus", "all"], ["--gpus", "all", "-q"]])
-def test_a_library_that_cannot_be_loaded_in_time(root_or_user, options):
+def test_a_library_that_cannot_be_loaded_in_time(here, options):
     """While it is loaded a lock of the program is held, which its end must not wait for."""
-    place = root_or_user
+    place = here
     driver = Driver(place, "gpus 1\nslow.load 60000\n")
     began = time.monotonic()
     result = driver.run(*options, job=["sh", "-c", "sleep 0.3; exit 4"])
@@ -520,9 +547,9 @@ def test_a_library_that_cannot_be_loaded_in_time(root_or_user, options):
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers have a hand in these signals")
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGUSR1])
-def test_signals_reach_the_job(root_or_user, number):
+def test_signals_reach_the_job(here, number):
     """Also those that a fault in the thread that reads GPUs would raise; not those of the job."""
-    place = root_or_user
+    place = here
     driver = Driver(place, "gpus 1\nutilization 50\n")
     script = (f"trap 'exit 7' {int(number)}; kill -{int(number)} $PPID; sleep 0.5; : >ready; "
               "while :; do sleep 0.1; done")
@@ -535,9 +562,9 @@ def test_signals_reach_the_job(root_or_user, number):
         assert toll.wait(60) == 7
 
 
-def test_the_job_inherits_nothing(root_or_user):
+def test_the_job_inherits_nothing(here):
     """Not what the library has opened without thinking of children."""
-    place = root_or_user
+    place = here
     plain = Driver(place, "gpus 1\nleak 1\n")
     job = ["sh", "-c", "ls /proc/self/fd | wc -l >count"]
     plain.run("--gpus", "none", job=job)
@@ -546,20 +573,20 @@ def test_the_job_inherits_nothing(root_or_user):
     assert place.path("count").read_text() == without
 
 
-def test_old_driver(place):
-    result = Driver(place, "gpus 1\n" + FIGURES, "nvml-old").run("--gpus", "all")
+def test_old_driver(here):
+    result = Driver(here, "gpus 1\n" + FIGURES, "nvml-old").run("--gpus", "all")
     figures = gpu(result)
     assert figures["utilization_ratio"]["max"] == 0.63
     assert figures["energy_joules"]["quality"] == "unknown"
 
 
-def test_stub_library(place):
-    driver = Driver(place, "gpus 1\n", "nvml-stub")
+def test_stub_library(here):
+    driver = Driver(here, "gpus 1\n", "nvml-stub")
     result = driver.record(job_until(noted("stub")))
     assert [n for n in result.notes if "stub" in n]
 
 
-def test_divided_gpu(place):
+def test_divided_gpu(here):
     facts = """\
 gpus 1
 0.mig 2
@@ -573,7 +600,7 @@ utilization 0
 0:1.memory_total 21474836480
 0:1.memory_used 7000
 """
-    result = Driver(place, facts).run("--gpus", "all")
+    result = Driver(here, facts).run("--gpus", "all")
     assert names(result) == ["nvidia0", "nvidia0:0", "nvidia0:1"]
     assert gpu(result)["utilization_ratio"]["quality"] == "unknown"  # and not 0
     assert gpu(result, "nvidia0:1")["memory_used_bytes"]["max"] == 7000
@@ -588,8 +615,8 @@ utilization 0
     assert result.largest("gpu_memory_bytes") == 0  # known: instances tell of the job's processes
 
 
-def test_processes_of_instances(root_or_user):
-    place = root_or_user
+def test_processes_of_instances(here):
+    place = here
     driver = Driver(place, "gpus 1\n0.mig 2\n")
     script = f"""printf 'gpus 1\\n0.mig 2\\n0:0.compute %d 3000\\n0:1.compute %d 40\\n0.compute %d 3040\\n' \
                        $$ $$ $$ >$FAKE_NVML.job; mv $FAKE_NVML.job $FAKE_NVML
@@ -602,7 +629,7 @@ def test_processes_of_instances(root_or_user):
 # ---- Which ones -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options, variables, expected", [
+SELECTIONS = [
     (["--gpus", "all"], {"CUDA_VISIBLE_DEVICES": "1"}, [0, 1, 2]),
     (["--gpus", "visible"], {}, [0, 1, 2]),
     (["--gpus", "visible"], {"CUDA_VISIBLE_DEVICES": "2,0"}, [0, 2]),
@@ -621,11 +648,23 @@ def test_processes_of_instances(root_or_user):
     (["--gpus", "nvidia1"], {}, [1]),
     (["--gpus", "none"], {}, []),
     (["-m", "gpu_*"], {}, [0, 1, 2]),
-])
-def test_selection(root_or_user, options, variables, expected):
-    driver = Driver(root_or_user, "gpus 3\n" + FIGURES)
-    result = driver.run(*options, job=JOB if expected else ["sleep", "0.2"], **variables)
-    assert names(result) == [f"nvidia{i}" for i in expected]
+]
+
+
+@pytest.fixture(scope="module")
+def selections(side_by_side):
+    def run(place, case):
+        options, variables, expected = case
+        driver = Driver(place, "gpus 3\n" + FIGURES)
+        job = KNOWN if expected else "sleep 0.2"
+        return driver.run(*options, "-o", "run.jsonl", job=["sh", "-c", job], **variables)
+    return side_by_side(run, SELECTIONS)
+
+
+@pytest.mark.parametrize("case", range(len(SELECTIONS)),
+                         ids=["-".join([*o[1:], *map("=".join, v.items())]) for o, v, _ in SELECTIONS])
+def test_selection(selections, case):
+    assert names(selections[case]) == [f"nvidia{i}" for i in SELECTIONS[case][2]]
 
 
 @pytest.mark.parametrize("which, words", [
@@ -636,9 +675,9 @@ def test_selection(root_or_user, options, variables, expected):
     (",", ["all", "none", "visible"]),
     ("all,0", ["'all,0'", "'all', 'none', 'visible'"]),
 ])
-def test_unknown_gpu(place, which, words):
-    driver = Driver(place, "gpus 2\n" + FIGURES)
-    mark = place.path("mark")
+def test_unknown_gpu(here, which, words):
+    driver = Driver(here, "gpus 2\n" + FIGURES)
+    mark = here.path("mark")
     result = driver.run("--gpus", which, job=["touch", mark])
     assert result.status == 125
     assert not mark.exists()  # nothing ran
@@ -646,8 +685,8 @@ def test_unknown_gpu(place, which, words):
         assert word in result.err.decode()
 
 
-def test_named_without_any(place):
-    result = Driver(place, "gpus 0\n").run("--gpus", "0")
+def test_named_without_any(here):
+    result = Driver(here, "gpus 0\n").run("--gpus", "0")
     assert result.status == 125
     assert "there is no GPU here" in result.err.decode()
 
@@ -667,9 +706,9 @@ def test_accounts_stay_exact(place):
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="a pid namespace needs root")
-def test_in_a_pid_namespace(root_or_user):
+def test_in_a_pid_namespace(here):
     """The driver counts as the machine does; toll in a namespace cannot tell whose pid it is."""
-    place = root_or_user
+    place = here
     driver = Driver(place, "gpus 1\nutilization 50\n0.compute 3 1000\n")
     status, _, err = place.call(
         ["unshare", "--pid", "--fork", "--mount-proc", place.toll, "run", "--gpus", "all",
@@ -684,10 +723,10 @@ def test_in_a_pid_namespace(root_or_user):
 
 @pytest.mark.skipif(not IS_ROOT, reason="a pid namespace needs root")
 @pytest.mark.parametrize("listed", ["0.compute 999983 4294967296", "# nothing"])
-def test_unknown_in_a_pid_namespace(root_or_user, listed):
+def test_unknown_in_a_pid_namespace(here, listed):
     """The job opens the GPU after a while. The driver lists a pid that nobody here has, or, as
     some do in a container, nothing at all: what the job has is unknown, not the 0 of before."""
-    place = root_or_user
+    place = here
     driver = Driver(place, "gpus 1\nutilization 50\n0.sample 1 5 1\n")
     job = "; ".join([
         job_until(recorded('"gpu_memory_bytes":0', 3)), "exec 3</dev/nvidia0",
@@ -710,9 +749,9 @@ def test_unknown_in_a_pid_namespace(root_or_user, listed):
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="a pid namespace needs root")
-def test_pids_of_a_namespace_below(root_or_user):
+def test_pids_of_a_namespace_below(here):
     """The driver calls the job by a number that NSpid has beside the one that toll sees."""
-    place = root_or_user
+    place = here
     driver = Driver(place, "gpus 1\n0.compute 1 4000\n")
     inner = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c",
              job_until(recorded('"gpu_memory_bytes":4000'))]
@@ -778,11 +817,11 @@ def test_the_helper_ends_with_toll(place, then):
         job.kill()
 
 
-def test_system(place):
-    driver = Driver(place, "gpus 2\n" + FIGURES)
-    printed, summary = place.path("printed"), place.path("summary")
-    with printed.open("wb") as out, summary.open("wb") as err, place.popen(
-            [place.toll, "system", "--gpus", "all", "-i", "100ms"], stdout=out, stderr=err,
+def test_system(here):
+    driver = Driver(here, "gpus 2\n" + FIGURES)
+    printed, summary = here.path("printed"), here.path("summary")
+    with printed.open("wb") as out, summary.open("wb") as err, here.popen(
+            [here.toll, "system", "--gpus", "all", "-i", "100ms"], stdout=out, stderr=err,
             env=driver.env) as toll:
         until(lambda: "nvidia1" in printed.read_text(), "a line with the GPUs")
         toll.send_signal(signal.SIGINT)
