@@ -196,7 +196,7 @@ static int options_for_man(void)
             option_variable(o, variable, sizeof variable);
             buf_printf(&b, " (%s)", variable);
         }
-        if (o->list)
+        if (o->kind == OPTION_LIST)
             buf_puts(&b, ". May be repeated");
         buf_puts(&b, ".\n");
         add_modes(&b, o);

@@ -99,7 +99,7 @@ static bool set_interval_of(struct settings *s, const char *layout)
 
 void layout_set_interval(struct settings *s)
 {
-    bool is_set = s->interval_is_given;
+    bool is_set = option_is_given(s, "interval");
     for (const char **o = s->outputs; o && *o && !is_set; o++) {
         CLEANUP_FREE char *own = output_layout(*o);
         const char *layout = own ? own : s->layout;

@@ -19,11 +19,11 @@ int option_choose(const char *choices, const char *word)
     return -1;
 }
 
-/* ---- Setters --------------------------------------------------------------------------------- */
+/* ---- Values that are more than a field
+ * --------------------------------------------------------------------------------- */
 
-static int set_interval(struct settings *s, const char *value, int choice, struct toll_error *e)
+static int option_set_interval(struct settings *s, const char *value, struct toll_error *e)
 {
-    s->interval_is_given = true;
     if (strcmp(value, "auto") == 0) {
         s->tracker.interval_ns = 0;
         return 0;
@@ -35,7 +35,7 @@ static int set_interval(struct settings *s, const char *value, int choice, struc
     return 0;
 }
 
-static int set_output(struct settings *s, const char *value, int choice, struct toll_error *e)
+static int option_check_output(struct settings *s, const char *value, struct toll_error *e)
 {
     if (strcmp(value, "-") == 0 && s->mode == FOR_RUN)
         return err_set(e, -EINVAL, "a file: stdout belongs to the command that is run");
@@ -44,45 +44,7 @@ static int set_output(struct settings *s, const char *value, int choice, struct 
     return 0;
 }
 
-static int set_metrics(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    return *value ? 0 : err_set(e, -EINVAL, "names of metrics; 'toll metrics' lists them");
-}
-
-static int set_quiet(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->quiet = choice;
-    return 0;
-}
-
-static int set_verbose(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->verbose = choice;
-    return 0;
-}
-
-static int set_summary(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->summary = (enum summary_format)choice;
-    s->summary_is_given = true;
-    return 0;
-}
-
-static int set_summary_to(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    if (!*value)
-        return err_set(e, -EINVAL, "a file name or the number of an open descriptor");
-    s->summary_to = value;
-    return 0;
-}
-
-static int set_name(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.name = value;
-    return 0;
-}
-
-static int set_label(struct settings *s, const char *value, int choice, struct toll_error *e)
+static int option_check_label(struct settings *s, const char *value, struct toll_error *e)
 {
     const char *equals = strchr(value, '=');
     if (!equals || equals == value)
@@ -90,19 +52,7 @@ static int set_label(struct settings *s, const char *value, int choice, struct t
     return 0;
 }
 
-static int set_no_children(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.no_children = choice;
-    return 0;
-}
-
-static int set_memory(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.memory = (enum toll_memory)choice;
-    return 0;
-}
-
-static int set_budget(struct settings *s, const char *value, int choice, struct toll_error *e)
+static int option_set_budget(struct settings *s, const char *value, struct toll_error *e)
 {
     struct scan text = scan_string(value);
     double percent;
@@ -115,37 +65,7 @@ static int set_budget(struct settings *s, const char *value, int choice, struct 
     return 0;
 }
 
-static int set_processes(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.processes = (enum toll_processes)choice;
-    return 0;
-}
-
-static int set_wait(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.wait = (enum toll_wait)choice;
-    return 0;
-}
-
-static int set_signals(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->signals_come_to_group = choice;
-    return 0;
-}
-
-static int set_config(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->config = value;
-    return 0;
-}
-
-static int set_help(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->help = choice;
-    return 0;
-}
-
-static int set_format(struct settings *s, const char *value, int choice, struct toll_error *e)
+static int option_set_format(struct settings *s, const char *value, struct toll_error *e)
 {
     const struct toll_format *f;
     for (size_t i = 0; (f = toll_format_at(i)); i++)
@@ -161,7 +81,7 @@ static int set_format(struct settings *s, const char *value, int choice, struct 
     return r;
 }
 
-static int set_layout(struct settings *s, const char *value, int choice, struct toll_error *e)
+static int option_set_layout(struct settings *s, const char *value, struct toll_error *e)
 {
     const struct toll_layout *d;
     s->layout = value;
@@ -177,87 +97,8 @@ static int set_layout(struct settings *s, const char *value, int choice, struct 
     return r;
 }
 
-static int set_word(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    return *value ? 0 : err_set(e, -EINVAL, "something that is not empty");
-}
-
-static int set_since_start(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.since_start = choice;
-    return 0;
-}
-
-static int set_system(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.system = choice;
-    return 0;
-}
-
-static int set_network(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.network = choice;
-    return 0;
-}
-
-static int set_gpus(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    if (!*value)
-        return err_set(e, -EINVAL, "'all', 'none', 'visible', or numbers and UUIDs of GPUs");
-    s->tracker.gpus = value;
-    return 0;
-}
-
-static int take_time(uint64_t *ret_ns, const char *value, struct toll_error *e)
-{
-    if (scan_duration(value, ret_ns) < 0 || !*ret_ns ||
-        *ret_ns > UINT64_C(315360000) * NS_PER_SECOND)
-        return err_set(e, -EINVAL, "a time above 0 such as 90s, 5m or 1.5h");
-    return 0;
-}
-
-static int set_timeout(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    return take_time(&s->tracker.timeout_ns, value, e);
-}
-
-static int set_grace(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    return take_time(&s->tracker.grace_ns, value, e);
-}
-
-static int set_no_marks(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.no_marks = choice;
-    return 0;
-}
-
-static int set_watch_exits(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.watch_exits = choice;
-    return 0;
-}
-
-static int set_no_args(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.no_args = choice;
-    return 0;
-}
-
-static int set_show_secrets(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->tracker.show_secrets = choice;
-    return 0;
-}
-
-static int set_for(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    return take_time(&s->for_ns, value, e);
-}
-
 /* What may be the end of an id is one, also when it has no letter in it. */
-static int option_table_set_run(struct settings *s, const char *value, int choice,
-                                struct toll_error *e)
+static int option_set_run(struct settings *s, const char *value, struct toll_error *e)
 {
     struct scan text = scan_string(value);
     size_t length = strlen(value);
@@ -272,118 +113,111 @@ static int option_table_set_run(struct settings *s, const char *value, int choic
     return 0;
 }
 
-static int set_json(struct settings *s, const char *value, int choice, struct toll_error *e)
-{
-    s->json = choice;
-    return 0;
-}
-
 /* ---- The table ------------------------------------------------------------------------------- */
 
-#define ANY FOR_MEASURING
+#define ANY       FOR_MEASURING
+#define AT(field) offsetof(struct settings, field)
+
+/* The value, the choices, the kind of the field and its place. */
+#define SWITCH(field)                 NULL, NULL, OPTION_SWITCH, AT(field)
+#define CHOICE(value, choices, field) value, choices, OPTION_CHOICE, AT(field)
+#define TIME(value, field)            value, NULL, OPTION_TIME, AT(field)
+#define TEXT(value, field)            value, NULL, OPTION_TEXT, AT(field)
+#define LIST(value, field)            value, NULL, OPTION_LIST, AT(field)
+#define OWN(value)                    value, NULL, OPTION_OWN, 0
 
 const struct option options[] = {
-    {"interval", 'i', "auto|TIME", NULL, 0, false, ANY,
+    {"interval", 'i', OWN("auto|TIME"), NULL, option_set_interval, false, ANY,
      "time between samples, from 1ms up; auto begins with 10ms and grows with the age of the run "
-     "to 1s. A command has auto, what runs already 1s",
-     set_interval},
-    {"output", 'o', "FILE", NULL, offsetof(struct settings, outputs), false, ANY | FOR_EXPORT,
+     "to 1s. A command has auto, what runs already 1s"},
+    {"output", 'o', LIST("FILE", outputs), NULL, option_check_output, false, ANY | FOR_EXPORT,
      "write to FILE; its suffix tells the format: .csv, .jsonl, .sqlite (samples), .json, .txt "
      "(summary); or FORMAT:FILE, or FORMAT:URL, with options behind commas (see 'toll sinks'); - "
      "is stdout "
-     "where no command has it",
-     set_output},
-    {"format", 'f', "FORMAT", NULL, 0, false, ANY | FOR_EXPORT,
-     "the format of outputs whose name does not tell one: csv, jsonl, json, text, lines, …",
-     set_format},
-    {"dialect", 0, "NAME[,OPTION=VALUE]", NULL, 0, false, ANY | FOR_EXPORT,
+     "where no command has it"},
+    {"format", 'f', OWN("FORMAT"), NULL, option_set_format, false, ANY | FOR_EXPORT,
+     "the format of outputs whose name does not tell one: csv, jsonl, json, text, lines, …"},
+    {"dialect", 0, OWN("NAME[,OPTION=VALUE]"), NULL, option_set_layout, false, ANY | FOR_EXPORT,
      "write with the columns and units of another tool, where the format of an output has it; see "
-     "'toll dialects'. -o @NAME:FILE chooses one for a single output",
-     set_layout},
-    {"metrics", 'm', "GLOB", NULL, offsetof(struct settings, metrics), false, ANY | FOR_EXPORT,
+     "'toll dialects'. -o @NAME:FILE chooses one for a single output"},
+    {"metrics", 'm', LIST("GLOB", metrics), "names of metrics; 'toll metrics' lists them", NULL,
+     false, ANY | FOR_EXPORT,
      "only the metrics with these names, with commas between and * for any letters; see 'toll "
-     "metrics'",
-     set_metrics},
-    {"quiet", 'q', NULL, NULL, 0, false, ANY | FOR_EXPORT,
-     "no summary and no notes on the terminal, only of outputs that fail", set_quiet},
-    {"verbose", 'v', NULL, NULL, 0, false, ANY | FOR_EXPORT,
-     "every figure in the summary, also those that are zero or unknown", set_verbose},
-    {"summary", 0, "FORMAT", "text json none", 0, false, ANY, "what to print at the end",
-     set_summary},
-    {"summary-to", 0, "FILE|FD", NULL, 0, false, ANY,
-     "where the summary goes, a file or the number of an open descriptor, instead of stderr",
-     set_summary_to},
-    {"name", 0, "NAME", NULL, 0, false, ANY,
-     "what the run is called, instead of the command's name", set_name},
-    {"label", 0, "KEY=VALUE", NULL, offsetof(struct settings, labels), false, ANY,
-     "a label of the run", set_label},
-    {"no-args", 0, NULL, NULL, 0, false, FOR_RUN | FOR_EXPORT,
-     "keep the program's name of the command alone, without its arguments", set_no_args},
-    {"show-secrets", 0, NULL, NULL, 0, false, ANY | FOR_EXPORT,
-     "write what looks like a password, token or key on the command line as it is, not as ***",
-     set_show_secrets},
-    {"no-children", 0, NULL, NULL, 0, false, FOR_RUN | FOR_ATTACH,
-     "measure the command or the processes named alone, not what they start", set_no_children},
-    {"watch-exits", 0, NULL, NULL, 0, false, FOR_RUN,
+     "metrics'"},
+    {"quiet", 'q', SWITCH(quiet), NULL, NULL, false, ANY | FOR_EXPORT,
+     "no summary and no notes on the terminal, only of outputs that fail"},
+    {"verbose", 'v', SWITCH(verbose), NULL, NULL, false, ANY | FOR_EXPORT,
+     "every figure in the summary, also those that are zero or unknown"},
+    {"summary", 0, CHOICE("FORMAT", "text json none", summary), NULL, NULL, false, ANY,
+     "what to print at the end"},
+    {"summary-to", 0, TEXT("FILE|FD", summary_to),
+     "a file name or the number of an open descriptor", NULL, false, ANY,
+     "where the summary goes, a file or the number of an open descriptor, instead of stderr"},
+    {"name", 0, TEXT("NAME", tracker.name), NULL, NULL, false, ANY,
+     "what the run is called, instead of the command's name"},
+    {"label", 0, LIST("KEY=VALUE", labels), NULL, option_check_label, false, ANY,
+     "a label of the run"},
+    {"no-args", 0, SWITCH(tracker.no_args), NULL, NULL, false, FOR_RUN | FOR_EXPORT,
+     "keep the program's name of the command alone, without its arguments"},
+    {"show-secrets", 0, SWITCH(tracker.show_secrets), NULL, NULL, false, ANY | FOR_EXPORT,
+     "write what looks like a password, token or key on the command line as it is, not as ***"},
+    {"no-children", 0, SWITCH(tracker.no_children), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
+     "measure the command or the processes named alone, not what they start"},
+    {"watch-exits", 0, SWITCH(tracker.watch_exits), NULL, NULL, false, FOR_RUN,
      "let the kernel record every process that starts or ends: counts them exactly, and notices "
-     "children that were discarded between two looks; starting a process takes longer",
-     set_watch_exits},
-    {"group", 'g', "[NAME=]PGID", NULL, offsetof(struct settings, groups), true, FOR_ATTACH,
-     "attach to a process group", set_word},
-    {"session", 0, "[NAME=]SID", NULL, offsetof(struct settings, sessions), true, FOR_ATTACH,
-     "attach to a session", set_word},
-    {"cgroup", 0, "PATH", NULL, offsetof(struct settings, cgroups), true, FOR_ATTACH,
-     "attach to all processes of a cgroup and those below it", set_word},
-    {"match", 0, "REGEX", NULL, offsetof(struct settings, matches), true, FOR_ATTACH,
+     "children that were discarded between two looks; starting a process takes longer"},
+    {"group", 'g', LIST("[NAME=]PGID", groups), "something that is not empty", NULL, true,
+     FOR_ATTACH, "attach to a process group"},
+    {"session", 0, LIST("[NAME=]SID", sessions), "something that is not empty", NULL, true,
+     FOR_ATTACH, "attach to a session"},
+    {"cgroup", 0, LIST("PATH", cgroups), "something that is not empty", NULL, true, FOR_ATTACH,
+     "attach to all processes of a cgroup and those below it"},
+    {"match", 0, LIST("REGEX", matches), "something that is not empty", NULL, true, FOR_ATTACH,
      "attach to the processes whose command line an extended regular expression matches, with "
-     "their descendants",
-     set_word},
-    {"user", 0, "NAME|UID", NULL, offsetof(struct settings, users), true, FOR_ATTACH,
-     "attach to all processes of a user", set_word},
-    {"since-start", 0, NULL, NULL, 0, false, FOR_ATTACH | FOR_SYSTEM,
-     "count from the birth of the processes and the start of the machine, not from now on",
-     set_since_start},
-    {"system", 0, NULL, NULL, 0, false, FOR_RUN | FOR_ATTACH, "measure the machine too",
-     set_system},
-    {"network", 0, NULL, NULL, 0, false, FOR_RUN | FOR_ATTACH,
+     "their descendants"},
+    {"user", 0, LIST("NAME|UID", users), "something that is not empty", NULL, true, FOR_ATTACH,
+     "attach to all processes of a user"},
+    {"since-start", 0, SWITCH(tracker.since_start), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM,
+     "count from the birth of the processes and the start of the machine, not from now on"},
+    {"system", 0, SWITCH(tracker.system), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
+     "measure the machine too"},
+    {"network", 0, SWITCH(tracker.network), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
      "count network bytes too: those of TCP, or all when the target has a network namespace of its "
-     "own; costs about half a millisecond a look",
-     set_network},
-    {"no-marks", 0, NULL, NULL, 0, false, FOR_RUN,
-     "no socket for the marks of the command (see 'toll help mark')", set_no_marks},
-    {"gpus", 0, "WHICH", NULL, 0, false, ANY,
+     "own; costs about half a millisecond a look"},
+    {"no-marks", 0, SWITCH(tracker.no_marks), NULL, NULL, false, FOR_RUN,
+     "no socket for the marks of the command (see 'toll help mark')"},
+    {"gpus", 0, TEXT("WHICH", tracker.gpus),
+     "'all', 'none', 'visible', or numbers and UUIDs of GPUs", NULL, false, ANY,
      "read these GPUs: all, none, visible (what CUDA_VISIBLE_DEVICES and the like leave, the "
-     "default), or numbers and UUIDs with commas between",
-     set_gpus},
-    {"timeout", 0, "TIME", NULL, 0, false, FOR_RUN,
-     "end a command that runs longer, and all it started, with SIGTERM", set_timeout},
-    {"grace", 0, "TIME", NULL, 0, false, FOR_RUN,
-     "how long after SIGTERM a --timeout sends SIGKILL; 10s by default", set_grace},
-    {"for", 0, "TIME", NULL, 0, false, FOR_ATTACH | FOR_SYSTEM, "measure for this long, then end",
-     set_for},
-    {"memory", 0, "KIND", "auto rss pss", 0, false, FOR_RUN | FOR_ATTACH,
+     "default), or numbers and UUIDs with commas between"},
+    {"timeout", 0, TIME("TIME", tracker.timeout_ns), NULL, NULL, false, FOR_RUN,
+     "end a command that runs longer, and all it started, with SIGTERM"},
+    {"grace", 0, TIME("TIME", tracker.grace_ns), NULL, NULL, false, FOR_RUN,
+     "how long after SIGTERM a --timeout sends SIGKILL; 10s by default"},
+    {"for", 0, TIME("TIME", for_ns), NULL, NULL, false, FOR_ATTACH | FOR_SYSTEM,
+     "measure for this long, then end"},
+    {"memory", 0, CHOICE("KIND", "auto rss pss", tracker.memory), NULL, NULL, false,
+     FOR_RUN | FOR_ATTACH,
      "how memory that several processes share is divided among them (PSS), which is dear to read: "
-     "auto as often as the budget allows, rss never, pss at every sample",
-     set_memory},
-    {"budget", 0, "PERCENT", NULL, 0, false, FOR_RUN | FOR_ATTACH,
-     "share of one core that dear reads may take; 1 by default", set_budget},
-    {"processes", 0, "WHICH", "top none all", 0, false, FOR_RUN | FOR_ATTACH,
-     "rows of single processes in .jsonl: the twenty largest once a second, none, or all always",
-     set_processes},
-    {"wait", 0, "FOR", "main all", 0, false, FOR_RUN | FOR_ATTACH,
-     "end with the command, or with the last process it left behind", set_wait},
-    {"signals", 0, "HOW", "forward group", 0, false, FOR_RUN,
+     "auto as often as the budget allows, rss never, pss at every sample"},
+    {"budget", 0, OWN("PERCENT"), NULL, option_set_budget, false, FOR_RUN | FOR_ATTACH,
+     "share of one core that dear reads may take; 1 by default"},
+    {"processes", 0, CHOICE("WHICH", "top none all", tracker.processes), NULL, NULL, false,
+     FOR_RUN | FOR_ATTACH,
+     "rows of single processes in .jsonl: the twenty largest once a second, none, or all always"},
+    {"wait", 0, CHOICE("FOR", "main all", tracker.wait), NULL, NULL, false, FOR_RUN | FOR_ATTACH,
+     "end with the command, or with the last process it left behind"},
+    {"signals", 0, CHOICE("HOW", "forward group", signals_come_to_group), NULL, NULL, false,
+     FOR_RUN,
      "pass on every signal sent to toll, or only those that did not reach the process group of the "
-     "command by themselves: for senders that signal the whole group (default: forward)",
-     set_signals},
-    {"run", 0, "NUMBER|ID", NULL, 0, true, FOR_EXPORT,
+     "command by themselves: for senders that signal the whole group (default: forward)"},
+    {"run", 0, OWN("NUMBER|ID"), NULL, option_set_run, true, FOR_EXPORT,
      "of several runs in the record only this one, by its number or its id as 'toll list' shows "
-     "them",
-     option_table_set_run},
-    {"json", 0, NULL, NULL, 0, true, FOR_LIST, "for programs", set_json},
-    {"config", 0, "FILE", NULL, 0, true, ANY, "read options from FILE, lines of 'option = value'",
-     set_config},
-    {"help", 'h', NULL, NULL, 0, true, ANY | FOR_EXPORT | FOR_LIST, "show this", set_help},
+     "them"},
+    {"json", 0, SWITCH(json), NULL, NULL, true, FOR_LIST, "for programs"},
+    {"config", 0, TEXT("FILE", config), NULL, NULL, true, ANY,
+     "read options from FILE, lines of 'option = value'"},
+    {"help", 'h', SWITCH(help), NULL, NULL, true, ANY | FOR_EXPORT | FOR_LIST, "show this"},
     {0},
 };
 

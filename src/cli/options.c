@@ -3,6 +3,7 @@
 #include "cli/options.h"
 
 #include "base/memory.h"
+#include "base/text/scan.h"
 #include "base/util.h"
 
 #include <fcntl.h>
@@ -42,15 +43,21 @@ static void list_choices(char *ret, size_t capacity, const char *choices)
     ret[n] = '\0';
 }
 
-static const char ***list_of(struct settings *s, const struct option *o)
+static void *option_field(struct settings *s, const struct option *o)
 {
-    return (const char ***)((char *)s + o->list);
+    return (char *)s + o->at;
 }
 
-static void forget_list(struct settings *s, const struct option *o)
+static void options_forget_list(struct settings *s, const struct option *o)
 {
-    free(*list_of(s, o));
-    *list_of(s, o) = NULL;
+    const char ***list = option_field(s, o);
+    free(*list);
+    *list = NULL;
+}
+
+bool option_is_given(const struct settings *s, const char *name)
+{
+    return s->given & BIT(option_by_name(name) - options);
 }
 
 static int options_append(const char ***list, const char *value)
@@ -63,20 +70,38 @@ int options_apply(struct settings *s, const struct option *o, const char *value,
 {
     char accepted[128] = "";
     struct toll_error inner = {0};
-    int choice = 0;
-    if (!o->value) {
+    void *field = option_field(s, o);
+    int r = 0, choice = 0;
+    if (o->expected && !*value)
+        r = err_set(&inner, -EINVAL, "%s", o->expected);
+    else if (o->take)
+        r = o->take(s, value, &inner);
+    switch (r < 0 ? OPTION_OWN : o->kind) {
+    case OPTION_SWITCH:
         choice = as_switch(value);
         snprintf(accepted, sizeof accepted, "yes or no");
-    } else if (o->choices) {
+        if (choice >= 0)
+            *(bool *)field = choice;
+        break;
+    case OPTION_CHOICE:
         choice = option_choose(o->choices, value);
         list_choices(accepted, sizeof accepted, o->choices);
+        if (choice >= 0)
+            *(unsigned *)field = (unsigned)choice;
+        break;
+    case OPTION_TIME:
+        if (scan_duration(value, field) < 0 || !*(uint64_t *)field ||
+            *(uint64_t *)field > UINT64_C(315360000) * NS_PER_SECOND)
+            r = err_set(&inner, -EINVAL, "a time above 0 such as 90s, 5m or 1.5h");
+        break;
+    case OPTION_TEXT: *(const char **)field = value; break;
+    case OPTION_LIST: r = options_append(field, value); break;
+    case OPTION_OWN: break;
     }
-    int r = choice < 0 ? -EINVAL : o->set(s, value, choice, &inner);
-    if (r == 0 && o->list)
-        r = options_append(list_of(s, o), value);
-    if (r == -EINVAL)
-        return err_set(e, r, "%s: '%s' is not accepted; it takes %s", source, value,
+    if (r == -EINVAL || choice < 0)
+        return err_set(e, -EINVAL, "%s: '%s' is not accepted; it takes %s", source, value,
                        *accepted ? accepted : inner.message);
+    s->given |= BIT(o - options);
     return r < 0 ? err_set(e, r, "no memory for the options") : 0;
 }
 
@@ -89,7 +114,7 @@ static int keep_string(struct settings *s, char *text)
 static int apply_list(struct settings *s, const struct option *o, const char *values,
                       const char *source, struct toll_error *e)
 {
-    forget_list(s, o);
+    options_forget_list(s, o);
     char *copy = strdup(values);
     if (!copy || keep_string(s, copy) < 0) {
         free(copy);
@@ -114,8 +139,8 @@ static int options_read_environment(struct settings *s, struct toll_error *e)
         const char *value = getenv(variable);
         if (!value || !*value || o->command_line_only || !(o->modes & s->mode))
             continue;
-        int r = o->list ? apply_list(s, o, value, variable, e)
-                        : options_apply(s, o, value, variable, e);
+        int r = o->kind == OPTION_LIST ? apply_list(s, o, value, variable, e)
+                                       : options_apply(s, o, value, variable, e);
         if (r < 0)
             return r;
     }
@@ -235,8 +260,8 @@ static int read_command_line(struct settings *s, int argc, char **argv, int *ret
     while ((r = next_word(s, &a, &g, &s->words, e)) > 0) {
         if (!g.option)
             continue;
-        if (g.option->list && !(lists_replaced & BIT(g.option - options))) {
-            forget_list(s, g.option);
+        if (g.option->kind == OPTION_LIST && !(lists_replaced & BIT(g.option - options))) {
+            options_forget_list(s, g.option);
             lists_replaced |= BIT(g.option - options);
         }
         r = options_apply(s, g.option, g.value, g.shown, e);

@@ -10,11 +10,11 @@
 
 enum summary_format { SUMMARY_TEXT, SUMMARY_JSON, SUMMARY_NONE };
 
-/* Everything that can be told to a subcommand that measures. Strings are borrowed from the command
- * line or the environment, or owned by `kept`. */
-/* So many digits at the end of a run's id stand for it, at least. */
+/* A run may be named by the last digits of its id, by this many at least. */
 enum { RUN_ID_DIGITS = 8 };
 
+/* Everything that options can say. Strings are borrowed from the command line or the environment,
+ * or owned by `kept`. */
 struct settings {
     struct toll_options tracker;
     unsigned mode; /* FOR_…: the subcommand that is told */
@@ -28,13 +28,12 @@ struct settings {
     const char *format; /* of outputs whose name does not tell one */
     const char *layout; /* of outputs that can carry it, or NULL */
     uint64_t for_ns;    /* how long to measure, 0: until it ends */
-    bool interval_is_given;
+    uint64_t given;     /* bits of the options that were given, from any source */
     bool outputs_on_command_line;
     enum summary_format summary;
-    bool summary_is_given;
     const char *summary_to; /* a path, or a number; NULL = stderr */
     const char *config;
-    bool signals_come_to_group; /* signals to toll reach the whole process group */
+    unsigned signals_come_to_group; /* 1: signals to toll reach the whole process group */
     bool quiet;
     bool verbose;
     bool help;
@@ -44,18 +43,29 @@ struct settings {
     char **kept; /* owned strings from the configuration file, NULL behind the last */
 };
 
+/* How the value of an option is kept in struct settings. */
+enum option_kind {
+    OPTION_SWITCH, /* bool */
+    OPTION_CHOICE, /* which of the choices: an enum or unsigned */
+    OPTION_TIME,   /* uint64_t nanoseconds, above 0 */
+    OPTION_TEXT,   /* const char * */
+    OPTION_LIST,   /* const char **: may be repeated */
+    OPTION_OWN,    /* by its own function */
+};
+
 struct option {
     const char *name;
     char letter;         /* 0 = none */
     const char *value;   /* NULL: a switch */
-    const char *choices; /* accepted words with blanks between, or NULL */
-    size_t list;         /* of an option that repeats: where its values are in struct settings */
+    const char *choices; /* accepted words separated by blanks, or NULL */
+    enum option_kind kind;
+    size_t at;            /* of its field in struct settings */
+    const char *expected; /* what a text takes, which may then not be empty; or NULL */
+    /* Takes the value, or checks it before it is kept; or NULL. -EINVAL and what is expected. */
+    int (*take)(struct settings *s, const char *value, struct toll_error *e);
     bool command_line_only;
     unsigned modes; /* FOR_…: the subcommands it is for */
     const char *help;
-    /* choice: which of the choices; of a switch, 1 for on and 0 for off. -EINVAL and what would be
-     * accepted. */
-    int (*set)(struct settings *s, const char *value, int choice, struct toll_error *e);
 };
 
 /* THE table; ends with a row whose name is NULL. */
@@ -74,6 +84,9 @@ int options_apply(struct settings *s, const struct option *o, const char *value,
 
 const struct option *option_by_name(const char *name);
 const struct option *option_by_letter(char letter);
+
+/* Whether the option was given, on the command line or elsewhere. */
+bool option_is_given(const struct settings *s, const char *name);
 
 /* The index of a word among choices with blanks between, or -1. */
 int option_choose(const char *choices, const char *word);

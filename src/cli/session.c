@@ -233,7 +233,7 @@ static int add_summary(struct session *s, struct toll_error *e)
             return err_set(e, -EINVAL, "--summary-to: descriptor %d is not open", out.fd);
         if (out.fd < 0) {
             out.destination = set->summary_to;
-            if (!set->summary_is_given && ends_with(out.destination, ".json"))
+            if (!option_is_given(set, "summary") && ends_with(out.destination, ".json"))
                 out.format = "json";
         }
     }
@@ -304,7 +304,7 @@ int session_open(struct session *s, int argc, char **argv, int *ret_status)
         return 1;
     }
     if (s->settings.mode & (FOR_ATTACH | FOR_SYSTEM) && !(s->settings.mode & FOR_RUN) &&
-        !s->settings.interval_is_given)
+        !option_is_given(&s->settings, "interval"))
         s->settings.tracker.interval_ns = NS_PER_SECOND;
     s->settings.tracker.system |= s->settings.mode == FOR_SYSTEM;
     s->settings.tracker.note = session_say;
@@ -333,7 +333,7 @@ void session_close(struct session *s)
 static void say_no_more(const struct session *s)
 {
     CLEANUP_CLOSE int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (!s->settings.summary_is_given && nowhere >= 0)
+    if (!option_is_given(&s->settings, "summary") && nowhere >= 0)
         dup2(nowhere, STDERR_FILENO);
 }
 
