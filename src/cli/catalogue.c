@@ -94,35 +94,23 @@ static void sinks_command_as_json(struct buf *b, const char *name)
     buf_putc(b, '\n');
 }
 
-static bool is_format(const char *name)
+static int list_sinks(struct settings *s)
 {
-    const struct toll_format *f;
-    for (size_t i = 0; (f = toll_format_at(i)); i++)
-        if (strcmp(f->name, name) == 0)
-            return true;
-    return false;
+    struct buf b = {0};
+    const char *name = s->words ? s->words[0] : NULL;
+    const struct toll_format *f = toll_format_at(0);
+    for (size_t i = 1; name && f && strcmp(f->name, name) != 0; i++)
+        f = toll_format_at(i);
+    if (!f)
+        return complain("'%s' is not a sink; 'toll sinks' lists them", name);
+    (s->json ? sinks_command_as_json : sinks_command_as_text)(&b, name);
+    return print(&b);
 }
 
 int sinks_main(int argc, char **argv)
 {
-    struct buf b = {0};
-    const char *name = NULL;
-    bool json = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else if (argv[i][0] == '-' || name)
-            return complain("toll sinks takes --json and the name of one of them");
-        else
-            name = argv[i];
-    }
-    if (name && !is_format(name))
-        return complain("'%s' is not a sink; 'toll sinks' lists them", name);
-    if (json)
-        sinks_command_as_json(&b, name);
-    else
-        sinks_command_as_text(&b, name);
-    return print(&b);
+    return subcommand_main(argc, argv, 0, 1, "toll sinks takes --json and the name of one of them",
+                           list_sinks);
 }
 
 /* ==== List metrics ============================================================================ */
@@ -173,7 +161,7 @@ static void list_metrics_as_json(struct buf *b)
     buf_putc(b, '\n');
 }
 
-static void as_markdown(struct buf *b)
+static void list_metrics_as_markdown(struct buf *b)
 {
     const char *entity = "";
     const struct toll_metric *m;
@@ -190,18 +178,19 @@ static void as_markdown(struct buf *b)
     }
 }
 
-int metrics_main(int argc, char **argv)
+static int list_metrics(struct settings *s)
 {
     struct buf b = {0};
-    if (argc == 1)
-        list_metrics_as_text(&b);
-    else if (argc == 2 && strcmp(argv[1], "--json") == 0)
-        list_metrics_as_json(&b);
-    else if (argc == 2 && strcmp(argv[1], "--markdown") == 0)
-        as_markdown(&b);
-    else
-        return complain("toll metrics takes --json, --markdown or nothing");
+    (s->json       ? list_metrics_as_json
+     : s->markdown ? list_metrics_as_markdown
+                   : list_metrics_as_text)(&b);
     return print(&b);
+}
+
+int metrics_main(int argc, char **argv)
+{
+    return subcommand_main(argc, argv, 0, 0, "toll metrics takes --json, --markdown or nothing",
+                           list_metrics);
 }
 
 /* ==== List layouts =========================================================================== */
@@ -391,21 +380,12 @@ static int list_layouts_as_json(const char *name, struct buf *b)
     return 0;
 }
 
-int layouts_main(int argc, char **argv)
+static int list_layouts(struct settings *s)
 {
     struct buf b = {0};
-    const char *name = NULL;
-    bool json = false;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else if (name || argv[i][0] == '-')
-            return complain("toll dialects takes --json and the name of one, or nothing");
-        else
-            name = argv[i];
-    }
+    const char *name = s->words ? s->words[0] : NULL;
     int status = 0;
-    if (json)
+    if (s->json)
         status = list_layouts_as_json(name, &b);
     else if (name)
         status = show_one(name, &b);
@@ -415,4 +395,11 @@ int layouts_main(int argc, char **argv)
         return print(&b);
     buf_done(&b);
     return status;
+}
+
+int layouts_main(int argc, char **argv)
+{
+    return subcommand_main(argc, argv, 0, 1,
+                           "toll dialects takes --json and the name of one, or nothing",
+                           list_layouts);
 }

@@ -14,8 +14,14 @@ enum {
     FOR_ATTACH = 1 << 1,
     FOR_SYSTEM = 1 << 2,
     FOR_MEASURING = FOR_RUN | FOR_ATTACH | FOR_SYSTEM,
-    FOR_EXPORT = 1 << 3, /* from here on what reads records: told on the command line alone */
+    FOR_EXPORT = 1 << 3, /* from here on by options on the command line alone */
     FOR_LIST = 1 << 4,
+    FOR_DOCTOR = 1 << 5,
+    FOR_METRICS = 1 << 6,
+    FOR_LAYOUTS = 1 << 7,
+    FOR_SINKS = 1 << 8,
+    FOR_SEND = 1 << 9,
+    FOR_NO_TARGET = FOR_DOCTOR | FOR_METRICS | FOR_LAYOUTS | FOR_SINKS,
 };
 
 struct subcommand {

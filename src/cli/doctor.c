@@ -2,18 +2,14 @@
  * toll doctor: what can be measured here, by what, how exactly, and what would help. */
 #include "base/text/buf.h"
 #include "base/text/json.h"
-#include "cli/cli.h"
+#include "cli/options.h"
 
 #include <string.h>
 
 enum { WIDTH = 80, NAME_COLUMN = 8, TEXT_COLUMN = 20 };
 
 struct request {
-    bool json;
-    bool strict;
-    const char *root; /* NULL: this machine */
-    char **what;      /* borrowed from the command line */
-    int what_count;
+    const struct settings *settings;  /* borrowed; its words are the checks that are named */
     struct toll_diagnosis *diagnosis; /* owned */
 };
 
@@ -28,56 +24,46 @@ static const struct state_words {
     [TOLL_CHECK_UNKNOWN] = {"?", "unknown", "\033[33m"},
 };
 
-/* ---- Which checks are meant ------------------------------------------------------------------ */
-
-static bool doctor_command_is_named(const struct request *r, const char *name)
-{
-    for (int i = 0; i < r->what_count; i++)
-        if (strcmp(r->what[i], name) == 0)
-            return true;
-    return false;
-}
+/* ---- Which checks ---------------------------------------------------------------------------- */
 
 /* The next check that was asked for, NULL behind the last. */
-static const struct toll_check *next_check(const struct request *r, size_t *at)
+static const struct toll_check *doctor_next_check(const struct request *r, size_t *at)
 {
     const struct toll_check *c;
-    while ((c = toll_diagnosis_at(r->diagnosis, (*at)++)))
-        if (!r->what_count || doctor_command_is_named(r, c->name))
+    while ((c = toll_diagnosis_at(r->diagnosis, (*at)++))) {
+        const char **name = r->settings->words;
+        while (name && *name && strcmp(*name, c->name) != 0)
+            name++;
+        if (!name || *name)
             return c;
+    }
     return NULL;
 }
 
-static int complain_of_name(const char *name)
+/* 0, or 125 and a sentence when there is no check of a name. */
+static int doctor_check_names(const char **names)
 {
-    struct buf names = {0};
-    const struct toll_check *c;
-    for (size_t i = 0; (c = toll_check_at(i)); i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", c->name);
-    int status = complain("toll doctor checks nothing called '%s'; it checks %s", name,
-                          names.data ? names.data : "nothing");
-    buf_done(&names);
-    return status;
-}
-
-static int doctor_command_check_names(const struct request *r)
-{
-    for (int i = 0; i < r->what_count; i++) {
+    for (; names && *names; names++) {
+        struct buf known = {0};
         const struct toll_check *c;
-        for (size_t at = 0; (c = toll_check_at(at)) && strcmp(c->name, r->what[i]) != 0;)
-            at++;
-        if (!c)
-            return complain_of_name(r->what[i]);
+        for (size_t i = 0; (c = toll_check_at(i)) && strcmp(c->name, *names) != 0; i++)
+            buf_printf(&known, "%s%s", i ? ", " : "", c->name);
+        int status = c ? 0
+                       : complain("toll doctor checks nothing called '%s'; it checks %s", *names,
+                                  known.data ? known.data : "nothing");
+        buf_done(&known);
+        if (status)
+            return status;
     }
     return 0;
 }
 
-/* Unless somebody names it, what many machines do not have is not asked for. */
-static bool is_satisfied(const struct request *r)
+/* Unless it is named, what many machines do not have is not required. */
+static bool doctor_is_satisfied(const struct request *r)
 {
     const struct toll_check *c;
-    for (size_t at = 0; (c = next_check(r, &at));)
-        if (c->state != TOLL_CHECK_OK && (r->what_count || c->essential))
+    for (size_t at = 0; (c = doctor_next_check(r, &at));)
+        if (c->state != TOLL_CHECK_OK && (r->settings->words || c->essential))
             return false;
     return true;
 }
@@ -172,7 +158,7 @@ static void doctor_command_as_text(const struct request *r, struct buf *b)
 {
     const struct toll_check *c;
     bool color = color_is_wanted(STDOUT_FILENO);
-    for (size_t at = 0; (c = next_check(r, &at));)
+    for (size_t at = 0; (c = doctor_next_check(r, &at));)
         add_check(b, c, color);
 }
 
@@ -196,10 +182,10 @@ static void doctor_command_as_json(const struct request *r, struct buf *b)
     json_object(&j);
     json_put_string(&j, "schema", "toll.doctor/1");
     json_put_string(&j, "toll", toll_version());
-    json_put_bool(&j, "satisfied", is_satisfied(r));
+    json_put_bool(&j, "satisfied", doctor_is_satisfied(r));
     json_key(&j, "checks");
     json_array(&j);
-    for (size_t at = 0; (c = next_check(r, &at));) {
+    for (size_t at = 0; (c = doctor_next_check(r, &at));) {
         json_object(&j);
         json_put_string(&j, "name", c->name);
         json_put_string(&j, "title", c->title);
@@ -218,33 +204,10 @@ static void doctor_command_as_json(const struct request *r, struct buf *b)
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-static int doctor_command_read_words(struct request *r, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            r->json = true;
-        else if (strcmp(argv[i], "--strict") == 0)
-            r->strict = true;
-        else if (strcmp(argv[i], "--root") == 0 && i + 1 < argc)
-            r->root = argv[++i]; /* of the tests: a recorded machine */
-        else if (argv[i][0] == '-')
-            return complain("'%s' is not an option of toll doctor, which takes --json, --strict "
-                            "and the names of checks",
-                            argv[i]);
-        else
-            argv[1 + r->what_count++] = argv[i];
-    }
-    r->what = argv + 1;
-    return 0;
-}
-
 void doctor_add_help(struct buf *b)
 {
     const struct toll_check *c;
-    buf_puts(b, "\n      --json    for programs\n"
-                "      --strict  exit with 1 unless everything named is ok; without names,\n"
-                "                everything marked with *\n\n"
-                "WHAT is any of\n");
+    buf_puts(b, "\nWHAT is any of\n");
     for (size_t i = 0; (c = toll_check_at(i)); i++) {
         size_t start = b->length;
         buf_printf(b, "    %c %s", c->essential ? '*' : ' ', c->name);
@@ -253,24 +216,25 @@ void doctor_add_help(struct buf *b)
     }
 }
 
-int doctor_main(int argc, char **argv)
+static int doctor_run(struct settings *s)
 {
-    struct request r = {0};
+    struct request r = {.settings = s};
     struct toll_error e = {0};
     struct buf b = {0};
-    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-        return help_subcommand(argv[0]);
-    int status = doctor_command_read_words(&r, argc, argv);
-    if (status == 0)
-        status = doctor_command_check_names(&r);
-    if (status == 0 && toll_diagnosis_new(&r.diagnosis, r.root, &e) < 0)
+    int status = doctor_check_names(s->words);
+    if (status == 0 && toll_diagnosis_new(&r.diagnosis, s->root, &e) < 0)
         status = complain("%s", e.message);
     if (status == 0) {
-        (r.json ? doctor_command_as_json : doctor_command_as_text)(&r, &b);
+        (s->json ? doctor_command_as_json : doctor_command_as_text)(&r, &b);
         status = print(&b);
     }
-    if (status == 0 && r.strict && !is_satisfied(&r))
+    if (status == 0 && s->strict && !doctor_is_satisfied(&r))
         status = 1;
     toll_diagnosis_free(r.diagnosis);
     return status;
+}
+
+int doctor_main(int argc, char **argv)
+{
+    return subcommand_main(argc, argv, 0, SIZE_MAX, "", doctor_run);
 }

@@ -6,6 +6,7 @@
 #include "base/text/secrets.h"
 #include "base/util.h"
 #include "cli/gpu_tracker/command.h"
+#include "cli/options.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -91,15 +92,16 @@ const struct subcommand subcommands[] = {
     {"list", "[options] RECORD…", "list the runs in records", list_main, false, FOR_LIST,
      about_list, NULL},
     {"doctor", "[--json] [--strict] [WHAT…]", "tell what can be measured here", doctor_main, false,
-     0, NULL, NULL},
-    {"metrics", "[--json | --markdown]", "list what can be measured", metrics_main, false, 0, NULL,
+     FOR_DOCTOR, NULL, NULL},
+    {"metrics", "[--json | --markdown]", "list what can be measured", metrics_main, false,
+     FOR_METRICS, NULL, NULL},
+    {"dialects", "[--json] [NAME]", "list whose columns can be written", layouts_main, false,
+     FOR_LAYOUTS, NULL, NULL},
+    {"sinks", "[--json] [FORMAT]", "list where figures can go", sinks_main, false, FOR_SINKS, NULL,
      NULL},
-    {"dialects", "[--json] [NAME]", "list whose columns can be written", layouts_main, false, 0,
-     NULL, NULL},
-    {"sinks", "[--json] [FORMAT]", "list where figures can go", sinks_main, false, 0, NULL, NULL},
     {"phases", "analyze | combine | compare WORD…", "tell what code blocks used", phases_main,
      false, 0, about_phases, NULL},
-    {"send", "SPOOL [DESTINATION]", "send what a server did not take", send_main, false, 0,
+    {"send", "SPOOL [DESTINATION]", "send what a server did not take", send_main, false, FOR_SEND,
      about_send, NULL},
     {"help", "[SUBCOMMAND]", "explain toll or a subcommand", help_main, false, 0, NULL, NULL},
     {"completion", "bash | zsh | fish", "print a shell's completion script", completion_main, true,
@@ -135,6 +137,28 @@ int print(struct buf *b)
                    fflush(stdout) == 0;
     buf_done(b);
     return written ? 0 : complain("cannot write to stdout");
+}
+
+int subcommand_main(int argc, char **argv, size_t least, size_t most, const char *expected,
+                    int (*run)(struct settings *s))
+{
+    struct settings s = {0};
+    struct toll_error e = {0};
+    int rest, status;
+    size_t count = 0;
+    int r = options_read(&s, argc, argv, &rest, &e);
+    while (s.words && s.words[count])
+        count++;
+    if (r < 0)
+        status = complain("%s", e.message);
+    else if (s.help)
+        status = help_subcommand(argv[0]);
+    else if (count < least || count > most)
+        status = complain("%s", expected);
+    else
+        status = run(&s);
+    settings_done(&s);
+    return status;
 }
 
 /* A closed standard stream must not become the next file that is opened: what is said to people

@@ -214,10 +214,16 @@ const struct option options[] = {
     {"run", 0, OWN("NUMBER|ID"), NULL, option_set_run, true, FOR_EXPORT,
      "of several runs in the record only this one, by its number or its id as 'toll list' shows "
      "them"},
-    {"json", 0, SWITCH(json), NULL, NULL, true, FOR_LIST, "for programs"},
+    {"json", 0, SWITCH(json), NULL, NULL, true, FOR_LIST | FOR_NO_TARGET, "for programs"},
+    {"markdown", 0, SWITCH(markdown), NULL, NULL, true, FOR_METRICS, "for the documentation"},
+    {"strict", 0, SWITCH(strict), NULL, NULL, true, FOR_DOCTOR,
+     "exit with 1 unless everything named is ok; without names, everything marked with *"},
+    {"root", 0, TEXT("PATH", root), NULL, NULL, true, FOR_DOCTOR,
+     "check a recorded machine, a directory with its proc and sys"},
     {"config", 0, TEXT("FILE", config), NULL, NULL, true, ANY,
      "read options from FILE, lines of 'option = value'"},
-    {"help", 'h', SWITCH(help), NULL, NULL, true, ANY | FOR_EXPORT | FOR_LIST, "show this"},
+    {"help", 'h', SWITCH(help), NULL, NULL, true,
+     ANY | FOR_EXPORT | FOR_LIST | FOR_NO_TARGET | FOR_SEND, "show this"},
     {0},
 };
 

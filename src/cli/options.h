@@ -40,7 +40,10 @@ struct settings {
     uint64_t run;       /* of a record, 0: all */
     const char *run_id; /* … or the end of its id, or NULL */
     bool json;
-    char **kept; /* owned strings from the configuration file, NULL behind the last */
+    bool markdown;    /* of toll metrics */
+    bool strict;      /* of toll doctor */
+    const char *root; /* of a recorded machine; NULL: this one */
+    char **kept;      /* owned strings from the configuration file, NULL behind the last */
 };
 
 /* How the value of an option is kept in struct settings. */
@@ -77,6 +80,11 @@ void settings_done(struct settings *s);
  * the subcommand. *ret_rest is the index of the first word that is no option; only a command's own
  * options stand behind it, other subcommands take options anywhere. 0 or -EINVAL. */
 int options_read(struct settings *s, int argc, char **argv, int *ret_rest, struct toll_error *e);
+
+/* What subcommands that measure nothing have in common: reads the options, shows the help, counts
+ * the words (otherwise says what is expected), then runs. Returns the exit status. */
+int subcommand_main(int argc, char **argv, size_t least, size_t most, const char *expected,
+                    int (*run)(struct settings *s));
 
 /* One value from a named source; name is as on the command line. */
 int options_apply(struct settings *s, const struct option *o, const char *value, const char *source,

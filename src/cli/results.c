@@ -15,29 +15,11 @@
 
 /* toll send: what an output could not send, later. */
 
-int send_main(int argc, char **argv)
+static int send_spool(struct settings *s)
 {
-    const char *words[2] = {NULL, NULL};
-    int count = 0;
-    bool takes_options = true;
-    for (int i = 1; i < argc; i++) {
-        if (takes_options && strcmp(argv[i], "--") == 0) {
-            takes_options = false;
-            continue;
-        }
-        if (takes_options && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
-            return help_subcommand("send");
-        if (takes_options && argv[i][0] == '-' && argv[i][1])
-            return complain("toll send has no option %s; there is --help", argv[i]);
-        if (count == 2)
-            return complain("'%s' is too much; toll send takes SPOOL [DESTINATION]", argv[i]);
-        words[count++] = argv[i];
-    }
-    if (!count)
-        return complain("a word is missing; toll send takes SPOOL [DESTINATION]");
     struct toll_sent sent = {.size = sizeof sent};
     struct toll_error e;
-    int r = toll_send(words[0], words[1], &sent, &e);
+    int r = toll_send(s->words[0], s->words[1], &sent, &e);
     if (r < 0)
         return complain("%s", e.message);
     text_make_printable(sent.run); /* a server has named it */
@@ -456,35 +438,21 @@ static int list_files(struct settings *s)
     return failed ? failed : status;
 }
 
-/* ==== Both ==================================================================================== */
-
-/* What toll export and toll list have in common: options, and one record or several. */
-static int results_main(int argc, char **argv, int (*run)(struct settings *s), bool takes_several,
-                        const char *expected)
-{
-    struct settings s = {0};
-    struct toll_error e = {0};
-    int rest, status;
-    if (options_read(&s, argc, argv, &rest, &e) < 0)
-        status = complain("%s", e.message);
-    else if (s.help)
-        status = help_subcommand(argv[0]);
-    else if (!s.words || (s.words[1] && !takes_several))
-        status = complain("%s", expected);
-    else
-        status = run(&s);
-    settings_done(&s);
-    return status;
-}
-
 int export_main(int argc, char **argv)
 {
-    return results_main(argc, argv, run_export, false,
-                        "toll export takes one record: a .jsonl or .sqlite file, or - for stdin");
+    return subcommand_main(argc, argv, 1, 1,
+                           "toll export takes one record: a .jsonl or .sqlite file, or - for stdin",
+                           run_export);
 }
 
 int list_main(int argc, char **argv)
 {
-    return results_main(argc, argv, list_files, true,
-                        "toll list takes records: .jsonl and .sqlite files that toll has written");
+    return subcommand_main(
+        argc, argv, 1, SIZE_MAX,
+        "toll list takes records: .jsonl and .sqlite files that toll has written", list_files);
+}
+
+int send_main(int argc, char **argv)
+{
+    return subcommand_main(argc, argv, 1, 2, "toll send takes SPOOL [DESTINATION]", send_spool);
 }

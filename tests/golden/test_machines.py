@@ -126,18 +126,18 @@ def test_unknown_name(words):
     assert "cpu, memory, pss" in err and "\033" not in err
 
 
-@pytest.mark.parametrize("words", [["--jsno"], ["-x", "cpu"], ["--root"], ["cpu", "--strict=1"]])
+@pytest.mark.parametrize("words", [["--jsno"], ["-x", "cpu"], ["--root"], ["cpu", "--strict=x"]])
 def test_unknown_option(words):
     status, out, err = doctor(*words)
     assert (status, out, err.count("\n")) == (125, "", 1)
-    assert "--json, --strict" in err
+    assert "toll help doctor" in err or "--root needs a value" in err or "takes yes or no" in err
 
 
 def test_help_lists_every_check():
     done = subprocess.run([recorded.TOLL, "help", "doctor"], capture_output=True, text=True,
                           check=True)
     found = checks("desktop")
-    listed = [line.split() for line in done.stdout.partition("WHAT is any of")[2].splitlines()[1:]]
+    listed = [line.split() for line in done.stdout.partition("WHAT is any of\n")[2].partition("\n\n")[0].splitlines()]
     assert [words[1] if words[0] == "*" else words[0] for words in listed] == list(found)
     assert [words[0] == "*" for words in listed] == [c["essential"] for c in found.values()]
     assert max(map(len, done.stdout.splitlines())) <= 80
