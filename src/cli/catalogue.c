@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * toll layouts: whose names and units toll can speak, for people and for programs. */
+ * toll sinks, toll metrics and toll dialects: the tables of the library, for people and for
+ * programs. */
 #include "base/text/json.h"
 #include "cli/cli.h"
 #include "cli/options.h"

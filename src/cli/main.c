@@ -161,15 +161,6 @@ int subcommand_main(int argc, char **argv, size_t least, size_t most, const char
     return status;
 }
 
-/* A closed standard stream must not become the next file that is opened: what is said to people
- * would end up in it. The command still finds it closed. */
-static void fill_standard_streams(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
-            return;
-}
-
 static int run_subcommand(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "__complete") == 0)
@@ -247,7 +238,11 @@ static void leave_small_stack(void)
 
 int main(int argc, char **argv)
 {
-    fill_standard_streams();
+    /* A closed standard stream must not become the next file that is opened: messages would end up
+     * in it. The command still finds it closed. */
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
+            break;
     words.argc = argc;
     words.argv = argv;
     leave_small_stack();

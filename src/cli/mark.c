@@ -9,12 +9,6 @@
 static const char accepted[] = "'toll mark phase begin NAME', 'phase end NAME', 'event NAME "
                                "[KEY=VALUE…]' or 'gauge NAME VALUE'";
 
-static int mark_command_take_value(const char *word, double *ret)
-{
-    struct scan text = scan_string(word);
-    return scan_number(&text, ret) && scan_done(&text) ? 0 : -EINVAL;
-}
-
 /* The words behind the options; 0, or 125 and a sentence. */
 static int mark_command_read_words(int count, char **words, struct toll_mark *m)
 {
@@ -39,7 +33,8 @@ static int mark_command_read_words(int count, char **words, struct toll_mark *m)
               : strcmp(words[1], "begin") == 0 ? TOLL_MARK_PHASE_BEGIN
                                                : TOLL_MARK_PHASE_END;
     m->name = words[name];
-    if (gauge && mark_command_take_value(words[2], &m->value) < 0)
+    struct scan value = scan_string(gauge ? words[2] : "");
+    if (gauge && !(scan_number(&value, &m->value) && scan_done(&value)))
         return complain("'%s' is not a value; a number such as 3, -0.5 or 1e6 is", words[2]);
     for (int i = wanted; i < count; i++)
         if (words[i][0] == '=' || words[i][0] == '@' || !strchr(words[i], '='))

@@ -22,13 +22,6 @@ const struct subcommand *subcommand_by_name(const char *name)
 
 /* ---- Applying -------------------------------------------------------------------------------- */
 
-/* In files and variables a switch takes yes or no: 1, 0, or -1 for something else. */
-static int as_switch(const char *value)
-{
-    int i = value ? option_choose("yes true on 1 no false off 0", value) : 0;
-    return i < 0 ? -1 : i < 4;
-}
-
 static void list_choices(char *ret, size_t capacity, const char *choices)
 {
     size_t n = 0;
@@ -78,10 +71,10 @@ int options_apply(struct settings *s, const struct option *o, const char *value,
         r = o->take(s, value, &inner);
     switch (r < 0 ? OPTION_OWN : o->kind) {
     case OPTION_SWITCH:
-        choice = as_switch(value);
+        choice = value ? option_choose("yes true on 1 no false off 0", value) : 0;
         snprintf(accepted, sizeof accepted, "yes or no");
         if (choice >= 0)
-            *(bool *)field = choice;
+            *(bool *)field = choice < 4;
         break;
     case OPTION_CHOICE:
         choice = option_choose(o->choices, value);
@@ -164,16 +157,6 @@ struct given {
     char shown[80];              /* "--interval" or "-i" */
 };
 
-/* --name, --name=value */
-static void take_long(const char *word, struct given *g)
-{
-    const char *equals = strchr(word, '=');
-    int length = (int)(equals ? equals - word : (ptrdiff_t)strlen(word));
-    snprintf(g->shown, sizeof g->shown, "%.*s", length, word);
-    g->option = option_by_name(g->shown + 2);
-    g->value = equals ? equals + 1 : NULL;
-}
-
 /* -q, -qv, -i1s, -i=1s */
 static void take_letter(struct arguments *a, struct given *g)
 {
@@ -201,10 +184,14 @@ static int options_next_option(const struct settings *s, struct arguments *a, st
             a->ended = true;
             return 0;
         }
-        if (word[1] == '-')
-            take_long(word, g);
-        else
+        if (word[1] == '-') { /* --name, --name=value */
+            size_t length = strcspn(word, "=");
+            snprintf(g->shown, sizeof g->shown, "%.*s", (int)length, word);
+            g->option = option_by_name(g->shown + 2);
+            g->value = word[length] ? word + length + 1 : NULL;
+        } else {
             a->more = word + 1;
+        }
     }
     if (a->more)
         take_letter(a, g);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * toll list: the runs in records. */
+ * toll export, toll list and toll send: what was measured before. */
 #include "base/io/file.h"
 #include "base/memory.h"
 #include "base/process.h"

@@ -31,13 +31,6 @@ static sigset_t hold_signals(void)
     return ends;
 }
 
-static int open_signals(void)
-{
-    sigset_t ends = hold_signals();
-    int fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd < 0 ? -errno : fd;
-}
-
 /* The terminal has shown ^C: what is printed now begins on a line of its own. */
 static void take_signal(struct session *s, int fd)
 {
@@ -54,15 +47,6 @@ static uint64_t observe_now_ms(void)
     return clock_mono(NULL) / NS_PER_MS;
 }
 
-/* Until the time is over, as poll takes it. */
-static int left_ms(uint64_t deadline_ms)
-{
-    uint64_t now = observe_now_ms();
-    if (deadline_ms == UINT64_MAX)
-        return -1;
-    return deadline_ms > now ? (int)min_u64(deadline_ms - now, 1000000) : 0;
-}
-
 /* toll_tracker_attach, with as many descriptors as we may have.
  *
  * Each process that is measured keeps a few descriptors. The library leaves the limit of a program
@@ -77,9 +61,10 @@ static int observe_attach(struct session *s, struct toll_error *e)
 /* The tracker is attached: measure, then finish. Returns the exit status. */
 static int observe(struct session *s)
 {
-    CLEANUP_CLOSE int signals = open_signals();
+    sigset_t ends = hold_signals();
+    CLEANUP_CLOSE int signals = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)
-        return complain("cannot watch for signals: %s", strerror(-signals));
+        return complain("cannot watch for signals: %s", strerror(errno));
     struct pollfd fds[] = {
         {.fd = signals, .events = POLLIN},
         {.fd = toll_tracker_fd(s->tracker), .events = POLLIN},
@@ -87,8 +72,10 @@ static int observe(struct session *s)
     };
     uint64_t for_ms = s->settings.for_ns / NS_PER_MS;
     uint64_t deadline_ms = s->settings.for_ns ? observe_now_ms() + max_u64(for_ms, 1) : UINT64_MAX;
-    while (toll_tracker_step(s->tracker) > 0) {
-        if (poll(fds, 3, left_ms(deadline_ms)) < 0 && errno != EINTR)
+    while (toll_tracker_step(s->tracker) == TOLL_RUNNING) {
+        uint64_t left_ms = min_u64(left_u64(deadline_ms, observe_now_ms()), 1000000);
+        int timeout_ms = deadline_ms == UINT64_MAX ? -1 : (int)left_ms;
+        if (poll(fds, 3, timeout_ms) < 0 && errno != EINTR)
             usleep(10000); /* no memory to wait with: looked for now and then */
         if (fds[0].revents & POLLIN)
             take_signal(s, signals);
@@ -204,21 +191,6 @@ int attach_main(int argc, char **argv)
 
 /* ==== Run ===================================================================================== */
 
-static int run_status_of(const struct toll_end *end)
-{
-    if (end->unknown)
-        return EXIT_TOLL;
-    return end->signaled ? EXIT_SIGNAL + end->status : end->status;
-}
-
-/* What a command that could not be started exits with. */
-static int status_of_failure(int exec_errno)
-{
-    if (!exec_errno)
-        return EXIT_TOLL;
-    return exec_errno == ENOENT || exec_errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-}
-
 /* Until something has come. Where the kernel cannot wait (it has no memory) it is looked for now
  * and then: nothing ends the wait but the command. */
 static void wait_for(struct pollfd *fds, nfds_t count, int timeout_ms)
@@ -276,8 +248,10 @@ void run_command(struct session *s, char **command, struct outcome *ret)
     };
     int r = toll_tracker_launch(s->tracker, command, &launch, &ret->error);
     if (r < 0 && !toll_tracker_pid(s->tracker)) {
+        bool is_found = launch.exec_errno != ENOENT && launch.exec_errno != ENOTDIR;
         ret->exec_errno = launch.exec_errno;
-        ret->status = status_of_failure(launch.exec_errno);
+        if (launch.exec_errno)
+            ret->status = is_found ? EXIT_NOT_EXECUTABLE : EXIT_NOT_FOUND;
         return;
     }
     ret->has_run = true;
@@ -292,7 +266,8 @@ void run_command(struct session *s, char **command, struct outcome *ret)
     }
     ret->interrupted = signals.interrupted && ret->end.signaled && ret->end.status == SIGINT &&
                        ret->is_measured;
-    ret->status = run_status_of(&ret->end);
+    if (!ret->end.unknown)
+        ret->status = ret->end.signaled ? EXIT_SIGNAL + ret->end.status : ret->end.status;
 }
 
 int run_main(int argc, char **argv)

@@ -31,21 +31,16 @@ int signals_open(struct signals *s)
     return s->fd < 0 ? -errno : 0;
 }
 
-static bool has_terminal(void)
-{
-    CLEANUP_CLOSE int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    return fd >= 0;
-}
-
-/* The command was stopped from the terminal: a shell waits for toll, so toll stops too. Stopped by
- * SIGSTOP, it was somebody else's wish, who will not think of toll when he continues it. */
-static void follow_stop(pid_t command)
+/* When the command is stopped from the terminal, toll stops too, for the shell that waits for it.
+ * What sends SIGSTOP continues the command alone: then toll goes on. */
+static void signals_follow_stop(pid_t command)
 {
     siginfo_t info = {0};
     if (waitid(P_PID, (id_t)command, &info, WSTOPPED | WNOHANG) < 0 || !info.si_pid)
         return;
     int by = info.si_status;
-    if ((by == SIGTSTP || by == SIGTTIN || by == SIGTTOU) && has_terminal())
+    CLEANUP_CLOSE int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if ((by == SIGTSTP || by == SIGTTIN || by == SIGTTOU) && terminal >= 0)
         kill(getpid(), SIGSTOP);
 }
 
@@ -60,41 +55,26 @@ static bool was_continued(pid_t command)
     return waitid(P_PID, (id_t)command, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
 }
 
-/* Keys and a hangup go to the whole foreground group. */
-static bool is_of_terminal(int number)
-{
-    return number == SIGINT || number == SIGQUIT || number == SIGTSTP || number == SIGTTIN ||
-           number == SIGTTOU || number == SIGWINCH || number == SIGHUP || number == SIGCONT;
-}
-
-/* What toll brought upon itself: a pipe that nobody reads, a limit. */
-static bool signals_is_own(int number)
-{
-    return number == SIGPIPE || number == SIGXFSZ || number == SIGXCPU;
-}
-
 /* The terminal signals the whole foreground group, and so does a member that signals its group:
  * then the command has it already. A timer that was set before toll was executed was meant for it.
  */
-static bool command_has_it(const struct signals *s, struct toll_tracker *t,
-                           const struct signalfd_siginfo *info, pid_t command)
+static bool signals_reached_command(const struct signals *s, struct toll_tracker *t,
+                                    const struct signalfd_siginfo *info, pid_t command)
 {
     int number = (int)info->ssi_signo;
-    if (info->ssi_code > 0 && is_of_terminal(number)) {
+    bool is_of_terminal = number == SIGINT || number == SIGQUIT || number == SIGTSTP ||
+                          number == SIGTTIN || number == SIGTTOU || number == SIGWINCH ||
+                          number == SIGHUP || number == SIGCONT;
+    if (info->ssi_code > 0 && is_of_terminal) {
         /* The loss of the terminal is told to the leader of the session alone. */
         bool leader_only = (number == SIGHUP || number == SIGCONT) && getsid(0) == getpid();
         return !leader_only && getpgid(command) == getpgrp();
     }
     if (info->ssi_code > 0 || info->ssi_pid == (uint32_t)getpid())
-        return signals_is_own(number);
+        return number == SIGPIPE || number == SIGXFSZ || number == SIGXCPU; /* of toll itself */
     if (s->come_to_group && getpgid(command) == getpgrp())
         return true;
     return info->ssi_pid && toll_tracker_contains(t, (pid_t)info->ssi_pid);
-}
-
-static bool means_end(int number)
-{
-    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
 }
 
 bool signals_forward(struct signals *s, struct toll_tracker *t)
@@ -104,15 +84,16 @@ bool signals_forward(struct signals *s, struct toll_tracker *t)
     while (read(s->fd, &info, sizeof info) == (ssize_t)sizeof info) {
         int number = (int)info.ssi_signo;
         s->interrupted |= number == SIGINT && info.ssi_code > 0;
-        if (!command && means_end(number))
+        bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+        if (!command && ends)
             return true;
         if (!command)
             continue;
         if (number == SIGCHLD)
-            follow_stop(command);
+            signals_follow_stop(command);
         else if (number == SIGCONT && was_continued(command))
             continue;
-        else if (!command_has_it(s, t, &info, command))
+        else if (!signals_reached_command(s, t, &info, command))
             kill(command, number);
     }
     return false;
@@ -194,14 +175,6 @@ static void say_ending(void *arg, bool has_failed, const char *sentence)
         complain("%s%s", sentence, has_failed ? "" : " (Ctrl-C ends the wait)");
 }
 
-/* A number is a descriptor, anything else a file. */
-static int session_descriptor(const char *text)
-{
-    struct scan s = scan_string(text);
-    uint64_t number;
-    return scan_u64(&s, &number) && scan_done(&s) && number < 65536 ? (int)number : -1;
-}
-
 /* In its own layout, or in the one that was asked for, where that has the format. */
 static int session_add_output(struct session *s, struct toll_output *out, struct toll_error *e)
 {
@@ -228,7 +201,10 @@ static int add_summary(struct session *s, struct toll_error *e)
         .flags = set->verbose ? TOLL_OUTPUT_VERBOSE : 0,
     };
     if (set->summary_to) {
-        out.fd = session_descriptor(set->summary_to);
+        struct scan text = scan_string(set->summary_to); /* a number is a descriptor */
+        uint64_t number;
+        bool is_number = scan_u64(&text, &number) && scan_done(&text) && number < 65536;
+        out.fd = is_number ? (int)number : -1;
         if (out.fd >= 0 && fcntl(out.fd, F_GETFD) < 0)
             return err_set(e, -EINVAL, "--summary-to: descriptor %d is not open", out.fd);
         if (out.fd < 0) {
@@ -329,20 +305,16 @@ void session_close(struct session *s)
     settings_done(&s->settings);
 }
 
-/* Nobody asked for the summary that would now stand below what head has shown. */
-static void say_no_more(const struct session *s)
-{
-    CLEANUP_CLOSE int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (!option_is_given(&s->settings, "summary") && nowhere >= 0)
-        dup2(nowhere, STDERR_FILENO);
-}
-
 bool session_finish(struct session *s, struct toll_end *ret_end)
 {
     s->finishing = true;
     bool gone = session_reader_is_gone(s);
-    if (gone && !s->interrupted)
-        say_no_more(s);
+    if (gone && !s->interrupted && !option_is_given(&s->settings, "summary")) {
+        /* The end of the pipeline has seen enough: no summary below what it has shown. */
+        CLEANUP_CLOSE int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (nowhere >= 0)
+            dup2(nowhere, STDERR_FILENO);
+    }
     int r = toll_tracker_finish(s->tracker, ret_end);
     signals_end_waiting(NULL);
     if (r == -ENOMEM)

@@ -47,12 +47,6 @@ static int gpu_tracker_say(const char *sentence)
     return EXIT_WRONG;
 }
 
-/* As it is: no error of that tool. */
-static void gpu_tracker_note(const char *sentence)
-{
-    gpu_tracker_errors_tell("", sentence);
-}
-
 /* For notes. */
 static void gpu_tracker_warn(void *arg, const char *sentence)
 {
@@ -240,12 +234,6 @@ static int open_session(struct session *s, const struct gpu_tracker *g, const ch
     return r;
 }
 
-/* As Popen counts: a signal is negative. */
-static int return_code(const struct toll_end *end)
-{
-    return end->signaled ? -end->status : end->status;
-}
-
 static int print_results(struct session *s, const struct gpu_tracker *g, const char *layout,
                          const struct outcome *outcome)
 {
@@ -260,7 +248,7 @@ static int print_results(struct session *s, const struct gpu_tracker *g, const c
     signals_end_waiting(s->tracker); /* for stdout, too: the command has ended */
     snprintf(complete, sizeof complete,
              "Resource tracking complete. Process completed with status code: %d",
-             return_code(&outcome->end));
+             outcome->end.signaled ? -outcome->end.status : outcome->end.status);
     int r = phase_deliver(complete, "text", NULL, &e);
     if (outcome->is_measured && (r == 0 || g->output))
         r = toll_tracker_report_as(s->tracker, &like, &text, &e);
@@ -368,7 +356,7 @@ static int do_task(const struct gpu_tracker *g)
 /* What is wrong with the words, and those there are. */
 static int gpu_tracker_command_usage(const struct toll_error *e)
 {
-    gpu_tracker_note(e->message);
+    gpu_tracker_errors_tell("", e->message);
     struct buf b = {0};
     gpu_tracker_usage(&b);
     fputs(b.data ? b.data : "", stderr);
