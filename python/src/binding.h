@@ -82,30 +82,6 @@ static inline PyObject *row_attribute(const struct toll_row *row, const struct f
 PyTypeObject *tracker_type_new(void);
 PyObject *tracker_object(PyObject *module, PyObject *args);
 
-/* Methods for any thread. */
-PyObject *tracker_wait(PyObject *self, PyObject *args);
-PyObject *tracker_report(PyObject *self, PyObject *args);
-PyObject *tracker_figure(PyObject *self, PyObject *args);
-PyObject *tracker_frame(PyObject *self, PyObject *unused);
-PyObject *tracker_next_frame(PyObject *self, PyObject *args);
-PyObject *tracker_mark(PyObject *self, PyObject *args);
-
-struct tracker {
-    PyObject_HEAD PyObject *module; /* owned */
-    struct toll_tracker *t;         /* owned; NULL once it was closed */
-    pid_t owner;                    /* the process it belongs to */
-    unsigned users;                 /* calls that are in the library now, without the GIL */
-    bool working;                   /* one of them is not for any thread */
-    bool closing;                   /* the last user frees it */
-    bool finished;                  /* with this result; */
-    bool ended;                     /* whether all targets had ended by then */
-    int result;
-};
-
-/* Between these two the tracker is there, whatever other threads do; false: raised. */
-bool tracker_enter(struct tracker *self);
-void tracker_leave(struct tracker *self);
-
 /* Marks. */
 PyObject *send_mark(struct toll_tracker *t, PyObject *args);
 

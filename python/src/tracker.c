@@ -4,9 +4,25 @@
 #include "binding.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-bool tracker_enter(struct tracker *self)
+struct tracker {
+    PyObject_HEAD PyObject *module; /* owned */
+    struct toll_tracker *t;         /* owned; NULL once it was closed */
+    pid_t owner;                    /* the process it belongs to */
+    unsigned users;                 /* calls that are in the library now, without the GIL */
+    bool working;                   /* one of them is not for any thread */
+    bool closing;                   /* the last user frees it */
+    bool finished;                  /* with this result; */
+    bool ended;                     /* whether all targets had ended by then */
+    int result;
+};
+
+/* Between these two the tracker is there, whatever other threads do; false: raised. */
+static bool tracker_enter(struct tracker *self)
 {
     if (self->owner != getpid()) {
         PyErr_SetString(PyExc_RuntimeError, "this tracker belongs to the parent process");
@@ -20,7 +36,7 @@ bool tracker_enter(struct tracker *self)
     return true;
 }
 
-void tracker_leave(struct tracker *self)
+static void tracker_leave(struct tracker *self)
 {
     self->users--;
     if (!self->closing || self->users || !self->t)
@@ -32,7 +48,7 @@ void tracker_leave(struct tracker *self)
 }
 
 /* The calls of this file are for one thread at a time. */
-static bool begin_work(struct tracker *self)
+static bool tracker_begin_work(struct tracker *self)
 {
     if (self->working && self->owner == getpid()) {
         PyErr_SetString(PyExc_RuntimeError, "another thread is starting or finishing this tracker");
@@ -44,7 +60,7 @@ static bool begin_work(struct tracker *self)
     return true;
 }
 
-static void end_work(struct tracker *self)
+static void tracker_end_work(struct tracker *self)
 {
     self->working = false;
     tracker_leave(self);
@@ -89,26 +105,26 @@ static void tracker_dealloc(PyObject *object)
     object_release(object, self->module);
 }
 
-static PyObject *add_target(PyObject *object, PyObject *args)
+static PyObject *tracker_add_target(PyObject *object, PyObject *args)
 {
     struct tracker *self = (struct tracker *)object;
     struct toll_target target = {.size = sizeof target};
     struct toll_error e = {0};
     int kind, id;
     if (!PyArg_ParseTuple(args, "iziz", &kind, &target.name, &id, &target.text) ||
-        !begin_work(self))
+        !tracker_begin_work(self))
         return NULL;
     target.kind = (enum toll_target_kind)kind;
     target.id = id;
     int r;
     Py_BEGIN_ALLOW_THREADS r = toll_tracker_add_target(self->t, &target, &e);
-    Py_END_ALLOW_THREADS end_work(self);
+    Py_END_ALLOW_THREADS tracker_end_work(self);
     if (r < 0)
         return raise_error(r, &e, "cannot measure this target");
     Py_RETURN_NONE;
 }
 
-static PyObject *add_output(PyObject *object, PyObject *args)
+static PyObject *tracker_add_output(PyObject *object, PyObject *args)
 {
     struct tracker *self = (struct tracker *)object;
     struct toll_output output = {.size = sizeof output};
@@ -117,35 +133,35 @@ static PyObject *add_output(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&zz", PyUnicode_FSConverter, &path, &output.format,
                           &output.layout))
         return NULL;
-    if (!begin_work(self)) {
+    if (!tracker_begin_work(self)) {
         Py_DECREF(path);
         return NULL;
     }
     output.destination = PyBytes_AsString(path);
     int r;
     Py_BEGIN_ALLOW_THREADS r = toll_tracker_add_output(self->t, &output, &e);
-    Py_END_ALLOW_THREADS end_work(self);
+    Py_END_ALLOW_THREADS tracker_end_work(self);
     Py_DECREF(path);
     if (r < 0)
         return raise_error(r, &e, "cannot write to this output");
     Py_RETURN_NONE;
 }
 
-static PyObject *count_gpus(PyObject *object, PyObject *args)
+static PyObject *tracker_count_gpus(PyObject *object, PyObject *args)
 {
     struct tracker *self = (struct tracker *)object;
     struct toll_error e = {0};
     const char *gpus;
-    if (!PyArg_ParseTuple(args, "s", &gpus) || !begin_work(self))
+    if (!PyArg_ParseTuple(args, "s", &gpus) || !tracker_begin_work(self))
         return NULL;
     int r = toll_tracker_count_gpus(self->t, gpus, &e);
-    end_work(self);
+    tracker_end_work(self);
     if (r < 0)
         return raise_error(r, &e, "cannot count these GPUs");
     Py_RETURN_NONE;
 }
 
-static PyObject *keep_backup(PyObject *object, PyObject *args)
+static PyObject *tracker_keep_backup(PyObject *object, PyObject *args)
 {
     struct tracker *self = (struct tracker *)object;
     struct toll_error e = {0};
@@ -153,38 +169,38 @@ static PyObject *keep_backup(PyObject *object, PyObject *args)
     PyObject *path = NULL;
     if (!PyArg_ParseTuple(args, "O&s", PyUnicode_FSConverter, &path, &layout))
         return NULL;
-    if (!begin_work(self)) {
+    if (!tracker_begin_work(self)) {
         Py_DECREF(path);
         return NULL;
     }
     int r = toll_tracker_keep_backup(self->t, PyBytes_AsString(path), layout, &e);
-    end_work(self);
+    tracker_end_work(self);
     Py_DECREF(path);
     if (r < 0)
         return raise_error(r, &e, "cannot keep this backup");
     Py_RETURN_NONE;
 }
 
-static PyObject *start(PyObject *object, PyObject *unused)
+static PyObject *tracker_start(PyObject *object, PyObject *unused)
 {
     (void)unused;
     struct tracker *self = (struct tracker *)object;
     struct toll_error e = {0};
-    if (!begin_work(self))
+    if (!tracker_begin_work(self))
         return NULL;
     int r;
     Py_BEGIN_ALLOW_THREADS r = toll_tracker_start(self->t, &e);
-    Py_END_ALLOW_THREADS end_work(self);
+    Py_END_ALLOW_THREADS tracker_end_work(self);
     if (r < 0)
         return raise_error(r, &e, "cannot begin to measure");
     Py_RETURN_NONE;
 }
 
-static PyObject *finish(PyObject *object, PyObject *unused)
+static PyObject *tracker_finish(PyObject *object, PyObject *unused)
 {
     (void)unused;
     struct tracker *self = (struct tracker *)object;
-    if (!begin_work(self))
+    if (!tracker_begin_work(self))
         return NULL;
     /* Once: an interrupt may come between this and what its caller does with the result. */
     if (!self->finished) {
@@ -196,11 +212,11 @@ static PyObject *finish(PyObject *object, PyObject *unused)
         self->finished = true;
     }
     int r = self->result;
-    end_work(self);
+    tracker_end_work(self);
     return PyLong_FromLong(r);
 }
 
-static PyObject *close_tracker(PyObject *object, PyObject *unused)
+static PyObject *tracker_close(PyObject *object, PyObject *unused)
 {
     (void)unused;
     struct tracker *self = (struct tracker *)object;
@@ -211,19 +227,119 @@ static PyObject *close_tracker(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {
-    {"add_target", add_target, METH_VARARGS, "add_target($self, kind, name, id, text, /)\n--\n\n"},
-    {"add_output", add_output, METH_VARARGS, "add_output($self, path, format, dialect, /)\n--\n\n"},
-    {"count_gpus", count_gpus, METH_VARARGS,
+/* ---- From any thread, also while it is being finished ---------------------------------------- */
+
+static PyObject *tracker_wait(PyObject *object, PyObject *args)
+{
+    struct tracker *self = (struct tracker *)object;
+    int timeout_ms, r;
+    if (!PyArg_ParseTuple(args, "i", &timeout_ms) || !tracker_enter(self))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = toll_tracker_wait(self->t, timeout_ms);
+    Py_END_ALLOW_THREADS bool finished = self->finished, ended = self->ended;
+    tracker_leave(self);
+    if (finished)
+        return PyBool_FromLong(ended);
+    return r < 0 ? raise_error(r, NULL, "cannot wait") : PyBool_FromLong(r == 0);
+}
+
+static PyObject *tracker_report(PyObject *object, PyObject *args)
+{
+    struct tracker *self = (struct tracker *)object;
+    struct toll_output like = {.size = sizeof like};
+    char *report = NULL;
+    struct toll_error e = {0};
+    int r;
+    if (!PyArg_ParseTuple(args, "s|z", &like.format, &like.layout) || !tracker_enter(self))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = toll_tracker_report_as(self->t, &like, &report, &e);
+    Py_END_ALLOW_THREADS tracker_leave(self);
+    if (r < 0)
+        return raise_error(r, &e, "cannot make a report");
+    PyObject *text = PyUnicode_DecodeUTF8(report, (Py_ssize_t)strlen(report), "replace");
+    free(report);
+    return text;
+}
+
+static PyObject *tracker_figure(PyObject *object, PyObject *args)
+{
+    struct tracker *self = (struct tracker *)object;
+    struct toll_figure f = {.size = sizeof f};
+    const char *name;
+    int r;
+    if (!PyArg_ParseTuple(args, "s", &name) || !tracker_enter(self))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = toll_tracker_figure(self->t, name, &f);
+    Py_END_ALLOW_THREADS PyObject *figure = NULL;
+    if (r == 0)
+        figure = Py_BuildValue(
+            "(NNNNNNss)", figure_object(f.total, false), figure_object(f.last, false),
+            figure_object(f.min, false), figure_object(f.max, false), figure_object(f.mean, false),
+            figure_object(f.max_at_ns == UINT64_MAX ? (double)NAN : (double)f.max_at_ns / 1e9,
+                          false),
+            f.quality_word, f.from);
+    tracker_leave(self);
+    if (r == -ENOENT)
+        Py_RETURN_NONE;
+    return r < 0 ? raise_error(r, NULL, "cannot tell a figure") : figure;
+}
+
+static PyObject *tracker_frame(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct tracker *self = (struct tracker *)object;
+    struct toll_frame *frame = NULL;
+    int r;
+    if (!tracker_enter(self))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = toll_tracker_frame(self->t, &frame);
+    Py_END_ALLOW_THREADS tracker_leave(self);
+    if (r == -EAGAIN)
+        Py_RETURN_NONE;
+    return r < 0 ? raise_error(r, NULL, "cannot tell a frame") : frame_object(self->module, frame);
+}
+
+static PyObject *tracker_next_frame(PyObject *object, PyObject *args)
+{
+    struct tracker *self = (struct tracker *)object;
+    struct toll_frame *frame = NULL;
+    int timeout_ms, r;
+    if (!PyArg_ParseTuple(args, "i", &timeout_ms) || !tracker_enter(self))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS r = toll_tracker_next_frame(self->t, timeout_ms, &frame);
+    Py_END_ALLOW_THREADS tracker_leave(self);
+    if (r == 1)
+        Py_RETURN_NONE;
+    return r < 0 ? raise_error(r, NULL, "cannot tell a frame") : frame_object(self->module, frame);
+}
+
+static PyObject *tracker_mark(PyObject *object, PyObject *args)
+{
+    struct tracker *self = (struct tracker *)object;
+    if (!tracker_enter(self))
+        return NULL;
+    PyObject *taken = send_mark(self->t, args);
+    tracker_leave(self);
+    return taken;
+}
+
+/* ---- The type -------------------------------------------------------------------------------- */
+
+static PyMethodDef tracker_methods[] = {
+    {"add_target", tracker_add_target, METH_VARARGS,
+     "add_target($self, kind, name, id, text, /)\n--\n\n"},
+    {"add_output", tracker_add_output, METH_VARARGS,
+     "add_output($self, path, format, dialect, /)\n--\n\n"},
+    {"count_gpus", tracker_count_gpus, METH_VARARGS,
      "count_gpus($self, gpus, /)\n--\n\nThose whose utilisation is added up."},
-    {"keep_backup", keep_backup, METH_VARARGS,
+    {"keep_backup", tracker_keep_backup, METH_VARARGS,
      "keep_backup($self, path, dialect, /)\n--\n\nA pickle of the results so far."},
-    {"start", start, METH_NOARGS, "start($self, /)\n--\n\nBegin to measure."},
-    {"finish", finish, METH_NOARGS,
+    {"start", tracker_start, METH_NOARGS, "start($self, /)\n--\n\nBegin to measure."},
+    {"finish", tracker_finish, METH_NOARGS,
      "finish($self, /)\n--\n\nThe last sample, and the summary to every output. 0, or the "
      "negative\n"
      "number of an output's failure."},
-    {"close", close_tracker, METH_NOARGS, "close($self, /)\n--\n\nEnd its thread and free it."},
+    {"close", tracker_close, METH_NOARGS, "close($self, /)\n--\n\nEnd its thread and free it."},
     {"wait", tracker_wait, METH_VARARGS,
      "wait($self, timeout_ms, /)\n--\n\nWhether all targets have ended within that time."},
     {"report", tracker_report, METH_VARARGS,
@@ -245,7 +361,7 @@ PyTypeObject *tracker_type_new(void)
         {Py_tp_doc, doc},
         {Py_tp_new, refuse_new},
         {Py_tp_dealloc, tracker_dealloc},
-        {Py_tp_methods, methods},
+        {Py_tp_methods, tracker_methods},
         {0, NULL},
     };
     PyType_Spec spec = {
