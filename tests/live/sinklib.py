@@ -193,6 +193,7 @@ class Server:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # head and body of an answer are two writes
 
             def handle_any(self):
                 length = int(self.headers.get("Content-Length", 0))
