@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Figures as text that Prometheus and its relatives read: OpenMetrics 1.0, or the older text format
- * that Pushgateway and the textfile collector want.
+ * Figures as text for Prometheus: OpenMetrics 1.0, or the older text format of Pushgateway and the
+ * textfile collector.
  *
  *   # TYPE toll_target_cpu_seconds counter
  *   # UNIT toll_target_cpu_seconds seconds
@@ -19,37 +19,37 @@ enum exposition_flavour { EXPOSITION_OPENMETRICS, EXPOSITION_TEXT };
 void exposition_family(struct buf *b, enum entity_kind kind, const struct metric *m,
                        enum exposition_flavour flavour);
 
-/* What a sample of a series begins with, labels and the blank behind them included. */
+/* The beginning of a sample: the name, the labels, and a blank. */
 void exposition_series(struct buf *b, const struct point_row *row, const struct metric *m);
 
-/* A number as such text has it: NaN and infinity too. */
+/* A number; NaN and infinity, too. */
 void exposition_number(struct buf *b, double value);
 
-/* The newest value of each series, and what became of the run. */
+/* The newest value of each series, and how the run ended. */
 struct exposition {
     struct points *points; /* borrowed */
-    double *values;        /* owned, by series; NAN: there is none */
+    double *values;        /* owned, by series; NAN: none */
     size_t count;
     struct labels of_run;
     struct run_end end;
 };
 
-/* With the id of the run where the points have it. */
+/* The labels of the run; with its id if points->with_id. */
 void exposition_begin(struct exposition *x, const struct run *run);
 
 void exposition_done(struct exposition *x);
 
-/* Takes the values of a piece over. 0 or -ENOMEM. */
+/* Updates the values from a chunk. 0 or -ENOMEM. */
 int exposition_take(struct exposition *x, const char *chunk, size_t length);
 
-/* Adds the piece that tells the end of a run. */
+/* Adds the chunk of the end of a run. */
 void exposition_add_end(struct buf *b, const struct summary *s);
 
-/* … and takes it over: what was so at a moment is so no longer, what was counted stays. */
+/* Reads the chunk of the end: gauges are removed, counters and peaks stay. */
 void exposition_take_end(struct exposition *x, const char *chunk, size_t length);
 
-/* The samples of a batch, and the end when it is among them. */
+/* Updates from all chunks of a batch. */
 void exposition_take_batch(struct exposition *x, const struct batch *b);
 
-/* All of it, families one after the other. */
+/* Adds all values, family by family. */
 void exposition_write(const struct exposition *x, struct buf *b, enum exposition_flavour flavour);

@@ -7,33 +7,27 @@
 #include "sink/sink.h"
 
 #define SINK_HTTP_OPTIONS                                                                          \
-    {{"timeout", "TIME", "10s", "how long one request may take"}, OPTION_DURATION, false},         \
-        {{"user", "TEXT", "", "name for basic authentication; or in the URL, user:password@host"}, \
-         OPTION_TEXT,                                                                              \
-         false},                                                                                   \
-        {{"password_file", "FILE", "", "file with the password, on its first line"},               \
-         OPTION_TEXT,                                                                              \
-         false},                                                                                   \
-        {{"token_file", "FILE", "", "file with a bearer token, on its first line"},                \
-         OPTION_TEXT,                                                                              \
-         false},                                                                                   \
+    SINK_OPTION("timeout", "TIME", "10s", "how long one request may take", OPTION_DURATION),       \
+        SINK_OPTION("user", "TEXT", "",                                                            \
+                    "name for basic authentication; or in the URL, user:password@host",            \
+                    OPTION_TEXT),                                                                  \
+        SINK_OPTION("password_file", "FILE", "", "file with the password, on its first line",      \
+                    OPTION_TEXT),                                                                  \
+        SINK_OPTION("token_file", "FILE", "", "file with a bearer token, on its first line",       \
+                    OPTION_TEXT),                                                                  \
         {{"header", "TEXT", "", "one more header, 'Name: value'; may be repeated"},                \
          OPTION_TEXT,                                                                              \
          true},                                                                                    \
-        {{"ca", "FILE", "", "certificates to trust instead of those of the machine"},              \
-         OPTION_TEXT,                                                                              \
-         false},                                                                                   \
-        {{"cert", "FILE", "", "certificate of the client, PEM, for a server that asks for one"},   \
-         OPTION_TEXT,                                                                              \
-         false},                                                                                   \
-        {{"key", "FILE", "",                                                                       \
-          "key of that certificate, PEM, without a passphrase; otherwise in "                      \
-          "the same file"},                                                                        \
-         OPTION_TEXT,                                                                              \
-         false},                                                                                   \
-    {                                                                                              \
-        {"insecure", "no|yes", "no", "trust any certificate"}, OPTION_WORD, false                  \
-    }
+        SINK_OPTION("ca", "FILE", "", "certificates to trust instead of those of the machine",     \
+                    OPTION_TEXT),                                                                  \
+        SINK_OPTION("cert", "FILE", "",                                                            \
+                    "certificate of the client, PEM, for a server that asks for one",              \
+                    OPTION_TEXT),                                                                  \
+        SINK_OPTION("key", "FILE", "",                                                             \
+                    "key of that certificate, PEM, without a passphrase; otherwise in "            \
+                    "the same file",                                                               \
+                    OPTION_TEXT),                                                                  \
+        SINK_OPTION("insecure", "no|yes", "no", "trust any certificate", OPTION_WORD)
 
 /* A request is sent in parts that the server accepts. One that is too large is halved until it is
  * accepted, and later ones are as small. A figure that is too large alone is lost. When a server

@@ -32,27 +32,6 @@ static char *labels_make_name(const char *text, const char *before)
     return NULL;
 }
 
-static char *labels_make_value(const char *text)
-{
-    struct buf b = {0};
-    size_t left = strlen(text), length;
-    for (; left; text += length, left -= length) {
-        const unsigned char *c = (const unsigned char *)text;
-        length = *c < 0x80 ? 1 : utf8_length(c, left);
-        if (length) {
-            buf_add(&b, text, length);
-            continue;
-        }
-        length = 1; /* read as Latin-1 */
-        buf_putc(&b, (char)(0xC0 | *c >> 6));
-        buf_putc(&b, (char)(0x80 | (*c & 0x3F)));
-    }
-    if (!buf_failed(&b) && b.data)
-        return b.data;
-    buf_done(&b);
-    return NULL;
-}
-
 static size_t labels_place_of(const struct labels *l, const char *name, bool *ret_taken)
 {
     size_t i = 0;
@@ -75,16 +54,17 @@ static void labels_add_named(struct labels *l, const char *before, const char *n
         own = labels_make_name(name, "label_");
         at = own ? labels_place_of(l, own, &is_taken) : 0;
     }
-    char *copy = labels_make_value(value);
-    if (!own || !copy || is_taken || l->count == LABELS_AT_MOST) {
+    struct buf copy = {0};
+    buf_utf8(&copy, value, strlen(value));
+    if (!own || buf_failed(&copy) || is_taken || l->count == LABELS_AT_MOST) {
         l->failed |= !is_taken;
         free(own);
-        free(copy);
+        buf_done(&copy);
         return;
     }
     memmove(&l->items[at + 1], &l->items[at], (l->count - at) * sizeof l->items[0]);
     l->items[at].name = own;
-    l->items[at].value = copy;
+    l->items[at].value = copy.data;
     l->count++;
 }
 

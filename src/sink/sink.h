@@ -43,6 +43,12 @@ struct sink_option {
     bool repeats; /* values are joined by newlines */
 };
 
+/* A row of the table: name, how its value looks, default, help, kind. */
+#define SINK_OPTION(name_, value_, fallback_, help_, kind_)                                        \
+    {                                                                                              \
+        {name_, value_, fallback_, help_}, kind_, false                                            \
+    }
+
 enum { SINK_OPTIONS_AT_MOST = 32 };
 
 /* The values of the options of one sink, in the order of the table. */
@@ -138,22 +144,18 @@ struct sink_kind {
 
 /* Options of every kind with a sender, first in its table. */
 #define SINK_SENDER_OPTIONS(gather_)                                                               \
-    {{"every", "TIME", gather_, "how often what was sampled is sent"}, OPTION_DURATION, false},    \
-        {{"grace", "TIME", "5s", "how long toll waits at the end for what is left to be sent"},    \
-         OPTION_DURATION,                                                                          \
-         false},                                                                                   \
-    {                                                                                              \
-        {"queue", "SIZE", "16MiB", "how much may wait; beyond it the oldest samples are dropped"}, \
-            OPTION_QUEUE, false                                                                    \
-    }
+    SINK_OPTION("every", "TIME", gather_, "how often what was sampled is sent", OPTION_DURATION),  \
+        SINK_OPTION("grace", "TIME", "5s",                                                         \
+                    "how long toll waits at the end for what is left to be sent",                  \
+                    OPTION_DURATION),                                                              \
+        SINK_OPTION("queue", "SIZE", "16MiB",                                                      \
+                    "how much may wait; beyond it the oldest samples are dropped", OPTION_QUEUE)
 
 /* An option of kinds whose series have labels. */
 #define SINK_ID_OPTION                                                                             \
-    {                                                                                              \
-        {"id", "no|yes", "yes",                                                                    \
-         "a label with the id of the run, so that runs of one name stay apart"},                   \
-            OPTION_WORD, false                                                                     \
-    }
+    SINK_OPTION("id", "no|yes", "yes",                                                             \
+                "a label with the id of the run, so that runs of one name stay apart",             \
+                OPTION_WORD)
 
 struct sink {
     const struct sink_kind *kind;

@@ -119,16 +119,12 @@ void spool_file_done(struct spool_file *f);
 /* ==== The spool of a sink ===================================================================== */
 
 #define SINK_SPOOL_OPTIONS                                                                         \
-    {{"spool", "FILE", "",                                                                         \
-      "where to keep what cannot be sent, or 'none'; otherwise a file below "                      \
-      "~/.local/state/toll"},                                                                      \
-     OPTION_TEXT,                                                                                  \
-     false},                                                                                       \
-    {                                                                                              \
-        {"spool_size", "SIZE", "1GiB",                                                             \
-         "how large it may become; then samples are lost, and counted"},                           \
-            OPTION_SIZE, false                                                                     \
-    }
+    SINK_OPTION("spool", "FILE", "",                                                               \
+                "where to keep what cannot be sent, or 'none'; otherwise a file below "            \
+                "~/.local/state/toll",                                                             \
+                OPTION_TEXT),                                                                      \
+        SINK_OPTION("spool_size", "SIZE", "1GiB",                                                  \
+                    "how large it may become; then samples are lost, and counted", OPTION_SIZE)
 
 struct spool {
     struct sink *sink; /* borrowed */

@@ -176,6 +176,23 @@ void buf_printable(struct buf *b, const char *text, size_t length)
     }
 }
 
+void buf_utf8(struct buf *b, const char *text, size_t length)
+{
+    const unsigned char *at = (const unsigned char *)text, *end = at + length;
+    while (at < end) {
+        size_t valid = 0;
+        while (at + valid < end && at[valid] < 0x80)
+            valid++;
+        if (!valid)
+            valid = utf8_length(at, (size_t)(end - at));
+        if (valid)
+            buf_add(b, (const char *)at, valid);
+        else
+            buf_add(b, (const char[]){(char)(0xC0 | *at >> 6), (char)(0x80 | (*at & 0x3F))}, 2);
+        at += valid ? valid : 1;
+    }
+}
+
 /* ==== Buf ===================================================================================== */
 
 void buf_done(struct buf *b)

@@ -102,3 +102,6 @@ size_t utf8_fitting(const char *text, size_t length, size_t columns);
  * text_make_printable changes it in place; it never gets longer. */
 void text_make_printable(char *text);
 void buf_printable(struct buf *b, const char *text, size_t length);
+
+/* Adds text as valid UTF-8: bytes that are not are read as Latin-1. */
+void buf_utf8(struct buf *b, const char *text, size_t length);

@@ -30,29 +30,14 @@ enum {
     BUILD = 'b',
 };
 
-/* Python takes UTF-8 only: a byte that is none is taken for Latin-1, as in JSON. */
-static void put_utf8(struct buf *b, struct scan text)
-{
-    for (size_t taken; text.at < text.end; text.at += taken) {
-        const unsigned char *c = (const unsigned char *)text.at;
-        taken = *c < 0x80 ? 1 : utf8_length(c, (size_t)(text.end - text.at));
-        if (taken) {
-            buf_add(b, text.at, taken);
-            continue;
-        }
-        buf_putc(b, (char)(0xC0 | *c >> 6));
-        buf_putc(b, (char)(0x80 | (*c & 0x3F)));
-        taken = 1;
-    }
-}
-
+/* Python accepts UTF-8 only. */
 static void pickle_put_text(struct buf *b, struct scan text)
 {
     buf_putc(b, TEXT);
     size_t at = b->length;
     uint32_t length = 0;
     buf_add(b, (const char *)&length, sizeof length);
-    put_utf8(b, text);
+    buf_utf8(b, text.at, (size_t)(text.end - text.at));
     if (buf_failed(b))
         return;
     length = htole32((uint32_t)(b->length - at - sizeof length));

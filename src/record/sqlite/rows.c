@@ -74,20 +74,7 @@ void sqlite_row_log_text(struct buf *b, const char *value)
         return;
     }
     size_t began = text_begin(b);
-    const unsigned char *at = (const unsigned char *)value;
-    const unsigned char *end = at + strlen(value);
-    while (at < end) {
-        size_t taken = 0;
-        while (at + taken < end && at[taken] < 0x80)
-            taken++;
-        if (!taken)
-            taken = utf8_length(at, (size_t)(end - at));
-        if (taken)
-            buf_add(b, (const char *)at, taken);
-        else
-            buf_add(b, (const char[]){(char)(0xC0 | *at >> 6), (char)(0x80 | (*at & 0x3F))}, 2);
-        at += taken ? taken : 1;
-    }
+    buf_utf8(b, value, strlen(value));
     text_end(b, began);
 }
 

@@ -201,11 +201,11 @@ void mlflow_facts_begin(struct buf *ops, const struct mlflow_facts *f, const str
 /* ---- The end --------------------------------------------------------------------------------- */
 
 static void mlflow_facts_put_metric(struct mlflow_metrics *m, const struct mlflow_facts *f,
-                                    const char *name, const char *behind, double value,
+                                    const char *name, const char *suffix, double value,
                                     int64_t time_ms)
 {
     struct buf raw = {0}, key = {0};
-    buf_printf(&raw, "toll/%s%s%s", f->node, name, behind);
+    buf_printf(&raw, "toll/%s%s%s", f->node, name, suffix);
     mlflow_key(&key, buf_failed(&raw) ? "" : raw.data);
     if (!buf_failed(&key))
         mlflow_metrics_add(m, key.data, value, time_ms, 0);

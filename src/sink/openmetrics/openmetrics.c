@@ -217,13 +217,13 @@ static void om_order_write_series(struct om_ordering *o, size_t series,
 static size_t om_order_write_some(struct om_ordering *o, size_t first)
 {
     const uint64_t *counts = o->f->counts;
-    size_t behind = first;
+    size_t end = first;
     o->expected = 0;
     memset(o->next, 0xFF, o->f->series_count * sizeof *o->next);
-    while (behind < o->series_count &&
-           (behind == first || o->expected + counts[o->series[behind]] <= o->room)) {
-        o->next[o->series[behind]] = o->expected;
-        o->expected += counts[o->series[behind++]];
+    while (end < o->series_count &&
+           (end == first || o->expected + counts[o->series[end]] <= o->room)) {
+        o->next[o->series[end]] = o->expected;
+        o->expected += counts[o->series[end++]];
     }
     struct om_moment *more = reallocarray(o->moments, o->expected, sizeof *more);
     if (!more) {
@@ -233,11 +233,11 @@ static size_t om_order_write_some(struct om_ordering *o, size_t first)
     o->moments = more;
     o->failure = om_order_read(o);
     uint64_t at = 0;
-    for (size_t i = first; i < behind && o->failure == 0; i++) {
+    for (size_t i = first; i < end && o->failure == 0; i++) {
         om_order_write_series(o, o->series[i], o->moments + at);
         at += counts[o->series[i]];
     }
-    return behind - first;
+    return end - first;
 }
 
 static int om_order_write(struct om_ordering *o)
@@ -535,16 +535,14 @@ static void openmetrics_close(struct sink *s)
 
 static const struct sink_option options[] = {
     SINK_ID_OPTION,
-    {{"every", "TIME", "",
-      "how often it is written: 1s by default, a file.prom 5s; what is scraped "
-      "is always the newest"},
-     OPTION_DURATION,
-     false},
-    {{"queue", "SIZE", "16MiB",
-      "how much may wait for a slow disk; beyond it the oldest samples "
-      "are dropped"},
-     OPTION_QUEUE,
-     false},
+    SINK_OPTION("every", "TIME", "",
+                "how often it is written: 1s by default, a file.prom 5s; what is scraped "
+                "is always the newest",
+                OPTION_DURATION),
+    SINK_OPTION("queue", "SIZE", "16MiB",
+                "how much may wait for a slow disk; beyond it the oldest samples "
+                "are dropped",
+                OPTION_QUEUE),
     {.facts = {0}},
 };
 

@@ -114,21 +114,10 @@ struct otlp {
 
 /* ---- The resource ---------------------------------------------------------------------------- */
 
-/* Strings are UTF-8; an invalid byte is read as Latin-1. */
 static void otlp_add_text(struct buf *b, unsigned field, const char *text)
 {
     size_t began = protobuf_begin(b, field);
-    for (size_t left = strlen(text), length; left; text += length, left -= length) {
-        const unsigned char *c = (const unsigned char *)text;
-        length = *c < 0x80 ? 1 : utf8_length(c, left);
-        if (length) {
-            buf_add(b, text, length);
-            continue;
-        }
-        length = 1;
-        buf_putc(b, (char)(0xC0 | *c >> 6));
-        buf_putc(b, (char)(0x80 | (*c & 0x3F)));
-    }
+    buf_utf8(b, text, strlen(text));
     protobuf_end(b, began);
 }
 
@@ -779,14 +768,12 @@ static const struct sink_option options[] = {
     SINK_SENDER_OPTIONS("10s"),
     SINK_SPOOL_OPTIONS,
     SINK_HTTP_OPTIONS,
-    {{"compression", "none|gzip", "none",
-      "how requests are compressed; or OTEL_EXPORTER_OTLP_COMPRESSION"},
-     OPTION_WORD,
-     false},
-    {{"protocol", "TEXT", "", "http/protobuf, whatever OTEL_EXPORTER_OTLP_PROTOCOL says"},
-     OPTION_TEXT,
-     false},
-    {{"command", "no|yes", "yes", "process.command_args, with secrets masked"}, OPTION_WORD, false},
+    SINK_OPTION("compression", "none|gzip", "none",
+                "how requests are compressed; or OTEL_EXPORTER_OTLP_COMPRESSION", OPTION_WORD),
+    SINK_OPTION("protocol", "TEXT", "", "http/protobuf, whatever OTEL_EXPORTER_OTLP_PROTOCOL says",
+                OPTION_TEXT),
+    SINK_OPTION("command", "no|yes", "yes", "process.command_args, with secrets masked",
+                OPTION_WORD),
     {.facts = {0}},
 };
 
