@@ -277,12 +277,6 @@ static void publish_kinds(struct ledger *l, struct row *out, enum part part, uin
     ledger_publish(l, out, part, process_cpu_system_seconds, cpu - share);
 }
 
-static const struct process *find_main(const struct ledger *l, const struct members *members)
-{
-    struct member *m = l->main ? members_find(members, l->main) : NULL;
-    return m && m->was_seen && is_main(l, m) ? &m->process : NULL;
-}
-
 /* What the main process had before it was tracked; of what grows only. */
 static uint64_t main_base(const struct ledger *l, enum metric_id id)
 {
@@ -293,7 +287,8 @@ static uint64_t main_base(const struct ledger *l, enum metric_id id)
 static void fold_main(struct ledger *l, const struct members *members, const struct row *combined,
                       bool last, struct row *out)
 {
-    const struct process *p = find_main(l, members);
+    const struct member *m = members_find(members, l->main);
+    const struct process *p = m && m->was_seen && is_main(l, m) ? &m->process : NULL;
     const struct row *own = p ? &p->own : &l->main_left;
     uint64_t divided = BIT(process_cpu_seconds) | kinds_of_cpu;
     if (!divides_cpu(l, last) || (own->present & combined->present & divided) != divided)
@@ -355,14 +350,6 @@ static void fold_descendants(struct ledger *l, const struct ledger_sums *s,
     }
     if (s->live)
         row_put_u64(out, process_processes_count, s->live_others);
-}
-
-/* No process lives without a page fault, so faults that are not of the main process are of a
- * descendant, seen or not. That is known as long as all faults of the main process are. */
-static void find_proof(struct ledger *l, const struct row *descendants)
-{
-    bool knows_main = !l->main_has_left || (l->main_fresh & BIT(process_faults_minor_count));
-    l->has_proof |= knows_main && row_u64(descendants, process_faults_minor_count) > 0;
 }
 
 static void put_started(const struct ledger *l, struct row parts[PARTS])
@@ -448,7 +435,12 @@ void ledger_fold(struct ledger *l, const struct members *members, bool changed, 
     if (l->main && !l->own_only) {
         fold_descendants(l, s, &parts[PART_COMBINED], &parts[PART_MAIN], last,
                          &parts[PART_DESCENDANTS]);
-        find_proof(l, &parts[PART_DESCENDANTS]);
+        /* No process lives without a page fault, so faults that are not of the main process are of
+         * a descendant, seen or not. That is known as long as all faults of the main process are.
+         */
+        bool knows_main = !l->main_has_left || (l->main_fresh & BIT(process_faults_minor_count));
+        l->has_proof |= knows_main &&
+                        row_u64(&parts[PART_DESCENDANTS], process_faults_minor_count) > 0;
     }
     put_started(l, parts);
     /* Gauges are known of all parts or of none: a peak or a mean of the main process that has seen
@@ -486,20 +478,13 @@ void ledger_hold(const struct ledger *l, struct row parts[PARTS])
     row->values[id].u = max_u64(row->values[id].u, row_u64(&l->held[PART_COMBINED], id));
 }
 
-/* What every target knows, the union knows too. */
-static uint64_t known_to_all(const struct row *const targets[], size_t count)
-{
-    uint64_t known = ~UINT64_C(0);
-    for (size_t i = 0; i < count; i++)
-        known &= targets[i]->present;
-    return known;
-}
-
 void ledger_add_up(struct ledger *whole, const struct row *const targets[], size_t count,
                    struct row *combined)
 {
     uint64_t handed_on = whole->folds[FOLD_CONSERVED] | whole->folds[FOLD_KEPT];
-    uint64_t known = known_to_all(targets, count);
+    uint64_t known = ~UINT64_C(0); /* what every target knows, the union knows too */
+    for (size_t i = 0; i < count; i++)
+        known &= targets[i]->present;
     FOR_EACH_BIT(id, handed_on & (combined->present | known))
     {
         uint64_t sum = 0;

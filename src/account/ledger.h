@@ -53,10 +53,10 @@ struct ledger {
     uint64_t main_fresh;    /* bits of it that were read after it had ended */
     struct row held[PARTS]; /* the counters as published */
     uint64_t started;
-    bool has_proof;         /* … of a descendant: page faults that are not the main process's */
-    uint64_t recorded;      /* … by the kernel's records, which miss none; 0: they are not read */
+    bool has_proof;         /* page faults that are not the main process's prove a descendant */
+    uint64_t recorded;      /* started by the kernel's records, which miss none; 0: not read */
     uint64_t unknown_left;  /* bits that permissions hid for members that left, for good */
-    uint64_t main_denied;   /* … and for the main process when it ended */
+    uint64_t main_denied;   /* bits that permissions hid for the main process when it ended */
     uint64_t denied[PARTS]; /* bits of the parts that permissions hide, of some member now or of one
                              * that nobody inherits: what is known of them is a lower bound */
     uint64_t replaced_user_ns, replaced_system_ns; /* of ledger_replace, as last divided */

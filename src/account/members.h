@@ -17,36 +17,37 @@ struct handed_on {
 
 struct member {
     struct process process;
-    uint64_t targets; /* bits of the targets it belongs to; 0: only watched, a child of theirs */
-    uint64_t root_of; /* … of those it belongs to by itself, not as a child … */
-    uint64_t main_of; /* … and of those it is the main process of */
-    uint64_t been;    /* … and of those it ever counted for */
-    uint64_t parted;  /* … and of those it did not belong to any more at its last look */
-    uint64_t joined_ticks; /* whoever was born before is not born into its targets */
+    /* Bits of targets: */
+    uint64_t targets;      /* those it belongs to; 0: only watched, a child of theirs */
+    uint64_t root_of;      /* those it belongs to by itself, not as a child */
+    uint64_t main_of;      /* those it is the main process of */
+    uint64_t been;         /* those it ever counted for */
+    uint64_t parted;       /* those it did not belong to any more at its last look */
+    uint64_t joined_ticks; /* a child born before is not born into its targets */
     bool gone;             /* found to have left; removed at the end of the walk */
-    bool in_books;         /* … and its leaving is booked already */
+    bool in_books;         /* its leaving is booked */
     bool was_seen;         /* read at least once, so it counts as started */
     uint32_t slot;
-    bool loss_noted;                   /* it was said that its children vanish uncounted */
+    bool loss_noted;                   /* a note says that its children vanish uncounted */
     bool had_children;                 /* members were seen that were born to it */
     uint64_t inherited_base_ns;        /* CPU time it had inherited when it was first seen */
     uint64_t vanished_ns;              /* CPU time of its children that have left since */
     struct handed_on inherited_before; /* what it had inherited at the look before the last */
-    struct handed_on arrived;          /* … and what came since, … */
-    struct handed_on expected;         /* … and should have at least */
+    struct handed_on arrived;          /* what it inherited since then */
+    struct handed_on expected;         /* what it should have inherited at least */
     uint64_t losses_round;             /* in which these were read, see losses.h */
     bool arrived_is_known;
     bool ended_meanwhile;
     bool stays_ended; /* it had ended at the look before the last, and was not reaped since */
     uint64_t old_peak_bytes;  /* high-water mark from before it was tracked, 0: none */
-    uint64_t seen_peak_bytes; /* … and the most memory it was seen with since */
+    uint64_t seen_peak_bytes; /* the most memory it was seen with since it is tracked */
     struct rate rates[RATES_PER_ENTITY];
     uint64_t gpus;             /* bits of the GPUs it uses, by their place */
-    uint64_t slow_pass;        /* the last round of slow reads that came by, … */
-    unsigned slow_execs;       /* … and how often it had called exec then */
+    uint64_t slow_pass;        /* the last round of slow reads that came by */
+    unsigned slow_execs;       /* how often it had called exec then */
     uint32_t memory_id;        /* the same for members that share one memory; 0: it has its own */
-    unsigned memory_execs;     /* how often it had called exec when that was found out … */
-    bool memory_is_asked;      /* … for good: only exec could change it */
+    unsigned memory_execs;     /* how often it had called exec when memory_id was found */
+    bool memory_is_asked;      /* it was found for good: only exec could change it */
     uint64_t memory_elsewhere; /* bits of the targets where another member counts its memory */
     _Alignas(max_align_t) char payload[]; /* belongs to whoever made the table */
 };
@@ -62,8 +63,8 @@ struct members {
     struct map by_pid;
     size_t payload_bytes;
     uint32_t memory_ids;      /* the last that was given out */
-    struct map memories;      /* memory_id -> its place in … */
-    uint64_t *memory_targets; /* owned; … the targets that have counted it */
+    struct map memories;      /* memory_id -> its place in memory_targets */
+    uint64_t *memory_targets; /* owned; bits of the targets that have counted it */
     size_t memory_capacity;
 };
 

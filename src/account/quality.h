@@ -27,9 +27,9 @@ struct evidence {
     uint64_t denied[PARTS]; /* bits of the parts that permissions hid, of gauges at any time, of
                              * counters of members that are left or took them along */
     uint64_t main_at_end;   /* bits of the main process that were read after it had ended */
-    uint64_t of_cgroup;     /* bits that the cgroup of the target has counted itself … */
-    bool cgroup_is_gone;    /* … up to some moment before it was removed */
-    bool cgroup_has_ticks;  /* … and user and system time in ticks */
+    uint64_t of_cgroup;     /* bits that the cgroup of the target has counted itself */
+    bool cgroup_is_gone;    /* it has counted up to some moment before it was removed */
+    bool cgroup_has_ticks;  /* it counts user and system time in ticks */
     struct provenance of_network; /* of its network bytes */
 };
 

@@ -50,18 +50,14 @@ static double most_of(const struct row *row, enum metric_id id, double most_core
     return id == process_cpu_cores && most_cores > 0 ? most_cores : INFINITY;
 }
 
-/* What cannot be told yet is not lost: the next rate is over all of the time. */
-static bool is_too_early(const struct rate *rate, enum metric_id id, uint64_t now_ns)
-{
-    bool is_of_ticks = id == system_cpu_cores || id == core_busy_ratio;
-    return is_of_ticks && rate->known && left_u64(now_ns, rate->at_ns) < LEAST_OF_CPUS_NS;
-}
-
 static void rate_update(struct rate *rate, struct row *row, enum metric_id id, uint64_t now_ns,
                         double most_cores)
 {
-    if (!row_has(row, id - 1) || is_too_early(rate, id, now_ns))
+    bool is_of_ticks = id == system_cpu_cores || id == core_busy_ratio;
+    if (!row_has(row, id - 1))
         return;
+    if (is_of_ticks && rate->known && left_u64(now_ns, rate->at_ns) < LEAST_OF_CPUS_NS)
+        return; /* too early, and not lost: the next rate is over all of the time */
     uint64_t value = row_u64(row, id - 1);
     uint64_t grown = left_u64(value, rate->value);
     if (rate->known && now_ns > rate->at_ns) {

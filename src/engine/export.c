@@ -37,15 +37,6 @@ int toll_send(const char *spool, const char *destination, struct toll_sent *ret,
 
 /* toll_record_runs: what runs there are in a record. */
 
-/* The words are the run's, the list is the caller's to free. NULL: no memory. */
-static const char **list_targets(const struct run *run)
-{
-    const char **list = calloc(run->target_count + 1, sizeof *list);
-    for (size_t i = 0; list && i < run->target_count; i++)
-        list[i] = run->targets[i].what ? run->targets[i].what : run->targets[i].name;
-    return list;
-}
-
 static void runs_describe(struct toll_run *ret, struct toll_end *end,
                           const struct record_item *item)
 {
@@ -84,7 +75,10 @@ int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_
         one.samples += item.kind == RECORD_FRAME;
         if (item.kind != RECORD_SUMMARY)
             continue;
-        const char **targets = list_targets(item.run);
+        const struct run *of = item.run;
+        const char **targets = calloc(of->target_count + 1, sizeof *targets);
+        for (size_t i = 0; targets && i < of->target_count; i++)
+            targets[i] = of->targets[i].what ? of->targets[i].what : of->targets[i].name;
         if (!targets) {
             r = err_set(e, -ENOMEM, "no memory to read a record");
             break;
@@ -122,8 +116,8 @@ struct export
     size_t place_count, place_capacity;
     uint64_t runs;            /* that were read */
     bool found;               /* the one that was asked for */
-    int failure;              /* of the first output that failed, or 0 … */
-    struct toll_error reason; /* … and why */
+    int failure;              /* of the first output that failed, or 0 */
+    struct toll_error reason; /* why that failed */
 };
 
 static void export_note(const struct export *x, const char *sentence)
@@ -134,13 +128,6 @@ static void export_note(const struct export *x, const char *sentence)
 
 /* ---- The outputs ----------------------------------------------------------------------------- */
 
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return a && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
 /* It would grow while it is read, or be replaced by less than it was. */
 static int check_is_another(const char *record, const struct sink_kind *kind, const char *place,
                             struct toll_error *e)
@@ -149,10 +136,12 @@ static int check_is_another(const char *record, const struct sink_kind *kind, co
     CLEANUP_FREE char *path = strndup(place, behind ? (size_t)(behind - place) : strlen(place));
     if (!path)
         return err_set(e, -ENOMEM, "no memory for the outputs");
-    return is_same_file(record, path)
-               ? err_set(e, -EINVAL, "'%s' is the record itself: name another file to write to",
-                         path)
-               : 0;
+    struct stat x, y;
+    bool is_same = record && stat(record, &x) == 0 && stat(path, &y) == 0 && x.st_dev == y.st_dev &&
+                   x.st_ino == y.st_ino;
+    return is_same ? err_set(e, -EINVAL, "'%s' is the record itself: name another file to write to",
+                             path)
+                   : 0;
 }
 
 static bool is_being_written(const char *path)
@@ -193,22 +182,13 @@ static int export_open_place(struct place *p, const char *record, struct toll_er
     return r;
 }
 
-static struct place *export_add_place(struct export *x)
-{
-    if (!ARRAY_RESERVE(x->places, x->place_capacity, x->place_count + 1))
-        return NULL;
-    struct place *p = &x->places[x->place_count++];
-    *p = (struct place){.file = REPLACEMENT_CLOSED};
-    return p;
-}
-
 static int export_add_output(void *export, const struct toll_output *o, struct toll_error *e)
 {
     struct export *x = export;
-    struct place *p = export_add_place(x);
-    if (!p)
+    if (!ARRAY_RESERVE(x->places, x->place_capacity, x->place_count + 1))
         return err_set(e, -ENOMEM, "no memory for the outputs");
-    p->output = *o;
+    struct place *p = &x->places[x->place_count++];
+    *p = (struct place){.file = REPLACEMENT_CLOSED, .output = *o};
     return export_open_place(p, x->asked.record, e);
 }
 
@@ -289,13 +269,6 @@ static int export_hand(struct place *p, const struct record_item *item)
     return 0;
 }
 
-/* Metrics that the record has not are not shown as unknown ones. */
-static void select_metrics(const struct export *x, struct selection *ret)
-{
-    *ret = x->selection;
-    selection_narrow(ret, record_reader_selection(x->reader));
-}
-
 /* For what is sent by a thread of its own. It is waited for as long as it goes on; when nothing was
  * taken in this time it is not worth while. */
 #define NO_PROGRESS_NS (60 * NS_PER_SECOND)
@@ -353,8 +326,9 @@ static int export_cannot_write(struct place *p, int error, struct toll_error *e)
 
 static int hand_to_all(struct export *x, const struct record_item *item, struct toll_error *e)
 {
-    struct selection selection;
-    select_metrics(x, &selection);
+    /* Metrics that the record does not have are not shown as unknown ones. */
+    struct selection selection = x->selection;
+    selection_narrow(&selection, record_reader_selection(x->reader));
     for (size_t i = 0; i < x->place_count; i++) {
         struct place *p = &x->places[i];
         struct toll_error why;

@@ -24,34 +24,10 @@ struct copy {
     char *text;
 };
 
-static const char *frame_copy_name_of(const struct source *s)
-{
-    if (s->entity->kind == ENTITY_TARGET)
-        return s->target ? s->target : "";
-    return entity_name(s->entity);
-}
-
-static const char *frame_copy_copy_text(struct copy *c, const char *text)
-{
-    size_t bytes = strlen(text) + 1;
-    char *at = c->text;
-    memcpy(at, text, bytes);
-    c->text += bytes;
-    return at;
-}
-
-static const union value *copy_values(struct copy *c, const struct source *s, unsigned count)
-{
-    union value *at = c->value;
-    memcpy(at, s->row->values, count * sizeof *at);
-    c->value += count;
-    return at;
-}
-
 static void frame_copy_add_row(struct copy *c, const struct source *s)
 {
     const struct entity *e = s->entity;
-    const char *name = frame_copy_name_of(s);
+    const char *name = e->kind != ENTITY_TARGET ? entity_name(e) : s->target ? s->target : "";
     if (!s->selected)
         return;
     unsigned count = metric_count(e->kind);
@@ -61,7 +37,11 @@ static void frame_copy_add_row(struct copy *c, const struct source *s)
     if (!c->row)
         return;
     bool is_target = e->kind == ENTITY_TARGET;
-    const char *copied = frame_copy_copy_text(c, name);
+    size_t name_bytes = strlen(name) + 1;
+    const char *copied = memcpy(c->text, name, name_bytes);
+    const union value *values = memcpy(c->value, s->row->values, count * sizeof *values);
+    c->text += name_bytes;
+    c->value += count;
     *c->row++ = (struct frame_copy_row){
         .facts = {.entity = is_target ? "target" : entity_kind_name(e->kind),
                   .part = is_target ? part_name(e->part) : "",
@@ -76,7 +56,7 @@ static void frame_copy_add_row(struct copy *c, const struct source *s)
         .count = count,
         .known = s->row->present & s->selected,
         .at_least = s->row->at_least & s->selected,
-        .values = copy_values(c, s, count),
+        .values = values,
     };
 }
 

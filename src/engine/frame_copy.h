@@ -16,7 +16,7 @@ struct frame_copy_row {
     const struct metric *metrics; /* that such a row can have, */
     unsigned count;               /* so many */
     uint64_t known;               /* bit i: values[i] was read, and selected */
-    uint64_t at_least;            /* … values[i] is a lower bound: unknown to programs */
+    uint64_t at_least;            /* bit i: values[i] is a lower bound, unknown to programs */
     const union value *values;    /* as they were read: who asks for one pays for its number */
 };
 

@@ -107,28 +107,17 @@ static void hold_until_exec(struct message *m)
     }
 }
 
-/* Not for ever: the parent may be killed meanwhile. */
-static void wait_at_gate(struct message *m)
-{
-    const struct timespec a_while = {.tv_nsec = LOOK_AFTER_CHILD_NS};
-    uint64_t give_up_ns = clock_mono(NULL) + WAIT_AT_MOST_NS;
-    while (atomic_load(&m->gate) && clock_mono(NULL) < give_up_ns)
-        syscall(SYS_futex, &m->gate, FUTEX_WAIT, 1, &a_while, NULL, 0);
-}
-
-static void open_gate(struct message *m)
-{
-    atomic_store(&m->gate, 0);
-    syscall(SYS_futex, &m->gate, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
 /* A fork, not a vfork: the kernel's high-water mark survives exec, and a forked child has the pages
  * it touches, a vforked one all of ours. */
 static _Noreturn void launch_become(char *const argv[], char *const environment[],
                                     const struct toll_launch *options, struct message *m)
 {
     hold_until_exec(m);
-    wait_at_gate(m);
+    /* Waits at the gate; not for ever, since the parent may be killed meanwhile. */
+    const struct timespec a_while = {.tv_nsec = LOOK_AFTER_CHILD_NS};
+    uint64_t give_up_ns = clock_mono(NULL) + WAIT_AT_MOST_NS;
+    while (atomic_load(&m->gate) && clock_mono(NULL) < give_up_ns)
+        syscall(SYS_futex, &m->gate, FUTEX_WAIT, 1, &a_while, NULL, 0);
     if (options && options->ignore_sigchld)
         signal(SIGCHLD, SIG_IGN);
     if (options && options->signal_mask)
@@ -188,7 +177,8 @@ static pid_t launch_start(char *const argv[], char *const environment[],
         return -errno;
     if (has_hook) {
         hook->call(hook->arg, pid);
-        open_gate(m);
+        atomic_store(&m->gate, 0);
+        syscall(SYS_futex, &m->gate, FUTEX_WAKE, 1, NULL, NULL, 0);
     }
     wait_for_exec(m, pid);
     return pid;

@@ -26,12 +26,6 @@ static uint64_t lost_of(uint64_t both, uint64_t self)
     return both >> PID_SHIFT == self ? both & UINT32_MAX : 0;
 }
 
-static uint64_t take_lost(void)
-{
-    uint64_t self = (uint64_t)getpid();
-    return lost_of(atomic_exchange(&lost, self << PID_SHIFT), self);
-}
-
 static void add_lost(uint64_t count)
 {
     uint64_t self = (uint64_t)getpid(), before = atomic_load(&lost), now;
@@ -92,7 +86,8 @@ int mark_client_send(struct buf *text)
     const char *path = mark_client_listener();
     if (!path)
         return 1;
-    uint64_t before = take_lost();
+    uint64_t self = (uint64_t)getpid();
+    uint64_t before = lost_of(atomic_exchange(&lost, self << PID_SHIFT), self);
     if (before)
         mark_text_add_number(text, "lost", before);
     int r = buf_failed(text) ? -ENOMEM : mark_client_deliver(path, text, !before);

@@ -37,8 +37,8 @@ void exits_begin(struct exit_watch *w, struct tracked *t, const struct wakeup *w
 /* What is known of a parent, by its pid. */
 struct exit_parent {
     uint64_t start_ticks;
-    uint64_t faults;  /* inherited, … */
-    uint64_t read_ns; /* … when it was read, 0: at its birth */
+    uint64_t faults;  /* that it had inherited at read_ns */
+    uint64_t read_ns; /* 0: at its birth */
     uint64_t faults_now;
     uint64_t round; /* in which that was read */
     bool is_alive;

@@ -45,14 +45,6 @@ uint64_t rules_of(struct tracked *t, const struct process *p, uint64_t present, 
     return bits;
 }
 
-/* A shell, sudo or timeout that started toll has the expression on its own command line. The first
- * process of all is above everybody, and meant when it matches. */
-static bool has_started_us(struct tracked *t, pid_t pid)
-{
-    return pid != 1 && !t->discovery.with_tracker &&
-           process_is_above(&t->reader, pid, t->discovery.tracker_pid);
-}
-
 uint64_t rules_matching(struct tracked *t, pid_t pid)
 {
     uint64_t bits = 0;
@@ -66,7 +58,11 @@ uint64_t rules_matching(struct tracked *t, pid_t pid)
         if (regexec(&g->regex, line, 0, NULL, 0) == 0)
             bits |= g->bit;
     }
-    return bits && has_started_us(t, pid) ? 0 : bits;
+    /* A shell, sudo or timeout that started toll has the expression on its own command line. The
+     * first process of all is above every other, and counts when it matches. */
+    bool has_started_us = bits && pid != 1 && !t->discovery.with_tracker &&
+                          process_is_above(&t->reader, pid, t->discovery.tracker_pid);
+    return has_started_us ? 0 : bits;
 }
 
 struct cgroup_question {
@@ -287,16 +283,6 @@ void membership_meet(void *tracker, pid_t pid)
     }
 }
 
-/* The targets it belongs to by descent, as far as its parent is one of us. A parent that was not
- * looked at yet may be anybody of the machine. */
-static uint64_t by_descent(const struct tracked *t, const struct member *m)
-{
-    if (m->process.entity.parent == t->discovery.tracker_pid && is_launched(t))
-        return handed_down(t, NULL);
-    const struct member *parent = members_find(&t->members, m->process.entity.parent);
-    return parent && parent->was_seen ? handed_down(t, parent) : 0;
-}
-
 static bool has_to_be_watched(const struct tracked *t, const struct member *m)
 {
     const struct member *parent = members_find(&t->members, m->process.entity.parent);
@@ -305,7 +291,14 @@ static bool has_to_be_watched(const struct tracked *t, const struct member *m)
 
 bool membership_confirm(struct tracked *t, struct member *m)
 {
-    uint64_t bits = m->root_of | by_descent(t, m);
+    uint64_t bits = m->root_of;
+    /* By descent, as far as its parent is a member. A parent that was not looked at yet may be any
+     * process of the machine. */
+    const struct member *parent = members_find(&t->members, m->process.entity.parent);
+    if (m->process.entity.parent == t->discovery.tracker_pid && is_launched(t))
+        bits |= handed_down(t, NULL);
+    else if (parent && parent->was_seen)
+        bits |= handed_down(t, parent);
     if (t->discovery.rule_bits)
         bits |= rules_of(t, &m->process, m->targets, true);
     if (t->discovery.by_match) {
@@ -316,25 +309,21 @@ bool membership_confirm(struct tracked *t, struct member *m)
     return bits || has_to_be_watched(t, m);
 }
 
-/* … and was born as one: its parent may have come from elsewhere with it. */
-static bool is_child_of_member(const struct tracked *t, const struct member *m)
-{
-    const struct member *parent = members_find(&t->members, m->process.entity.parent);
-    return parent && parent->was_seen && (parent->targets & m->targets) &&
-           m->process.entity.start_ticks >= parent->joined_ticks;
-}
-
 /* What was there before tracking began does not count from birth, nor what was elsewhere before it
- * joined: that is anybody who could have been found in the last walk and is no child of a member.
- * One that matches by its command line is what it was, whenever that was read. */
+ * joined: that is any process that could have been found in the last walk and is not a child of a
+ * member, born since that is one. A process that matches by its command line is what it was,
+ * whenever that was read. */
 static bool counts_from_birth(const struct tracked *t, const struct member *m)
 {
     const struct discovery *d = &t->discovery;
+    const struct member *parent = members_find(&t->members, m->process.entity.parent);
     uint64_t born = m->process.entity.start_ticks;
     if (is_launched(t) || t->options->since_start)
         return true;
+    bool is_child = parent && parent->was_seen && (parent->targets & m->targets) &&
+                    born >= parent->joined_ticks;
     return !d->attaching && born >= d->start_ticks &&
-           (m->root_of || is_child_of_member(t, m) || born >= d->walked_ticks);
+           (m->root_of || is_child || born >= d->walked_ticks);
 }
 
 void membership_welcome(struct tracked *t, struct member *m, uint64_t now_ns)
@@ -367,20 +356,16 @@ void membership_welcome(struct tracked *t, struct member *m, uint64_t now_ns)
 
 /* ---- Staying --------------------------------------------------------------------------------- */
 
-/* What it executes now may match; once it has, it stays. */
-static void review_match(struct tracked *t, struct member *m)
-{
-    uint64_t more = rules_matching(t, m->process.entity.pid) & ~m->targets;
-    m->root_of |= more;
-    if (more)
-        membership_gain(t, m, more);
-}
-
 bool membership_review(struct tracked *t, struct member *m, bool thoroughly)
 {
     uint64_t rules = t->discovery.rule_bits;
-    if (thoroughly && t->discovery.by_match)
-        review_match(t, m);
+    if (thoroughly && t->discovery.by_match) {
+        /* What it executes now may match; once it has, it stays. */
+        uint64_t more = rules_matching(t, m->process.entity.pid) & ~m->targets;
+        m->root_of |= more;
+        if (more)
+            membership_gain(t, m, more);
+    }
     if (!rules)
         return true;
     uint64_t now = rules_of(t, &m->process, m->targets, thoroughly);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Who belongs to which target: by descent, by a rule (group, session, user, cgroup), by name. */
+ * Which processes belong to which target: by descent, by a rule (group, session, user, cgroup), by
+ * name. */
 #pragma once
 
 #include "engine/target/tracked.h"
@@ -33,8 +34,8 @@ void membership_meet(void *tracker, pid_t pid);
  * that has to be watched. */
 bool membership_confirm(struct tracked *t, struct member *m);
 
-/* … and again: it may have changed its group, its session, its user or its cgroup. False when it
- * need not be watched any more. */
+/* It was read again: it may have changed its group, its session, its user or its cgroup. False when
+ * it need not be watched any more. */
 bool membership_review(struct tracked *t, struct member *m, bool thoroughly);
 
 /* It counts from now on, for every target it belongs to. */

@@ -201,40 +201,28 @@ void departure_reaped(struct tracked *t, struct member *m, const struct toll_end
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-/* How long a look holds: half the age of a young process, so that a short job is not known by its
- * first millisecond alone; then about a second, not the same for all, so that a large tree is not
- * looked at all at once. */
-static uint64_t look_holds_ns(const struct process *p, uint64_t now_ns)
-{
-    uint64_t spread = (uint64_t)(unsigned)p->entity.pid * 2654435761U % 64 * (REFRESH_NS / 128);
-    uint64_t grown = REFRESH_NS - REFRESH_NS / 4 + spread;
-    return min_u64(grown, max_u64((now_ns - p->first_seen_ns) / 2, REFRESH_YOUNG_NS));
-}
-
 /* What to read of a process, or -1 for nothing. */
-static int depth_for(const struct process *p, const struct process_source *s, bool moved,
-                     uint64_t now_ns)
+static int walk_depth(const struct process *p, const struct process_source *s, bool moved,
+                      uint64_t now_ns)
 {
     if (!p->state)
         return DEPTH_REFRESH;
-    bool due = now_ns - p->looked_at_ns >= look_holds_ns(p, now_ns);
+    /* A look holds for half the age of a young process, so that a short job is not known by its
+     * first millisecond alone; then for about a second, not the same for all, so that a large tree
+     * is not looked at all at once. */
+    uint64_t spread = (uint64_t)(unsigned)p->entity.pid * 2654435761U % 64 * (REFRESH_NS / 128);
+    uint64_t grown = REFRESH_NS - REFRESH_NS / 4 + spread;
+    uint64_t holds_ns = min_u64(grown, max_u64((now_ns - p->first_seen_ns) / 2, REFRESH_YOUNG_NS));
+    bool due = now_ns - p->looked_at_ns >= holds_ns;
     if ((due && s->has_run) || now_ns - p->refreshed_ns >= REFRESH_STILL_NS)
         return DEPTH_REFRESH;
-    /* The clock of one that has ended stands still when it is reaped, too: its stat shows it. */
+    /* The clock of a process that has ended does not move when it is reaped: its stat shows it. */
     return moved ? DEPTH_CHANGE : due || p->has_ended ? DEPTH_STILL : -1;
 }
 
-static void remember_look(struct process *p, int depth, uint64_t now_ns)
-{
-    if (depth == DEPTH_CHANGE)
-        return;
-    p->looked_at_ns = now_ns;
-    if (depth == DEPTH_REFRESH)
-        p->refreshed_ns = now_ns;
-}
-
-/* Children of every thread; with many threads that is dear, so it is spaced out by its cost. */
-static void ask_for_children(struct tracked *t, struct member *m, uint64_t now_ns)
+/* Children of every thread; with many threads that is expensive, so it is spaced out by its cost.
+ */
+static void walk_ask_for_children(struct tracked *t, struct member *m, uint64_t now_ns)
 {
     struct process_source *s = source_of(m);
     if (t->reader.no_children || m->process.has_ended || !s->may_have_children)
@@ -255,16 +243,7 @@ static void ask_for_children(struct tracked *t, struct member *m, uint64_t now_n
     t->discovery.apart_ns += left_u64(clock_thread_cpu(), before_ns);
 }
 
-/* The kernel keeps a high-water mark for life: one from before says nothing of this run. */
-static void date_peak(struct member *m)
-{
-    struct row *own = &m->process.own;
-    m->seen_peak_bytes = max_u64(m->seen_peak_bytes, row_u64(own, process_memory_rss_bytes));
-    if (m->old_peak_bytes && row_u64(own, process_memory_peak_bytes) <= m->old_peak_bytes)
-        row_put_u64(own, process_memory_peak_bytes, m->seen_peak_bytes);
-}
-
-static void turn_away(struct tracked *t, struct member *m)
+static void walk_turn_away(struct tracked *t, struct member *m)
 {
     departure_forget(t, m);
     m->in_books = true;
@@ -272,24 +251,7 @@ static void turn_away(struct tracked *t, struct member *m)
         map_put(&t->discovery.outsiders, (uint32_t)m->process.entity.pid, 1);
 }
 
-/* The pid of a member that has ended may be in use again, by a child of the same parent. */
-static void meet_again(struct tracked *t, const struct member *m)
-{
-    t->discovery.parent = members_find(&t->members, m->process.entity.parent);
-    if (t->discovery.parent || is_launched(t))
-        membership_meet(t, m->process.entity.pid);
-}
-
-/* Whether those that sleep may be read, too. In a large tree that would be most of the work, and
- * samples would have to wait for it: they get as much as samples may use. */
-static bool may_read_still(const struct tracked *t, uint64_t now_ns)
-{
-    double allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->budget;
-    return t->is_recorded || t->is_probe || t->is_last ||
-           (double)t->discovery.still_ns < allowed_ns;
-}
-
-/* One that sleeps is read on a budget of its own: that makes samples no less frequent. */
+/* A process that sleeps is read on a budget of its own: that makes samples no less frequent. */
 static int walk_visit(struct tracked *t, struct member *m, int depth, bool moved)
 {
     bool is_apart = m->was_seen && !moved;
@@ -303,70 +265,78 @@ static int walk_visit(struct tracked *t, struct member *m, int depth, bool moved
     return r;
 }
 
-static void note_hidden(struct tracked *t, const struct process *p)
-{
-    if (t->discovery.hidden_noted)
-        return;
-    t->discovery.hidden_noted = true;
-    tracked_note(t,
-                 "process %d is hidden from this user (hidepid option of /proc); memory, threads "
-                 "and the like are lower bounds",
-                 (int)p->entity.pid);
-}
-
 static void walk_look_at(struct tracked *t, struct member *m, bool find_children, uint64_t now_ns)
 {
     struct process *p = &m->process;
+    struct discovery *d = &t->discovery;
     losses_before_look(m);
     if (p->has_ended && !m->stays_ended)
         m->stays_ended = t->members_changed = true;
     int moved = process_probe(&t->reader, source_of(m), p);
     int depth = t->is_probe && moved > 0 ? DEPTH_REFRESH
-                                         : depth_for(p, source_of(m), moved > 0, now_ns);
+                                         : walk_depth(p, source_of(m), moved > 0, now_ns);
     source_of(m)->may_have_children |= moved > 0;
-    if (moved == 0 && (depth < 0 || !may_read_still(t, now_ns))) {
-        if (find_children && m->was_seen)
-            ask_for_children(t, m, now_ns); /* it may have made some after the last walk's look */
+    /* Processes that sleep are read, too, on a budget: in a large tree that would be most of the
+     * work, and samples would have to wait for it. */
+    double still_allowed_ns = (double)left_u64(now_ns, t->start_ns) * t->budget;
+    bool may_read_still = t->is_recorded || t->is_probe || t->is_last ||
+                          (double)d->still_ns < still_allowed_ns;
+    if (moved == 0 && (depth < 0 || !may_read_still)) {
+        if (find_children && m->was_seen) /* it may have made some after the last walk's look */
+            walk_ask_for_children(t, m, now_ns);
         return;
     }
     t->has_run |= moved != 0;
     t->members_changed = true;
     int r = moved < 0 ? moved : walk_visit(t, m, depth, moved > 0);
     if (r < 0 && moved >= 0 && process_hide(&t->reader, source_of(m), p)) {
-        note_hidden(t, p);
+        if (!d->hidden_noted)
+            tracked_note(t,
+                         "process %d is hidden from this user (hidepid option of /proc); memory, "
+                         "threads and the like are lower bounds",
+                         (int)p->entity.pid);
+        d->hidden_noted = true;
         r = 0;
     }
     if (r == -ESRCH) {
         departure_forget(t, m);
-        if (moved >= 0 && m->was_seen)
-            meet_again(t, m);
+        if (moved < 0 || !m->was_seen)
+            return;
+        /* Its pid may be in use again, by a child of the same parent. */
+        d->parent = members_find(&t->members, p->entity.parent);
+        if (d->parent || is_launched(t))
+            membership_meet(t, p->entity.pid);
         return;
     }
     if (r < 0 && m->was_seen)
         return; /* it keeps its last figures */
     if (r < 0) {
-        t->discovery.unread = r;
+        d->unread = r;
         departure_forget(t, m); /* it will be met again */
         return;
     }
-    if (!m->was_seen) {
-        if (!membership_confirm(t, m)) {
-            turn_away(t, m);
-            return;
-        }
-        membership_welcome(t, m, now_ns);
-    } else if (!membership_review(t, m, depth == DEPTH_REFRESH)) {
-        turn_away(t, m);
+    bool is_new = !m->was_seen;
+    if (is_new ? !membership_confirm(t, m) : !membership_review(t, m, depth == DEPTH_REFRESH)) {
+        walk_turn_away(t, m);
         return;
     }
-    date_peak(m);
-    remember_look(p, depth, now_ns);
+    if (is_new)
+        membership_welcome(t, m, now_ns);
+    /* The kernel keeps a high-water mark for life: one from before says nothing of this run. */
+    m->seen_peak_bytes = max_u64(m->seen_peak_bytes, row_u64(&p->own, process_memory_rss_bytes));
+    if (m->old_peak_bytes && row_u64(&p->own, process_memory_peak_bytes) <= m->old_peak_bytes)
+        row_put_u64(&p->own, process_memory_peak_bytes, m->seen_peak_bytes);
+    if (depth != DEPTH_CHANGE)
+        p->looked_at_ns = now_ns;
+    if (depth == DEPTH_REFRESH)
+        p->refreshed_ns = now_ns;
     if (find_children)
-        ask_for_children(t, m, now_ns);
+        walk_ask_for_children(t, m, now_ns);
 }
 
 /* The first look at a process is made once: its cost says nothing of samples to come. */
-static void look_at_member(struct tracked *t, struct member *m, bool find_children, uint64_t now_ns)
+static void walk_look_timed(struct tracked *t, struct member *m, bool find_children,
+                            uint64_t now_ns)
 {
     bool is_first = !m->was_seen;
     uint64_t before_ns = is_first ? clock_thread_cpu() : 0, apart_ns = t->discovery.apart_ns;
@@ -377,8 +347,8 @@ static void look_at_member(struct tracked *t, struct member *m, bool find_childr
 
 /* ---- Finding new ones ------------------------------------------------------------------------ */
 
-/* No process was made on this machine since the last walk: then there is nobody to find. */
-static bool pids_moved(struct tracked *t)
+/* False when no process was made on this machine since the last walk: there is none to find. */
+static bool walk_pids_moved(struct tracked *t)
 {
     char text[128];
     uint64_t last_pid;
@@ -394,8 +364,8 @@ static bool pids_moved(struct tracked *t)
     return moved;
 }
 
-/* For what no list of children shows. A child may stand before its parent, so everybody is asked
- * again as long as somebody new was found. */
+/* For what no list of children shows. Children may be listed before parents: rescan until nothing
+ * new appears. */
 static void walk_search(struct tracked *t, bool by_parent, bool again, uint64_t now_ns)
 {
     size_t before;
@@ -404,21 +374,12 @@ static void walk_search(struct tracked *t, bool by_parent, bool again, uint64_t 
         membership_scan(t, by_parent, again);
         for (size_t i = before; i < t->members.count; i++)
             if (!t->members.order[i]->gone)
-                look_at_member(t, t->members.order[i], !by_parent, now_ns);
+                walk_look_timed(t, t->members.order[i], !by_parent, now_ns);
         departure_book(t, now_ns);
         again = true;
     } while (by_parent && t->members.count > before);
     if (!is_launched(t))
         members_sort(&t->members);
-}
-
-/* In the unit of a process's start. That counts the sleep of the machine, which now_ns does not. */
-static uint64_t ticks_at(const struct tracked *t, uint64_t now_ns)
-{
-    uint64_t live_ns = t->root.live ? clock_since_boot() : 0;
-    if (live_ns)
-        return live_ns / t->reader.ns_per_tick;
-    return t->discovery.start_ticks + left_u64(now_ns, t->start_ns) / t->reader.ns_per_tick;
 }
 
 /* ---- Memory that several have together ------------------------------------------------------- */
@@ -549,11 +510,16 @@ void walk(struct tracked *t, uint64_t now_ns)
 {
     struct discovery *d = &t->discovery;
     d->walked_ns = now_ns;
-    uint64_t began_ticks = is_launched(t) ? 0 : ticks_at(t, now_ns);
+    /* In the unit of a process's start. That counts the sleep of the machine, now_ns does not. */
+    uint64_t began_ticks = 0, live_ns = t->root.live ? clock_since_boot() : 0;
+    if (!is_launched(t) && live_ns)
+        began_ticks = live_ns / t->reader.ns_per_tick;
+    else if (!is_launched(t))
+        began_ticks = d->start_ticks + left_u64(now_ns, t->start_ns) / t->reader.ns_per_tick;
     bool all = now_ns >= d->all_after_ns || t->is_last;
     if (all)
         d->all_after_ns = now_ns + REFRESH_NS;
-    bool moved = pids_moved(t) || d->somebody_waits;
+    bool moved = walk_pids_moved(t) || d->somebody_waits;
     bool find = (d->tree_bits || d->rule_bits || d->by_scan) && (moved || all);
     d->somebody_waits = false;
     bool by_lists = find && !t->reader.no_children;
@@ -563,7 +529,7 @@ void walk(struct tracked *t, uint64_t now_ns)
     }
     for (size_t i = 0; i < t->members.count; i++)
         if (!t->members.order[i]->gone)
-            look_at_member(t, t->members.order[i], by_lists, now_ns);
+            walk_look_timed(t, t->members.order[i], by_lists, now_ns);
     departure_book(t, now_ns);
     if (find)
         walk_search(t, !by_lists, all, now_ns);
