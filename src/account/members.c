@@ -14,17 +14,12 @@ enum { TICKS_IN_DOUBT = 4, SHARE_IN_DOUBT = 64 };
 
 enum { GENERATIONS_AT_MOST = 1000 };
 
-static struct handed_on inherited_by(const struct process *p)
-{
-    return (struct handed_on){
-        .faults = inherited_u64(&p->inherited, process_faults_minor_count),
-        .cpu_ns = inherited_u64(&p->inherited, process_cpu_seconds),
-    };
-}
-
 void losses_before_look(struct member *m)
 {
-    m->inherited_before = inherited_by(&m->process);
+    m->inherited_before = (struct handed_on){
+        .faults = inherited_u64(&m->process.inherited, process_faults_minor_count),
+        .cpu_ns = inherited_u64(&m->process.inherited, process_cpu_seconds),
+    };
 }
 
 /* Its parent has at least this from it, without the members that left in this walk. */
@@ -130,15 +125,6 @@ static bool is_below(const struct members *members, const struct member *m, pid_
     return false;
 }
 
-static uint64_t slow_bits(void)
-{
-    uint64_t bits = 0;
-    for (unsigned id = 0; id < PROCESS_METRICS; id++)
-        if (metric_of(id)->cost == COST_SLOW)
-            bits |= BIT(id);
-    return bits;
-}
-
 /* Whether a member before this one in the subtree shares its memory, and counts it. */
 static bool counts_elsewhere(const struct members *members, size_t at, pid_t pid)
 {
@@ -173,7 +159,10 @@ bool subtree_sum(const struct members *members, pid_t pid, uint64_t fresh, struc
         unread |= p->has_ended ? 0 : ~(own->present | p->denied);
         denied |= member_hides(m);
     }
-    ret->present &= ~(summed & (unread | (slow_bits() & ~fresh)));
+    for (unsigned id = 0; id < PROCESS_METRICS; id++)
+        if (metric_of(id)->cost == COST_SLOW && !(fresh & BIT(id)))
+            unread |= BIT(id);
+    ret->present &= ~(summed & unread);
     if (!live)
         ret->present &= ~summed;
     else

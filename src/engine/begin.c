@@ -66,14 +66,6 @@ static bool cgroups_overlap(const struct tracked *t)
     return false;
 }
 
-static pid_t group_of(const struct tracked *t, const struct target *g)
-{
-    if (g->kind == TOLL_TARGET_GROUP)
-        return g->id;
-    const struct member *m = target_has_main(g) ? members_find(&t->members, g->id) : NULL;
-    return m ? m->process.group : 0;
-}
-
 static int attach_describe(struct tracked *t, struct run *run)
 {
     for (size_t i = 0; i < t->target_count; i++) {
@@ -83,8 +75,10 @@ static int attach_describe(struct tracked *t, struct run *run)
         buf_done(&what);
         if (r < 0)
             return r;
-        run->targets[i].group = group_of(t, &t->targets[i]);
-        run->targets[i].pid = target_has_main(&t->targets[i]) ? t->targets[i].id : 0;
+        const struct target *g = &t->targets[i];
+        const struct member *m = target_has_main(g) ? members_find(&t->members, g->id) : NULL;
+        run->targets[i].group = g->kind == TOLL_TARGET_GROUP ? g->id : m ? m->process.group : 0;
+        run->targets[i].pid = target_has_main(g) ? g->id : 0;
     }
     return 0;
 }

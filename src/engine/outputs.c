@@ -162,21 +162,16 @@ static void tell_of_waits(struct outputs *o)
     }
 }
 
-static void end_waits(struct outputs *o)
-{
-    for (size_t i = 0; i < o->count; i++)
-        if (o->sinks[i]->sender)
-            sender_end(o->sinks[i]->sender, 0);
-}
-
-/* Until nobody is waited for any more, or whoever waits has had enough. */
+/* Until all senders are done, or the caller has had enough. */
 static void wait_for_senders(struct outputs *o)
 {
     for (size_t i = 0; i < o->count; i++) {
         struct sender *c = o->sinks[i]->sender;
         while (c && !sender_wait_until(c, clock_mono(NULL) + LOOK_NS) && !sender_is_over(c))
             if (atomic_load(&o->is_hurried)) {
-                end_waits(o);
+                for (size_t k = 0; k < o->count; k++)
+                    if (o->sinks[k]->sender)
+                        sender_end(o->sinks[k]->sender, 0);
                 return;
             }
     }
@@ -280,18 +275,13 @@ static void wait_for_reader(struct outputs *o, struct sink *s, uint64_t stall_ns
         sink_drop_waiting(s);
 }
 
-static void wait_for_sample_readers(struct outputs *o)
-{
-    for (size_t i = 0; i < o->count; i++)
-        if (o->sinks[i]->kind->frame)
-            wait_for_reader(o, o->sinks[i], SAMPLES_STALL_NS, SAMPLES_GRACE_NS);
-}
-
 int outputs_summary(struct outputs *o)
 {
     int first = 0;
     end_senders(o);
-    wait_for_sample_readers(o);
+    for (size_t i = 0; i < o->count; i++)
+        if (o->sinks[i]->kind->frame)
+            wait_for_reader(o, o->sinks[i], SAMPLES_STALL_NS, SAMPLES_GRACE_NS);
     outputs_collect_outcomes(o);
     for (size_t i = 0; i < o->count; i++) {
         struct sink *s = o->sinks[i];

@@ -64,13 +64,6 @@ static bool is_by_calls(const struct toll_probe *p, const struct toll_target *ta
            o->memory != TOLL_MEMORY_PSS && o->processes == TOLL_PROCESSES_NONE && !asks_more;
 }
 
-/* A program that looks at itself does not see what it takes to look. */
-static void leave_files_out(struct process_reader *r, size_t before)
-{
-    size_t now = open_files_count();
-    r->own_files = now > before + r->cache.used ? now - before - r->cache.used : 0;
-}
-
 static int open_tracker(struct toll_probe *p, const struct toll_target *target,
                         struct toll_options *o, struct toll_error *e)
 {
@@ -84,8 +77,11 @@ static int open_tracker(struct toll_probe *p, const struct toll_target *target,
         r = toll_tracker_add_target(p->tracker, target, e);
     if (r == 0)
         r = begin_attach(p->tracker, e);
-    if (r == 0 && files_before)
-        leave_files_out(&p->tracker->tracked.reader, files_before);
+    if (r == 0 && files_before) {
+        /* A program that looks at itself does not see what it takes to look. */
+        struct process_reader *reader = &p->tracker->tracked.reader;
+        reader->own_files = left_u64(open_files_count(), files_before + reader->cache.used);
+    }
     return r;
 }
 

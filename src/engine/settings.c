@@ -91,14 +91,6 @@ static int take_regex(struct target *g, struct toll_error *e)
     return 0;
 }
 
-static int asked_take_id(struct target *g, struct toll_error *e)
-{
-    if (g->id <= 0)
-        return err_set(e, -EINVAL, "%d is not the number of a %s; they count from 1", (int)g->id,
-                       kind_word(g->kind));
-    return 0;
-}
-
 int asked_take(struct tracked *t, struct target *g, const struct toll_target *asked,
                struct toll_error *e)
 {
@@ -117,8 +109,11 @@ int asked_take(struct tracked *t, struct target *g, const struct toll_target *as
     case TOLL_TARGET_USER: return take_user(g, e);
     case TOLL_TARGET_MATCH: return take_regex(g, e);
     case TOLL_TARGET_CGROUP: return 0; /* looked for when the machine is open */
-    default: return asked_take_id(g, e);
+    default: break;
     }
+    return g->id > 0 ? 0
+                     : err_set(e, -EINVAL, "%d is not the number of a %s; they count from 1",
+                               (int)g->id, kind_word(g->kind));
 }
 
 static int no_process(const struct tracked *t, pid_t pid, struct toll_error *e)

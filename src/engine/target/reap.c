@@ -115,22 +115,19 @@ static bool reaped_io(struct tracked *t, struct pid_io *ret)
     return true;
 }
 
-/* The same mark, where /proc cannot be read: in whole KiB, and of this process at any time. */
-static uint64_t own_peak_by_call(void)
-{
-    struct rusage own;
-    return getrusage(RUSAGE_SELF, &own) == 0 ? (uint64_t)own.ru_maxrss * 1024 : UINT64_MAX / 2;
-}
-
 /* A child has no more memory before its exec than its parent, but for a few pages of its stack. */
 static uint64_t own_memory(struct tracked *t)
 {
     enum { OF_ITS_OWN = 65536 };
     struct pid_status st = {0};
     ssize_t n = file_read_at(t->root.proc, "self/status", t->reader.text, PROCESS_TEXT_BYTES);
-    if (n < 0 || parse_pid_status(scan_text(t->reader.text, (size_t)n), &st) < 0)
-        return own_peak_by_call() + OF_ITS_OWN;
-    return st.high_water_bytes + OF_ITS_OWN;
+    if (n >= 0 && parse_pid_status(scan_text(t->reader.text, (size_t)n), &st) == 0)
+        return st.high_water_bytes + OF_ITS_OWN;
+    /* The same mark, where /proc cannot be read: in whole KiB, and of this process at any time. */
+    struct rusage own;
+    uint64_t peak = getrusage(RUSAGE_SELF, &own) == 0 ? (uint64_t)own.ru_maxrss * 1024
+                                                      : UINT64_MAX / 2;
+    return peak + OF_ITS_OWN;
 }
 
 void reap_begin(struct tracked *t)
