@@ -22,6 +22,8 @@ NOBODY = 65534
 # has (packages that are essential or of priority "required") are not listed.
 # tests/tools/test_programs.py compares this with what is called and with tools/bootstrap.
 PROGRAMS = {
+    "abidiff": "abigail-tools",
+    "abidw": "abigail-tools",
     "ar": "binutils",
     "bash": "bash",
     "c++": "g++",
