@@ -248,7 +248,7 @@ static bool is_same_table(const struct toll_layout_column *a, const struct toll_
            strcmp(a->subject, b->subject) == 0 && strcmp(a->file, b->file) == 0;
 }
 
-/* A sum that is scaled stands in parentheses. */
+/* A sum that is scaled is put in parentheses. */
 static void add_terms(struct buf *b, const struct toll_layout_column *c)
 {
     bool is_sum = (c->factor != 1 || *c->per) && strpbrk(c->terms, "+-");

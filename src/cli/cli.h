@@ -74,7 +74,7 @@ bool color_is_wanted(int fd);
 /* Words from a column on, where the line is already, broken before 80; and the end of the line. */
 void help_wrap(struct buf *b, const char *text, size_t column);
 
-/* The same behind something else, which has a line of its own when it is too long. */
+/* The same after `left`, which gets a line of its own when it is too long. */
 void help_line(struct buf *b, const char *left, const char *text, size_t column);
 
 /* The page of a subcommand, on stdout. */
@@ -87,7 +87,7 @@ int help_subcommand(const char *name);
 /* What the library is asked for to give a format: pickles are made of json here. */
 const char *phase_format(const char *format);
 
-/* The results into a file, or on stdout when output is NULL, there with a newline behind a text. A
+/* Write the results to a file, or to stdout when output is NULL, there with a newline after text. A
  * file comes into being whole or not at all. 0, or -errno and a sentence. */
 int phase_deliver(const char *text, const char *format, const char *output, struct toll_error *e);
 

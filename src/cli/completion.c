@@ -251,7 +251,7 @@ int complete_main(int argc, char **argv)
 /* In each, \1 stands for the name of the command, and \2 for that in names of functions. */
 
 /* readline cuts words at = and : too; what has no blank in front belongs to the word before. Offers
- * are whole words, of which readline replaces what stands behind the last place it cuts at. */
+ * are whole words, of which readline replaces the part after its last cut. */
 static const char script_bash[] =
     "# bash completion of \1\n"
     "_\2()\n"

@@ -26,7 +26,7 @@ static const struct state_words {
 
 /* ---- Which checks ---------------------------------------------------------------------------- */
 
-/* The next check that was asked for, NULL behind the last. */
+/* The next check that was asked for, NULL after the last. */
 static const struct toll_check *doctor_next_check(const struct request *r, size_t *at)
 {
     const struct toll_check *c;
@@ -130,7 +130,7 @@ static void doctor_command_describe(struct buf *line, const struct toll_check *c
     buf_printf(line, "%s: %s%s%s", c->title, c->detail, semicolon, c->quality);
 }
 
-/* What would help stands on the same line where there is room. */
+/* The remedy is on the same line where there is room. */
 static void add_check(struct buf *b, const struct toll_check *c, bool color)
 {
     static const char arrow[] = " → ";

@@ -165,7 +165,7 @@ static void add_modes(struct buf *b, const struct option *o)
         buf_printf(b, "%s\n.B toll %s\n", before, s->name);
         before = "and";
     }
-    b->length--; /* the full stop stands on the last line, not in bold */
+    b->length--; /* the full stop is on the last line, not in bold */
     buf_puts(b, "\\fR.\n");
 }
 

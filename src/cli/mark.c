@@ -9,7 +9,7 @@
 static const char accepted[] = "'toll mark phase begin NAME', 'phase end NAME', 'event NAME "
                                "[KEY=VALUE…]' or 'gauge NAME VALUE'";
 
-/* The words behind the options; 0, or 125 and a sentence. */
+/* The words after the options; 0, or 125 and a sentence. */
 static int mark_command_read_words(int count, char **words, struct toll_mark *m)
 {
     const char *what = count ? words[0] : "";

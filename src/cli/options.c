@@ -208,7 +208,7 @@ static int options_next_option(const struct settings *s, struct arguments *a, st
     return 1;
 }
 
-/* The next option, or a word between options where these may stand behind it: then g->option is
+/* The next option, or a word between options where options may follow words: then g->option is
  * NULL, and the word goes to the list if there is one. */
 static int next_word(struct settings *s, struct arguments *a, struct given *g, const char ***words,
                      struct toll_error *e)

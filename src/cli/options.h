@@ -17,14 +17,14 @@ enum { RUN_ID_DIGITS = 8 };
  * or owned by `kept`. */
 struct settings {
     struct toll_options tracker;
-    unsigned mode; /* FOR_…: the subcommand that is told */
+    unsigned mode; /* FOR_…: the subcommand */
     const char *subcommand;
-    const char **outputs; /* owned array, NULL behind the last */
-    const char **labels;  /* owned array, NULL behind the last */
-    const char **metrics; /* owned array of globs, NULL behind the last */
+    const char **outputs; /* owned array, NULL-terminated */
+    const char **labels;  /* owned array, NULL-terminated */
+    const char **metrics; /* owned array of globs, NULL-terminated */
     const char **groups, **sessions, **cgroups, **matches,
         **users;        /* likewise: what to attach to */
-    const char **words; /* owned array: what is no option, where options may stand behind it */
+    const char **words; /* owned array: non-option arguments, where options may follow them */
     const char *format; /* of outputs whose name does not tell one */
     const char *layout; /* of outputs that can carry it, or NULL */
     uint64_t for_ns;    /* how long to measure, 0: until it ends */
@@ -43,7 +43,7 @@ struct settings {
     bool markdown;    /* of toll metrics */
     bool strict;      /* of toll doctor */
     const char *root; /* of a recorded machine; NULL: this one */
-    char **kept;      /* owned strings from the configuration file, NULL behind the last */
+    char **kept;      /* owned strings from the configuration file, NULL-terminated */
 };
 
 /* How the value of an option is kept in struct settings. */
@@ -108,7 +108,7 @@ int config_read(struct settings *s, const char *path, struct toll_error *e);
 
 /* ==== Layouts and outputs =================================================================== */
 
-/* By what stands before the first comma, or NULL when there is none of that name. */
+/* By its name, up to the first comma; NULL: there is none. */
 const struct toll_layout *layout_named(const char *text);
 
 /* Whether the layout that was asked for, if any, has a format. */
@@ -117,7 +117,7 @@ bool layout_has(const struct settings *s, const char *format);
 /* The first of its formats that has a row for each sample, or NULL. */
 const char *layout_series(const struct settings *s);
 
-/* The own time between samples of the first layout that somebody gets rows in, where none was
+/* Sets the default time between samples of the first layout that is written, if no interval was
  * given. */
 void layout_set_interval(struct settings *s);
 

@@ -131,7 +131,7 @@ static const char accepted[] = "'toll phases analyze POINTS [BLOCKS]', 'combine 
 
 struct request {
     const char *output, *format, *statistic;
-    char **words; /* behind the subcommand's own word, NULL behind the last */
+    char **words; /* after the subcommand's own word, NULL-terminated */
     int count;
     bool help;
 };

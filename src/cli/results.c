@@ -49,7 +49,7 @@ static void export_command_say(void *arg, const char *sentence)
 /* Everything that is said of outputs, as the library takes it. */
 struct wanted {
     struct toll_output *outputs;     /* owned */
-    const struct toll_output **list; /* owned, NULL behind the last */
+    const struct toll_output **list; /* owned, NULL-terminated */
     char **layouts;                  /* owned, of single outputs */
     size_t count;
     bool writes_stdout;

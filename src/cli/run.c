@@ -15,7 +15,7 @@
 
 /* ==== Observe ================================================================================= */
 
-/* Measuring what toll did not start, until it ends or somebody has seen enough. */
+/* Measuring what toll did not start, until it ends or is interrupted. */
 
 /* Ctrl-C is the usual way to end; the targets never hear of it. From here on it waits until it is
  * looked for. */
@@ -54,7 +54,7 @@ static uint64_t observe_now_ms(void)
 static int observe_attach(struct session *s, struct toll_error *e)
 {
     file_raise_limit();
-    hold_signals(); /* whoever sees the first lines of a record may ask for the end */
+    hold_signals(); /* a reader of the first lines of a record may ask for the end */
     return toll_tracker_attach(s->tracker, e);
 }
 

@@ -56,7 +56,7 @@ static bool was_continued(pid_t command)
 }
 
 /* The terminal signals the whole foreground group, and so does a member that signals its group:
- * then the command has it already. A timer that was set before toll was executed was meant for it.
+ * then the command has it already. A timer that was set before toll was executed belongs to it.
  */
 static bool signals_reached_command(const struct signals *s, struct toll_tracker *t,
                                     const struct signalfd_siginfo *info, pid_t command)
@@ -66,7 +66,7 @@ static bool signals_reached_command(const struct signals *s, struct toll_tracker
                           number == SIGTTIN || number == SIGTTOU || number == SIGWINCH ||
                           number == SIGHUP || number == SIGCONT;
     if (info->ssi_code > 0 && is_of_terminal) {
-        /* The loss of the terminal is told to the leader of the session alone. */
+        /* The kernel reports a lost terminal to the leader of the session alone. */
         bool leader_only = (number == SIGHUP || number == SIGCONT) && getsid(0) == getpid();
         return !leader_only && getpgid(command) == getpgrp();
     }
@@ -162,7 +162,7 @@ static void session_say(void *arg, const char *sentence)
         complain("%s", sentence);
 }
 
-/* An output that is not complete is told of however quiet it shall be. */
+/* An incomplete output is reported even with --quiet. */
 static void say_ending(void *arg, bool has_failed, const char *sentence)
 {
     struct session *s = arg;

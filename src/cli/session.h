@@ -11,10 +11,10 @@
 struct session {
     struct settings settings;
     struct toll_tracker *tracker;
-    int first_word;      /* index of the first word behind the options */
-    bool writes_stdout;  /* nobody is served when nobody reads it */
+    int first_word;      /* index of the first word after the options */
+    bool writes_stdout;  /* measuring ends when its reader has gone */
     bool carries_layout; /* some output is written in the layout that was asked for */
-    bool interrupted;    /* somebody asked for the end, and wants to see the summary */
+    bool interrupted;    /* ended by a signal: the summary is wanted */
     bool finishing;      /* the summary will repeat what is noted from now on */
     bool told_failure;   /* of an output, at the end */
 };
@@ -27,7 +27,7 @@ void session_close(struct session *s);
 /* Last sample and summary. False when something could not be written. */
 bool session_finish(struct session *s, struct toll_end *ret_end);
 
-/* Whether whoever read toll's stdout has gone: the end of a pipeline has seen enough. */
+/* Whether the reader of toll's stdout has gone, such as head in a pipeline. */
 bool session_reader_is_gone(const struct session *s);
 
 /* How a command was run. */
@@ -47,7 +47,7 @@ void run_command(struct session *s, char **command, struct outcome *ret);
 
 /* ==== Signals ================================================================================= */
 
-/* Signals of a command that must not notice that somebody stands before it: what is sent to toll
+/* Signals of a command that must not notice toll: what is sent to toll
  * reaches the command, and a command that stops at the terminal stops toll with it. */
 
 struct signals {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The results of a run as it is now, for whoever has the tracker's lock. */
+ * The results of a run as it is now, for callers that hold the tracker's lock. */
 #pragma once
 
 #include "base/text/buf.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * toll under the name of gpu-tracker. The command is run as toll run does it; what is printed, and
- * where, is what that tool prints: the results on stdout behind what the command wrote there, and
+ * where, is what that tool prints: the results on stdout after what the command wrote there, and
  * what is wrong on stderr, with the exit status 1. Other than there, the command is split as a
  * shell does, everything is checked before it is started, and its exit status is passed on. */
 #include "cli/gpu_tracker/command.h"
@@ -53,7 +53,7 @@ static void gpu_tracker_warn(void *arg, const char *sentence)
     gpu_tracker_errors_tell("WARNING:root:", sentence);
 }
 
-/* As an exception ends that nobody caught: its kind is what people look for. */
+/* As Python prints an uncaught exception. */
 static int gpu_tracker_raise(const struct toll_error *e)
 {
     gpu_tracker_errors_tell(e->code == -EEXIST    ? "FileExistsError: "
@@ -166,7 +166,8 @@ static int points_path(struct buf *ret, const char *target, struct toll_error *e
     return buf_failed(ret) ? err_set(e, -ENOMEM, "no memory") : 0;
 }
 
-/* Somebody else may have made the file since it was checked; what cannot be stored lies beside. */
+/* Another process may have made the file since the check; rows that cannot be stored stay beside
+ * it. */
 static int points_store(const struct gpu_tracker *g, const char *written, struct toll_error *e)
 {
     const char *target = g->tracking_file;
@@ -207,7 +208,7 @@ static int open_session(struct session *s, const struct gpu_tracker *g, const ch
     *o = (struct toll_options){
         .size = sizeof *o,
         .system = true,
-        .memory = TOLL_MEMORY_PSS, /* what is private and what is shared stands in its results */
+        .memory = TOLL_MEMORY_PSS, /* its results tell private from shared memory */
         .gpus = "all",
     };
     s->settings.summary = SUMMARY_NONE;
@@ -387,7 +388,7 @@ int gpu_tracker_main(int argc, char **argv)
 
 /* ==== Gpu tracker checks ====================================================================== */
 
-/* Whether what gpu-tracker was told makes sense, before anything runs; in the sentences that its
+/* Checks of the settings before anything runs, in the sentences that its
  * users know. */
 
 int gpu_tracker_interval(const char *text, uint64_t *ret, struct toll_error *e)

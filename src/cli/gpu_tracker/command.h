@@ -5,7 +5,7 @@
 #include "base/text/buf.h"
 #include "toll.h"
 
-/* What it is told to do; each has its options. */
+/* The tasks; each has its options. */
 enum {
     TASK_EXECUTE = 1 << 0,
     TASK_COMBINE = 1 << 1,
@@ -23,9 +23,9 @@ struct gpu_tracker {
     const char *tracking_file, *sub_tracking_file, *statistic;
     const char *backup;                   /* resource_usage_file of the JSON file */
     const char *disable_logs, *overwrite; /* "" when given */
-    const char **paths;                   /* owned array, NULL behind the last: files to combine */
+    const char **paths;                   /* owned array, NULL-terminated: files to combine */
     const char **sessions;                /* likewise: NAME=FILE */
-    char **kept;                          /* owned strings, NULL behind the last */
+    char **kept;                          /* owned strings, NULL-terminated */
     bool help, version;
     bool shows_usage; /* the words are none that it takes */
 };
@@ -43,7 +43,7 @@ int gpu_tracker_interval(const char *text, uint64_t *ret_ns, struct toll_error *
 
 struct completion;
 
-/* The words of the line behind the name of the command. */
+/* The words of the line after the name of the command. */
 void gpu_tracker_complete(struct completion *c, size_t count, char **words);
 
 void gpu_tracker_usage(struct buf *b);

@@ -108,7 +108,7 @@ static int gpu_tracker_options_take(struct gpu_tracker *g, const struct tracker_
     return 0;
 }
 
-/* The table in the words of getopt_long: an option is known by its number behind BEYOND. */
+/* getopt_long returns options of the table as their index plus BEYOND. */
 enum { BEYOND = 256 };
 
 /* What getopt_long stumbled over: a letter, or the word before the one that comes next. */
