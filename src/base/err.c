@@ -11,9 +11,8 @@
 
 /* ==== Err ===================================================================================== */
 
-/* A sentence quotes words of the user and of files: no secret and no control character of theirs
- * gets into it. */
-static void make_harmless(struct toll_error *e)
+/* A sentence quotes the user and files, whose secrets and control characters must not be shown. */
+static void err_make_harmless(struct toll_error *e)
 {
     secrets_mask_sentence(e->message, sizeof e->message);
     text_make_printable(e->message);
@@ -27,7 +26,7 @@ int err_set(struct toll_error *e, int code, const char *format, ...)
     va_start(args, format);
     vsnprintf(e->message, sizeof e->message, format, args);
     va_end(args);
-    make_harmless(e);
+    err_make_harmless(e);
     e->code = code;
     return code;
 }
@@ -47,7 +46,7 @@ int err_wrap(struct toll_error *e, int code, const char *format, ...)
     if (used < sizeof e->message &&
         snprintf(e->message + used, sizeof e->message - used, ": %s", inner) < 0)
         e->message[used] = '\0';
-    make_harmless(e);
+    err_make_harmless(e);
     e->code = code;
     return code;
 }
@@ -69,14 +68,6 @@ int sized_check(const void *asked, const char *what, struct toll_error *e)
                : 0;
 }
 
-static bool sized_is_zero(const unsigned char *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (bytes[i])
-            return false;
-    return true;
-}
-
 int sized_take(void *ret, size_t known, const void *asked, const char *what, struct toll_error *e)
 {
     memset(ret, 0, known);
@@ -86,9 +77,10 @@ int sized_take(void *ret, size_t known, const void *asked, const char *what, str
     if (r < 0)
         return r;
     size_t size = sized_size_of(asked);
-    if (size > known && !sized_is_zero((const unsigned char *)asked + known, size - known))
-        return err_set(e, -E2BIG, "there is something in the %s that libtoll %s does not know",
-                       what, TOLL_VERSION);
+    for (size_t i = known; i < size; i++)
+        if (((const char *)asked)[i])
+            return err_set(e, -E2BIG, "there is something in the %s that libtoll %s does not know",
+                           what, TOLL_VERSION);
     memcpy(ret, asked, min_u64(size, known));
     return 0;
 }

@@ -72,53 +72,29 @@ static int sees_new_file(pid_t thread)
     return r;
 }
 
-/* What runs programs instead of the kernel (valgrind, sandboxes) may answer that it has unshared
- * the table without doing so: then whatever is closed here would be closed for the program. */
-static bool is_separate_from(pid_t thread)
-{
-    int shared = shares_table_with(thread);
-    if (shared < 0)
-        shared = sees_new_file(thread);
-    return shared == 0;
-}
-
-/* Containers often forbid unshare, but not close_range. */
-static int unshare_files(pid_t from)
-{
-    if (close_range_of(~0U, ~0U, CLOSE_AND_UNSHARE) == 0 && is_separate_from(from))
-        return 0;
-    if (unshare(CLONE_FILES) < 0)
-        return -errno;
-    return is_separate_from(from) ? 0 : -EOPNOTSUPP;
-}
-
-struct range {
+struct close_span {
     int dir; /* being read: it stays open meanwhile */
     uint64_t first, last;
 };
 
-static void close_in_range(void *arg, const char *name)
+static void close_if_in_span(void *arg, const char *name)
 {
-    const struct range *range = arg;
+    const struct close_span *span = arg;
     struct scan s = scan_string(name);
     uint64_t fd;
-    if (scan_u64(&s, &fd) && fd >= range->first && fd <= range->last && (int)fd != range->dir)
+    if (scan_u64(&s, &fd) && fd >= span->first && fd <= span->last && (int)fd != span->dir)
         close((int)fd);
-}
-
-/* Where the kernel is older than Linux 5.9. */
-static void close_one_by_one(unsigned first, unsigned last)
-{
-    CLEANUP_CLOSE int dir = open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct range range = {dir, first, last};
-    if (dir >= 0)
-        file_each_entry(dir, close_in_range, &range);
 }
 
 static void close_all_from_to(unsigned first, unsigned last)
 {
-    if (first <= last && close_range_of(first, last, 0) < 0)
-        close_one_by_one(first, last);
+    if (first > last || close_range_of(first, last, 0) == 0)
+        return;
+    /* One by one where the kernel is older than Linux 5.9. */
+    CLEANUP_CLOSE int dir = open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct close_span span = {dir, first, last};
+    if (dir >= 0)
+        file_each_entry(dir, close_if_in_span, &span);
 }
 
 void own_files_close_rest(const int *keep, size_t count)
@@ -130,7 +106,7 @@ void own_files_close_rest(const int *keep, size_t count)
         next = (unsigned)keep[i] + 1;
     }
     close_all_from_to(next, ~0U);
-    /* What is printed to the numbers that everybody knows must not end in one of our files. */
+    /* What is printed to the standard descriptors must not end up in one of our files. */
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     while (fd >= 0 && fd < 3)
         fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -138,12 +114,25 @@ void own_files_close_rest(const int *keep, size_t count)
         close(fd);
 }
 
+/* Programs that stand in for the kernel (valgrind, sandboxes) may claim to have unshared the table
+ * without doing so. Every close here would then be one of the program's, hence the check. */
+static bool own_files_are_separate(pid_t from)
+{
+    int shared = shares_table_with(from);
+    return (shared < 0 ? sees_new_file(from) : shared) == 0;
+}
+
 int own_files_only(const int *keep, size_t count, pid_t from)
 {
-    int r = unshare_files(from);
-    if (r == 0)
-        own_files_close_rest(keep, count);
-    return r;
+    /* Containers often forbid unshare, but not close_range. */
+    if (close_range_of(~0U, ~0U, CLOSE_AND_UNSHARE) < 0 || !own_files_are_separate(from)) {
+        if (unshare(CLONE_FILES) < 0)
+            return -errno;
+        if (!own_files_are_separate(from))
+            return -EOPNOTSUPP;
+    }
+    own_files_close_rest(keep, count);
+    return 0;
 }
 
 void known_file_set(struct known_file *f, int fd)
@@ -198,26 +187,19 @@ bool wait_for(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t until_n
 
 /* ==== Worker ================================================================================== */
 
-static int thread_create_blocked(pthread_t *ret, const sigset_t *blocked, size_t stack_bytes,
-                                 void *(*run)(void *), void *arg)
+int thread_start(pthread_t *ret, size_t stack_bytes, void *(*run)(void *), void *arg)
 {
-    sigset_t before;
+    sigset_t all, before;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     if (stack_bytes)
         pthread_attr_setstacksize(&attributes, stack_bytes);
-    pthread_sigmask(SIG_SETMASK, blocked, &before);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits the mask */
     int r = -pthread_create(ret, &attributes, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return r;
-}
-
-int thread_start(pthread_t *ret, size_t stack_bytes, void *(*run)(void *), void *arg)
-{
-    sigset_t all;
-    sigfillset(&all);
-    return thread_create_blocked(ret, &all, stack_bytes, run, arg);
 }
 
 void worker_init(struct worker *w, const struct worker_plan *plan, void *owner)
@@ -227,8 +209,8 @@ void worker_init(struct worker *w, const struct worker_plan *plan, void *owner)
     wait_init(&w->changed);
 }
 
-/* Whether the other side has left already; then it is ours to dispose of. With the lock held. */
-static bool let_go(struct worker *w)
+/* Releases the lock. Whether the other side has left before: then this side disposes of all. */
+static bool worker_let_go(struct worker *w)
 {
     bool is_last = !w->is_shared;
     w->is_shared = false;
@@ -249,17 +231,15 @@ static void *worker_run(void *arg)
     worker_lock(w);
     w->has_ended = true;
     worker_tell(w);
-    if (let_go(w))
+    if (worker_let_go(w))
         w->plan.dispose(w->owner);
     return NULL;
 }
 
 int worker_start(struct worker *w)
 {
-    sigset_t blocked;
-    sigfillset(&blocked);
     worker_lock(w);
-    int r = thread_create_blocked(&w->thread, &blocked, THREAD_STACK_BYTES, worker_run, w);
+    int r = thread_start(&w->thread, THREAD_STACK_BYTES, worker_run, w);
     w->is_shared = r == 0;
     while (r == 0 && !w->id)
         worker_wait_for_change(w, UINT64_MAX);
@@ -268,7 +248,7 @@ int worker_start(struct worker *w)
 }
 
 /* With the lock held. */
-static bool wait_for_end(struct worker *w, uint64_t until_ns)
+static bool worker_wait_locked(struct worker *w, uint64_t until_ns)
 {
     while (w->id && !w->has_ended && worker_wait_for_change(w, until_ns))
         ;
@@ -278,7 +258,7 @@ static bool wait_for_end(struct worker *w, uint64_t until_ns)
 bool worker_wait(struct worker *w, uint64_t until_ns)
 {
     worker_lock(w);
-    bool has_ended = wait_for_end(w, until_ns);
+    bool has_ended = worker_wait_locked(w, until_ns);
     worker_unlock(w);
     return has_ended;
 }
@@ -290,10 +270,10 @@ bool worker_leave(struct worker *w, uint64_t until_ns)
     pthread_t thread = w->thread;
     bool was_started = w->id;
     worker_lock(w);
-    bool has_ended = wait_for_end(w, until_ns);
-    bool is_last = let_go(w);
+    bool has_ended = worker_wait_locked(w, until_ns);
+    bool is_last = worker_let_go(w);
     if (was_started && has_ended)
-        pthread_join(thread, NULL); /* it is about to return */
+        pthread_join(thread, NULL); /* it returns at once */
     else if (was_started)
         pthread_detach(thread);
     if (is_last)

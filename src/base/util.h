@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Small words used everywhere: array length, cleanup on scope exit, visible hand-over. */
+ * Used everywhere: array length, cleanup at the end of a scope, hand-over of descriptors, sums. */
 #pragma once
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* With something in front of the suffix. */
+/* True when something precedes the suffix, too. */
 static inline bool ends_with(const char *text, const char *suffix)
 {
     size_t length = strlen(text);
@@ -60,13 +60,13 @@ static inline bool ends_with(const char *text, const char *suffix)
     return length > tail && strcmp(text + length - tail, suffix) == 0;
 }
 
-/* Never beyond the largest number: a time that far away never comes. */
+/* a + b, or the largest number, which as a time never comes. */
 static inline uint64_t sum_u64(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* What is left of a after b was taken, never below nothing. */
+/* a - b, or 0. */
 static inline uint64_t left_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;

@@ -23,20 +23,16 @@ static int open_directory(int at, const char *path)
     return fd < 0 ? -errno : fd;
 }
 
-/* Whether the numbers in it are those that this process knows: a pid namespace may have been made
- * without mounting its own proc. */
-static bool is_own_proc(int proc)
+/* A pid namespace may have been made without mounting its own proc: then the numbers there are not
+ * those that this process knows. */
+static void sysroot_set_pids(struct sysroot *s)
 {
     char name[32];
-    ssize_t n = readlinkat(proc, "self", name, sizeof name);
-    struct scan s = scan_text(name, n > 0 ? (size_t)n : 0);
+    ssize_t n = s->live ? readlinkat(s->proc, "self", name, sizeof name) : 0;
+    struct scan self = scan_text(name, n > 0 ? (size_t)n : 0);
     uint64_t pid;
-    return scan_u64(&s, &pid) && scan_done(&s) && pid == (uint64_t)getpid();
-}
-
-static void set_pids(struct sysroot *s)
-{
-    s->pids = !s->live || is_own_proc(s->proc) ? s->proc : -1;
+    bool is_own = scan_u64(&self, &pid) && scan_done(&self) && pid == (uint64_t)getpid();
+    s->pids = !s->live || is_own ? s->proc : -1;
 }
 
 const char *sysroot_why_no_pids(const struct sysroot *s)
@@ -55,7 +51,7 @@ int sysroot_open_at(struct sysroot *ret, int at, const char *path, bool live)
     if (s.root < 0)
         return s.root;
     s.proc = open_directory(s.root, "proc");
-    set_pids(&s);
+    sysroot_set_pids(&s);
     s.sys = open_directory(s.root, "sys");
     int r = s.proc < 0 ? s.proc : 0;
     if (r < 0)
@@ -79,7 +75,7 @@ int sysroot_open_proc(struct sysroot *ret, struct toll_error *e)
     bool is_absent = s.proc == -ENOENT || s.proc == -ENOTDIR || s.proc == -EACCES;
     if (s.proc < 0 && !is_absent)
         return err_set(e, s.proc, "cannot open /proc: %s", strerror(-s.proc));
-    set_pids(&s);
+    sysroot_set_pids(&s);
     *ret = s;
     return 0;
 }
@@ -92,37 +88,23 @@ void sysroot_open_rest(struct sysroot *s)
         s->sys = open_directory(s->root, "sys");
 }
 
-static int copy_one(int fd)
-{
-    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-}
-
 void sysroot_copy(struct sysroot *ret, const struct sysroot *s)
 {
     *ret = (struct sysroot){
-        .live = s->live,
-        .proc = copy_one(s->proc),
-        .pids = -1,
-        .sys = copy_one(s->sys),
-        .root = copy_one(s->root),
+        .live = s->live, /* of a negative descriptor the copy is negative, too */
+        .proc = fcntl(s->proc, F_DUPFD_CLOEXEC, 0),
+        .sys = fcntl(s->sys, F_DUPFD_CLOEXEC, 0),
+        .root = fcntl(s->root, F_DUPFD_CLOEXEC, 0),
     };
-    if (s->pids >= 0)
-        ret->pids = ret->proc;
-}
-
-static void close_one(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
+    ret->pids = s->pids >= 0 ? ret->proc : -1;
 }
 
 void sysroot_close(struct sysroot *s)
 {
-    close_one(&s->proc);
+    close_p(&s->proc);
     s->pids = -1;
-    close_one(&s->sys);
-    close_one(&s->root);
+    close_p(&s->sys);
+    close_p(&s->root);
 }
 
 /* ==== File ==================================================================================== */
@@ -214,21 +196,10 @@ void file_signals_release(const struct held_signals *h)
 
 int file_write_quietly(int fd, const char *data, size_t length, size_t *ret_written)
 {
-    sigset_t deadly, before;
-    sigemptyset(&deadly);
-    sigaddset(&deadly, SIGPIPE);
-    sigaddset(&deadly, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &deadly, &before);
+    struct held_signals held;
+    file_signals_hold(&held);
     int r = file_write_all(fd, data, length, ret_written);
-    int sent = r == -EPIPE ? SIGPIPE : r == -EFBIG ? SIGXFSZ : 0;
-    if (sent && !sigismember(&before, sent)) {
-        static const struct timespec now;
-        sigset_t ours;
-        sigemptyset(&ours);
-        sigaddset(&ours, sent);
-        sigtimedwait(&ours, NULL, &now); /* it was for us */
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    file_signals_release(&held);
     return r;
 }
 
@@ -286,15 +257,15 @@ ssize_t file_count_entries(int dir)
     return e < 0 ? e : count;
 }
 
-struct names {
+struct entry_names {
     char **list; /* owned */
     size_t count;
     bool failed;
 };
 
-static void collect_name(void *arg, const char *name)
+static void entry_names_add(void *arg, const char *name)
 {
-    struct names *n = arg;
+    struct entry_names *n = arg;
     char *copy = ARRAY_GROW(n->list, n->count) ? strdup(name) : NULL;
     if (copy)
         n->list[n->count++] = copy;
@@ -303,7 +274,7 @@ static void collect_name(void *arg, const char *name)
 }
 
 /* Numbers by their size: a shorter one is smaller. */
-static int compare_names(const void *a, const void *b)
+static int entry_names_compare(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
     size_t x_length = strlen(x), y_length = strlen(y);
@@ -312,10 +283,10 @@ static int compare_names(const void *a, const void *b)
 
 int file_each_entry_sorted(int dir, void (*visit)(void *arg, const char *name), void *arg)
 {
-    struct names names = {0};
-    int r = file_each_entry(dir, collect_name, &names);
+    struct entry_names names = {0};
+    int r = file_each_entry(dir, entry_names_add, &names);
     if (names.count)
-        qsort(names.list, names.count, sizeof *names.list, compare_names);
+        qsort(names.list, names.count, sizeof *names.list, entry_names_compare);
     for (size_t i = 0; i < names.count; i++) {
         if (r == 0 && !names.failed)
             visit(arg, names.list[i]);
@@ -348,7 +319,7 @@ static bool open_files_number_of(const char *name, int *ret)
     return true;
 }
 
-struct listing {
+struct open_files_listing {
     struct open_files files;
     int dir; /* what lists them is none of them */
     bool failed;
@@ -356,7 +327,7 @@ struct listing {
 
 static void open_files_add(void *arg, const char *name)
 {
-    struct listing *l = arg;
+    struct open_files_listing *l = arg;
     int fd;
     if (l->failed || !open_files_number_of(name, &fd) || fd == l->dir)
         return;
@@ -365,16 +336,11 @@ static void open_files_add(void *arg, const char *name)
         l->files.fds[l->files.count++] = fd;
 }
 
-static int open_list(void)
-{
-    return open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
 void open_files_note(struct open_files *f)
 {
     open_files_done(f);
-    CLEANUP_CLOSE int dir = open_list();
-    struct listing l = {.dir = dir};
+    CLEANUP_CLOSE int dir = open_directory(AT_FDCWD, "/proc/self/fd");
+    struct open_files_listing l = {.dir = dir};
     if (dir < 0 || file_each_entry(dir, open_files_add, &l) < 0 || l.failed)
         open_files_done(&l.files);
     if (l.files.count)
@@ -384,11 +350,9 @@ void open_files_note(struct open_files *f)
 
 size_t open_files_count(void)
 {
-    struct open_files now = {0};
-    open_files_note(&now);
-    size_t count = now.count;
-    open_files_done(&now);
-    return count;
+    CLEANUP_CLOSE int dir = open_directory(AT_FDCWD, "/proc/self/fd");
+    ssize_t count = dir < 0 ? 0 : file_count_entries(dir);
+    return count > 0 ? (size_t)count - 1 : 0; /* without the one that lists them */
 }
 
 static void open_files_hide(void *arg, const char *name)
@@ -405,7 +369,7 @@ static void open_files_hide(void *arg, const char *name)
 
 void open_files_hide_new(const struct open_files *f)
 {
-    CLEANUP_CLOSE int dir = f->count ? open_list() : -1;
+    CLEANUP_CLOSE int dir = f->count ? open_directory(AT_FDCWD, "/proc/self/fd") : -1;
     if (dir >= 0)
         file_each_entry(dir, open_files_hide, &f);
 }
@@ -430,8 +394,9 @@ void line_reader_done(struct line_reader *l)
     buf_done(&l->block);
 }
 
-/* Moves what is left to the front and reads behind it. 1, 0 at the end of the file, or -errno. */
-static int read_more(struct line_reader *l)
+/* Moves what is left to the front and reads more after it. 1, 0 at the end of the file, or -errno.
+ */
+static int line_reader_fill(struct line_reader *l)
 {
     struct buf *b = &l->block;
     size_t left = b->length - l->at, room;
@@ -467,7 +432,7 @@ int line_reader_next(struct line_reader *l, const char **ret, size_t *ret_length
             return -EMSGSIZE;
         if (newline || l->at_end)
             break;
-        int r = read_more(l);
+        int r = line_reader_fill(l);
         if (r < 0)
             return r;
         l->at_end = r == 0;

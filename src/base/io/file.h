@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reading kernel files: whole, in one call, through a descriptor that may be kept. */
+ * Reading files: those of the kernel as a whole through a descriptor that may be kept, others line
+ * by line; writing to descriptors without signals; where /proc and /sys are. */
 #pragma once
 
 #include "base/text/buf.h"
@@ -22,35 +23,35 @@ ssize_t file_read_at(int dir, const char *path, char *buf, size_t capacity);
 
 enum { FILE_ANY_LINE = 4096 };
 
-/* The whole text of a file that the kernel hands out in pieces of a page, in place of what ret had;
- * its memory is kept. A piece ends early only where the next line would not fit: one that leaves
- * room for longest_line (up to FILE_ANY_LINE) was the last, which spares asking again. 0 or -errno;
- * -EFBIG beyond 16 MiB. */
+/* The whole text of a file that the kernel hands out page by page. Replaces the content of ret,
+ * whose memory is kept. A read ends early only where the next line would not fit: one that leaves
+ * room for longest_line (up to FILE_ANY_LINE) was the last, which saves a call. 0 or -errno; -EFBIG
+ * beyond 16 MiB. */
 int file_reread_whole(int fd, size_t longest_line, struct buf *ret);
 int file_read_whole_at(int dir, const char *path, size_t longest_line, struct buf *ret);
 
-/* Write all of it, whatever the number of calls. 0 or -errno; *ret_written is how much went out in
- * either case, and may be NULL. */
+/* Writes all of it, in several calls where needed. 0 or -errno; *ret_written is how much was
+ * written in either case, and may be NULL. */
 int file_write_all(int fd, const char *data, size_t length, size_t *ret_written);
 
-/* The same in a program that a closed pipe or a limit of file sizes would end by a signal. */
+/* The same without SIGPIPE and SIGXFSZ, which would end the program. */
 int file_write_quietly(int fd, const char *data, size_t length, size_t *ret_written);
 
-/* For calls that write in their own way (SQLite): until the release, neither a closed pipe nor a
- * limit of file sizes ends the program, and a signal that they raised is taken back. */
+/* For calls that write by themselves (SQLite): until the release, neither a closed pipe nor a limit
+ * of file sizes ends the program; the release discards the signals that were raised. */
 struct held_signals {
     sigset_t before, pending;
 };
 void file_signals_hold(struct held_signals *h);
 void file_signals_release(const struct held_signals *h);
 
-/* Whether there is a directory, or the name ends as one. */
+/* Whether it is a directory, or ends with a slash. */
 bool file_is_directory(const char *path);
 
-/* Whether fewer descriptors are allowed: then a command may need them more than we do. */
+/* Whether the limit of descriptors is lower. */
 bool file_limit_is_below(unsigned enough);
 
-/* Many descriptors will be kept: the soft limit of this process up to the hard one. */
+/* Raises the soft limit of descriptors to the hard one. */
 void file_raise_limit(void);
 
 /* Calls visit with every entry of a directory but . and .., without allocating. 0 or -errno. */
@@ -65,14 +66,13 @@ int file_each_entry_sorted(int dir, void (*visit)(void *arg, const char *name), 
 
 /* ==== Line reader ============================================================================= */
 
-/* A file line by line, whatever its size: what is held in memory is a block and the longest line.
- */
+/* A file line by line: memory holds one block and the longest line, whatever the size. */
 
 struct line_reader {
     int fd;           /* borrowed */
     struct buf block; /* what was read and not handed out, from `at` on */
     size_t at;
-    size_t longest;  /* that is taken */
+    size_t longest;  /* line that is accepted */
     uint64_t number; /* of the line that was handed out last, from 1 */
     bool at_end;
 };
@@ -80,42 +80,41 @@ struct line_reader {
 void line_reader_init(struct line_reader *l, int fd, size_t longest);
 void line_reader_done(struct line_reader *l);
 
-/* The next line without its newline, good until the next call. 1; 0 at the end; -EMSGSIZE when it
- * is too long, or the -errno of reading. *ret_is_whole is false for a last one without newline. */
+/* The next line without its newline, valid until the next call. 1; 0 at the end; -EMSGSIZE when it
+ * is too long, or -errno. *ret_is_whole is false for a last line without newline. */
 int line_reader_next(struct line_reader *l, const char **ret, size_t *ret_length,
                      bool *ret_is_whole);
 
 /* ==== Open files ============================================================================== */
 
-/* Which descriptors a program has open, to tell those that a library opens later from its own. */
+/* The descriptors that a program has open, to tell them from those that a library opens later. */
 
 struct open_files {
     int *fds; /* owned, rising */
     size_t count;
 };
 
-/* Those that are open now. Where they cannot be listed there are none, and nothing will be hidden.
- */
+/* Those that are open now; none where they cannot be listed, and then nothing is hidden. */
 void open_files_note(struct open_files *f);
 
 /* How many are open now; 0 where they cannot be listed. */
 size_t open_files_count(void);
 
-/* What was opened since then is not inherited by the programs that this one starts. */
+/* Descriptors that were opened since then are closed on exec. */
 void open_files_hide_new(const struct open_files *f);
 void open_files_done(struct open_files *f);
 
 /* ==== Sysroot ================================================================================= */
 
-/* Where /proc and /sys are looked for. Every reader starts from a sysroot, so that a recorded
- * machine can stand in for this one. */
+/* Where /proc and /sys are. Every reader starts from a sysroot, so that a recorded machine can be
+ * read like this one. */
 
 struct sysroot {
     int proc;  /* directory descriptor of …/proc, owned; negative: it is not mounted */
     int pids;  /* the same for looking up processes by number; negative: proc is not mounted, or
                   shows another pid namespace, in which a number is another process */
-    int sys;   /* … and of …/sys; negative when there is none */
-    int root;  /* … and of what both stand in */
+    int sys;   /* directory descriptor of …/sys, owned; negative when there is none */
+    int root;  /* directory descriptor of their parent, owned */
     bool live; /* false for a recorded tree: its pids are not this machine's */
 };
 
@@ -124,19 +123,19 @@ struct sysroot {
 /* path NULL or "/" is the running machine. */
 int sysroot_open(struct sysroot *ret, const char *path, struct toll_error *e);
 
-/* proc of the running machine alone, for who may have few descriptors; the rest can follow, and is
- * negative where it cannot be had. 0 also where proc is not mounted or is not ours. */
+/* proc of the running machine alone, for programs with few descriptors; sysroot_open_rest opens
+ * what it can of the rest. 0 also where proc is not mounted or belongs to another pid namespace. */
 int sysroot_open_proc(struct sysroot *ret, struct toll_error *e);
 void sysroot_open_rest(struct sysroot *s);
 
 /* The same from a directory descriptor; -errno when there is no proc in it. */
 int sysroot_open_at(struct sysroot *ret, int at, const char *path, bool live);
 
-/* Descriptors of its own on the same; negative where they cannot be had. */
+/* Duplicates the descriptors; negative where that fails. */
 void sysroot_copy(struct sysroot *ret, const struct sysroot *s);
 
-/* Why processes cannot be looked up by number, as part of a sentence; NULL: they can be. */
+/* Why processes cannot be looked up by number, as part of a sentence; NULL when they can. */
 const char *sysroot_why_no_pids(const struct sysroot *s);
 
-/* What is not open is negative. */
+/* Ignores negative descriptors. */
 void sysroot_close(struct sysroot *s);

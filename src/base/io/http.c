@@ -6,21 +6,42 @@
 #include "base/io/url.h"
 #include "base/process.h"
 #include "base/text/scan.h"
+#include "base/text/secrets.h"
 #include "toll.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool http_is_worth_a_retry(int status)
+{
+    return status == 408 || status == 429 || (status >= 500 && status != 501);
+}
+
+void http_describe(const struct http_response *response, char *ret, size_t capacity)
+{
+    size_t line = 0;
+    while (line < response->length && line < 160 && response->body[line] != '\n' &&
+           response->body[line] != '\r')
+        line++;
+    bool is_page = line && response->body[0] == '<'; /* HTML tells nothing in a line */
+    snprintf(ret, capacity, "it answered %d%s%.*s", response->status, line && !is_page ? ": " : "",
+             is_page ? 0 : (int)line, line ? response->body : "");
+    secrets_mask_sentence(ret, capacity);
+    text_make_printable(ret);
+}
+
+#ifdef HAS_CURL
 
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <resolv.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
-/* libcurl as far as http.c needs it, loaded at run time; nothing else includes this. */
-
-/* Some of what is used here has a newer name by now, which older ones do not have. */
+/* Some of the names used here are deprecated; old versions have no others. */
 #define CURL_DISABLE_DEPRECATION
 #include <curl/curl.h>
 
+/* What is used of libcurl, loaded at run time. */
 struct http_curl {
     void *library;
     CURLcode (*global_init)(long flags);
@@ -84,24 +105,11 @@ static int http_curl_load(struct http_curl *ret, struct toll_error *e)
     return 0;
 }
 
-/* The library stays: what it loaded itself may have left things behind that call it at the end. */
-static void http_curl_unload(struct http_curl *c)
-{
-    c->global_cleanup();
-}
-
 enum { PROXY_PORT = 1080 }; /* where libcurl looks for one without a number */
 
-static bool http_curl_is_number(const char *host)
-{
-    unsigned char address[16];
-    return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
-}
-
-/* Nothing can call it back from this. It asks each server once, for a second, where 5 s and twice
- * are usual: whoever is asked for in vain is asked for again later, and at the end what cannot be
- * sent still has to be put aside. */
-static int look_up(const char *host, struct addrinfo **ret)
+/* A lookup cannot be cancelled, so each name server is asked once, for a second, instead of twice
+ * for 5 s: a failed request is repeated later, and at the end there must be time for the spool. */
+static int http_look_up(const char *host, struct addrinfo **ret)
 {
     struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
     if (!(_res.options & RES_INIT))
@@ -119,15 +127,16 @@ static int http_curl_look_up(struct http_curl *c, const struct url *u, unsigned 
                              struct curl_slist **ret, char *why, size_t capacity)
 {
     char host[256], address[INET6_ADDRSTRLEN];
-    size_t length = (size_t)(u->host.end - u->host.at);
+    size_t length = scan_length(u->host);
     if (length >= sizeof host)
         return -EHOSTUNREACH;
     memcpy(host, u->host.at, length);
     host[length] = '\0';
-    if (http_curl_is_number(host))
+    unsigned char number[16];
+    if (inet_pton(AF_INET, host, number) == 1 || inet_pton(AF_INET6, host, number) == 1)
         return 0;
     struct addrinfo *found = NULL;
-    int r = look_up(host, &found);
+    int r = http_look_up(host, &found);
     if (r != 0) {
         snprintf(why, capacity, "'%s' cannot be looked up: %s", host, gai_strerror(r));
         return -EHOSTUNREACH;
@@ -152,7 +161,7 @@ static int http_curl_look_up(struct http_curl *c, const struct url *u, unsigned 
 }
 
 /* A variable may have a proxy without a scheme. */
-static void resolve_proxy(struct http_curl *c, const char *variable, struct curl_slist **ret)
+static void http_resolve_proxy(struct http_curl *c, const char *variable, struct curl_slist **ret)
 {
     const char *value = getenv(variable);
     struct url u;
@@ -181,7 +190,7 @@ static int http_curl_resolve(struct http_curl *c, const char *url, struct curl_s
     bool has_proxy = false;
     for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
         has_proxy |= getenv(variables[i]) != NULL;
-        resolve_proxy(c, variables[i], ret);
+        http_resolve_proxy(c, variables[i], ret);
     }
     int r = http_curl_look_up(c, &u, url_port(&u), ret, why, capacity);
     return has_proxy && r == -EHOSTUNREACH ? 0 : r; /* the proxy may know the name */
@@ -213,7 +222,7 @@ struct http {
 
 /* ---- Its life -------------------------------------------------------------------------------- */
 
-static void free_settings(struct http_settings *s)
+static void http_free_settings(struct http_settings *s)
 {
     const char **strings[] = {&s->user,      &s->password, &s->token,  &s->ca_file,
                               &s->cert_file, &s->key_file, &s->headers};
@@ -248,7 +257,7 @@ int http_open(struct http **ret, const struct http_settings *settings, struct to
     else
         r = http_curl_load(&h->curl, e);
     if (r < 0) {
-        free_settings(&h->settings);
+        http_free_settings(&h->settings);
         free(h);
         return r;
     }
@@ -265,8 +274,8 @@ void http_close(struct http *h)
     if (h->multi)
         h->curl.multi_cleanup(h->multi);
     h->curl.slist_free_all(h->names);
-    http_curl_unload(&h->curl);
-    free_settings(&h->settings);
+    h->curl.global_cleanup(); /* the library stays loaded: its dependencies may call it at exit */
+    http_free_settings(&h->settings);
     free(h->names_of);
     buf_done(&h->body);
     free(h);
@@ -274,7 +283,7 @@ void http_close(struct http *h)
 
 /* ---- A request ------------------------------------------------------------------------------- */
 
-static size_t take_body(char *data, size_t size, size_t count, void *arg)
+static size_t http_take_body(char *data, size_t size, size_t count, void *arg)
 {
     struct http *h = arg;
     size_t room = HTTP_BODY_BYTES - h->body.length;
@@ -284,7 +293,7 @@ static size_t take_body(char *data, size_t size, size_t count, void *arg)
     return h->is_cut ? 0 : size * count; /* 0: libcurl closes the connection */
 }
 
-static size_t take_header(char *data, size_t size, size_t count, void *arg)
+static size_t http_take_header(char *data, size_t size, size_t count, void *arg)
 {
     static const char name[] = "retry-after:";
     struct http *h = arg;
@@ -296,41 +305,15 @@ static size_t take_header(char *data, size_t size, size_t count, void *arg)
     if (length < sizeof name || strncasecmp(data, name, sizeof name - 1) != 0)
         return length;
     struct scan s = scan_text(data + sizeof name - 1, length - (sizeof name - 1));
-    if (scan_u64(&s, &seconds) && seconds < 86400) /* or a date, which nobody sends */
+    if (scan_u64(&s, &seconds) && seconds < 86400) /* dates are ignored */
         h->retry_after_ns = seconds * NS_PER_SECOND;
     return length;
 }
 
-/* Commands that are started meanwhile must not have it. */
-static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
+/* Commands that are started meanwhile must not inherit it. */
+static curl_socket_t http_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
     return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
-}
-
-static bool set_up(struct http *h)
-{
-    if (!h->easy)
-        h->easy = h->curl.easy_init();
-    if (!h->multi)
-        h->multi = h->curl.multi_init();
-    return h->easy && h->multi;
-}
-
-static void set_security(struct http *h)
-{
-    const struct http_settings *s = &h->settings;
-    if (s->user) {
-        h->curl.easy_setopt(h->easy, CURLOPT_USERNAME, s->user);
-        h->curl.easy_setopt(h->easy, CURLOPT_PASSWORD, s->password ? s->password : "");
-    }
-    if (s->ca_file)
-        h->curl.easy_setopt(h->easy, CURLOPT_CAINFO, s->ca_file);
-    if (s->cert_file) {
-        h->curl.easy_setopt(h->easy, CURLOPT_SSLCERT, s->cert_file);
-        h->curl.easy_setopt(h->easy, CURLOPT_SSLKEY, s->key_file ? s->key_file : s->cert_file);
-    }
-    h->curl.easy_setopt(h->easy, CURLOPT_SSL_VERIFYPEER, s->any_certificate ? 0L : 1L);
-    h->curl.easy_setopt(h->easy, CURLOPT_SSL_VERIFYHOST, s->any_certificate ? 0L : 2L);
 }
 
 static bool http_add_line(struct http *h, struct curl_slist **list, const char *line)
@@ -341,10 +324,11 @@ static bool http_add_line(struct http *h, struct curl_slist **list, const char *
     return longer;
 }
 
-static bool make_headers(struct http *h, const struct http_request *q, struct curl_slist **ret)
+static bool http_make_headers(struct http *h, const struct http_request *q, struct curl_slist **ret)
 {
     const struct http_settings *s = &h->settings;
-    bool fine = http_add_line(h, ret, "Expect:"); /* no waiting for a word before the body */
+    bool fine = http_add_line(h, ret,
+                              "Expect:"); /* do not wait for "100 Continue" before the body */
     for (const char *const *line = q->headers; line && *line; line++)
         fine &= http_add_line(h, ret, *line);
     struct buf b = {0};
@@ -355,15 +339,15 @@ static bool make_headers(struct http *h, const struct http_request *q, struct cu
     struct scan lines = scan_string(s->headers ? s->headers : ""), line;
     while (scan_line(&lines, &line)) {
         buf_clear(&b);
-        buf_add(&b, line.at, (size_t)(line.end - line.at));
+        buf_add(&b, line.at, scan_length(line));
         fine &= !buf_failed(&b) && (!b.length || http_add_line(h, ret, b.data));
     }
     buf_done(&b);
     return fine;
 }
 
-static void set_request(struct http *h, const struct http_request *q, struct curl_slist *headers,
-                        uint64_t timeout_ns, char *sentence)
+static void http_set_request(struct http *h, const struct http_request *q,
+                             struct curl_slist *headers, uint64_t timeout_ns, char *sentence)
 {
     long ms = (long)(timeout_ns / NS_PER_MS) + 1;
     const char *method = q->method ? q->method : q->body ? "POST" : "GET";
@@ -378,10 +362,10 @@ static void set_request(struct http *h, const struct http_request *q, struct cur
     c->easy_setopt(h->easy, CURLOPT_TIMEOUT_MS, ms);
     c->easy_setopt(h->easy, CURLOPT_CONNECTTIMEOUT_MS, ms);
     c->easy_setopt(h->easy, CURLOPT_ERRORBUFFER, sentence);
-    c->easy_setopt(h->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    c->easy_setopt(h->easy, CURLOPT_WRITEFUNCTION, take_body);
+    c->easy_setopt(h->easy, CURLOPT_OPENSOCKETFUNCTION, http_open_socket);
+    c->easy_setopt(h->easy, CURLOPT_WRITEFUNCTION, http_take_body);
     c->easy_setopt(h->easy, CURLOPT_WRITEDATA, h);
-    c->easy_setopt(h->easy, CURLOPT_HEADERFUNCTION, take_header);
+    c->easy_setopt(h->easy, CURLOPT_HEADERFUNCTION, http_take_header);
     c->easy_setopt(h->easy, CURLOPT_HEADERDATA, h);
     if (q->body) {
         c->easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->length);
@@ -390,10 +374,22 @@ static void set_request(struct http *h, const struct http_request *q, struct cur
         c->easy_setopt(h->easy, CURLOPT_NOBODY, 1L);
     }
     c->easy_setopt(h->easy, CURLOPT_CUSTOMREQUEST, method);
-    set_security(h);
+    const struct http_settings *s = &h->settings;
+    if (s->user) {
+        c->easy_setopt(h->easy, CURLOPT_USERNAME, s->user);
+        c->easy_setopt(h->easy, CURLOPT_PASSWORD, s->password ? s->password : "");
+    }
+    if (s->ca_file)
+        c->easy_setopt(h->easy, CURLOPT_CAINFO, s->ca_file);
+    if (s->cert_file) {
+        c->easy_setopt(h->easy, CURLOPT_SSLCERT, s->cert_file);
+        c->easy_setopt(h->easy, CURLOPT_SSLKEY, s->key_file ? s->key_file : s->cert_file);
+    }
+    c->easy_setopt(h->easy, CURLOPT_SSL_VERIFYPEER, s->any_certificate ? 0L : 1L);
+    c->easy_setopt(h->easy, CURLOPT_SSL_VERIFYHOST, s->any_certificate ? 0L : 2L);
 }
 
-static int code_of(CURLcode result)
+static int http_code_of(CURLcode result)
 {
     switch (result) {
     case CURLE_OK: return 0;
@@ -412,7 +408,7 @@ static int code_of(CURLcode result)
     }
 }
 
-/* Until it is done, the time is over or somebody says so. */
+/* Until it is done, the time is over or is_over says so. */
 static int http_perform(struct http *h, const struct http_request *q, uint64_t until_ns,
                         char *sentence, size_t capacity)
 {
@@ -432,7 +428,7 @@ static int http_perform(struct http *h, const struct http_request *q, uint64_t u
     CURLMsg *m = c->multi_info_read(h->multi, &messages);
     CURLcode result = m && m->msg == CURLMSG_DONE ? m->data.result : CURLE_RECV_ERROR;
     if (result == CURLE_WRITE_ERROR && h->is_cut)
-        return 0; /* its status and its beginning are there */
+        return 0; /* its status and beginning were read */
     if (result == CURLE_WRITE_ERROR && h->header_bytes > HEADER_BYTES) {
         snprintf(sentence, capacity, "its answer has more than %d KiB of headers",
                  HEADER_BYTES / 1024);
@@ -440,7 +436,7 @@ static int http_perform(struct http *h, const struct http_request *q, uint64_t u
     }
     if (result != CURLE_OK && !*sentence)
         snprintf(sentence, capacity, "%s", c->easy_strerror(result));
-    return code_of(result);
+    return http_code_of(result);
 }
 
 static const char *http_in_words(int r)
@@ -450,13 +446,13 @@ static const char *http_in_words(int r)
                              : strerror(-r);
 }
 
-static int send_with(struct http *h, const struct http_request *q, struct curl_slist *headers,
-                     struct http_response *ret)
+static int http_send_with(struct http *h, const struct http_request *q, struct curl_slist *headers,
+                          struct http_response *ret)
 {
     char sentence[CURL_ERROR_SIZE] = "";
     uint64_t timeout_ns = q->timeout_ns ? q->timeout_ns : h->settings.timeout_ns;
     uint64_t until_ns = sum_u64(clock_mono(NULL), timeout_ns);
-    set_request(h, q, headers, timeout_ns, sentence);
+    http_set_request(h, q, headers, timeout_ns, sentence);
     if (h->curl.multi_add_handle(h->multi, h->easy) != CURLM_OK)
         return -ENOMEM;
     int r = http_perform(h, q, until_ns, sentence, sizeof sentence);
@@ -474,14 +470,14 @@ static int send_with(struct http *h, const struct http_request *q, struct curl_s
     return r;
 }
 
-/* Of the host of the URL, and of proxies; kept for a while, whatever else the URL asks for. */
-static int look_up_names(struct http *h, const char *url, struct http_response *ret)
+/* The addresses of the host and of proxies are kept for a while. */
+static int http_look_up_names(struct http *h, const char *url, struct http_response *ret)
 {
     uint64_t now = clock_mono(NULL);
     struct url u;
     struct buf place = {0};
     if (url_split(url, &u)) {
-        buf_add(&place, u.host.at, (size_t)(u.host.end - u.host.at));
+        buf_add(&place, u.host.at, scan_length(u.host));
         buf_printf(&place, ":%u", url_port(&u));
     }
     if (buf_failed(&place)) {
@@ -510,15 +506,38 @@ int http_send(struct http *h, const struct http_request *q, struct http_response
     h->body_bytes = h->header_bytes = 0;
     h->is_cut = false;
     h->retry_after_ns = 0;
-    int r = set_up(h) && make_headers(h, q, &headers) ? 0 : -ENOMEM;
+    if (!h->easy)
+        h->easy = h->curl.easy_init();
+    if (!h->multi)
+        h->multi = h->curl.multi_init();
+    int r = h->easy && h->multi && http_make_headers(h, q, &headers) ? 0 : -ENOMEM;
     if (r == 0)
-        r = look_up_names(h, q->url, ret);
+        r = http_look_up_names(h, q->url, ret);
     if (r == 0)
-        r = send_with(h, q, headers, ret);
+        r = http_send_with(h, q, headers, ret);
     else if (!*ret->why)
         snprintf(ret->why, sizeof ret->why, "%s", http_in_words(r));
     if (r < 0)
-        h->named_ns = 0; /* its address may be another one by now */
+        h->named_ns = 0; /* its address may have changed */
     h->curl.slist_free_all(headers);
     return r;
 }
+
+#else
+
+int http_open(struct http **ret, const struct http_settings *settings, struct toll_error *e)
+{
+    return err_set(e, -EOPNOTSUPP, "this toll was built without libcurl, it has no HTTP");
+}
+
+void http_close(struct http *h)
+{
+}
+
+int http_send(struct http *h, const struct http_request *request, struct http_response *ret)
+{
+    *ret = (struct http_response){.body = ""};
+    return -EOPNOTSUPP;
+}
+
+#endif

@@ -1,36 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/io/url.h"
 
-#include "base/io/http.h"
 #include "base/text/buf.h"
-#include "base/text/secrets.h"
 
-#include <stdio.h>
 #include <string.h>
-
-/* ==== Http words ============================================================================== */
-
-/* What responses mean, whoever brought them. */
-
-bool http_is_worth_a_retry(int status)
-{
-    return status == 408 || status == 429 || (status >= 500 && status != 501);
-}
-
-void http_describe(const struct http_response *response, char *ret, size_t capacity)
-{
-    size_t line = 0;
-    while (line < response->length && line < 160 && response->body[line] != '\n' &&
-           response->body[line] != '\r')
-        line++;
-    bool is_page = line && response->body[0] == '<'; /* HTML tells nothing in a line */
-    snprintf(ret, capacity, "it answered %d%s%.*s", response->status, line && !is_page ? ": " : "",
-             is_page ? 0 : (int)line, line ? response->body : "");
-    secrets_mask_sentence(ret, capacity);
-    text_make_printable(ret);
-}
-
-/* ==== Url ===================================================================================== */
 
 static struct scan url_cut(struct scan *s, const char *letters)
 {
@@ -41,17 +14,8 @@ static struct scan url_cut(struct scan *s, const char *letters)
     return part;
 }
 
-static bool has_only_url_letters(const char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text <= 0x20 || (unsigned char)*text >= 0x7F || *text == '"' ||
-            *text == '\\' || *text == '<' || *text == '>')
-            return false;
-    return true;
-}
-
 /* The last @ ends the user: a password may be written with one. */
-static struct scan cut_user(struct scan *authority)
+static struct scan url_cut_user(struct scan *authority)
 {
     struct scan user = {.at = authority->at, .end = authority->at};
     for (const char *c = authority->at; c < authority->end; c++)
@@ -62,7 +26,7 @@ static struct scan cut_user(struct scan *authority)
     return user;
 }
 
-static bool split_host(struct scan authority, struct url *u)
+static bool url_split_host(struct scan authority, struct url *u)
 {
     if (authority.at < authority.end && *authority.at == '[') {
         authority.at++;
@@ -73,7 +37,7 @@ static bool split_host(struct scan authority, struct url *u)
     } else {
         u->host = url_cut(&authority, ":");
     }
-    size_t length = (size_t)(u->host.end - u->host.at);
+    size_t length = scan_length(u->host);
     if (memchr(u->host.at, '[', length) || memchr(u->host.at, ']', length))
         return false; /* they are around an address, not in it */
     u->port = (struct scan){.at = authority.end, .end = authority.end};
@@ -93,18 +57,19 @@ bool url_split(const char *text, struct url *ret)
 {
     struct url u = {0};
     struct scan s = scan_string(text);
-    if (!has_only_url_letters(text))
-        return false;
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c <= 0x20 || (unsigned char)*c >= 0x7F || strchr("\"\\<>", *c))
+            return false;
     u.scheme = url_cut(&s, ":");
-    size_t length = (size_t)(u.scheme.end - u.scheme.at);
+    size_t length = scan_length(u.scheme);
     u.is_secure = length == 5 && strncasecmp(u.scheme.at, "https", 5) == 0;
     if (!u.is_secure && !(length == 4 && strncasecmp(u.scheme.at, "http", 4) == 0))
         return false;
     if (!scan_word(&s, "://"))
         return false;
     struct scan authority = url_cut(&s, "/?#");
-    u.user = cut_user(&authority);
-    if (!split_host(authority, &u))
+    u.user = url_cut_user(&authority);
+    if (!url_split_host(authority, &u))
         return false;
     u.path = url_cut(&s, "?#");
     if (s.at < s.end && *s.at == '?') {
@@ -124,11 +89,6 @@ unsigned url_port(const struct url *u)
     return scan_u64(&digits, &port) ? (unsigned)port : u->is_secure ? 443 : 80;
 }
 
-static void url_add(struct buf *b, struct scan s)
-{
-    buf_add(b, s.at, (size_t)(s.end - s.at));
-}
-
 void url_encode(struct buf *b, const char *text, size_t length, const char *kept)
 {
     for (size_t i = 0; i < length; i++) {
@@ -142,14 +102,6 @@ void url_encode(struct buf *b, const char *text, size_t length, const char *kept
     }
 }
 
-static int url_hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 bool url_decode(struct buf *b, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -157,8 +109,8 @@ bool url_decode(struct buf *b, const char *text, size_t length)
             buf_putc(b, text[i]);
             continue;
         }
-        int high = i + 2 < length ? url_hex_digit(text[i + 1]) : -1;
-        int low = high >= 0 ? url_hex_digit(text[i + 2]) : -1;
+        int high = i + 2 < length ? scan_hex_digit(text[i + 1]) : -1;
+        int low = high >= 0 ? scan_hex_digit(text[i + 2]) : -1;
         if (low < 0 || (high == 0 && low == 0))
             return false;
         buf_putc(b, (char)(high << 4 | low));
@@ -171,17 +123,17 @@ void url_show(struct buf *b, const char *text)
 {
     struct url u;
     if (!url_split(text, &u)) {
-        buf_puts(b, "?"); /* who knows where the password is in it */
+        buf_puts(b, "?"); /* a password may be anywhere in it */
         return;
     }
-    bool has_colon = memchr(u.host.at, ':', (size_t)(u.host.end - u.host.at));
-    url_add(b, u.scheme);
+    bool has_colon = memchr(u.host.at, ':', scan_length(u.host));
+    buf_add(b, u.scheme.at, scan_length(u.scheme));
     buf_puts(b, has_colon ? "://[" : "://");
-    url_add(b, u.host);
+    buf_add(b, u.host.at, scan_length(u.host));
     buf_puts(b, has_colon ? "]" : "");
     if (u.port.at < u.port.end) {
         buf_putc(b, ':');
-        url_add(b, u.port);
+        buf_add(b, u.port.at, scan_length(u.port));
     }
-    url_add(b, u.path);
+    buf_add(b, u.path.at, scan_length(u.path));
 }

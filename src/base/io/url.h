@@ -12,23 +12,23 @@ struct url {
     struct scan host;  /* without the brackets of IPv6 */
     struct scan port;  /* empty: that of the scheme */
     struct scan path;  /* with its first slash, or empty; without ? and # */
-    struct scan query; /* behind ?, or empty */
+    struct scan query; /* after ?, or empty */
     bool is_secure;    /* https */
 };
 
-/* False when it is none: no http:// or https://, no host, a port that is none, or letters that
- * cannot stand in a URL. */
+/* False without http:// or https:// or a host, for an invalid port, and for characters that a URL
+ * cannot have. */
 bool url_split(const char *text, struct url *ret);
 
 /* 80, 443, or the one it has. */
 unsigned url_port(const struct url *u);
 
-/* Adds text as a part of a URL: what is neither a letter of ASCII, a digit, one of -._~ nor one of
- * kept is written %XX. */
+/* Adds text as a part of a URL: everything but ASCII letters, digits, -._~ and the characters in
+ * `kept` is written %XX. */
 void url_encode(struct buf *b, const char *text, size_t length, const char *kept);
 
-/* Adds text in which %XX is a byte. False, with what was added so far, when a % stands for none. */
+/* Adds text in which %XX is a byte. False at an invalid %, with what precedes it added. */
 bool url_decode(struct buf *b, const char *text, size_t length);
 
-/* As it may be said and recorded: neither user nor password, nor what stands behind ?. */
+/* Adds a URL without user, password and query, so that it can be shown and recorded. */
 void url_show(struct buf *b, const char *text);

@@ -5,10 +5,11 @@
 #include "base/text/json.h"
 
 #include <endian.h>
+#include <stdio.h>
 #include <string.h>
 
-/* Of the protocol 3, which every Python 3 reads. A container is made empty, then filled with what
- * stands between the mark and the word that fills it. */
+/* Opcodes of protocol 3, which every Python 3 reads. A container is made empty, then filled with
+ * the values between the mark and the opcode that fills it. */
 enum {
     PROTO = 0x80,
     PROTOCOL = 3,
@@ -17,9 +18,9 @@ enum {
     NONE = 'N',
     TRUE_ = 0x88,
     FALSE_ = 0x89,
-    INTEGER = 0x8a, /* so many bytes, the least first */
-    FLOAT = 'G',    /* eight bytes, the greatest first */
-    TEXT = 'X',     /* four bytes that tell its length, the least first */
+    INTEGER = 0x8a, /* a length, and that many bytes, little-endian */
+    FLOAT = 'G',    /* eight bytes, big-endian */
+    TEXT = 'X',     /* its length in four bytes, little-endian */
     DICT = '}',
     DICT_FILL = 'u',
     LIST = ']',
@@ -37,68 +38,50 @@ static void pickle_put_text(struct buf *b, struct scan text)
     size_t at = b->length;
     uint32_t length = 0;
     buf_add(b, (const char *)&length, sizeof length);
-    buf_utf8(b, text.at, (size_t)(text.end - text.at));
+    buf_utf8(b, text.at, scan_length(text));
     if (buf_failed(b))
         return;
     length = htole32((uint32_t)(b->length - at - sizeof length));
     memcpy(b->data + at, &length, sizeof length);
 }
 
-static void put_integer(struct buf *b, int64_t value)
-{
-    uint64_t bytes = htole64((uint64_t)value);
-    buf_putc(b, (char)INTEGER);
-    buf_putc(b, sizeof bytes);
-    buf_add(b, (const char *)&bytes, sizeof bytes);
-}
-
-static void pickle_put_float(struct buf *b, double value)
-{
-    uint64_t bytes;
-    memcpy(&bytes, &value, sizeof bytes);
-    bytes = htobe64(bytes);
-    buf_putc(b, FLOAT);
-    buf_add(b, (const char *)&bytes, sizeof bytes);
-}
-
 /* A number with a point or an exponent is a float, as in Python. */
-static void put_number(struct buf *b, struct json_in *j)
+static void pickle_put_number(struct buf *b, struct json_in *j)
 {
     struct scan text = {j->text.at, NULL};
-    struct scan whole;
     double value;
     int64_t integer;
+    uint64_t bytes;
     json_in_skip(j);
     text.end = j->text.at;
-    whole = text;
-    if (scan_i64(&whole, &integer) && scan_done(&whole))
-        put_integer(b, integer);
-    else if (scan_number(&text, &value))
-        pickle_put_float(b, value);
-    else
+    struct scan whole = text;
+    if (scan_i64(&whole, &integer) && scan_done(&whole)) {
+        bytes = htole64((uint64_t)integer);
+        buf_printf(b, "%c%c", INTEGER, (int)sizeof bytes);
+    } else if (scan_number(&text, &value)) {
+        memcpy(&bytes, &value, sizeof bytes);
+        bytes = htobe64(bytes);
+        buf_putc(b, FLOAT);
+    } else {
         json_in_fail(j);
-}
-
-/* Of a text that is read no further than now. */
-static void pickle_copy_text(char *ret, size_t size, struct scan text)
-{
-    size_t length = min_u64((uint64_t)(text.end - text.at), size - 1);
-    memcpy(ret, text.at, length);
-    ret[length] = '\0';
+        return;
+    }
+    buf_add(b, (const char *)&bytes, sizeof bytes);
 }
 
 static void pickle_put_value(struct buf *b, struct json_in *j, const char *key,
                              const struct pickle_classes *classes);
 
-static void put_object(struct buf *b, struct json_in *j, const char *key,
-                       const struct pickle_classes *classes)
+static void pickle_put_object(struct buf *b, struct json_in *j, const char *key,
+                              const struct pickle_classes *classes)
 {
     struct scan text;
     char name[64];
     const char *class = NULL;
     bool is_first = true;
     for (json_in_object(j); json_in_key(j, &text); is_first = false) {
-        pickle_copy_text(name, sizeof name, text);
+        /* A copy, since the key is valid until the next one is read. */
+        snprintf(name, sizeof name, "%.*s", (int)min_u64(scan_length(text), sizeof name), text.at);
         if (is_first && classes && (class = classes->class_of(key, name)))
             buf_printf(b, "%c%s\n%s\n%c%c", GLOBAL, classes->module, class, TUPLE, NEW_OBJECT);
         if (is_first)
@@ -119,7 +102,7 @@ static void pickle_put_value(struct buf *b, struct json_in *j, const char *key,
     struct scan text;
     bool is_true;
     switch (json_in_next(j)) {
-    case JSON_OBJECT: put_object(b, j, key, classes); break;
+    case JSON_OBJECT: pickle_put_object(b, j, key, classes); break;
     case JSON_ARRAY:
         buf_putc(b, LIST);
         buf_putc(b, MARK);
@@ -131,7 +114,7 @@ static void pickle_put_value(struct buf *b, struct json_in *j, const char *key,
         if (json_in_string(j, &text))
             pickle_put_text(b, text);
         break;
-    case JSON_NUMBER: put_number(b, j); break;
+    case JSON_NUMBER: pickle_put_number(b, j); break;
     case JSON_BOOL:
         buf_putc(b, (char)(json_in_bool(j, &is_true) && is_true ? TRUE_ : FALSE_));
         break;

@@ -8,11 +8,11 @@
 #include "base/text/buf.h"
 #include "toll.h"
 
-/* The pickle of one JSON text. 0, -EBADMSG when it is none, or -ENOMEM. */
+/* The pickle of one JSON text. 0, -EBADMSG when it is not JSON, or -ENOMEM. */
 int pickle_from_json(struct buf *ret, const char *json, size_t length);
 
-/* The same with classes of Python in the place of dictionaries, where class_of names one: by the
- * key of an object, which is "" of the whole, and that of its first member. */
+/* The same with instances of Python classes instead of dictionaries where class_of names a class:
+ * it gets the key of an object, "" for the outermost, and the key of its first member. */
 struct pickle_classes {
     const char *module;
     const char *(*class_of)(const char *key, const char *first);
@@ -20,9 +20,8 @@ struct pickle_classes {
 int pickle_from_json_as(struct buf *ret, const char *json, size_t length,
                         const struct pickle_classes *classes);
 
-/* The JSON text of a pickle. -EBADMSG when it is none, is damaged, or is too large; -EOPNOTSUPP and
- * the name of what it holds that is not data; -ENOMEM. The sentence has no path in it. e may be
- * NULL. */
+/* The JSON text of a pickle. -EBADMSG when it is not a pickle, damaged, or too large; -EOPNOTSUPP
+ * and the name of what it holds that is not data; -ENOMEM. The sentence has no path in it. */
 int pickle_to_json(struct buf *ret, const char *pickle, size_t length, struct toll_error *e);
 
 /* Whether it begins as a pickle does. */

@@ -47,7 +47,7 @@ struct value {
         } list;
         struct {
             struct value *of, *args;
-            struct value *state; /* NULL: it was never told */
+            struct value *state; /* NULL: none was given */
         } object;
     };
 };
@@ -69,16 +69,16 @@ struct machine {
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-static size_t chunk_size(size_t number)
+static size_t unpickle_chunk_size(size_t number)
 {
     return (size_t)FIRST_CHUNK << number;
 }
 
-static struct value *new_value(struct machine *m, enum value_kind kind)
+static struct value *unpickle_new_value(struct machine *m, enum value_kind kind)
 {
-    if (!m->chunk_count || m->used == chunk_size(m->chunk_count - 1)) {
+    if (!m->chunk_count || m->used == unpickle_chunk_size(m->chunk_count - 1)) {
         struct value *chunk = m->chunk_count < CHUNKS
-                                  ? calloc(chunk_size(m->chunk_count), sizeof *chunk)
+                                  ? calloc(unpickle_chunk_size(m->chunk_count), sizeof *chunk)
                                   : NULL;
         if (!chunk) {
             m->no_memory = true;
@@ -124,19 +124,10 @@ static struct value *unpickle_pop(struct machine *m)
     return v;
 }
 
-static bool push_mark(struct machine *m)
-{
-    m->no_memory |= !ARRAY_RESERVE(m->marks, m->mark_capacity, m->mark_count + 1);
-    if (m->no_memory)
-        return false;
-    m->marks[m->mark_count++] = m->depth;
-    return true;
-}
-
 static void machine_done(struct machine *m)
 {
     for (size_t c = 0; c < m->chunk_count; c++) {
-        size_t count = c + 1 == m->chunk_count ? m->used : chunk_size(c);
+        size_t count = c + 1 == m->chunk_count ? m->used : unpickle_chunk_size(c);
         for (size_t i = 0; i < count; i++)
             if (m->chunks[c][i].kind == VALUE_LIST || m->chunks[c][i].kind == VALUE_DICT)
                 free(m->chunks[c][i].list.items);
@@ -149,8 +140,8 @@ static void machine_done(struct machine *m)
 
 /* ---- Opcodes --------------------------------------------------------------------------------- */
 
-/* A number of so many bytes, the least first. */
-static bool read_size(struct machine *m, unsigned bytes, uint64_t *ret)
+/* A number of that many bytes, little-endian. */
+static bool unpickle_read_size(struct machine *m, unsigned bytes, uint64_t *ret)
 {
     if ((size_t)(m->end - m->at) < bytes)
         return false;
@@ -161,47 +152,41 @@ static bool read_size(struct machine *m, unsigned bytes, uint64_t *ret)
     return true;
 }
 
-static bool push_integer(struct machine *m, int64_t number)
+static bool unpickle_push_integer(struct machine *m, int64_t number)
 {
-    struct value *v = new_value(m, VALUE_INTEGER);
+    struct value *v = unpickle_new_value(m, VALUE_INTEGER);
     if (v)
         v->integer = number;
     return unpickle_push(m, v);
 }
 
-/* Of up to eight bytes, in two's complement. */
-static bool read_integer(struct machine *m, unsigned bytes)
+/* Up to eight bytes, in two's complement. */
+static bool unpickle_read_integer(struct machine *m, unsigned bytes)
 {
     uint64_t number;
-    if (bytes > 8 || !read_size(m, bytes, &number))
+    if (bytes > 8 || !unpickle_read_size(m, bytes, &number))
         return false;
     unsigned above = 8 * (8 - bytes);
-    return push_integer(m, bytes ? (int64_t)(number << above) >> above : 0);
-}
-
-static bool read_long(struct machine *m)
-{
-    uint64_t bytes;
-    return read_size(m, 1, &bytes) && read_integer(m, (unsigned)bytes);
+    return unpickle_push_integer(m, bytes ? (int64_t)(number << above) >> above : 0);
 }
 
 static bool unpickle_read_float(struct machine *m)
 {
     uint64_t bits;
-    struct value *v = new_value(m, VALUE_FLOAT);
-    if (!v || !read_size(m, 8, &bits))
+    struct value *v = unpickle_new_value(m, VALUE_FLOAT);
+    if (!v || !unpickle_read_size(m, 8, &bits))
         return false;
-    bits = be64toh(htole64(bits)); /* the greatest byte comes first */
+    bits = be64toh(htole64(bits)); /* it is big-endian */
     memcpy(&v->number, &bits, sizeof bits);
     return unpickle_push(m, v);
 }
 
-/* Its length in so many bytes comes first. */
+/* Its length comes first, in that many bytes. */
 static bool unpickle_read_text(struct machine *m, enum value_kind kind, unsigned length_bytes)
 {
     uint64_t length;
-    struct value *v = new_value(m, kind);
-    if (!v || !read_size(m, length_bytes, &length) || (uint64_t)(m->end - m->at) < length)
+    struct value *v = unpickle_new_value(m, kind);
+    if (!v || !unpickle_read_size(m, length_bytes, &length) || (uint64_t)(m->end - m->at) < length)
         return false;
     v->text = scan_text((const char *)m->at, (size_t)length);
     m->at += length;
@@ -218,17 +203,10 @@ static bool unpickle_read_line(struct machine *m, struct scan *ret)
     return true;
 }
 
-static bool read_global(struct machine *m)
-{
-    struct value *v = new_value(m, VALUE_GLOBAL);
-    return v && unpickle_read_line(m, &v->global.module) &&
-           unpickle_read_line(m, &v->global.name) && unpickle_push(m, v);
-}
-
-static bool stack_global(struct machine *m)
+static bool unpickle_stack_global(struct machine *m)
 {
     struct value *name = unpickle_pop(m), *module = unpickle_pop(m),
-                 *v = new_value(m, VALUE_GLOBAL);
+                 *v = unpickle_new_value(m, VALUE_GLOBAL);
     if (!v || !name || !module || name->kind != VALUE_TEXT || module->kind != VALUE_TEXT)
         return false;
     v->global.module = module->text;
@@ -236,14 +214,14 @@ static bool stack_global(struct machine *m)
     return unpickle_push(m, v);
 }
 
-/* What stands above the last mark, or the topmost `count`, as one value. */
+/* Replaces what is above the last mark, or the topmost `count`, by one list. */
 static bool unpickle_collect(struct machine *m, size_t count, bool to_mark)
 {
     if (to_mark && !m->mark_count)
         return false;
     size_t bottom = m->mark_count ? m->marks[m->mark_count - 1] : 0;
     size_t from = to_mark ? bottom : m->depth - count;
-    struct value *v = new_value(m, VALUE_LIST);
+    struct value *v = unpickle_new_value(m, VALUE_LIST);
     if (!v || (!to_mark && m->depth - bottom < count))
         return false;
     for (size_t i = from; i < m->depth; i++)
@@ -254,7 +232,7 @@ static bool unpickle_collect(struct machine *m, size_t count, bool to_mark)
     return unpickle_push(m, v);
 }
 
-/* Into the container below: what stands above the last mark, or the topmost `count`. */
+/* Moves what is above the last mark, or the topmost `count`, into the container below. */
 static bool unpickle_fill(struct machine *m, enum value_kind kind, size_t count, bool to_mark)
 {
     if (!unpickle_collect(m, count, to_mark))
@@ -268,9 +246,10 @@ static bool unpickle_fill(struct machine *m, enum value_kind kind, size_t count,
     return true;
 }
 
-static bool make_object(struct machine *m)
+static bool unpickle_make_object(struct machine *m)
 {
-    struct value *args = unpickle_pop(m), *of = unpickle_pop(m), *v = new_value(m, VALUE_OBJECT);
+    struct value *args = unpickle_pop(m), *of = unpickle_pop(m),
+                 *v = unpickle_new_value(m, VALUE_OBJECT);
     if (!v || !args || !of || args->kind != VALUE_LIST)
         return false;
     v->object.of = of;
@@ -278,16 +257,7 @@ static bool make_object(struct machine *m)
     return unpickle_push(m, v);
 }
 
-static bool unpickle_build(struct machine *m)
-{
-    struct value *state = unpickle_pop(m), *object = unpickle_top(m);
-    if (!state || !object || object->kind != VALUE_OBJECT || object->object.state)
-        return false;
-    object->object.state = state;
-    return true;
-}
-
-static bool put_memo(struct machine *m, uint64_t number)
+static bool unpickle_put_memo(struct machine *m, uint64_t number)
 {
     if (!unpickle_top(m) || number > (uint64_t)(m->end - m->start))
         return false;
@@ -299,39 +269,47 @@ static bool put_memo(struct machine *m, uint64_t number)
     return true;
 }
 
-static bool read_memo(struct machine *m, unsigned bytes, bool is_put)
+static bool unpickle_read_memo(struct machine *m, unsigned bytes, bool is_put)
 {
     uint64_t number;
-    if (!read_size(m, bytes, &number))
+    if (!unpickle_read_size(m, bytes, &number))
         return false;
     if (is_put)
-        return put_memo(m, number);
+        return unpickle_put_memo(m, number);
     return number < m->memo_count && unpickle_push(m, m->memo[number]);
 }
 
-static bool push_bool(struct machine *m, bool is_true)
+static bool unpickle_push_bool(struct machine *m, bool is_true)
 {
-    struct value *v = new_value(m, VALUE_BOOL);
+    struct value *v = unpickle_new_value(m, VALUE_BOOL);
     if (v)
         v->integer = is_true;
     return unpickle_push(m, v);
 }
 
 /* Those of the protocols 3 to 5 that data needs. */
-static bool take_opcode(struct machine *m, unsigned char opcode)
+static bool unpickle_take_opcode(struct machine *m, unsigned char opcode)
 {
-    uint64_t ignored;
+    uint64_t number;
+    struct value *v, *object;
     switch (opcode) {
-    case 0x80: return read_size(m, 1, &ignored); /* PROTO */
-    case 0x95: return read_size(m, 8, &ignored); /* FRAME */
-    case '(': return push_mark(m);
-    case 'N': return unpickle_push(m, new_value(m, VALUE_NONE));
-    case 0x88: return push_bool(m, true);
-    case 0x89: return push_bool(m, false);
-    case 'K': return read_size(m, 1, &ignored) && push_integer(m, (int64_t)ignored);
-    case 'M': return read_size(m, 2, &ignored) && push_integer(m, (int64_t)ignored);
-    case 'J': return read_integer(m, 4);
-    case 0x8a: return read_long(m);
+    case 0x80: return unpickle_read_size(m, 1, &number); /* PROTO */
+    case 0x95: return unpickle_read_size(m, 8, &number); /* FRAME */
+    case '(':                                            /* MARK */
+        m->no_memory |= !ARRAY_RESERVE(m->marks, m->mark_capacity, m->mark_count + 1);
+        if (m->no_memory)
+            return false;
+        m->marks[m->mark_count++] = m->depth;
+        return true;
+    case 'N': return unpickle_push(m, unpickle_new_value(m, VALUE_NONE));
+    case 0x88: return unpickle_push_bool(m, true);
+    case 0x89: return unpickle_push_bool(m, false);
+    case 'K': return unpickle_read_size(m, 1, &number) && unpickle_push_integer(m, (int64_t)number);
+    case 'M': return unpickle_read_size(m, 2, &number) && unpickle_push_integer(m, (int64_t)number);
+    case 'J': return unpickle_read_integer(m, 4);
+    case 0x8a:
+        return unpickle_read_size(m, 1, &number) &&
+               unpickle_read_integer(m, (unsigned)number); /* LONG1 */
     case 'G': return unpickle_read_float(m);
     case 'X': return unpickle_read_text(m, VALUE_TEXT, 4);
     case 0x8c: return unpickle_read_text(m, VALUE_TEXT, 1);
@@ -341,38 +319,47 @@ static bool take_opcode(struct machine *m, unsigned char opcode)
     case 0x8e: /* BINBYTES8 */
     case 0x96: return unpickle_read_text(m, VALUE_BYTES, 8);
     case ')':
-    case ']': return unpickle_push(m, new_value(m, VALUE_LIST));
+    case ']': return unpickle_push(m, unpickle_new_value(m, VALUE_LIST));
     case 't': return unpickle_collect(m, 0, true);
     case 0x85: return unpickle_collect(m, 1, false);
     case 0x86: return unpickle_collect(m, 2, false);
     case 0x87: return unpickle_collect(m, 3, false);
     case 'a': return unpickle_fill(m, VALUE_LIST, 1, false);
     case 'e': return unpickle_fill(m, VALUE_LIST, 0, true);
-    case '}': return unpickle_push(m, new_value(m, VALUE_DICT));
+    case '}': return unpickle_push(m, unpickle_new_value(m, VALUE_DICT));
     case 's': return unpickle_fill(m, VALUE_DICT, 2, false);
     case 'u': return unpickle_fill(m, VALUE_DICT, 0, true);
-    case 'c': return read_global(m);
-    case 0x93: return stack_global(m);
+    case 'c': /* GLOBAL */
+        v = unpickle_new_value(m, VALUE_GLOBAL);
+        return v && unpickle_read_line(m, &v->global.module) &&
+               unpickle_read_line(m, &v->global.name) && unpickle_push(m, v);
+    case 0x93: return unpickle_stack_global(m);
     case 'R': /* REDUCE */
-    case 0x81: return make_object(m);
-    case 'b': return unpickle_build(m);
-    case 0x94: return put_memo(m, m->memo_count);
-    case 'q': return read_memo(m, 1, true);
-    case 'r': return read_memo(m, 4, true);
-    case 'h': return read_memo(m, 1, false);
-    case 'j': return read_memo(m, 4, false);
+    case 0x81: return unpickle_make_object(m);
+    case 'b': /* BUILD */
+        v = unpickle_pop(m);
+        object = unpickle_top(m);
+        if (!v || !object || object->kind != VALUE_OBJECT || object->object.state)
+            return false;
+        object->object.state = v;
+        return true;
+    case 0x94: return unpickle_put_memo(m, m->memo_count);
+    case 'q': return unpickle_read_memo(m, 1, true);
+    case 'r': return unpickle_read_memo(m, 4, true);
+    case 'h': return unpickle_read_memo(m, 1, false);
+    case 'j': return unpickle_read_memo(m, 4, false);
     default: return false;
     }
 }
 
 /* The value that is left at the end, or NULL. */
-static struct value *run_opcodes(struct machine *m)
+static struct value *unpickle_run_opcodes(struct machine *m)
 {
     while (m->at < m->end) {
         unsigned char opcode = *m->at++;
         if (opcode == '.')
             return m->depth == 1 && !m->mark_count && m->at == m->end ? m->stack[0] : NULL;
-        if (!take_opcode(m, opcode))
+        if (!unpickle_take_opcode(m, opcode))
             return NULL;
     }
     return NULL;
@@ -397,7 +384,7 @@ static bool is_global(const struct value *v, const char *module, const char *nam
 }
 
 /* A class of gpu_tracker, or of the package that takes its place. */
-static bool is_data_class(const struct value *v)
+static bool unpickle_is_data_class(const struct value *v)
 {
     struct scan at;
     if (!v || v->kind != VALUE_GLOBAL)
@@ -430,7 +417,7 @@ struct number_type {
     bool is_big_endian;
 };
 
-static bool read_number_type(const struct value *v, struct number_type *ret)
+static bool unpickle_read_number_type(const struct value *v, struct number_type *ret)
 {
     if (!v || v->kind != VALUE_OBJECT || !is_global(v->object.of, "numpy", "dtype"))
         return false;
@@ -451,7 +438,7 @@ static bool read_number_type(const struct value *v, struct number_type *ret)
 }
 
 /* One number of an array, as a value of our own. */
-static struct value number_at(const struct number_type *t, const char *at)
+static struct value unpickle_number_at(const struct number_type *t, const char *at)
 {
     uint64_t bits = 0;
     for (unsigned i = 0; i < t->bytes; i++) {
@@ -485,7 +472,7 @@ struct array {
     const struct value *objects; /* in the place of bytes, of the type O */
 };
 
-static bool read_shape(const struct value *shape, struct array *ret)
+static bool unpickle_read_shape(const struct value *shape, struct array *ret)
 {
     const struct value *first = unpickle_item(shape, 0), *second = unpickle_item(shape, 1);
     if (!first || first->kind != VALUE_INTEGER || first->integer < 0 || unpickle_item(shape, 2) ||
@@ -497,7 +484,7 @@ static bool read_shape(const struct value *shape, struct array *ret)
 }
 
 /* As protocol 4 has it, _reconstruct() with a state, or as protocol 5 does, _frombuffer(). */
-static bool read_array(const struct value *v, struct array *ret)
+static bool unpickle_read_array(const struct value *v, struct array *ret)
 {
     if (!v || v->kind != VALUE_OBJECT)
         return false;
@@ -518,7 +505,7 @@ static bool read_array(const struct value *v, struct array *ret)
     } else {
         return false;
     }
-    if (!data || !read_number_type(type, &ret->type) || !read_shape(shape, ret))
+    if (!data || !unpickle_read_number_type(type, &ret->type) || !unpickle_read_shape(shape, ret))
         return false;
     size_t count = ret->rows * ret->columns; /* of no more than 2^52 */
     if (ret->type.kind == 'O') {
@@ -526,8 +513,7 @@ static bool read_array(const struct value *v, struct array *ret)
         return data->kind == VALUE_LIST && data->list.count == count;
     }
     ret->bytes = data->text;
-    return data->kind == VALUE_BYTES &&
-           (size_t)(data->text.end - data->text.at) == count * ret->type.bytes;
+    return data->kind == VALUE_BYTES && scan_length(data->text) == count * ret->type.bytes;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -540,7 +526,7 @@ struct json_writer {
     struct scan module, name; /* of what is not data */
 };
 
-static bool write_value(struct json_writer *w, const struct value *v);
+static bool unpickle_write_value(struct json_writer *w, const struct value *v);
 
 /* false: that is enough. */
 static bool unpickle_step(struct json_writer *w)
@@ -557,7 +543,7 @@ static bool unpickle_refuse(struct json_writer *w)
     return false;
 }
 
-static bool refuse_global(struct json_writer *w, const struct value *of)
+static bool unpickle_refuse_global(struct json_writer *w, const struct value *of)
 {
     if (!of || of->kind != VALUE_GLOBAL)
         return unpickle_refuse(w);
@@ -567,13 +553,13 @@ static bool refuse_global(struct json_writer *w, const struct value *of)
 }
 
 /* A text without a zero in it, or a number. */
-static bool write_key(struct json_writer *w, const struct value *key)
+static bool unpickle_write_key(struct json_writer *w, const struct value *key)
 {
     struct buf text = {0};
     bool is_text = key && key->kind == VALUE_TEXT &&
-                   !memchr(key->text.at, '\0', (size_t)(key->text.end - key->text.at));
+                   !memchr(key->text.at, '\0', scan_length(key->text));
     if (is_text)
-        buf_add(&text, key->text.at, (size_t)(key->text.end - key->text.at));
+        buf_add(&text, key->text.at, scan_length(key->text));
     else if (key && key->kind == VALUE_INTEGER)
         buf_printf(&text, "%lld", (long long)key->integer);
     else
@@ -585,7 +571,7 @@ static bool write_key(struct json_writer *w, const struct value *key)
 }
 
 /* With a point in it, so that it is a float again. */
-static void write_float(struct json_writer *w, double number)
+static void unpickle_write_float(struct json_writer *w, double number)
 {
     struct buf text = {0};
     buf_number(&text, number);
@@ -596,54 +582,56 @@ static void write_float(struct json_writer *w, double number)
     buf_done(&text);
 }
 
-static bool write_element(struct json_writer *w, const struct array *a, size_t row, size_t column)
+static bool unpickle_write_element(struct json_writer *w, const struct array *a, size_t row,
+                                   size_t column)
 {
     bool by_column = a->is_fortran && !a->objects; /* objects are listed by rows whatever it says */
     size_t at = by_column ? column * a->rows + row : row * a->columns + column;
     if (a->objects)
-        return write_value(w, a->objects->list.items[at]);
-    struct value number = number_at(&a->type, a->bytes.at + at * a->type.bytes);
-    return write_value(w, &number);
+        return unpickle_write_value(w, a->objects->list.items[at]);
+    struct value number = unpickle_number_at(&a->type, a->bytes.at + at * a->type.bytes);
+    return unpickle_write_value(w, &number);
 }
 
-static bool write_list(struct json_writer *w, const struct value *v)
+static bool unpickle_write_list(struct json_writer *w, const struct value *v)
 {
     json_array(&w->json);
     for (size_t i = 0; i < v->list.count; i++)
-        if (!write_value(w, v->list.items[i]))
+        if (!unpickle_write_value(w, v->list.items[i]))
             return false;
     json_array_end(&w->json);
     return true;
 }
 
-static bool write_dict(struct json_writer *w, const struct value *v)
+static bool unpickle_write_dict(struct json_writer *w, const struct value *v)
 {
     json_object(&w->json);
     for (size_t i = 0; i + 1 < v->list.count; i += 2)
-        if (!write_key(w, v->list.items[i]) || !write_value(w, v->list.items[i + 1]))
+        if (!unpickle_write_key(w, v->list.items[i]) ||
+            !unpickle_write_value(w, v->list.items[i + 1]))
             return false;
     json_object_end(&w->json);
     return true;
 }
 
-static bool write_array(struct json_writer *w, const struct array *a)
+static bool unpickle_write_array(struct json_writer *w, const struct array *a)
 {
     if (a->rows != 1)
         return unpickle_refuse(w);
     json_array(&w->json);
     for (size_t i = 0; i < a->columns; i++)
-        if (!write_element(w, a, 0, i))
+        if (!unpickle_write_element(w, a, 0, i))
             return false;
     json_array_end(&w->json);
     return true;
 }
 
 /* The names that an index of pandas has, an array of objects. */
-static bool read_index(const struct value *v, struct array *ret)
+static bool unpickle_read_index(const struct value *v, struct array *ret)
 {
     return v && v->kind == VALUE_OBJECT &&
            is_global(v->object.of, "pandas.core.indexes.base", "_new_Index") &&
-           read_array(unpickle_member(unpickle_item(v->object.args, 1), "data"), ret) &&
+           unpickle_read_array(unpickle_member(unpickle_item(v->object.args, 1), "data"), ret) &&
            ret->rows == 1 && ret->objects;
 }
 
@@ -653,21 +641,21 @@ static bool unpickle_write_series(struct json_writer *w, const struct value *sta
     const struct value *manager = unpickle_member(state, "_mgr");
     struct array index, values;
     if (!manager || manager->kind != VALUE_OBJECT ||
-        !read_index(unpickle_item(unpickle_item(manager->object.state, 0), 0), &index) ||
-        !read_array(unpickle_item(unpickle_item(manager->object.state, 1), 0), &values) ||
+        !unpickle_read_index(unpickle_item(unpickle_item(manager->object.state, 0), 0), &index) ||
+        !unpickle_read_array(unpickle_item(unpickle_item(manager->object.state, 1), 0), &values) ||
         values.rows != 1 || values.columns != index.columns)
         return unpickle_refuse(w);
     json_object(&w->json);
     for (size_t i = 0; i < values.columns; i++)
-        if (!unpickle_step(w) || !write_key(w, index.objects->list.items[i]) ||
-            !write_element(w, &values, 0, i))
+        if (!unpickle_step(w) || !unpickle_write_key(w, index.objects->list.items[i]) ||
+            !unpickle_write_element(w, &values, 0, i))
             return false;
     json_object_end(&w->json);
     return true;
 }
 
 /* Where the columns of a block stand in the table: slice(start, stop, step), or an array. */
-static bool column_place(const struct value *places, size_t i, size_t *ret)
+static bool unpickle_column_place(const struct value *places, size_t i, size_t *ret)
 {
     struct array numbers;
     if (places && places->kind == VALUE_OBJECT &&
@@ -681,26 +669,27 @@ static bool column_place(const struct value *places, size_t i, size_t *ret)
         *ret = (size_t)start->integer + i * (size_t)by->integer;
         return true;
     }
-    if (!read_array(places, &numbers) || numbers.objects || numbers.rows != 1 ||
+    if (!unpickle_read_array(places, &numbers) || numbers.objects || numbers.rows != 1 ||
         i >= numbers.columns)
         return false;
-    struct value number = number_at(&numbers.type, numbers.bytes.at + i * numbers.type.bytes);
+    struct value number = unpickle_number_at(&numbers.type,
+                                             numbers.bytes.at + i * numbers.type.bytes);
     *ret = (size_t)number.integer;
     return number.kind == VALUE_INTEGER && number.integer >= 0;
 }
 
 /* The values of one column: the block that has it, and the row in that block. */
-static bool find_column(struct json_writer *w, const struct value *blocks, size_t column,
-                        struct array *ret, size_t *ret_row)
+static bool unpickle_find_column(struct json_writer *w, const struct value *blocks, size_t column,
+                                 struct array *ret, size_t *ret_row)
 {
     for (size_t b = 0; unpickle_item(blocks, b); b++) {
         const struct value *block = unpickle_item(blocks, b);
         if (block->kind != VALUE_OBJECT ||
             !is_global(block->object.of, "pandas._libs.internals", "_unpickle_block") ||
-            !read_array(unpickle_item(block->object.args, 0), ret))
+            !unpickle_read_array(unpickle_item(block->object.args, 0), ret))
             return false;
         for (size_t i = 0, place; i < ret->rows && unpickle_step(w); i++)
-            if (!column_place(unpickle_item(block->object.args, 1), i, &place))
+            if (!unpickle_column_place(unpickle_item(block->object.args, 1), i, &place))
                 return false;
             else if (place == column) {
                 *ret_row = i;
@@ -720,22 +709,23 @@ static bool unpickle_write_frame(struct json_writer *w, const struct value *stat
     size_t place[COLUMNS];
     if (!manager || manager->kind != VALUE_OBJECT ||
         !is_global(manager->object.of, "pandas.core.internals.managers", "BlockManager") ||
-        !read_index(unpickle_item(unpickle_item(manager->object.args, 1), 0), &names) ||
-        !read_index(unpickle_item(unpickle_item(manager->object.args, 1), 1), &rows) ||
+        !unpickle_read_index(unpickle_item(unpickle_item(manager->object.args, 1), 0), &names) ||
+        !unpickle_read_index(unpickle_item(unpickle_item(manager->object.args, 1), 1), &rows) ||
         names.columns > COLUMNS)
         return unpickle_refuse(w);
     for (size_t i = 0; i < names.columns; i++)
-        if (!find_column(w, unpickle_item(manager->object.args, 0), i, &blocks[i], &place[i]) ||
+        if (!unpickle_find_column(w, unpickle_item(manager->object.args, 0), i, &blocks[i],
+                                  &place[i]) ||
             blocks[i].columns != rows.columns)
             return unpickle_refuse(w);
     json_object(&w->json);
     for (size_t row = 0; row < rows.columns; row++) {
-        if (!unpickle_step(w) || !write_key(w, rows.objects->list.items[row]))
+        if (!unpickle_step(w) || !unpickle_write_key(w, rows.objects->list.items[row]))
             return false;
         json_object(&w->json);
         for (size_t i = 0; i < names.columns; i++)
-            if (!write_key(w, names.objects->list.items[i]) ||
-                !write_element(w, &blocks[i], place[i], row))
+            if (!unpickle_write_key(w, names.objects->list.items[i]) ||
+                !unpickle_write_element(w, &blocks[i], place[i], row))
                 return false;
         json_object_end(&w->json);
     }
@@ -743,7 +733,7 @@ static bool unpickle_write_frame(struct json_writer *w, const struct value *stat
     return true;
 }
 
-static bool write_object(struct json_writer *w, const struct value *v)
+static bool unpickle_write_object(struct json_writer *w, const struct value *v)
 {
     const struct value *of = v->object.of, *state = v->object.state;
     struct number_type type;
@@ -754,26 +744,27 @@ static bool write_object(struct json_writer *w, const struct value *v)
         return unpickle_write_series(w, state);
     if (is_numpy(of, "multiarray", "scalar")) {
         const struct value *bytes = unpickle_item(v->object.args, 1);
-        if (!read_number_type(unpickle_item(v->object.args, 0), &type) || type.kind == 'O' ||
-            !bytes || bytes->kind != VALUE_BYTES ||
+        if (!unpickle_read_number_type(unpickle_item(v->object.args, 0), &type) ||
+            type.kind == 'O' || !bytes || bytes->kind != VALUE_BYTES ||
             bytes->text.end - bytes->text.at != (long)type.bytes)
             return unpickle_refuse(w);
-        struct value number = number_at(&type, bytes->text.at);
-        return write_value(w, &number);
+        struct value number = unpickle_number_at(&type, bytes->text.at);
+        return unpickle_write_value(w, &number);
     }
-    if (read_array(v, &array))
-        return write_array(w, &array);
-    if (is_data_class(of) && json_in_is(&of->global.name, "Tracker") &&
+    if (unpickle_read_array(v, &array))
+        return unpickle_write_array(w, &array);
+    if (unpickle_is_data_class(of) && json_in_is(&of->global.name, "Tracker") &&
         unpickle_member(state, "resource_usage"))
-        return write_value(w, unpickle_member(state, "resource_usage"));
-    if (is_data_class(of) && state && state->kind == VALUE_DICT)
-        return write_value(w, state);
-    if (is_data_class(of) && !state && unpickle_item(v->object.args, 0)) /* what it is made of */
-        return write_value(w, unpickle_item(v->object.args, 0));
-    return refuse_global(w, of);
+        return unpickle_write_value(w, unpickle_member(state, "resource_usage"));
+    if (unpickle_is_data_class(of) && state && state->kind == VALUE_DICT)
+        return unpickle_write_value(w, state);
+    if (unpickle_is_data_class(of) && !state &&
+        unpickle_item(v->object.args, 0)) /* what it is made of */
+        return unpickle_write_value(w, unpickle_item(v->object.args, 0));
+    return unpickle_refuse_global(w, of);
 }
 
-static bool write_value(struct json_writer *w, const struct value *v)
+static bool unpickle_write_value(struct json_writer *w, const struct value *v)
 {
     bool good = true;
     if (!unpickle_step(w) || w->depth == JSON_DEPTH)
@@ -783,18 +774,18 @@ static bool write_value(struct json_writer *w, const struct value *v)
     case VALUE_NONE: json_null(&w->json); break;
     case VALUE_BOOL: json_bool(&w->json, v->integer); break;
     case VALUE_INTEGER: json_i64(&w->json, v->integer); break;
-    case VALUE_FLOAT: write_float(w, v->number); break;
+    case VALUE_FLOAT: unpickle_write_float(w, v->number); break;
     case VALUE_TEXT:
-        if (memchr(v->text.at, '\0', (size_t)(v->text.end - v->text.at)))
+        if (memchr(v->text.at, '\0', scan_length(v->text)))
             good = unpickle_refuse(w);
         else
-            json_string_n(&w->json, v->text.at, (size_t)(v->text.end - v->text.at));
+            json_string_n(&w->json, v->text.at, scan_length(v->text));
         break;
     case VALUE_BYTES: good = unpickle_refuse(w); break;
-    case VALUE_LIST: good = write_list(w, v); break;
-    case VALUE_DICT: good = write_dict(w, v); break;
-    case VALUE_GLOBAL: good = refuse_global(w, v); break;
-    case VALUE_OBJECT: good = write_object(w, v); break;
+    case VALUE_LIST: good = unpickle_write_list(w, v); break;
+    case VALUE_DICT: good = unpickle_write_dict(w, v); break;
+    case VALUE_GLOBAL: good = unpickle_refuse_global(w, v); break;
+    case VALUE_OBJECT: good = unpickle_write_object(w, v); break;
     }
     w->depth--;
     return good;
@@ -806,7 +797,7 @@ bool pickle_is_one(const char *data, size_t length)
 }
 
 /* Python lets a dictionary have a name twice while it is filled; JSON of ours never has. */
-static bool has_good_names(const struct buf *json)
+static bool unpickle_has_good_names(const struct buf *json)
 {
     struct json_in j = {0};
     json_in_begin(&j, json->data ? json->data : "", json->length);
@@ -827,8 +818,8 @@ int pickle_to_json(struct buf *ret, const char *pickle, size_t length, struct to
     };
     struct json_writer w = {0};
     json_begin(&w.json, ret, 0);
-    const struct value *all = run_opcodes(&m);
-    bool good = all && write_value(&w, all);
+    const struct value *all = unpickle_run_opcodes(&m);
+    bool good = all && unpickle_write_value(&w, all);
     int r = 0;
     if (m.no_memory || buf_failed(ret))
         r = err_set(e, -ENOMEM, "no memory");
@@ -836,7 +827,7 @@ int pickle_to_json(struct buf *ret, const char *pickle, size_t length, struct to
         r = err_set(e, -EOPNOTSUPP, "the pickle holds %.*s.%.*s, which is not data that toll reads",
                     (int)min_u64((uint64_t)(w.module.end - w.module.at), 100), w.module.at,
                     (int)min_u64((uint64_t)(w.name.end - w.name.at), 100), w.name.at);
-    else if (!good || !has_good_names(ret))
+    else if (!good || !unpickle_has_good_names(ret))
         r = err_set(e, -EBADMSG, "the pickle is damaged, or holds more than data");
     machine_done(&m);
     return r;
