@@ -11,45 +11,45 @@
 /* ==== Clock =================================================================================== */
 
 /* The kernel's encoding of a process CPU clock: the pid, inverted, above a two-bit clock type
- * (2 = scheduler time); glibc offers it only behind clock_getcpuclockid and one more call. */
+ * (2 = scheduler time); through clock_getcpuclockid of glibc it would take one more call. */
 #define PROCESS_SCHED_CLOCK 2u
-#define THREAD_SCHED_CLOCK  6u /* … of one thread */
+#define THREAD_SCHED_CLOCK  6u /* the same of one thread */
 
-static uint64_t to_ns(const struct timespec *ts)
+static uint64_t clock_of_timespec(const struct timespec *ts)
 {
     return (uint64_t)ts->tv_sec * NS_PER_SECOND + (uint64_t)ts->tv_nsec;
 }
 
-static uint64_t clock_read_clock(clockid_t id)
+static uint64_t clock_read(clockid_t id)
 {
     struct timespec ts = {0};
     clock_gettime(id, &ts);
-    return to_ns(&ts);
+    return clock_of_timespec(&ts);
 }
 
 uint64_t clock_mono(const struct clock *scripted)
 {
-    return scripted ? scripted->mono_ns : clock_read_clock(CLOCK_MONOTONIC);
+    return scripted ? scripted->mono_ns : clock_read(CLOCK_MONOTONIC);
 }
 
 uint64_t clock_real(const struct clock *scripted)
 {
-    return scripted ? scripted->real_ns : clock_read_clock(CLOCK_REALTIME);
+    return scripted ? scripted->real_ns : clock_read(CLOCK_REALTIME);
 }
 
 uint64_t clock_since_boot(void)
 {
-    return clock_read_clock(CLOCK_BOOTTIME);
+    return clock_read(CLOCK_BOOTTIME);
 }
 
 uint64_t clock_own_cpu(void)
 {
-    return clock_read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    return clock_read(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 uint64_t clock_thread_cpu(void)
 {
-    return clock_read_clock(CLOCK_THREAD_CPUTIME_ID);
+    return clock_read(CLOCK_THREAD_CPUTIME_ID);
 }
 
 int clock_process_cpu(pid_t pid, uint64_t *ret_ns)
@@ -58,7 +58,7 @@ int clock_process_cpu(pid_t pid, uint64_t *ret_ns)
     struct timespec ts;
     if (clock_gettime(id, &ts) < 0)
         return errno == EINVAL || errno == ESRCH ? -ESRCH : -EOPNOTSUPP;
-    *ret_ns = to_ns(&ts);
+    *ret_ns = clock_of_timespec(&ts);
     return 0;
 }
 
@@ -66,7 +66,7 @@ uint64_t clock_cpu_of_thread(pid_t thread)
 {
     struct timespec ts;
     clockid_t id = (clockid_t)((~(unsigned)thread << 3) | THREAD_SCHED_CLOCK);
-    return clock_gettime(id, &ts) < 0 ? 0 : to_ns(&ts);
+    return clock_gettime(id, &ts) < 0 ? 0 : clock_of_timespec(&ts);
 }
 
 uint64_t clock_of_timeval(struct timeval t)

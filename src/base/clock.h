@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Time in nanoseconds. A struct clock is what the engine asks, so that a recorded run can be
- * replayed against a scripted one; NULL means the machine's own. */
+ * Time in nanoseconds. The engine reads a struct clock, so that a recorded run can be replayed with
+ * a scripted one. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,14 +16,14 @@ struct clock {
     uint64_t real_ns;
 };
 
-/* Both take NULL for the live clocks. */
+/* NULL: the clocks of the machine. */
 uint64_t clock_mono(const struct clock *scripted);
 uint64_t clock_real(const struct clock *scripted);
 
 /* CPU time of a whole process, its threads and the dead ones of them included, children not.
  * 0, or -ESRCH when no such process is there, or -EOPNOTSUPP.
- * The kernel looks the pid up anew at each call: a reused pid is answered without a word, so a
- * value that changed has to be confirmed through a descriptor bound to the process. */
+ * The kernel looks the pid up at each call, so that a reused pid is not noticed: a value that
+ * changed has to be confirmed through a descriptor of the process. */
 int clock_process_cpu(pid_t pid, uint64_t *ret_ns);
 
 /* Since the machine was started, sleep included; 0 when it is not known. */
@@ -38,18 +38,18 @@ uint64_t clock_thread_cpu(void);
 /* CPU time of a thread of the calling process; 0 when there is no such thread. */
 uint64_t clock_cpu_of_thread(pid_t thread);
 
-/* What the kernel tells in microseconds (struct rusage). */
+/* From microseconds, as in struct rusage. */
 uint64_t clock_of_timeval(struct timeval t);
 
 /* ==== Uuid ==================================================================================== */
 
 /* Identifiers of version 7 (RFC 9562): 48 bits of time in milliseconds, then 74 random bits. They
- * sort by the time they were made at, and no two are the same although nothing is asked. */
+ * sort by time and are unique without coordination. */
 
 enum { UUID_BYTES = 37, UUID_RANDOM_BYTES = 10 }; /* with the 0 at the end */
 
-/* random: NULL, or what to take in the place of random bits, so that the result is repeatable. */
+/* random: NULL, or bits to use instead of random ones, for repeatable results. */
 void uuid_make(char ret[UUID_BYTES], uint64_t real_ns, const uint8_t random[UUID_RANDOM_BYTES]);
 
-/* Whether it is an identifier of any version: 8-4-4-4-12 hexadecimal digits, lower case. */
+/* Whether the text is a UUID of any version: 8-4-4-4-12 hexadecimal digits, lower case. */
 bool uuid_is(const char *text, size_t length);

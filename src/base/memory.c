@@ -134,7 +134,7 @@ void map_remove(struct map *m, uint32_t key)
 
 /* ==== Arena =================================================================================== */
 
-enum { BLOCK_BYTES = 8192 };
+enum { ARENA_BLOCK_BYTES = 8192 };
 
 struct arena_block {
     struct arena_block *next;
@@ -159,9 +159,9 @@ void arena_empty(struct arena *a)
     a->current = a->first;
 }
 
-static struct arena_block *add_block(struct arena *a, size_t size)
+static struct arena_block *arena_add_block(struct arena *a, size_t size)
 {
-    size_t capacity = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+    size_t capacity = size > ARENA_BLOCK_BYTES ? size : ARENA_BLOCK_BYTES;
     struct arena_block *b = malloc(sizeof *b + capacity);
     if (!b)
         return NULL;
@@ -187,7 +187,7 @@ void *arena_take(struct arena *a, size_t size)
         a->current = b;
     }
     if (!b || b->capacity - b->used < size)
-        b = add_block(a, size);
+        b = arena_add_block(a, size);
     if (!b)
         return NULL;
     void *taken = b->data + b->used;

@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The innermost launcher first: under one that was itself started by Slurm, the variables of Slurm
- * are the daemon's. A word as common as RANK counts only beside another of the same launcher. */
+/* The innermost launcher first: under a launcher that Slurm started, the variables of Slurm are
+ * those of its daemon. A name as common as RANK counts only together with another of the launcher.
+ */
 static const struct {
     const char *rank;
-    const char *beside; /* has to be there too, or NULL */
+    const char *beside; /* has to be set as well, or NULL */
 } launchers[] = {
     {"RANK", "WORLD_SIZE"}, {"OMPI_COMM_WORLD_RANK", NULL}, {"PMIX_RANK", NULL},
     {"PMI_RANK", NULL},     {"PALS_RANKID", NULL},          {"FLUX_TASK_RANK", NULL},
@@ -34,14 +35,13 @@ bool rank_find(char *ret, size_t capacity)
     return false;
 }
 
-/* Slurm gives each task of an array a job id of its own, while people, and squeue, say 1234_5: the
- * id of the array comes first. A variable as common as JOB_ID counts only beside another one of the
- * same system. */
+/* Slurm gives each task of an array its own job id, while squeue prints 1234_5: the id of the array
+ * comes first. A name as common as JOB_ID counts only together with another of the same system. */
 static const struct {
     const char *id;
     const char *array_index; /* or NULL */
-    const char *beside;      /* has to be there too, or NULL */
-    const char *no_array;    /* the value of array_index that means that there is none */
+    const char *beside;      /* has to be set as well, or NULL */
+    const char *no_array;    /* value of array_index outside an array */
 } batch_systems[] = {
     {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", NULL, NULL},
     {"SLURM_JOB_ID", NULL, NULL, NULL},
@@ -51,7 +51,7 @@ static const struct {
     {"FLUX_JOB_ID", NULL, NULL, NULL},
 };
 
-/* What is empty, too long or not printable is no id. */
+/* False when it is empty, too long or not printable. */
 static bool batch_job_copy(char ret[BATCH_JOB_BYTES], const char *text)
 {
     size_t length = text ? strnlen(text, BATCH_JOB_BYTES) : 0;

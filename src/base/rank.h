@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
- * Who this process is in a parallel job, by what its launcher put into the environment. */
+ * The rank of this process in a parallel job and its batch job, from environment variables. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The rank as text ("0", "17"); false when nothing launched us that has ranks. */
+/* The rank as text ("0", "17"); false when no launcher set one. */
 bool rank_find(char *ret, size_t capacity);
 
 enum { BATCH_JOB_BYTES = 65 };
 
 /* The job of a batch system that this process belongs to. */
 struct batch_job {
-    char id[BATCH_JOB_BYTES];          /* as its users know it, "": there is none … */
-    char array_index[BATCH_JOB_BYTES]; /* … and which of a job array it is, "": of none */
+    char id[BATCH_JOB_BYTES];          /* as its users know it; "" without a batch system */
+    char array_index[BATCH_JOB_BYTES]; /* "" outside a job array */
 };
 
-/* Both are "" where no batch system started us. */
 void batch_job_find(struct batch_job *ret);

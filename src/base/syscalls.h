@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * A few calls of the kernel with no function around them: that saved about 100 ns for each, on a
- * machine with the mitigations against Spectre, probably because returns behind a call are then
- * mispredicted. For what is called in a microsecond that is much. They return what the call does,
- * or -errno. */
+ * A few system calls without a function around them. That saved about 100 ns for each on a machine
+ * with mitigations against Spectre, probably because returns after a call are mispredicted. They
+ * return the result of the call, or -errno. */
 #pragma once
 
 #include "base/util.h"

@@ -321,7 +321,7 @@ static bool open_files_number_of(const char *name, int *ret)
 
 struct open_files_listing {
     struct open_files files;
-    int dir; /* what lists them is none of them */
+    int dir; /* the one that lists them, which is left out */
     bool failed;
 };
 

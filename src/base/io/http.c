@@ -23,7 +23,7 @@ void http_describe(const struct http_response *response, char *ret, size_t capac
     while (line < response->length && line < 160 && response->body[line] != '\n' &&
            response->body[line] != '\r')
         line++;
-    bool is_page = line && response->body[0] == '<'; /* HTML tells nothing in a line */
+    bool is_page = line && response->body[0] == '<'; /* a line of HTML is of no use */
     snprintf(ret, capacity, "it answered %d%s%.*s", response->status, line && !is_page ? ": " : "",
              is_page ? 0 : (int)line, line ? response->body : "");
     secrets_mask_sentence(ret, capacity);
@@ -74,7 +74,7 @@ struct http_curl {
         }                                                                                          \
     }
 
-/* -EOPNOTSUPP and a sentence when there is none, or one older than 7.66. */
+/* -EOPNOTSUPP and a sentence when it is missing or older than 7.66. */
 static int http_curl_load(struct http_curl *ret, struct toll_error *e)
 {
     /* The same library, made with different others. */
@@ -176,7 +176,7 @@ static void http_resolve_proxy(struct http_curl *c, const char *variable, struct
 
 /* The addresses of the host of a URL, and of the proxies that are named in the environment, as
  * lines for libcurl. Left to itself it would start a thread for that, whose reads would be taken
- * for those of a child. -EHOSTUNREACH, or -EINVAL when it is no URL, and a sentence. */
+ * for those of a child. -EHOSTUNREACH, or -EINVAL for an invalid URL, and a sentence. */
 static int http_curl_resolve(struct http_curl *c, const char *url, struct curl_slist **ret,
                              char *why, size_t capacity)
 {

@@ -139,7 +139,7 @@ static void place_done(struct place *p)
 
 /* Whether another user may have put it there as a trap: -EPERM. A regular file of another user is
  * refused where the kernel would do so. One with a second name is refused, too, with -EMLINK: its
- * other name may be that of a file of ours. */
+ * other name may be that of a file of this user. */
 static int output_file_check_trust(int directory, const struct stat *st)
 {
     struct stat above;

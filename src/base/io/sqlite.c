@@ -52,7 +52,7 @@ struct sqlite {
     sqlite3 *handle;
     char *path;
     uint64_t steps_left; /* of SQLite's machine, in STEPS_AT_ONCE; when reading */
-    bool is_spent;       /* … and there are none */
+    bool is_spent;       /* steps_left has reached 0 */
 };
 
 struct sqlite_statement {
@@ -67,7 +67,7 @@ bool sqlite_is_built_in(void)
     return true;
 }
 
-static int errno_of(const struct sqlite *db, int code)
+static int sqlite_errno_of(const struct sqlite *db, int code)
 {
     switch (code & 0xFF) {
     case SQLITE_NOMEM: return -ENOMEM;
@@ -93,7 +93,7 @@ static int errno_of(const struct sqlite *db, int code)
 /* SQLite says "unable to open database file"; the system knows why. */
 static int sqlite_fail(const struct sqlite *db, int code, struct toll_error *e)
 {
-    int r = errno_of(db, code);
+    int r = sqlite_errno_of(db, code);
     int kind = code & 0xFF;
     const char *said = db->handle ? db->call.errmsg(db->handle) : db->call.errstr(code);
     if (kind == SQLITE_CANTOPEN || kind == SQLITE_IOERR)
@@ -115,22 +115,19 @@ static int sqlite_load(struct sqlite *db, enum sqlite_mode mode, struct toll_err
     return 0;
 }
 
-/* A path as a URI, so that something can be said with it. */
-static char *sqlite_immutable(const char *path)
-{
-    struct buf b = {0};
-    buf_puts(&b, "file:");
-    url_encode(&b, path, strlen(path), "/");
-    buf_puts(&b, "?immutable=1");
-    return buf_take(&b);
-}
-
-static int open_handle(struct sqlite *db, enum sqlite_mode mode)
+static int sqlite_open_handle(struct sqlite *db, enum sqlite_mode mode)
 {
     int flags = SQLITE_OPEN_NOMUTEX;
-    CLEANUP_FREE char *uri = mode == SQLITE_MODE_PEEK ? sqlite_immutable(db->path) : NULL;
-    if (mode == SQLITE_MODE_PEEK && !uri)
-        return SQLITE_NOMEM;
+    CLEANUP_FREE char *uri = NULL;
+    if (mode == SQLITE_MODE_PEEK) {
+        struct buf b = {0};
+        buf_puts(&b, "file:");
+        url_encode(&b, db->path, strlen(db->path), "/");
+        buf_puts(&b, "?immutable=1");
+        uri = buf_take(&b);
+        if (!uri)
+            return SQLITE_NOMEM;
+    }
     if (mode == SQLITE_MODE_READ || uri)
         flags |= SQLITE_OPEN_READONLY | (uri ? SQLITE_OPEN_URI : 0);
     else
@@ -167,7 +164,7 @@ static void sqlite_distrust(struct sqlite *db, bool reads_only)
 }
 
 /* Called every STEPS_AT_ONCE; not 0 makes SQLite stop. */
-static int count_steps(void *arg)
+static int sqlite_count_steps(void *arg)
 {
     struct sqlite *db = arg;
     db->is_spent = !db->steps_left;
@@ -175,11 +172,11 @@ static int count_steps(void *arg)
     return db->is_spent;
 }
 
-static int limit_steps(struct sqlite *db, struct toll_error *e)
+static int sqlite_limit_steps(struct sqlite *db, struct toll_error *e)
 {
     int64_t pages = 0, size = 0;
     db->steps_left = STEPS_AT_LEAST / STEPS_AT_ONCE;
-    db->call.progress_handler(db->handle, STEPS_AT_ONCE, count_steps, db);
+    db->call.progress_handler(db->handle, STEPS_AT_ONCE, sqlite_count_steps, db);
     int r = sqlite_ask(db, "PRAGMA page_count", &pages, e);
     if (r == 0)
         r = sqlite_ask(db, "PRAGMA page_size", &size, e);
@@ -190,7 +187,7 @@ static int limit_steps(struct sqlite *db, struct toll_error *e)
 
 /* SQLite opens what lies beside a file without a look at what it is: a pipe would hold it up for
  * good. */
-static int check_is_regular(const struct sqlite *db, struct toll_error *e)
+static int sqlite_check_is_regular(const struct sqlite *db, struct toll_error *e)
 {
     static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
     struct stat st;
@@ -220,25 +217,25 @@ int sqlite_open(struct sqlite **ret, const char *path, enum sqlite_mode mode, in
     bool reads_only = mode == SQLITE_MODE_READ || mode == SQLITE_MODE_PEEK;
     int r = sqlite_load(db, mode, e);
     if (r == 0)
-        r = check_is_regular(db, e);
+        r = sqlite_check_is_regular(db, e);
     if (r == 0) {
-        int code = open_handle(db, mode);
+        int code = sqlite_open_handle(db, mode);
         r = code == SQLITE_OK ? 0 : sqlite_fail(db, code, e);
     }
     if (r == 0) {
         db->call.busy_timeout(db->handle, busy_ms);
         sqlite_distrust(db, reads_only);
     }
-    /* Where the rest of a file is still in its log, as after a full disk, its header tells of more
-     * than there is; reading it as it lies there, SQLite would call it malformed. */
+    /* While the rest of a file is still in its log, as after a full disk, its header promises more
+     * than there is, and SQLite would call it malformed. */
     if (r == 0 && mode == SQLITE_MODE_PEEK)
         r = sqlite_run(db, "PRAGMA writable_schema = ON", e);
-    /* It opens anything; what is no database is found out by reading. CHECK is a program as well.
+    /* Any file can be opened; only reading shows whether it is a database. CHECK runs code, too.
      */
     if (r == 0)
         r = sqlite_run(db, "PRAGMA ignore_check_constraints = ON; PRAGMA schema_version", e);
     if (r == 0 && reads_only)
-        r = limit_steps(db, e);
+        r = sqlite_limit_steps(db, e);
     if (r < 0) {
         sqlite_close(db);
         return r;
@@ -330,14 +327,15 @@ void sqlite_end(struct sqlite_statement *st)
     free(st);
 }
 
-/* Between two runs SQLite wants to be told that the one before is over. */
+/* A failed bind is reported by the next step. */
 static void sqlite_bound(struct sqlite_statement *st, int code)
 {
     if (code != SQLITE_OK)
         st->bind_failure = code;
 }
 
-static sqlite3_stmt *to_bind(struct sqlite_statement *st)
+/* SQLite requires a reset between two runs. */
+static sqlite3_stmt *sqlite_to_bind(struct sqlite_statement *st)
 {
     if (st->has_run)
         st->db->call.reset(st->handle);
@@ -347,12 +345,12 @@ static sqlite3_stmt *to_bind(struct sqlite_statement *st)
 
 void sqlite_bind_null(struct sqlite_statement *st, int at)
 {
-    sqlite_bound(st, st->db->call.bind_null(to_bind(st), at));
+    sqlite_bound(st, st->db->call.bind_null(sqlite_to_bind(st), at));
 }
 
 void sqlite_bind_i64(struct sqlite_statement *st, int at, int64_t value)
 {
-    sqlite_bound(st, st->db->call.bind_int64(to_bind(st), at, value));
+    sqlite_bound(st, st->db->call.bind_int64(sqlite_to_bind(st), at, value));
 }
 
 void sqlite_bind_double(struct sqlite_statement *st, int at, double value)
@@ -360,7 +358,7 @@ void sqlite_bind_double(struct sqlite_statement *st, int at, double value)
     if (isnan(value))
         sqlite_bind_null(st, at);
     else
-        sqlite_bound(st, st->db->call.bind_double(to_bind(st), at, value));
+        sqlite_bound(st, st->db->call.bind_double(sqlite_to_bind(st), at, value));
 }
 
 void sqlite_bind_text(struct sqlite_statement *st, int at, const char *text, size_t length)
@@ -368,8 +366,8 @@ void sqlite_bind_text(struct sqlite_statement *st, int at, const char *text, siz
     if (length > INT32_MAX)
         sqlite_bound(st, SQLITE_TOOBIG);
     else
-        sqlite_bound(st,
-                     st->db->call.bind_text(to_bind(st), at, text, (int)length, SQLITE_TRANSIENT));
+        sqlite_bound(st, st->db->call.bind_text(sqlite_to_bind(st), at, text, (int)length,
+                                                SQLITE_TRANSIENT));
 }
 
 int sqlite_step(struct sqlite_statement *st, struct toll_error *e)

@@ -58,11 +58,11 @@ bool utf8_is_text(const char *text, size_t length)
     return true;
 }
 
-struct range {
+struct utf8_range {
     uint32_t first, last;
 };
 
-static bool utf8_is_in(uint32_t point, const struct range *ranges, size_t count)
+static bool utf8_is_in(uint32_t point, const struct utf8_range *ranges, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (point >= ranges[i].first && point <= ranges[i].last)
@@ -72,10 +72,10 @@ static bool utf8_is_in(uint32_t point, const struct range *ranges, size_t count)
 
 bool utf8_is_control(uint32_t point)
 {
-    static const struct range controls[] = {
-        {0x00, 0x1F},     {0x7F, 0x9F},     /* control characters */
-        {0x061C, 0x061C}, {0x200E, 0x200F}, /* marks of writing direction … */
-        {0x202A, 0x202E}, {0x2066, 0x2069}, /* … embeddings, overrides, isolates */
+    static const struct utf8_range controls[] = {
+        {0x00, 0x1F},     {0x7F, 0x9F},                       /* control characters */
+        {0x061C, 0x061C}, {0x200E, 0x200F},                   /* marks of writing direction */
+        {0x202A, 0x202E}, {0x2066, 0x2069},                   /* embeddings, overrides, isolates */
         {0x2028, 0x2029}, {0x206A, 0x206F}, {0xFFF9, 0xFFFB}, /* separators, shaping, annotations */
     };
     return utf8_is_in(point, controls, ARRAY_LEN(controls));
@@ -85,13 +85,13 @@ bool utf8_is_control(uint32_t point)
  * put on the letter before them none. Independent of the locale, which is the host program's. */
 static size_t utf8_columns_of(uint32_t point)
 {
-    static const struct range none[] = {
+    static const struct utf8_range none[] = {
         {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x0610, 0x061A},   {0x064B, 0x065F},
         {0x06D6, 0x06DC}, {0x0E34, 0x0E3A}, {0x0E47, 0x0E4E}, {0x1AB0, 0x1AFF},   {0x1DC0, 0x1DFF},
         {0x200B, 0x200D}, {0x2060, 0x2064}, {0x20D0, 0x20FF}, {0x302A, 0x302D},   {0x3099, 0x309A},
         {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0xFEFF, 0xFEFF}, {0xE0000, 0xE0FFF},
     };
-    static const struct range two[] = {
+    static const struct utf8_range two[] = {
         {0x1100, 0x115F},   {0x231A, 0x231B},   {0x2E80, 0x3029},   {0x302E, 0x303E},
         {0x3041, 0x3098},   {0x309B, 0xA4CF},   {0xA960, 0xA97F},   {0xAC00, 0xD7A3},
         {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},
@@ -137,7 +137,7 @@ size_t utf8_columns(const char *text, size_t length)
 
 /* Length of the next character, or 1 for an invalid byte; and what is shown in its place, 0 when it
  * may be shown as it is. */
-static size_t next_character(const char *at, size_t left, char *ret_instead)
+static size_t utf8_next_shown(const char *at, size_t left, char *ret_instead)
 {
     uint32_t point;
     size_t taken = utf8_decode((const unsigned char *)at, left, &point);
@@ -154,7 +154,7 @@ void text_make_printable(char *text)
     char *to = text;
     while (from < end) {
         char instead;
-        size_t taken = next_character(from, (size_t)(end - from), &instead);
+        size_t taken = utf8_next_shown(from, (size_t)(end - from), &instead);
         if (instead) {
             *to++ = instead;
         } else {
@@ -170,7 +170,7 @@ void buf_printable(struct buf *b, const char *text, size_t length)
 {
     for (size_t at = 0; at < length;) {
         char instead;
-        size_t taken = next_character(text + at, length - at, &instead);
+        size_t taken = utf8_next_shown(text + at, length - at, &instead);
         buf_add(b, instead ? &instead : text + at, instead ? 1 : taken);
         at += taken;
     }
@@ -332,7 +332,7 @@ void buf_fixed(struct buf *b, uint64_t value, unsigned decimals)
     buf_add(b, first, (size_t)(end - first));
 }
 
-static void cut_zeros(struct buf *b)
+static void buf_cut_zeros(struct buf *b)
 {
     if (b->failed)
         return;
@@ -346,7 +346,7 @@ static void cut_zeros(struct buf *b)
 void buf_seconds(struct buf *b, uint64_t ns)
 {
     buf_fixed(b, ns, 9);
-    cut_zeros(b);
+    buf_cut_zeros(b);
 }
 
 /* Beyond this a double has no further digits: what is read again of the text is written the same.
@@ -355,7 +355,7 @@ void buf_seconds(struct buf *b, uint64_t ns)
 
 /* The digits of value with that many decimals, or with fewer when it has not so many; false when
  * they do not fit. */
-static bool round_digits(double value, unsigned *decimals, uint64_t *ret)
+static bool buf_round(double value, unsigned *decimals, uint64_t *ret)
 {
     double scaled = fabs(value) * (double)buf_power_of_ten(*decimals) + 0.5;
     for (; *decimals && isfinite(value) && scaled >= DIGITS_OF_DOUBLE; --*decimals)
@@ -370,7 +370,7 @@ void buf_double_fixed(struct buf *b, double value, unsigned decimals)
 {
     uint64_t digits;
     unsigned known = decimals;
-    if (!round_digits(value, &known, &digits)) {
+    if (!buf_round(value, &known, &digits)) {
         buf_puts(b, "null");
         return;
     }
@@ -386,7 +386,7 @@ void buf_double_fixed(struct buf *b, double value, unsigned decimals)
 double buf_double_again(double value, unsigned decimals)
 {
     uint64_t digits;
-    if (!round_digits(value, &decimals, &digits))
+    if (!buf_round(value, &decimals, &digits))
         return value;
     double again = (double)digits / (double)buf_power_of_ten(decimals);
     return value < 0 ? -again : again;
@@ -397,7 +397,7 @@ void buf_double(struct buf *b, double value, unsigned decimals)
     size_t start = b->length;
     buf_double_fixed(b, value, decimals);
     if (!b->failed && memchr(b->data + start, '.', b->length - start))
-        cut_zeros(b);
+        buf_cut_zeros(b);
 }
 
 /* The decimal point of the host program's locale may be any text. */
@@ -463,20 +463,20 @@ void buf_utc(struct buf *b, uint64_t real_ns)
                (unsigned)(real_ns % NS_PER_SECOND / NS_PER_MS));
 }
 
-static unsigned columns_since(const struct buf *b, size_t start)
+static unsigned buf_columns_since(const struct buf *b, size_t start)
 {
     return b->length > start ? (unsigned)utf8_columns(b->data + start, b->length - start) : 0;
 }
 
 void buf_pad(struct buf *b, size_t start, unsigned width)
 {
-    for (unsigned have = columns_since(b, start); have < width; have++)
+    for (unsigned have = buf_columns_since(b, start); have < width; have++)
         buf_putc(b, ' ');
 }
 
 void buf_pad_left(struct buf *b, size_t start, unsigned width)
 {
-    unsigned have = columns_since(b, start);
+    unsigned have = buf_columns_since(b, start);
     if (have >= width)
         return;
     size_t spaces = width - have;

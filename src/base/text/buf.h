@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The only growing text buffer. A failed allocation is remembered and tested once at the end
- * (buf_failed), so that the lines that build text stay plain. Numbers never know the locale. */
+ * (buf_failed), so that code that builds text needs no checks. Numbers never follow the locale. */
 #pragma once
 
 #include "base/util.h"
@@ -24,8 +24,8 @@ bool buf_failed(const struct buf *b);
  * empty afterwards. */
 char *buf_take(struct buf *b);
 
-/* Room for at least that many bytes behind the text, to be written into: *ret_room of them. What
- * was written is kept by adding it to the length. NULL without memory. */
+/* Room to write at least that many bytes after the text; there are *ret_room. Add what was written
+ * to the length. NULL without memory. */
 char *buf_room(struct buf *b, size_t least, size_t *ret_room);
 
 void buf_add(struct buf *b, const char *text, size_t length);
@@ -47,17 +47,17 @@ void buf_seconds(struct buf *b, uint64_t ns);
  * too large (1.8e19 / 10^decimals). */
 void buf_double(struct buf *b, double value, unsigned decimals);
 
-/* The number that whoever reads that text has. */
+/* The number that a reader of that text gets. */
 double buf_double_again(double value, unsigned decimals);
 
-/* Any double in as few digits as give it again when read: 0.1, 1e+20; "null" when it is not finite.
- */
+/* Any double, in the fewest digits that read back as the same: 0.1, 1e+20; "null" when it is not
+ * finite. */
 void buf_number(struct buf *b, double value);
 
-/* The same with no more than that many digits that count: for people. */
+/* The same with that many significant digits at most: for people. */
 void buf_number_short(struct buf *b, double value, unsigned digits);
 
-/* As the text, but always with that many decimals: for people. */
+/* Always with that many decimals: for people. */
 void buf_double_fixed(struct buf *b, double value, unsigned decimals);
 
 /* A size with three digits that count, for people: 412 B, 1.21 GiB */
@@ -73,8 +73,6 @@ void buf_pad(struct buf *b, size_t start, unsigned width);
 void buf_pad_left(struct buf *b, size_t start, unsigned width);
 
 /* ==== Utf8 ==================================================================================== */
-
-/* What is text: UTF-8. And what of it may be shown on a terminal. */
 
 /* Length of the well-formed sequence of several bytes at text, or 0. */
 size_t utf8_length(const unsigned char *text, size_t left);
@@ -97,9 +95,9 @@ size_t utf8_columns(const char *text, size_t length);
 /* The longest beginning of the text, in bytes, that takes no more than that many columns. */
 size_t utf8_fitting(const char *text, size_t length, size_t columns);
 
-/* Text from outside, for a terminal: a blank in the place of each newline, tab and the like, a
- * question mark in that of each other control character and of each byte that is not UTF-8.
- * text_make_printable changes it in place; it never gets longer. */
+/* Text from outside, for a terminal: newlines, tabs and the like become blanks, other control
+ * characters and bytes that are not UTF-8 question marks. text_make_printable works in place; the
+ * text never gets longer. */
 void text_make_printable(char *text);
 void buf_printable(struct buf *b, const char *text, size_t length);
 

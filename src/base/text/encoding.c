@@ -7,7 +7,7 @@
 
 /* ==== Protobuf ================================================================================ */
 
-enum { TYPE_VARINT = 0, TYPE_FIXED64 = 1, TYPE_BYTES = 2, VARINT_BYTES = 10 };
+enum { VARINT_BYTES = 10 };
 
 static size_t protobuf_encode(char ret[VARINT_BYTES], uint64_t value)
 {
@@ -31,7 +31,7 @@ static void protobuf_add_key(struct buf *b, unsigned field, unsigned type)
 
 void protobuf_varint(struct buf *b, unsigned field, uint64_t value)
 {
-    protobuf_add_key(b, field, TYPE_VARINT);
+    protobuf_add_key(b, field, PROTOBUF_VARINT);
     protobuf_add_varint(b, value);
 }
 
@@ -40,7 +40,7 @@ void protobuf_fixed64(struct buf *b, unsigned field, uint64_t value)
     char bytes[8];
     for (unsigned i = 0; i < 8; i++)
         bytes[i] = (char)(value >> 8 * i);
-    protobuf_add_key(b, field, TYPE_FIXED64);
+    protobuf_add_key(b, field, PROTOBUF_FIXED64);
     buf_add(b, bytes, sizeof bytes);
 }
 
@@ -53,7 +53,7 @@ void protobuf_double(struct buf *b, unsigned field, double value)
 
 void protobuf_bytes(struct buf *b, unsigned field, const char *data, size_t length)
 {
-    protobuf_add_key(b, field, TYPE_BYTES);
+    protobuf_add_key(b, field, PROTOBUF_BYTES);
     protobuf_add_varint(b, length);
     buf_add(b, data, length);
 }
@@ -65,11 +65,11 @@ void protobuf_string(struct buf *b, unsigned field, const char *text)
 
 size_t protobuf_begin(struct buf *b, unsigned field)
 {
-    protobuf_add_key(b, field, TYPE_BYTES);
+    protobuf_add_key(b, field, PROTOBUF_BYTES);
     return b->length;
 }
 
-/* The length stands before the message, and is as long as it is large. */
+/* The length precedes the message; how many bytes it takes depends on its value. */
 void protobuf_end(struct buf *b, size_t began)
 {
     char bytes[VARINT_BYTES];
@@ -85,7 +85,7 @@ void protobuf_end(struct buf *b, size_t began)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static bool take_varint(struct scan *s, uint64_t *ret)
+static bool protobuf_take_varint(struct scan *s, uint64_t *ret)
 {
     *ret = 0;
     for (unsigned shift = 0; s->at < s->end && shift < 64; shift += 7) {
@@ -97,9 +97,9 @@ static bool take_varint(struct scan *s, uint64_t *ret)
     return false;
 }
 
-static bool take_bytes(struct scan *s, uint64_t length, struct scan *ret)
+static bool protobuf_take_bytes(struct scan *s, uint64_t length, struct scan *ret)
 {
-    if (length > (uint64_t)(s->end - s->at))
+    if (length > scan_length(*s))
         return false;
     *ret = (struct scan){s->at, s->at + length};
     s->at += length;
@@ -110,10 +110,11 @@ static bool protobuf_take_value(struct scan *s, struct protobuf_field *ret)
 {
     uint64_t length;
     switch (ret->wire) {
-    case PROTOBUF_VARINT: return take_varint(s, &ret->value);
-    case PROTOBUF_FIXED64: return take_bytes(s, 8, &ret->bytes);
-    case PROTOBUF_BYTES: return take_varint(s, &length) && take_bytes(s, length, &ret->bytes);
-    case PROTOBUF_FIXED32: return take_bytes(s, 4, &ret->bytes);
+    case PROTOBUF_VARINT: return protobuf_take_varint(s, &ret->value);
+    case PROTOBUF_FIXED64: return protobuf_take_bytes(s, 8, &ret->bytes);
+    case PROTOBUF_BYTES:
+        return protobuf_take_varint(s, &length) && protobuf_take_bytes(s, length, &ret->bytes);
+    case PROTOBUF_FIXED32: return protobuf_take_bytes(s, 4, &ret->bytes);
     }
     return false;
 }
@@ -122,7 +123,7 @@ bool protobuf_next(struct scan *message, struct protobuf_field *ret)
 {
     uint64_t key;
     const char *began = message->at;
-    if (!take_varint(message, &key))
+    if (!protobuf_take_varint(message, &key))
         return false;
     ret->number = key >> 3;
     ret->wire = (enum protobuf_wire)(key & 7);
@@ -135,11 +136,12 @@ bool protobuf_next(struct scan *message, struct protobuf_field *ret)
 /* ==== Snappy ================================================================================== */
 
 /* The format (google/snappy, format_description.txt): the length of the whole as a varint, then
- * elements. The low two bits of an element's first byte tell what it is:
+ * elements. The low two bits of an element's first byte are its type:
  *
- *   00  a literal: (length - 1) << 2 up to 60 bytes; 60 << 2 or 61 << 2 and the length - 1 in one
- * or two bytes; then the bytes themselves 10  a copy of 1 to 64 bytes from before: (length - 1) <<
- * 2 | 2, then how far back in two bytes
+ *   - 00: a literal. (length - 1) << 2 up to 60 bytes, or 60 << 2 or 61 << 2 and length - 1 in one
+ *     or two bytes; then the bytes themselves.
+ *   - 10: a copy of 1 to 64 bytes from before. (length - 1) << 2 | 2, then the distance in two
+ * bytes.
  *
  * Data is taken in fragments of 64 KiB, so that two bytes are enough for any distance within one.
  */
@@ -153,14 +155,14 @@ enum {
     LITERAL_OF_TWO_BYTES = 61 << 2,
 };
 
-static uint32_t load_four(const char *at)
+static uint32_t snappy_load(const char *at)
 {
     uint32_t four;
     memcpy(&four, at, sizeof four);
     return four;
 }
 
-static void add_literal(struct buf *b, const char *data, size_t length)
+static void snappy_add_literal(struct buf *b, const char *data, size_t length)
 {
     if (!length)
         return;
@@ -177,7 +179,7 @@ static void add_literal(struct buf *b, const char *data, size_t length)
     buf_add(b, data, length);
 }
 
-static void add_copy(struct buf *b, size_t distance, size_t length)
+static void snappy_add_copy(struct buf *b, size_t distance, size_t length)
 {
     while (length) {
         size_t part = min_u64(length, LONGEST_COPY);
@@ -189,29 +191,29 @@ static void add_copy(struct buf *b, size_t distance, size_t length)
 
 /* The last place of each four bytes is looked up by their hash. What is not found again and again
  * is stepped over faster and faster, so that data without repetitions costs little. */
-static void compress_fragment(struct buf *b, const char *data, size_t length)
+static void snappy_compress_fragment(struct buf *b, const char *data, size_t length)
 {
     uint16_t places[1 << HASH_BITS] = {0};
     size_t at = 1, literal = 0, misses = 0;
     while (at + SHORTEST_COPY <= length) {
-        uint32_t four = load_four(data + at);
+        uint32_t four = snappy_load(data + at);
         uint16_t *place = &places[four * UINT32_C(0x1E35A7BD) >> (32 - HASH_BITS)];
         size_t before = *place;
         *place = (uint16_t)at;
-        if (before >= at || load_four(data + before) != four) {
+        if (before >= at || snappy_load(data + before) != four) {
             at += 1 + (misses++ >> 5);
             continue;
         }
         size_t same = SHORTEST_COPY;
         while (at + same < length && data[before + same] == data[at + same])
             same++;
-        add_literal(b, data + literal, at - literal);
-        add_copy(b, at - before, same);
+        snappy_add_literal(b, data + literal, at - literal);
+        snappy_add_copy(b, at - before, same);
         at += same;
         literal = at;
         misses = 0;
     }
-    add_literal(b, data + literal, length - literal);
+    snappy_add_literal(b, data + literal, length - literal);
 }
 
 void snappy_compress(struct buf *b, const char *data, size_t length)
@@ -219,7 +221,7 @@ void snappy_compress(struct buf *b, const char *data, size_t length)
     protobuf_add_varint(b, length);
     while (length) {
         size_t part = min_u64(length, FRAGMENT_BYTES);
-        compress_fragment(b, data, part);
+        snappy_compress_fragment(b, data, part);
         data += part;
         length -= part;
     }

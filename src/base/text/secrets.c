@@ -216,7 +216,7 @@ static size_t known_token(const char *text, size_t left, size_t *ret_prefix)
     return 0;
 }
 
-/* ---- One piece of text, without regard to its words ------------------------------------------ */
+/* ---- A chunk of text, without regard to its words ------------------------------------------ */
 
 enum { LOOK_AHEAD = 1024 }; /* bytes: keeps the time for hostile text linear */
 
@@ -284,7 +284,7 @@ static const char *mask_authority(struct buf *b, const char *at, const char *end
         if (*last == ':' && !colon && is_in_authority && !sign)
             colon = last;
     }
-    /* A password with a slash in it, badly written: what is behind the colon is no port. */
+    /* A password with a slash in it, not escaped: what follows the colon is not a port. */
     if (!sign && later && colon && colon + 1 < later && !secrets_is_digit(colon[1]))
         sign = later;
     if (!sign || (colon && colon > sign))
@@ -317,7 +317,7 @@ static const char *pair_value(const char *at, const char *end, bool is_sentence)
     return at < end && !(*at == '/' && at + 1 < end && at[1] == '/') ? at : NULL;
 }
 
-/* Length of the option in front of a header: curl '-HAuthorization: …' */
+/* Length of the option before a header: curl '-HAuthorization: …' */
 static size_t glued_header(const char *name, size_t length)
 {
     return length > 2 && memcmp(name, "-H", 2) == 0 ? 2 : 0;

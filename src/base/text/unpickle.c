@@ -467,7 +467,7 @@ static struct value unpickle_number_at(const struct number_type *t, const char *
 struct array {
     struct number_type type;
     size_t rows, columns; /* one dimension: one row */
-    bool is_fortran;      /* a column stands together, not a row */
+    bool is_fortran;      /* stored by columns, not by rows */
     struct scan bytes;
     const struct value *objects; /* in the place of bytes, of the type O */
 };
@@ -654,7 +654,7 @@ static bool unpickle_write_series(struct json_writer *w, const struct value *sta
     return true;
 }
 
-/* Where the columns of a block stand in the table: slice(start, stop, step), or an array. */
+/* The column of the table that column i of a block is: slice(start, stop, step), or an array. */
 static bool unpickle_column_place(const struct value *places, size_t i, size_t *ret)
 {
     struct array numbers;
@@ -796,7 +796,7 @@ bool pickle_is_one(const char *data, size_t length)
     return length >= 2 && (unsigned char)data[0] == 0x80;
 }
 
-/* Python lets a dictionary have a name twice while it is filled; JSON of ours never has. */
+/* A pickle may set a key of a dictionary twice; JSON readers refuse that. */
 static bool unpickle_has_good_names(const struct buf *json)
 {
     struct json_in j = {0};

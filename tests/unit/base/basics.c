@@ -579,9 +579,64 @@ static void test_queue_many_rounds(void **state)
     queue_done(&q);
 }
 
+/* ---- growing array -------------------------------------------------------------------------- */
+
+static void test_array_reserve(void **state)
+{
+    uint64_t *items = NULL;
+    size_t capacity = 0;
+    for (size_t i = 0; i < 1000; i++) {
+        assert_true(ARRAY_RESERVE(items, capacity, i + 1));
+        assert_true(capacity > i);
+        assert_int_equal(items[i], 0);
+        items[i] = i + 1;
+    }
+    for (size_t i = 0; i < 1000; i++)
+        assert_int_equal(items[i], i + 1);
+    size_t before = capacity;
+    assert_true(ARRAY_RESERVE(items, capacity, 10)); /* it never shrinks */
+    assert_int_equal(capacity, before);
+    assert_true(ARRAY_RESERVE(items, capacity, 5000));
+    assert_true(capacity >= 5000 && items[4999] == 0 && items[999] == 1000);
+    assert_false(ARRAY_RESERVE(items, capacity, SIZE_MAX / 4)); /* nothing is lost */
+    assert_int_equal(items[999], 1000);
+    free(items);
+}
+
+static void test_array_grow(void **state)
+{
+    unsigned *items = NULL;
+    size_t count = 0;
+    for (unsigned i = 0; i < 1000; i++) {
+        assert_true(ARRAY_GROW(items, count));
+        items[count++] = i;
+        if (i % 7 == 6)
+            count -= 3; /* entries may leave */
+    }
+    assert_true(ARRAY_GROW(items, count));
+    items[count] = 0;
+    free(items);
+}
+
+static void test_list_append(void **state)
+{
+    static const char *const words[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+    const char **list = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        assert_true(list_append(&list, words[i]));
+        assert_null(list[i + 1]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        assert_string_equal(list[i], words[i]);
+    free(list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_array_reserve),
+        cmocka_unit_test(test_array_grow),
+        cmocka_unit_test(test_list_append),
         cmocka_unit_test(test_queue_order_and_size_of_a_batch),
         cmocka_unit_test(test_queue_the_oldest_are_dropped),
         cmocka_unit_test(test_queue_without_a_weight),

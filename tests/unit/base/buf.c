@@ -422,9 +422,25 @@ static void test_utf8_columns(void **state)
     assert_int_equal(utf8_fitting("e\u0301x", 4, 1), 3); /* the accent stays with its letter */
 }
 
+static void test_buf_take(void **state)
+{
+    struct buf b = {0};
+    CLEANUP_FREE char *nothing = buf_take(&b);
+    assert_string_equal(nothing, "");
+    buf_puts(&b, "text");
+    CLEANUP_FREE char *text = buf_take(&b);
+    assert_string_equal(text, "text");
+    assert_true(!b.data && !b.length && !b.capacity);
+    buf_puts(&b, "more");
+    b.failed = true;
+    assert_null(buf_take(&b));
+    assert_true(!b.data && !buf_failed(&b));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_buf_take),
         cmocka_unit_test(test_buf_text),
         cmocka_unit_test(test_buf_growth),
         cmocka_unit_test(test_buf_terminated_at_every_length),
