@@ -75,13 +75,14 @@ int toll_record_runs(const char *path, void (*run)(void *arg, const struct toll_
         one.samples += item.kind == RECORD_FRAME;
         if (item.kind != RECORD_SUMMARY)
             continue;
-        const struct run *of = item.run;
-        const char **targets = calloc(of->target_count + 1, sizeof *targets);
-        for (size_t i = 0; targets && i < of->target_count; i++)
-            targets[i] = of->targets[i].what ? of->targets[i].what : of->targets[i].name;
+        const char **targets = calloc(item.run->target_count + 1, sizeof *targets);
         if (!targets) {
             r = err_set(e, -ENOMEM, "no memory to read a record");
             break;
+        }
+        for (size_t i = 0; i < item.run->target_count; i++) {
+            const struct run_target *t = &item.run->targets[i];
+            targets[i] = t->what ? t->what : t->name;
         }
         runs_describe(&one, &end, &item);
         one.attached_to = targets;
@@ -129,22 +130,22 @@ static void export_note(const struct export *x, const char *sentence)
 /* ---- The outputs ----------------------------------------------------------------------------- */
 
 /* It would grow while it is read, or be replaced by less than it was. */
-static int check_is_another(const char *record, const struct sink_kind *kind, const char *place,
-                            struct toll_error *e)
+static int export_check_place(const char *record, const struct sink_kind *kind, const char *place,
+                              struct toll_error *e)
 {
     const char *behind = sink_options_start(kind, place);
     CLEANUP_FREE char *path = strndup(place, behind ? (size_t)(behind - place) : strlen(place));
     if (!path)
         return err_set(e, -ENOMEM, "no memory for the outputs");
     struct stat x, y;
-    bool is_same = record && stat(record, &x) == 0 && stat(path, &y) == 0 && x.st_dev == y.st_dev &&
-                   x.st_ino == y.st_ino;
-    return is_same ? err_set(e, -EINVAL, "'%s' is the record itself: name another file to write to",
-                             path)
-                   : 0;
+    bool is_record = record && stat(record, &x) == 0 && stat(path, &y) == 0 &&
+                     x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return is_record ? err_set(e, -EINVAL,
+                               "'%s' is the record itself: name another file to write to", path)
+                     : 0;
 }
 
-static bool is_being_written(const char *path)
+static bool export_is_locked(const char *path)
 {
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
@@ -166,14 +167,14 @@ static int export_open_place(struct place *p, const char *record, struct toll_er
         return err_set(e, -ENOMEM, "no memory for the outputs");
     if (!p->output.destination)
         return 0;
-    r = check_is_another(record, kind, path, e);
+    r = export_check_place(record, kind, path, e);
     if (r < 0)
         return r;
     if (kind->open) {
         p->output.destination = p->destination = strdup(p->output.destination);
         return p->destination ? 0 : err_set(e, -ENOMEM, "no memory for the outputs");
     }
-    if (is_being_written(path))
+    if (export_is_locked(path))
         return err_set(e, -EBUSY, "'%s' is being written by another toll", path);
     r = replacement_open(&p->file, path, 0, e);
     p->output.format = kind->format.name;
@@ -192,7 +193,7 @@ static int export_add_output(void *export, const struct toll_output *o, struct t
     return export_open_place(p, x->asked.record, e);
 }
 
-static int open_places(struct export *x, struct toll_error *e)
+static int export_open_places(struct export *x, struct toll_error *e)
 {
     const struct toll_output *const *asked = x->asked.outputs;
     int r = 0;
@@ -209,7 +210,7 @@ static int open_places(struct export *x, struct toll_error *e)
     return r;
 }
 
-static void close_places(struct export *x)
+static void export_close_places(struct export *x)
 {
     for (size_t i = 0; i < x->place_count; i++) {
         sink_close(x->places[i].sink, false);
@@ -231,7 +232,7 @@ static void export_fail(struct export *x, struct place *p, int error, const stru
     x->failure = x->failure ? x->failure : error;
 }
 
-static bool is_any_left(const struct export *x)
+static bool export_has_place(const struct export *x)
 {
     for (size_t i = 0; i < x->place_count; i++)
         if (!x->places[i].has_failed)
@@ -239,7 +240,7 @@ static bool is_any_left(const struct export *x)
     return false;
 }
 
-static void commit_places(struct export *x)
+static void export_commit_places(struct export *x)
 {
     for (size_t i = 0; i < x->place_count; i++) {
         struct place *p = &x->places[i];
@@ -315,20 +316,11 @@ static int export_end_run(const struct export *x, struct place *p, struct toll_e
     return r;
 }
 
-static int export_cannot_write(struct place *p, int error, struct toll_error *e)
+static int export_hand_to_all(struct export *x, const struct record_item *item,
+                              struct toll_error *e)
 {
-    char why[256];
-    if (!sink_take_report(p->sink, why, sizeof why))
-        snprintf(why, sizeof why, "%s", strerror(-error));
-    return err_set(e, error, "cannot write to '%s': %s", p->sink->sender ? p->sink->name : p->name,
-                   why);
-}
-
-static int hand_to_all(struct export *x, const struct record_item *item, struct toll_error *e)
-{
-    /* Metrics that the record does not have are not shown as unknown ones. */
     struct selection selection = x->selection;
-    selection_narrow(&selection, record_reader_selection(x->reader));
+    selection_narrow(&selection, record_reader_selection(x->reader)); /* others are not unknown */
     for (size_t i = 0; i < x->place_count; i++) {
         struct place *p = &x->places[i];
         struct toll_error why;
@@ -341,17 +333,22 @@ static int hand_to_all(struct export *x, const struct record_item *item, struct 
             return r;
         p->sink->selection = selection;
         r = export_hand(p, item);
-        if (r < 0)
-            export_cannot_write(p, r, &why);
-        else if (item->kind == RECORD_SUMMARY)
+        if (r < 0) {
+            char reason[256];
+            if (!sink_take_report(p->sink, reason, sizeof reason))
+                snprintf(reason, sizeof reason, "%s", strerror(-r));
+            err_set(&why, r, "cannot write to '%s': %s", p->sink->sender ? p->sink->name : p->name,
+                    reason);
+        } else if (item->kind == RECORD_SUMMARY) {
             r = export_end_run(x, p, &why);
+        }
         if (r < 0)
             export_fail(x, p, r, &why);
     }
     return 0;
 }
 
-static void export_tell(const struct export *x, const struct record_item *item)
+static void export_note_run(const struct export *x, const struct record_item *item)
 {
     char sentence[256];
     const char *unknown = record_reader_unknown(x->reader);
@@ -365,20 +362,20 @@ static void export_tell(const struct export *x, const struct record_item *item)
     export_note(x, sentence);
 }
 
-static int go_through(struct export *x, struct toll_error *e)
+static int export_read_all(struct export *x, struct toll_error *e)
 {
     struct record_item item;
     int r = 0;
-    while (is_any_left(x) && (r = record_reader_next(x->reader, &item, e)) > 0) {
+    while (export_has_place(x) && (r = record_reader_next(x->reader, &item, e)) > 0) {
         x->runs += item.kind == RECORD_RUN;
         if (x->asked.run && item.number != x->asked.run)
             continue;
         x->found = true;
-        r = hand_to_all(x, &item, e);
+        r = export_hand_to_all(x, &item, e);
         if (r < 0)
             return r;
         if (item.kind == RECORD_SUMMARY)
-            export_tell(x, &item);
+            export_note_run(x, &item);
     }
     if (r == 0 && x->asked.run && !x->found && !x->failure)
         return err_set(e, -ENOENT, "there is no run %llu in the record: it has %llu",
@@ -386,7 +383,7 @@ static int go_through(struct export *x, struct toll_error *e)
     return r;
 }
 
-static int open_record(struct export *x, struct toll_error *e)
+static int export_open_record(struct export *x, struct toll_error *e)
 {
     const char *path = x->asked.record;
     char name[32];
@@ -410,19 +407,19 @@ int toll_record_export(const struct toll_export *asked, struct toll_error *e)
     if (r == 0)
         r = selection_parse(&x.selection, x.asked.metrics, e);
     if (r == 0)
-        r = open_record(&x, e);
+        r = export_open_record(&x, e);
     if (r == 0)
-        r = open_places(&x, e);
+        r = export_open_places(&x, e);
     if (r == 0)
-        r = go_through(&x, e);
+        r = export_read_all(&x, e);
     if (r == 0)
-        commit_places(&x);
+        export_commit_places(&x);
     if (r == 0 && x.failure) {
         r = x.failure;
         if (e)
             *e = x.reason;
     }
-    close_places(&x);
+    export_close_places(&x);
     record_reader_free(x.reader);
     return r;
 }

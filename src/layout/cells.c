@@ -196,12 +196,6 @@ const char *cell_divisor(const struct layout_choice *c, const struct layout_colu
     return isnan(c->options[i].number) ? c->layout->options[i].otherwise : NULL;
 }
 
-static double scale_of(const struct translation *t, const struct layout_column *c)
-{
-    int i = find_option(t->choice, c->scale);
-    return i < 0 ? 1 : t->choice->options[i].factor;
-}
-
 /* The number of an option, or what stands for it; NAN when there is none. */
 static double divisor_of(const struct translation *t, const struct row_of *r, size_t column)
 {
@@ -298,8 +292,9 @@ double cell_look(const struct translation *t, const struct row_of *r, size_t col
         value = 0;
     if (is_share_of_rows(r, c))
         return value;
+    int scale = find_option(t->choice, c->scale);
     value *= factor_of(c);
-    value *= scale_of(t, c);
+    value *= scale < 0 ? 1 : t->choice->options[scale].factor;
     return cell_figure_divide(t, r, column, value);
 }
 
@@ -327,13 +322,6 @@ void cell_base(const struct translation *t, const struct row_of *r, size_t colum
         state->whole[column] = divisor_of(t, r, column);
 }
 
-/* What was used is known exactly at the end alone: within milliseconds it would be more than there
- * is. NAN when it is not known how much that is. */
-static double most_of_cpus(const struct row_of *r, const struct layout_column *c)
-{
-    return r->source->fact(r->source->of, FACT_CPUS, 0) * factor_of(c);
-}
-
 /* A row that was cut short says nothing of a rate alone: by the end, or since it is one of a mark,
  * or comes just behind one. */
 static bool is_cut_short(const struct translation *t, const struct row_of *r, size_t column,
@@ -356,9 +344,12 @@ static double cell_figure_rate(const struct translation *t, const struct row_of 
     double value = seconds > 0 ? (now - from) / seconds : (double)NAN;
     if (!is_short || seconds >= SHORT_SECONDS)
         return value;
-    bool is_unknown = (terms_have(&t->terms[column], ENTITY_SYSTEM) &&
-                       seconds < SHORTEST_SECONDS) ||
-                      value > most_of_cpus(r, &t->table->columns[column]);
+    /* What was used is known exactly at the end alone: within milliseconds it would be more than
+     * all CPUs have. */
+    double most = r->source->fact(r->source->of, FACT_CPUS, 0) *
+                  factor_of(&t->table->columns[column]);
+    bool is_unknown = value > most ||
+                      (terms_have(&t->terms[column], ENTITY_SYSTEM) && seconds < SHORTEST_SECONDS);
     return is_unknown ? (double)NAN : value;
 }
 

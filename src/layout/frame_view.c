@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "layout/frame_view.h"
+#include "layout/translation.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,7 +34,6 @@ static double of_the_run(const struct run *run, const struct layout_place *place
 
 static double frame_figure(const void *of, const struct layout_place *place, enum layout_take take)
 {
-    (void)take;
     const struct frame_view *view = of;
     const struct metric *m = metric_of(place->id);
     const struct row *row = frame_view_find_row(view->frame, place);
@@ -102,8 +101,6 @@ static const char *frame_name(const void *of, enum entity_kind kind, size_t numb
 /* The summary has it. */
 static double frame_own(const void *of, const char *name)
 {
-    (void)of;
-    (void)name;
     return (double)NAN;
 }
 

@@ -13,8 +13,8 @@
 enum layout_take {
     TAKE_VALUE, /* of a sample: what it is now; of a summary: what it was last */
     TAKE_DELTA, /* of a counter: what it grew by since the row before */
-    TAKE_RATE,  /* … in a second */
-    TAKE_TOTAL, /* … since the start */
+    TAKE_RATE,  /* of a counter: what it grew by in a second */
+    TAKE_TOTAL, /* of a counter: what it grew by since the start */
     TAKE_MAX,   /* of a summary */
     TAKE_MEAN,  /* of a summary; of a counter: what it grew by in a second */
     TAKE_SHARE, /* of a counter: the share it has of what those of `per` grew by */
@@ -38,7 +38,7 @@ enum {
  *
  *   target_memory_pss_bytes       of the target of the row; main_…, descendants_… likewise
  *   system_cpu_user_seconds + system_cpu_nice_seconds
- *   mount.*.size_bytes            of all things of a kind, added up; of the thing of the row
+ *   mount.*.size_bytes            of all instances of a kind, added up; of that of the row
  *   mount.*.size_bytes^           of the one that has most
  *   mount./.size_bytes            of the one that is called "/"
  *   gpu.*                         how many there are
@@ -57,7 +57,7 @@ struct layout_column {
     unsigned flags;
     const char *scale;     /* an option: the factor of its word comes on top */
     const char *per;       /* an option or terms: it is divided by that */
-    const char *otherwise; /* terms that stand for these when they are not known, or NULL */
+    const char *otherwise; /* terms that replace these when they are not known, or NULL */
     const char *label;     /* in a text, with dots where the name has them */
 };
 
@@ -71,23 +71,23 @@ enum layout_subject { SUBJECT_ANY, SUBJECT_TARGET, SUBJECT_MACHINE };
 struct layout_table {
     const char *format;  /* csv, jsonl: a row a sample; json, text: the summary */
     const char *variant; /* the word of the option "columns" that it is for, or NULL */
-    const char *file;    /* its name where several stand in one directory, or NULL */
+    const char *file;    /* its name where several are in one directory, or NULL */
     enum layout_subject subject;
     enum layout_each each;
     bool averages;         /* a row is made of so many samples as the option "samples" says */
     bool keeps_time;       /* samples that are taken for the sake of a mark are no rows */
     bool skips_start;      /* the first sample, when it comes at once, is no row of its own */
-    bool skips_first;      /* … whenever it comes */
+    bool skips_first;      /* the first sample is never a row of its own */
     bool skips_end;        /* the last sample, when it comes at once, is no row of its own */
     bool keeps_ended;      /* the row of the end has what processes had when last looked at */
     bool is_log;           /* of marks, not of samples: phases and events as they end */
     bool no_heading;       /* of a csv */
     const char *heading;   /* of a csv, instead of the names of its columns */
-    const char *unknown;   /* of a csv: what stands for a figure that is not known, or NULL */
-    bool quotes_text;      /* of a csv: all that is no number stands in quotes, unknown too */
+    const char *unknown;   /* of a csv: text of a figure that is not known, or NULL */
+    bool quotes_text;      /* of a csv: all but numbers is quoted, unknown too */
     const char *separator; /* of a csv; NULL: a comma */
     const char *newline;   /* of a csv; NULL: \n */
-    const struct layout_table *preface; /* of a csv: what stands in front of it, with its own
+    const struct layout_table *preface; /* of a csv: what comes before it, with its own
                                             heading and one row, or NULL */
     unsigned indent;                    /* of a document */
     unsigned decimals;                  /* of every float that says nothing itself */
@@ -104,12 +104,12 @@ struct layout_word {
 struct layout_option {
     const char *name;
     const char *value;               /* when it is not given; NULL: see otherwise */
-    const struct layout_word *words; /* all it takes, one without a word behind the last; or NULL */
+    const struct layout_word *words; /* all it takes, the last without a word; or NULL */
     bool is_number;                  /* a number above 0; otherwise any text */
-    bool is_whole;                   /* … and a whole one */
-    bool may_be_zero;                /* … or 0: what is divided by it is 0 then */
+    bool is_whole;                   /* the number is whole */
+    bool may_be_zero;                /* the number may be 0: what is divided by it is 0 then */
     double factor;                   /* of the number, to the unit of what it divides; 0 is 1 */
-    const char *otherwise;           /* terms that stand for a number that is not given, or NULL */
+    const char *otherwise;           /* terms that replace a number that is not given, or NULL */
     const char *help;
 };
 
@@ -121,7 +121,7 @@ struct layout {
     size_t table_count;
 };
 
-/* THE list of layouts, NULL behind the last. */
+/* THE list of layouts, NULL-terminated. */
 extern const struct layout *const layouts[];
 
 /* ==== Layout choice ========================================================================== */
@@ -133,7 +133,7 @@ enum { LAYOUT_OPTIONS_AT_MOST = 8 };
 struct layout_choice {
     const struct layout *layout;
     char *text;       /* owned: the values point into it */
-    const char *file; /* which of the layout's files is meant, or NULL */
+    const char *file; /* which of the layout's files it is for, or NULL */
     struct {
         const char *value; /* NULL: not given, and there is no default */
         double factor;     /* of the word that was chosen */

@@ -7,13 +7,6 @@
 
 /* ==== Term figure ============================================================================= */
 
-/* The machine is read about once a second, its filesystems every ten seconds: what was not for so
- * long cannot be read any more. */
-static bool is_too_old(const struct term *t, double age)
-{
-    return age > (t->kind == ENTITY_MOUNT ? 30 : 5);
-}
-
 static double term_figure_ask(const struct row_of *r, const struct term *t, size_t instance,
                               enum layout_take take)
 {
@@ -131,7 +124,9 @@ bool terms_may_hold(const struct row_of *r, const struct terms *terms, double ag
         const struct term *t = &terms->items[i];
         if (t->of >= TERM_FACT)
             return false;
-        if (t->kind != ENTITY_TARGET && is_too_old(t, age))
+        /* The machine is read about once a second, its filesystems every ten seconds: what was not
+         * for much longer cannot be read any more. */
+        if (t->kind != ENTITY_TARGET && age > (t->kind == ENTITY_MOUNT ? 30 : 5))
             return false;
         if (t->kind != ENTITY_TARGET)
             continue;

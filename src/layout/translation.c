@@ -80,7 +80,8 @@ static void translation_make_row(struct translation *t, const struct row_of *r, 
 
 /* What can be read of processes that live may be denied; it is missing only when they have ended
  * before anything of them was known. */
-static bool lacks_anything(const struct translation *t, const struct row_of *r, bool has_begun)
+static bool translation_row_lacks(const struct translation *t, const struct row_of *r,
+                                  bool has_begun)
 {
     bool is_too_late = r->has_ended && !has_begun && r->source->is_paced;
     for (size_t i = 0; i < t->table->count; i++)
@@ -91,7 +92,7 @@ static bool lacks_anything(const struct translation *t, const struct row_of *r, 
     return false;
 }
 
-static bool has_grown(const struct translation *t)
+static bool translation_row_has_grown(const struct translation *t)
 {
     for (size_t i = 0; i < t->table->count; i++) {
         enum layout_take take = t->table->columns[i].take;
@@ -103,18 +104,9 @@ static bool has_grown(const struct translation *t)
     return false;
 }
 
-/* Processes that have ended have one row more, that of their end, and further ones only for what
- * becomes known later. Those that live on have none for an end that comes just behind a row. */
-static bool says_nothing(const struct translation *t, const struct row_of *r,
-                         const struct translation_row *state)
-{
-    bool was_told = r->has_ended ? state->end_is_told : t->is_cut;
-    return t->table->subject == SUBJECT_TARGET && r->source->is_paced && was_told && !has_grown(t);
-}
-
 /* The energy of a GPU may be read ahead of all else: in a table without it there is nothing to tell
  * then. */
-static bool knows_nothing_of_gpu(const struct translation *t, const struct row_of *r)
+static bool translation_row_lacks_gpu(const struct translation *t, const struct row_of *r)
 {
     bool has_figures = false;
     for (size_t i = 0; i < t->table->count; i++) {
@@ -126,23 +118,20 @@ static bool knows_nothing_of_gpu(const struct translation *t, const struct row_o
     return r->each == EACH_GPU && has_figures;
 }
 
-static void tell_row(struct translation *t, const struct row_of *r, size_t number)
+static void translation_finish_row(struct translation *t, const struct row_of *r, size_t number)
 {
     struct translation_row *state = &t->rows[number];
     translation_make_row(t, r, number);
-    if (says_nothing(t, r, state) || lacks_anything(t, r, state->has_begun) ||
-        knows_nothing_of_gpu(t, r))
+    /* Processes that have ended have one row more, that of their end, and further ones only for
+     * what becomes known later. Those that live on have none for an end soon after a row. */
+    bool had_end = r->has_ended ? state->end_is_told : t->is_cut;
+    bool is_repeated = t->table->subject == SUBJECT_TARGET && r->source->is_paced && had_end &&
+                       !translation_row_has_grown(t);
+    if (is_repeated || translation_row_lacks(t, r, state->has_begun) ||
+        translation_row_lacks_gpu(t, r))
         t->ready--;
     state->has_begun = true;
     state->end_is_told = r->has_ended;
-}
-
-/* What is read seldom may be in this one. */
-static void see_sample(const struct translation *t, const struct row_of *r, size_t number)
-{
-    for (size_t i = 0; i < t->table->count; i++)
-        if (t->table->columns[i].take == TAKE_VALUE && t->table->columns[i].type != LAYOUT_TEXT)
-            cell_look(t, r, i, &t->rows[number]);
 }
 
 static void translation_add_sample(const struct translation *t, const struct row_of *r,
@@ -162,89 +151,70 @@ static void translation_add_sample(const struct translation *t, const struct row
     }
 }
 
-static size_t samples_wanted(const struct translation *t)
-{
-    int i = t->table->averages ? layout_option_number(t->choice->layout, "samples", 7) : -1;
-    return i < 0 ? 1 : (size_t)t->choice->options[i].number;
-}
-
-/* A row that more samples come into begins with the first of them. */
-static void translation_begin_row(const struct translation *t, const struct row_of *r,
-                                  struct translation_row *state, bool makes_row)
-{
-    if (state->is_based || !(r->source->fact(r->source->of, FACT_SINCE, r->target) > 0))
-        return;
-    state->is_based = true;
-    for (size_t i = 0; i < t->table->count; i++)
-        cell_base(t, r, i, state, makes_row);
-}
-
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-static bool is_short(const struct translation *t, const struct layout_source *s)
+static bool translation_is_soon(const struct translation *t, const struct layout_source *s)
 {
     return s->fact(s->of, FACT_ELAPSED, 0) - t->row_at < SHORT_SECONDS;
 }
 
 /* Whether a sample makes no row of its own: figures of a moment are none, and what was asked for
  * is one row an interval. What it has comes with the next one. */
-static bool is_no_row(const struct translation *t, const struct layout_source *s, bool last)
+static bool translation_skips(const struct translation *t, const struct layout_source *s, bool last)
 {
     if (last)
-        return t->table->skips_end && t->step && is_short(t, s);
+        return t->table->skips_end && t->step && translation_is_soon(t, s);
     if (s->between && t->table->keeps_time)
         return true;
-    bool is_at_once = s->is_paced && is_short(t, s);
+    bool is_at_once = s->is_paced && translation_is_soon(t, s);
     return !t->was_fed && (t->table->skips_first || (t->table->skips_start && is_at_once));
-}
-
-static size_t count_instances(const struct translation *t, const struct layout_source *s)
-{
-    switch (t->table->each) {
-    case EACH_GPU: return s->count(s->of, ENTITY_GPU);
-    case EACH_TARGET: return s->count(s->of, ENTITY_TARGET);
-    default: return 0;
-    }
-}
-
-/* Those that were seen alive and are no more; at the end of all, also those that were never seen.
- */
-static bool have_ended(struct translation_row *state, const struct row_of *r, bool last)
-{
-    double living = r->each == EACH_GPU ? (double)NAN : row_living(r, PART_COMBINED);
-    state->has_lived |= living > 0;
-    return !(living > 0) && (state->has_lived || (last && row_has_target(r)));
 }
 
 int translation_put(struct translation *t, const struct layout_source *s, bool last)
 {
-    size_t instances = count_instances(t, s);
-    size_t rows = t->table->each == EACH_GPU ? instances : instances ? instances : 1;
+    enum layout_each each = t->table->each;
+    size_t instances = each == EACH_GPU      ? s->count(s->of, ENTITY_GPU)
+                       : each == EACH_TARGET ? s->count(s->of, ENTITY_TARGET)
+                                             : 0;
+    size_t rows = each == EACH_GPU ? instances : instances ? instances : 1;
+    int samples = t->table->averages ? layout_option_number(t->choice->layout, "samples", 7) : -1;
+    size_t wanted = samples < 0 ? 1 : (size_t)t->choice->options[samples].number;
     t->has_gpus |= s->count(s->of, ENTITY_GPU) > 0 || s->fact(s->of, FACT_HAS_GPUS, 0) > 0;
     t->ready = 0;
     if (translation_make_room(t, rows) < 0)
         return -ENOMEM;
-    bool is_none = is_no_row(t, s, last);
+    bool is_none = translation_skips(t, s, last);
     t->was_fed |= !s->between;
     t->samples += !is_none;
     t->is_last = last;
-    t->is_cut = last && t->step && is_short(t, s);
-    bool is_due = t->is_paced_by_caller ? t->is_due : t->samples >= samples_wanted(t);
+    t->is_cut = last && t->step && translation_is_soon(t, s);
+    bool is_due = t->is_paced_by_caller ? t->is_due : t->samples >= wanted;
     bool is_full = !is_none && (is_due || last);
     for (size_t i = 0; i < rows; i++) {
-        struct row_of r = {.source = s, .each = t->table->each};
+        struct translation_row *state = &t->rows[i];
+        struct row_of r = {.source = s, .each = each};
         if (r.each == EACH_GPU)
             r.instance = i;
         else if (instances)
             r.target = i + 1;
-        r.has_ended = have_ended(&t->rows[i], &r, last);
-        translation_begin_row(t, &r, &t->rows[i], is_full);
-        if (is_none)
-            see_sample(t, &r, i);
-        else
+        /* Processes that were seen alive and are gone have ended; with the last sample also those
+         * that were never seen. */
+        double living = r.each == EACH_GPU ? (double)NAN : row_living(&r, PART_COMBINED);
+        state->has_lived |= living > 0;
+        r.has_ended = !(living > 0) && (state->has_lived || (last && row_has_target(&r)));
+        /* A row that is made of several samples begins with the first of them. */
+        if (!state->is_based && s->fact(s->of, FACT_SINCE, r.target) > 0) {
+            state->is_based = true;
+            for (size_t c = 0; c < t->table->count; c++)
+                cell_base(t, &r, c, state, is_full);
+        }
+        if (!is_none)
             translation_add_sample(t, &r, i);
+        for (size_t c = 0; is_none && c < t->table->count; c++) /* what is read seldom */
+            if (t->table->columns[c].take == TAKE_VALUE && t->table->columns[c].type != LAYOUT_TEXT)
+                cell_look(t, &r, c, state);
         if (is_full)
-            tell_row(t, &r, i);
+            translation_finish_row(t, &r, i);
     }
     if (is_full)
         t->samples = 0;
@@ -265,20 +235,17 @@ void translation_name(struct buf *b, const struct translation *t, size_t column)
     buf_puts(b, c->name);
 }
 
-static bool is_of_machine(const struct term *t)
-{
-    return t->of < TERM_FACT && t->kind != ENTITY_TARGET && t->kind != ENTITY_SELF &&
-           t->kind != ENTITY_GPU;
-}
-
-static bool any_of_machine(const char *text)
+static bool terms_need_machine(const char *text)
 {
     struct terms terms = {0};
     if (text)
         terms_parse(&terms, text);
-    for (size_t i = 0; i < terms.count; i++)
-        if (is_of_machine(&terms.items[i]))
+    for (size_t i = 0; i < terms.count; i++) {
+        const struct term *t = &terms.items[i];
+        if (t->of < TERM_FACT && t->kind != ENTITY_TARGET && t->kind != ENTITY_SELF &&
+            t->kind != ENTITY_GPU)
             return true;
+    }
     return false;
 }
 
@@ -299,8 +266,8 @@ bool layout_table_needs_rollup(const struct layout_table *table)
 bool layout_table_needs_system(const struct layout_choice *c, const struct layout_table *table)
 {
     for (size_t i = 0; i < table->count; i++)
-        if (any_of_machine(table->columns[i].terms) ||
-            any_of_machine(cell_divisor(c, &table->columns[i])))
+        if (terms_need_machine(table->columns[i].terms) ||
+            terms_need_machine(cell_divisor(c, &table->columns[i])))
             return true;
     return false;
 }

@@ -4,7 +4,9 @@
 
 #include "base/text/buf.h"
 #include "layout/layout.h"
+#include "metric/frame.h"
 #include "metric/metric.h"
+#include "summary/summary.h"
 
 /* ==== Terms =================================================================================== */
 
@@ -23,8 +25,8 @@ enum layout_fact {
     FACT_HAS_GPUS, /* 1: GPUs are read, whether or not they have answered yet */
     FACT_UTC,      /* a text: 2026-11-16T07:02:15.123+00:00 */
     FACT_LOCAL,    /* a text: 2026/11/16 07:02:15.123, as nvidia-smi writes it */
-    FACT_NUMBER,   /* of the thing of the row, from 0 */
-    FACT_NAME,     /* a text: of the target or the thing of the row */
+    FACT_NUMBER,   /* of the instance of the row, from 0 */
+    FACT_NAME,     /* a text: of the target or the instance of the row */
     LAYOUT_FACTS
 };
 
@@ -34,7 +36,7 @@ enum term_of {
     TERM_FIGURE,
     TERM_SUM,
     TERM_LARGEST,
-    TERM_ROOT, /* of the thing that is called "/" */
+    TERM_ROOT, /* of the instance that is called "/" */
     TERM_COUNT,
     TERM_ABOVE_ZERO,
     TERM_FACT,
@@ -83,13 +85,13 @@ struct layout_source {
     const void *of;
     /* In the metric's unit, NAN when it is not known. A frame has but one answer to every take. */
     double (*figure)(const void *of, const struct layout_place *place, enum layout_take take);
-    /* How many things of a kind there are; of ENTITY_TARGET: of several targets, otherwise 0. */
+    /* How many instances of a kind there are; of ENTITY_TARGET: of several targets, otherwise 0. */
     size_t (*count)(const void *of, enum entity_kind kind);
     /* target: as in a place. NAN when it is not known. */
     double (*fact)(const void *of, enum layout_fact fact, size_t target);
-    /* Of a target or of a thing; "" when it has none. */
+    /* Of a target or of an instance; "" when it has none. */
     const char *(*name)(const void *of, enum entity_kind kind, size_t number);
-    /* The most that a figure of the job's own came to, NAN when it told none. */
+    /* The largest value of one of the job's own figures, NAN when there is none. */
     double (*own)(const void *of, const char *name);
     /* Of the mount with that number. */
     enum space_kind (*space)(const void *of, size_t instance);
@@ -101,7 +103,7 @@ struct layout_source {
     bool (*is_partial)(const void *of, const struct layout_place *place);
 };
 
-/* What stands in a column of a row. */
+/* The value of a column in a row. */
 struct layout_cell {
     double number;    /* NAN: not known */
     const char *text; /* of a text, otherwise NULL */
@@ -113,20 +115,20 @@ struct translation_row;
 struct translation {
     const struct layout_choice *choice; /* borrowed */
     const struct layout_table *table;
-    struct terms *terms;          /* owned, of each column … */
-    struct terms *divisors;       /* … of what it is divided by … */
-    struct terms *otherwise;      /* … and of what stands for those that are not known */
+    struct terms *terms;          /* owned, of each column */
+    struct terms *divisors;       /* owned, of what each column is divided by */
+    struct terms *otherwise;      /* owned, of what replaces terms that are not known */
     struct translation_row *rows; /* owned */
     size_t row_count;             /* of the rows that are remembered */
     struct layout_cell *cells;    /* owned: row after row */
     char (*texts)[64];            /* owned: of texts that are made, one for each cell */
     size_t ready;                 /* rows in cells */
     size_t samples;               /* that came since the last rows */
-    uint64_t step;                /* how often there were rows … */
-    double row_at;                /* … and when the last ones were, in seconds since the start */
+    uint64_t step;                /* how often there were rows */
+    double row_at;                /* when the last rows were, in seconds since the start */
     bool has_gpus;
-    bool is_last;            /* the end is in this sample … */
-    bool is_cut;             /* … and came too soon behind a row for one of its own */
+    bool is_last;            /* this sample is the last */
+    bool is_cut;             /* the last sample came too soon after a row for one of its own */
     bool was_fed;            /* a sample was there before */
     bool is_paced_by_caller; /* samples are gathered until is_due, however many they are */
     bool is_due;
@@ -156,7 +158,7 @@ static inline const struct layout_cell *translation_cell(const struct translatio
 /* The name of a column, with its prefix. */
 void translation_name(struct buf *b, const struct translation *t, size_t column);
 
-/* Whether every row of the table has to have what only page tables tell. */
+/* Whether every row of the table needs figures that only page tables have. */
 bool layout_table_needs_rollup(const struct layout_table *table);
 
 /* Whether the table has figures of the machine. */
@@ -195,7 +197,7 @@ bool terms_may_hold(const struct row_of *r, const struct terms *terms, double ag
 
 /* ==== Cell figure ============================================================================= */
 
-/* The number that stands in a cell: what the terms of its column come to in this sample, seen
+/* The number of a cell: what the terms of its column come to in this sample, seen
  * beside the row before. */
 
 /* Shorter than that little can be said of a CPU: the kernel counts in hundredths of a second. */
@@ -207,23 +209,23 @@ bool terms_may_hold(const struct row_of *r, const struct terms *terms, double ag
 
 /* What is remembered of a row from sample to sample; of each column, all in one block. */
 struct translation_row {
-    double *before;        /* owned, the block: counters at the row before, in their unit … */
-    double *since;         /* … and when that was, in seconds since the start */
-    double *earlier;       /* counters at a row before that one, at least SHORT_SECONDS older … */
-    double *earlier_since; /* … and when; or at the first row, where none is that old */
-    double *next_earlier; /* those that become the earlier ones as soon as they are old enough … */
-    double *next_since;   /* … and when; NAN: none */
-    double *at_mark;      /* 1: the row before was taken for the sake of a mark */
-    double *whole;        /* of a share: what it is of, at the row before */
-    double *held;         /* gauges as they were last read … */
-    double *held_at;      /* … and when */
-    double *shown;        /* gauges as they were last told */
-    double *means;        /* of the samples so far, where a row is made of several … */
-    double *weights;      /* … and for how long they stood */
-    bool is_based;        /* what counters had before the first row is known */
-    bool has_begun;       /* there was a row */
-    bool has_lived;       /* its processes were seen alive … */
-    bool end_is_told;     /* … and the row that has their end is written */
+    double *before;        /* owned, the block: counters at the row before, in their unit */
+    double *since;         /* when the row before was, in seconds since the start */
+    double *earlier;       /* counters at a row before that one, at least SHORT_SECONDS older */
+    double *earlier_since; /* when that row was; or the first row, where none is that old */
+    double *next_earlier;  /* those that become the earlier ones as soon as they are old enough */
+    double *next_since;    /* when those were; NAN: none */
+    double *at_mark;       /* 1: the row before was taken for the sake of a mark */
+    double *whole;         /* of a share: what it is of, at the row before */
+    double *held;          /* gauges as they were last read */
+    double *held_at;       /* when they were read */
+    double *shown;         /* gauges as they were last written */
+    double *means;         /* of the samples so far, where a row is made of several */
+    double *weights;       /* time that the means cover */
+    bool is_based;         /* what counters had before the first row is known */
+    bool has_begun;        /* there was a row */
+    bool has_lived;        /* its processes were seen alive */
+    bool end_is_told;      /* the row of their end is written */
 };
 
 /* 0 or -ENOMEM. */
@@ -253,7 +255,7 @@ double cell_figure(const struct translation *t, const struct row_of *r, size_t c
 
 /* ==== Cell text =============================================================================== */
 
-/* What stands in a cell, as text. */
+/* A cell as text. */
 
 /* Of a column that is text: a time, a name, the word of an option. Made in the room, or borrowed;
  * NULL when there is none. */
@@ -262,3 +264,16 @@ const char *cell_text(const struct translation *t, const struct row_of *r, size_
 
 /* The cell as the layout writes it; nothing when it is not known. */
 void cell_write(struct buf *b, const struct layout_column *c, const struct layout_cell *cell);
+
+/* ==== Frame view ============================================================================== */
+
+/* A frame, or a summary, as a source of figures for a layout. */
+
+/* Borrowed for as long as the source is used. */
+struct frame_view {
+    const struct frame *frame;
+    const struct run *run;
+};
+
+struct layout_source frame_view_source(const struct frame_view *view);
+struct layout_source summary_view_source(const struct summary *summary);

@@ -156,7 +156,7 @@ struct record_key {
     enum record_type type;
     enum record_presence presence;
     unsigned offset, size;                     /* of the member */
-    unsigned condition_offset, condition_size; /* of what tells whether it is set */
+    unsigned condition_offset, condition_size; /* of the member that decides whether it is set */
     const char *const *words;                  /* of RECORD_WORD, otherwise NULL */
     unsigned word_count;
     const struct record_special *special; /* of RECORD_SPECIAL and RECORD_MEMBER, otherwise NULL */

@@ -17,7 +17,7 @@
 /* ==== No summary ============================================================================== */
 
 /* The run went on after the last sample: totals and peaks are at least what the samples have. */
-static void judge_target(struct target_summary *t)
+static void no_summary_judge_target(struct target_summary *t)
 {
     for (unsigned part = 0; part < PARTS; part++)
         for (unsigned id = 0; id < PROCESS_METRICS; id++)
@@ -29,7 +29,7 @@ static void judge_target(struct target_summary *t)
 }
 
 /* What there is or may be used, which the rest of a run seldom changes, is as good as ever. */
-static bool is_capacity(enum metric_id id)
+static bool no_summary_is_capacity(enum metric_id id)
 {
     static const enum metric_id capacities[] = {
         cgroup_cpu_limit_cores,   cgroup_memory_limit_bytes, cgroup_tasks_limit_count,
@@ -43,15 +43,7 @@ static bool is_capacity(enum metric_id id)
     return false;
 }
 
-static void judge_instance(const struct instance_summary *t)
-{
-    enum metric_id first = metric_first(t->instance->entity.kind);
-    for (unsigned i = 0; i < metric_count(t->instance->entity.kind); i++)
-        if (!is_capacity(first + i))
-            t->series[i].coverage = COVERED_SO_FAR;
-}
-
-static const char *why_no_end(enum writer writer, bool is_sqlite)
+static const char *no_summary_reason(enum writer writer, bool is_sqlite)
 {
     switch (writer) {
     case WRITER_THERE: return "the run still goes on: the figures are those of the samples so far";
@@ -70,17 +62,21 @@ const char *no_summary_make(struct reading *r, enum writer writer, bool is_sqlit
 {
     struct summary *s = &r->summary;
     struct toll_end end = {.unknown = writer != WRITER_THERE};
-    const char *sentence = why_no_end(writer, is_sqlite);
+    const char *sentence = no_summary_reason(writer, is_sqlite);
     summary_end(s, r->has_frame ? r->frame.elapsed_ns : 0);
-    judge_target(&s->whole);
+    no_summary_judge_target(&s->whole);
     s->has_target = s->whole.series[PART_COMBINED][process_wall_seconds].observed_ns ||
                     r->run.command || r->run.target_count;
     for (size_t i = 0; i < s->target_count; i++) {
-        judge_target(&s->targets[i]);
+        no_summary_judge_target(&s->targets[i]);
         s->targets[i].end = end;
     }
-    for (size_t i = 0; i < s->instance_count; i++)
-        judge_instance(&s->instances[i]);
+    for (size_t n = 0; n < s->instance_count; n++) {
+        enum entity_kind kind = s->instances[n].instance->entity.kind;
+        for (unsigned i = 0; i < metric_count(kind); i++)
+            if (!no_summary_is_capacity(metric_first(kind) + i))
+                s->instances[n].series[i].coverage = COVERED_SO_FAR;
+    }
     s->whole.end = end;
     summary_note(s, sentence);
     return sentence;
@@ -117,7 +113,7 @@ static void being_written_compare(void *arg, const char *name)
 }
 
 /* A thread may have descriptors of its own: the library's has. */
-static void look_at_thread(void *arg, const char *name)
+static void being_written_look_at_thread(void *arg, const char *name)
 {
     struct search *threads = arg, files = *threads;
     char path[64];
@@ -133,15 +129,9 @@ static void look_at_thread(void *arg, const char *name)
     threads->denied |= files.denied;
 }
 
-static bool being_written_is_this_machine(const struct run *run)
-{
-    struct utsname u;
-    return uname(&u) == 0 && strcmp(u.nodename, run->host) == 0;
-}
-
 /* What others have open is for them and root to see; that SQLite holds a lock on the file as long
  * as it is open, for everybody. */
-static bool holds_a_lock(pid_t pid, const struct stat *st)
+static bool being_written_is_locked(pid_t pid, const struct stat *st)
 {
     struct buf locks = {0}, wanted = {0};
     buf_printf(&wanted, " %d %02x:%02x:%llu ", (int)pid, major(st->st_dev), minor(st->st_dev),
@@ -158,15 +148,17 @@ enum writer being_written_tables(const char *path, const struct run *run)
 {
     char threads[64];
     struct search s = {0};
-    if (!run->own_pid || !being_written_is_this_machine(run) || stat(path, &s.wanted) < 0)
+    struct utsname u;
+    bool is_here = uname(&u) == 0 && strcmp(u.nodename, run->host) == 0;
+    if (!run->own_pid || !is_here || stat(path, &s.wanted) < 0)
         return WRITER_UNKNOWN;
     snprintf(threads, sizeof threads, "/proc/%d/task", (int)run->own_pid);
     CLEANUP_CLOSE int dir = open(threads, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return errno == ENOENT ? WRITER_GONE : WRITER_UNKNOWN;
     s.dir = dir;
-    bool is_known = file_each_entry(dir, look_at_thread, &s) == 0 && !s.denied;
-    if (s.found || (!is_known && holds_a_lock(run->own_pid, &s.wanted)))
+    bool is_known = file_each_entry(dir, being_written_look_at_thread, &s) == 0 && !s.denied;
+    if (s.found || (!is_known && being_written_is_locked(run->own_pid, &s.wanted)))
         return WRITER_THERE;
     return is_known ? WRITER_GONE : WRITER_UNKNOWN;
 }

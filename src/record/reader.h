@@ -14,7 +14,7 @@ enum record_item_kind {
     RECORD_PROCESS_END,
     RECORD_MARK,
     RECORD_NOTE,
-    RECORD_SUMMARY, /* the run is over: each has one, also when nobody has written it */
+    RECORD_SUMMARY, /* the run is over: each has one, even if the record lacks it */
 };
 
 /* Everything is borrowed until the next item. */
@@ -25,8 +25,8 @@ struct record_item {
     const struct frame *frame;
     const struct process_end *process_end;
     const struct told_mark *mark;
-    const char *sentence; /* of a note … */
-    uint64_t elapsed_ns;  /* … and when it was said */
+    const char *sentence; /* of a note */
+    uint64_t elapsed_ns;  /* of a note */
     const struct summary *summary;
     const char *cut_short; /* of a summary that was made of the samples: a sentence that says so */
 };
@@ -38,8 +38,8 @@ struct record_item {
  *     is but one), and the same parts of them as the first frame of the run had. There is a
  *     combined part wherever there is another one.
  *   - Ticks of frames rise, their time does not fall.
- *   - A thing of the machine is in a frame or a summary at most once, and there is one machine. Its
- *     number is the same in the whole run, and no label is called as one of its figures.
+ *   - An instance of the machine is in a frame or a summary at most once, and there is one machine.
+ * Its number is the same in the whole run, and no label is called as one of its figures.
  *   - Rows have figures of their own kind alone; numbers are finite, and fit their types. None is
  *     known and a lower bound as well; lower bounds are of targets and processes.
  *   - Names and texts are UTF-8 without a zero, and never NULL, but for those of the run that may
@@ -83,11 +83,11 @@ enum writer {
     WRITER_UNKNOWN, /* on another machine, or of another user */
 };
 
-/* Of a file of lines: whoever writes it holds a lock on it. */
+/* A file of lines is locked while it is written. */
 enum writer being_written_lines(int fd);
 
-/* Of a SQLite file, which several may write to: whether the one that measures the run is there, and
- * has the file open. */
+/* Several may write to a SQLite file: whether the toll that measures the run is there, and has the
+ * file open. */
 enum writer being_written_tables(const char *path, const struct run *run);
 
 /* ==== No summary ============================================================================== */

@@ -172,7 +172,7 @@ void record_json_entity(struct json_out *j, const struct entity *e)
         json_put_string(j, e->labels[i].key, e->labels[i].value);
 }
 
-/* The machine itself stands alone, other kinds are lists. Figures that were not read for this
+/* The machine is one object, other kinds are lists. Figures that were not read for this
  * sample are left out. */
 static void write_instances(struct json_out *j, const struct frame *f, enum entity_kind kind,
                             uint64_t selected)

@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "base/text/json.h"
 #include "layout/cells.h"
-#include "layout/frame_view.h"
 #include "layout/gpu_tracker/blocks.h"
 #include "layout/translation.h"
 #include "sink/sink.h"

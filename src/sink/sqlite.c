@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A SQLite file: the record for queries. While a sample is taken its rows are put on a tape; the
- * sender's thread plays them into the file, a transaction for each batch. docs/sqlite.md describes
+ * A SQLite file: the record for queries. While a sample is taken its rows are put into a log; the
+ * sender's thread writes them to the file, a transaction for each batch. docs/sqlite.md describes
  * the tables. */
 #include "sink/sqlite.h"
 
@@ -26,12 +26,12 @@ enum {
     TRIES = 5,
 };
 
-static void sleep_ms(long ms)
+static void sqlite_file_sleep(long ms)
 {
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-/* The sentence without the path that SQLite's begin with: whoever tells it names the file. */
+/* The sentence without the path that SQLite's begin with: the caller names the file. */
 static const char *without_path(const char *path, const struct toll_error *e)
 {
     size_t length = strlen(path);
@@ -70,7 +70,7 @@ static int sqlite_file_check_owner(const char *path, struct toll_error *e)
             return sqlite_file_cannot_write(path, r, e);
         if (application == SQLITE_SCHEMA_APPLICATION)
             break;
-        sleep_ms(SHORT_MS);
+        sqlite_file_sleep(SHORT_MS);
     }
     return sqlite_schema_is_ours(path, application, version, e);
 }
@@ -94,7 +94,7 @@ static int check_permissions(const char *path, struct toll_error *e)
 static const char *const file_suffixes[] = {"", "-wal", "-shm", "-journal"};
 
 /* SQLite opens what it finds under the names beside the file, a pipe too, and waits for it. */
-static int check_planted(const char *path, struct toll_error *e)
+static int sqlite_file_check_names(const char *path, struct toll_error *e)
 {
     int r = output_file_check(path, e);
     CLEANUP_FREE char *real = r < 0 ? NULL : output_file_resolve(path);
@@ -126,15 +126,15 @@ static int check_version(struct sqlite *db, struct toll_error *e)
 
 /* While a file is written it has a log beside it (WAL), so that readers and writers do not wait for
  * each other, and a commit does not wait for the disk. The last one that writes puts it away again:
- * a file without it can be read by anybody, also where nothing can be written. Switching needs the
- * file for itself; where that cannot be, all goes on as it is. It changes a few bytes of the first
- * sector, and either state is good: there is no need to wait for the disk. */
-static int use_wal(struct sqlite *db, struct toll_error *e)
+ * a file without it can be read by any program, also where nothing can be written. Switching needs
+ * the file for itself; where that cannot be, all goes on as it is. It changes a few bytes of the
+ * first sector, and either state is good: there is no need to wait for the disk. */
+static int sqlite_file_use_wal(struct sqlite *db, struct toll_error *e)
 {
     int r = -EBUSY;
     for (unsigned waited = 0; r == -EBUSY && waited < WAL_WAIT_MS; waited += SHORT_MS) {
         if (waited)
-            sleep_ms(SHORT_MS);
+            sqlite_file_sleep(SHORT_MS);
         r = sqlite_run(db,
                        "PRAGMA busy_timeout = 0; PRAGMA synchronous = OFF; "
                        "PRAGMA journal_mode = WAL",
@@ -163,9 +163,9 @@ static int make_tables(struct sqlite *db, bool is_new, struct toll_error *e)
 
 enum { CHECKED_BYTES = 8 << 20 }; /* some hundredths of a second */
 
-/* A damaged file takes rows that nobody can read afterwards. All of a small one is looked at, of
+/* A damaged file takes rows that cannot be read afterwards. All of a small one is looked at, of
  * others the runs. */
-static int check_whole(struct sqlite *db, struct toll_error *e)
+static int sqlite_file_check_damage(struct sqlite *db, struct toll_error *e)
 {
     int64_t pages = 0, page_bytes = 0, good = 0;
     int r = sqlite_ask(db, "PRAGMA page_count", &pages, e);
@@ -189,7 +189,7 @@ static int sqlite_file_make(struct sqlite *db, bool is_new, struct toll_error *e
     if (r == 0 && !is_new)
         r = sqlite_schema_check_kinds(db, e);
     if (r == 0 && !is_new)
-        r = check_whole(db, e);
+        r = sqlite_file_check_damage(db, e);
     if (r == 0)
         r = sqlite_schema_check(db, &is_complete, e);
     if (r == 0 && !is_complete)
@@ -199,7 +199,7 @@ static int sqlite_file_make(struct sqlite *db, bool is_new, struct toll_error *e
     return r;
 }
 
-static void remove_all(const char *path)
+static void sqlite_file_remove(const char *path)
 {
     struct buf name = {0};
     CLEANUP_FREE char *real = output_file_resolve(path);
@@ -218,7 +218,7 @@ static int sqlite_file_prepare_schema(const char *path, bool *ret_made, struct t
     struct stat st;
     struct sqlite *db = NULL;
     bool is_new = stat(path, &st) < 0 && errno == ENOENT;
-    int r = check_planted(path, e);
+    int r = sqlite_file_check_names(path, e);
     if (r == 0)
         r = sqlite_file_check_owner(path, e);
     if (r == 0)
@@ -230,8 +230,8 @@ static int sqlite_file_prepare_schema(const char *path, bool *ret_made, struct t
         r = sqlite_file_make(db, is_new, e);
     sqlite_close(db);
     if (r < 0) {
-        if (is_new && r != -EBUSY) /* then somebody else is making it */
-            remove_all(path);
+        if (is_new && r != -EBUSY) /* then another toll is making it */
+            sqlite_file_remove(path);
         if (r == -ENOSPC)
             return err_set(e, r, "cannot write to '%s': the disk is full, its tables do not fit",
                            path);
@@ -261,7 +261,7 @@ void sqlite_file_discard(const char *path)
         count = 1;
     sqlite_close(db);
     if (!count)
-        remove_all(path);
+        sqlite_file_remove(path);
     file_signals_release(&held);
 }
 
@@ -316,7 +316,7 @@ int sqlite_file_open(struct sqlite_file **ret, const char *path, bool is_apart,
     struct stat st;
     if (stat(path, &st) < 0)
         return err_set(e, -ESTALE, "the file was removed");
-    int r = check_planted(path, e); /* since it was prepared */
+    int r = sqlite_file_check_names(path, e); /* since it was prepared */
     if (r < 0)
         return r;
     struct sqlite_file *f = calloc(1, sizeof *f);
@@ -335,7 +335,7 @@ int sqlite_file_open(struct sqlite_file **ret, const char *path, bool is_apart,
     /* What was committed survives a kill at any time; when the machine itself goes down, the last
      * seconds may be missing, and the file is whole. */
     if (r == 0)
-        r = use_wal(f->db, e);
+        r = sqlite_file_use_wal(f->db, e);
     if (r == 0)
         r = sqlite_run(f->db, "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -1024", e);
     if (r < 0) {
@@ -373,9 +373,9 @@ static int sqlite_file_end_row(struct sqlite_file *f, unsigned number, int64_t *
     return r;
 }
 
-/* Plays a tape into the statements. */
-static int sqlite_file_play(struct sqlite_file *f, const struct chunk *p, int64_t *run,
-                            struct toll_error *e)
+/* Binds the rows of a log to the statements. */
+static int sqlite_file_write_rows(struct sqlite_file *f, const struct chunk *p, int64_t *run,
+                                  struct toll_error *e)
 {
     struct scan row_log = scan_text(p->data, p->length);
     struct row_log_item item;
@@ -384,12 +384,12 @@ static int sqlite_file_play(struct sqlite_file *f, const struct chunk *p, int64_
     int at = 0, r = 0;
     for (;;) {
         enum row_log_is is = sqlite_row_log_next(&row_log, &item);
-        if (st && (is == TAPE_ROW || is == TAPE_END) &&
+        if (st && (is == ROW_LOG_ROW || is == ROW_LOG_END) &&
             (r = sqlite_file_end_row(f, number, run, e)) < 0)
             return r;
         switch (is) {
-        case TAPE_END: return 0;
-        case TAPE_ROW:
+        case ROW_LOG_END: return 0;
+        case ROW_LOG_ROW:
             number = item.statement;
             r = find_statement(f, number, e);
             if (r < 0)
@@ -401,10 +401,10 @@ static int sqlite_file_play(struct sqlite_file *f, const struct chunk *p, int64_
             else
                 sqlite_bind_null(st, at++);
             break;
-        case TAPE_NULL: sqlite_bind_null(st, at++); break;
-        case TAPE_I64: sqlite_bind_i64(st, at++, item.i); break;
-        case TAPE_DOUBLE: sqlite_bind_double(st, at++, item.d); break;
-        case TAPE_TEXT:
+        case ROW_LOG_NULL: sqlite_bind_null(st, at++); break;
+        case ROW_LOG_I64: sqlite_bind_i64(st, at++, item.i); break;
+        case ROW_LOG_DOUBLE: sqlite_bind_double(st, at++, item.d); break;
+        case ROW_LOG_TEXT:
             sqlite_bind_text(st, at++, item.text.at, (size_t)(item.text.end - item.text.at));
             break;
         }
@@ -418,7 +418,7 @@ static int sqlite_file_write_all(struct sqlite_file *f, const struct batch *b, s
     if (r < 0)
         return r;
     for (size_t i = 0; r == 0 && i < b->count; i++)
-        r = sqlite_file_play(f, &b->chunks[i], &run, e);
+        r = sqlite_file_write_rows(f, &b->chunks[i], &run, e);
     if (r == 0)
         r = sqlite_run(f->db, "COMMIT", e);
     if (r < 0)
@@ -481,14 +481,14 @@ static void sqlite_close_place(struct sink *s)
 
 /* ---- While a sample is taken ----------------------------------------------------------------- */
 
-/* What was met for the first time goes before the rows that are of it, in a piece that is not
+/* What was met for the first time goes before the rows that are of it, in a chunk that is not
  * dropped with a sample. */
 static void sqlite_sink_describe(struct sink *s)
 {
     struct buf *met = &((struct state *)s->state)->rows.entities.met;
     struct chunk p = {.kind = CHUNK_HEADING, .data = met->data, .length = met->length};
     if (buf_failed(met) || (met->length && sender_put(s->sender, &p) == -ENOMEM))
-        s->text.failed = true; /* rows of what nobody knows say nothing: it is tried again */
+        s->text.failed = true; /* rows of an unknown entity are useless: it is tried again */
     else
         buf_clear(met);
 }
@@ -533,9 +533,9 @@ static void sqlite_sink_summary(struct sink *s, const struct summary *summary)
 
 /* ---- The sender's thread -------------------------------------------------------------------- */
 
-/* What will not get better; anything else may: somebody else writes, or the disk is full. At the
+/* What will not get better; anything else may: another program writes, or the disk is full. At the
  * end only the former is waited for. */
-static bool is_final(int error, bool is_ending)
+static bool sqlite_sink_is_final(int error, bool is_ending)
 {
     return (is_ending && error != -EBUSY) || error == -ESTALE || error == -EBADMSG ||
            error == -EINVAL || error == -EOPNOTSUPP || error == -EROFS || error == -EACCES;
@@ -556,7 +556,7 @@ static enum delivery sqlite_sink_deliver(struct sink *s, const struct batch *b, 
     if (r == 0)
         return DELIVERY_DONE;
     snprintf(a->why, sizeof a->why, "%s", e.message);
-    return is_final(r, sender_is_ending(s->sender)) ? DELIVERY_REFUSED : DELIVERY_AGAIN;
+    return sqlite_sink_is_final(r, sender_is_ending(s->sender)) ? DELIVERY_REFUSED : DELIVERY_AGAIN;
 }
 
 static const struct sink_option options[] = {SINK_SENDER_OPTIONS("1s"), {.facts = {0}}};

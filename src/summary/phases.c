@@ -25,7 +25,7 @@ bool mark_totals_any(const struct mark_totals *t)
 /* ---- Phases ---------------------------------------------------------------------------------- */
 
 /* The one of that name, a new one, or NULL when there is no room. */
-static struct phase_total *find_phase(struct mark_totals *t, const char *name)
+static struct phase_total *mark_totals_find_phase(struct mark_totals *t, const char *name)
 {
     for (size_t i = 0; i < t->phase_count; i++)
         if (strcmp(t->phases[i].name, name) == 0)
@@ -54,7 +54,7 @@ static void mark_totals_add_figure(struct phase_total *p, enum metric_id id,
 
 bool mark_totals_phase(struct mark_totals *t, const struct phase_over *over)
 {
-    struct phase_total *p = find_phase(t, over->name);
+    struct phase_total *p = mark_totals_find_phase(t, over->name);
     if (!p) {
         t->left_out++;
         return false;
@@ -86,7 +86,7 @@ bool mark_totals_phase(struct mark_totals *t, const struct phase_over *over)
     return true;
 }
 
-static double as_written(double value)
+static double phase_as_written(double value)
 {
     return buf_double_again(value, SERIES_DECIMALS);
 }
@@ -99,17 +99,17 @@ struct phase_figure phase_total_figure(const struct phase_total *p, enum metric_
         return (struct phase_figure){.quality = QUALITY_UNKNOWN};
     return (struct phase_figure){
         .quality = missing ? QUALITY_LOWER_BOUND : QUALITY_SAMPLED,
-        .total = counter ? as_written(p->figures[id].total) : 0,
-        .max = as_written(p->figures[id].max),
-        .mean = as_written(p->figures[id].seconds > 0
-                               ? p->figures[id].weighted / p->figures[id].seconds
-                               : p->figures[id].max),
+        .total = counter ? phase_as_written(p->figures[id].total) : 0,
+        .max = phase_as_written(p->figures[id].max),
+        .mean = phase_as_written(p->figures[id].seconds > 0
+                                     ? p->figures[id].weighted / p->figures[id].seconds
+                                     : p->figures[id].max),
     };
 }
 
 /* ---- The program's own figures --------------------------------------------------------------- */
 
-static struct gauge_total *find_gauge(struct mark_totals *t, const char *name)
+static struct gauge_total *mark_totals_find_gauge(struct mark_totals *t, const char *name)
 {
     for (size_t i = 0; i < t->gauge_count; i++)
         if (strcmp(t->gauges[i].name, name) == 0)
@@ -125,7 +125,7 @@ static struct gauge_total *find_gauge(struct mark_totals *t, const char *name)
 
 bool mark_totals_gauge(struct mark_totals *t, const char *name, double value, uint64_t elapsed_ns)
 {
-    struct gauge_total *g = find_gauge(t, name);
+    struct gauge_total *g = mark_totals_find_gauge(t, name);
     if (!g) {
         t->left_out++;
         return false;
@@ -151,7 +151,7 @@ void phase_figures_init(struct phase_figures *f)
     row_init(&f->most, ENTITY_PROCESS);
 }
 
-static void look_at_counter(struct phase_figures *f, enum metric_id id, uint64_t value)
+static void phase_look_at_counter(struct phase_figures *f, enum metric_id id, uint64_t value)
 {
     if (!row_has(&f->base, id)) {
         row_put_u64(&f->base, id, value);
@@ -167,8 +167,8 @@ static void look_at_counter(struct phase_figures *f, enum metric_id id, uint64_t
     row_put_u64(&f->most, id, max_u64(most, value));
 }
 
-static void look_at_gauge(struct phase_figures *f, enum metric_id id, double value,
-                          uint64_t since_ns)
+static void phase_look_at_gauge(struct phase_figures *f, enum metric_id id, double value,
+                                uint64_t since_ns)
 {
     double seconds = (double)since_ns / 1e9;
     f->peak[id] = f->gauges >> id & 1 && f->peak[id] > value ? f->peak[id] : value;
@@ -180,7 +180,7 @@ static void look_at_gauge(struct phase_figures *f, enum metric_id id, double val
 /* A process could not be read: what the row has is a lower bound. What that process had used before
  * the phase may come to light in it, so a counter counts from the first look that lacks none. False
  * when the figure is of no use. */
-static bool look_at_bound(struct phase_figures *f, enum metric_id id)
+static bool phase_look_at_bound(struct phase_figures *f, enum metric_id id)
 {
     if (metric_of(id)->kind == METRIC_COUNTER && !row_has(&f->base, id)) {
         f->late |= BIT(id);
@@ -224,7 +224,7 @@ void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t
         const struct metric *m = metric_of(id);
         if (!is_looked_at(m))
             continue;
-        if (row->at_least >> id & 1 && !look_at_bound(f, id))
+        if (row->at_least >> id & 1 && !phase_look_at_bound(f, id))
             continue;
         if (is_outdated(f, id, refreshed_ns)) {
             f->late |= BIT(id);
@@ -233,9 +233,9 @@ void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t
         if (m->kind == METRIC_COUNTER && row_has(row, id))
             f->lacking &= ~BIT(id);
         if (m->kind == METRIC_COUNTER)
-            look_at_counter(f, id, row_value(row, id).u);
+            phase_look_at_counter(f, id, row_value(row, id).u);
         else
-            look_at_gauge(f, id, metric_number(m, row_value(row, id)), since_ns);
+            phase_look_at_gauge(f, id, metric_number(m, row_value(row, id)), since_ns);
     }
     f->last_ns = max_u64(f->last_ns, at_ns);
     f->looks++;

@@ -12,8 +12,8 @@
 /* What was used between two moments, from the looks that fell between them.
  *
  * A counter counts from the first look on: what was used before it is missing, never made up. What
- * is summed over processes may stand lower for a while, because some were read before others or
- * have left: then the most that was seen holds. A gauge stands, as in a series, for the time since
+ * is summed over processes may be lower for a while, because some were read before others or
+ * have left: then the largest value holds. A gauge counts, as in a series, for the time since
  * the look before. High-water marks are of a process's whole life and say nothing of a part of it.
  */
 
@@ -24,15 +24,15 @@ struct phase_figures {
                                         known then; NULL: from looks */
     uint64_t looks;
     uint64_t first_ns, last_ns; /* when these were */
-    struct row base;            /* counters at the first look that knew them … */
-    struct row most;            /* … and the most they came to */
-    uint64_t low;               /* bits of counters that stood lower at the last look, … */
-    uint64_t fell;              /* … and of those that ever did for good */
+    struct row base;            /* counters at the first look that knew them */
+    struct row most;            /* the largest values of counters */
+    uint64_t low;               /* bits of counters that were lower at the last look */
+    uint64_t fell;              /* bits of counters that fell for good */
     uint64_t lacking;           /* bits of counters that lacked a process which could not be read at
-                                 * the last look, and of gauges that ever did … */
-    uint64_t late; /* … and of counters that did before the first look that counts, or
-                    * that were not read since the phase began */
-    bool missed;   /* something was used that no look will ever show */
+                                 * the last look, and of gauges that ever did */
+    uint64_t late;              /* bits of counters that did before the first look that counts, or
+                                 * that were not read since the phase began */
+    bool missed;                /* something was used that no look will ever show */
     double peak[PROCESS_METRICS];
     double weighted[PROCESS_METRICS]; /* value times seconds */
     double seconds[PROCESS_METRICS];
@@ -45,7 +45,7 @@ void phase_figures_init(struct phase_figures *f);
 void phase_figures_look(struct phase_figures *f, const struct row *row, uint64_t at_ns,
                         uint64_t refreshed_ns);
 
-/* Somebody left with what he had used: the counters are lower bounds from now on. */
+/* A process left and its usage is lost: the counters are lower bounds from now on. */
 void phase_figures_miss(struct phase_figures *f);
 
 /* Whether a phase can have such a figure. */
@@ -55,7 +55,7 @@ bool phase_figures_has(const struct metric *m);
 struct phase_figure {
     enum quality quality;
     double total; /* of a counter */
-    double max;   /* of a gauge; below 0: not told */
+    double max;   /* of a gauge; below 0: not known */
     double mean;
 };
 
@@ -78,15 +78,15 @@ struct phase {
     char *name;       /* owned */
     char *attributes; /* owned, words of a mark; NULL: none */
     pid_t pid;
-    bool told_for;        /* somebody else said the beginning for that process */
+    bool told_for;        /* another process reported the beginning for that process */
     uint64_t start_ticks; /* of that process, once it was looked at */
     unsigned depth;
     uint64_t begin_ns, end_ns;
     bool not_ended; /* the run was over first */
     enum phase_scope scope;
     bool process_left;   /* while the phase was open */
-    bool by_main;        /* a main process of a target began it … */
-    uint64_t target_bit; /* … of this one; 0: all targets count */
+    bool by_main;        /* a main process of a target began it */
+    uint64_t target_bit; /* the target of that process; 0: all targets count */
     struct phase_figures of_process;
     struct phase_figures of_target;
 };
@@ -127,16 +127,16 @@ struct phase *phases_cut(struct phases *p, uint64_t at_ns);
  * end, what followed went on elsewhere in the job. */
 bool phase_is_of_target(const struct phase *p);
 
-/* … although it was not the target's main process that began it. */
+/* Whether they are although another process than the target's main process began it. */
 bool phase_is_widened(const struct phase *p);
 const struct phase_figures *phase_figures(const struct phase *p);
 
-/* Something that the job said of itself. */
+/* Something that the job reported about itself. */
 struct told_mark {
     enum mark_kind kind; /* of a phase: its end */
     const char *name;
     pid_t pid;
-    uint64_t elapsed_ns;       /* when it was said */
+    uint64_t elapsed_ns;       /* when it was reported */
     uint64_t start_ns;         /* of the run, on the clock of the phase */
     double value;              /* of a gauge */
     struct scan attributes;    /* for mark_text_attribute */
@@ -154,14 +154,14 @@ enum { MARK_NAMES_AT_MOST = 256 };
 struct phase_total {
     char *name; /* owned */
     uint64_t count;
-    uint64_t not_ended; /* … of them: the run was over first */
-    uint64_t instance;  /* … of them: looked at often enough to tell what they used */
+    uint64_t not_ended; /* how many were open when the run was over */
+    uint64_t instance;  /* how many were looked at often enough to know their usage */
     uint64_t total_ns, min_ns, max_ns;
-    pid_t pid;                 /* of the first */
-    bool of_several;           /* processes */
-    bool of_target;            /* some have the figures of the whole target, not of a process … */
-    bool widened;              /* … although another one than its main process began them … */
-    uint64_t widened_until_ns; /* … the last of which ended then */
+    pid_t pid;       /* of the first */
+    bool of_several; /* processes */
+    bool of_target;  /* some have the figures of the whole target, not of a process */
+    bool widened;    /* of_target although another process than its main process began them */
+    uint64_t widened_until_ns; /* when the last widened one ended */
     struct {
         uint64_t known; /* of how many phases */
         bool partly;    /* some of them are lower bounds */
@@ -192,7 +192,7 @@ struct mark_totals {
 
 void mark_totals_done(struct mark_totals *t);
 
-/* Whether anybody said anything. */
+/* Whether there was any mark. */
 bool mark_totals_any(const struct mark_totals *t);
 
 /* A phase is over. Times are on the clock that figures have. False when there was no room. */
@@ -203,11 +203,11 @@ struct phase_over {
     bool not_ended;
     bool of_target;                      /* figures are of the whole target */
     const struct phase_figures *figures; /* borrowed */
-    bool widened;                        /* … although a process of it began the phase */
+    bool widened; /* of_target although another of its processes began the phase */
 };
 bool mark_totals_phase(struct mark_totals *t, const struct phase_over *p);
 
-/* A figure was told. */
+/* The job reported a figure. */
 bool mark_totals_gauge(struct mark_totals *t, const char *name, double value, uint64_t elapsed_ns);
 
 /* What all phases of that name used of one metric. A sum in which some are missing is a lower

@@ -19,7 +19,7 @@ void octave_store_done(struct octave_store *s)
 }
 
 /* The top bit chooses the octave, the five below it the bucket in it. */
-static unsigned bucket_of(uint64_t value)
+static unsigned histogram_bucket(uint64_t value)
 {
     if (value < SUB)
         return (unsigned)value;
@@ -27,7 +27,7 @@ static unsigned bucket_of(uint64_t value)
     return ((shift + 1) << HISTOGRAM_BITS) + (unsigned)((value >> shift) - SUB);
 }
 
-static uint64_t middle_of(unsigned bucket)
+static uint64_t histogram_middle(unsigned bucket)
 {
     if (bucket < SUB)
         return bucket;
@@ -36,7 +36,7 @@ static uint64_t middle_of(unsigned bucket)
     return low + (BIT(shift) - 1) / 2;
 }
 
-static void release_held(struct histogram *h)
+static void histogram_release(struct histogram *h)
 {
     uint16_t *number = &h->numbers[h->held_bucket / OCTAVE_BUCKETS];
     if (!*number)
@@ -47,14 +47,14 @@ static void release_held(struct histogram *h)
 
 void histogram_add(struct histogram *h, uint64_t value, uint64_t weight)
 {
-    unsigned bucket = bucket_of(value);
+    unsigned bucket = histogram_bucket(value);
     if (h->held && bucket != h->held_bucket)
-        release_held(h);
+        histogram_release(h);
     h->held_bucket = bucket;
     h->held += weight;
 }
 
-static uint64_t weight_of(const struct histogram *h, unsigned bucket)
+static uint64_t histogram_weight(const struct histogram *h, unsigned bucket)
 {
     uint64_t held = bucket == h->held_bucket ? h->held : 0;
     unsigned number = h->numbers[bucket / OCTAVE_BUCKETS];
@@ -63,23 +63,23 @@ static uint64_t weight_of(const struct histogram *h, unsigned bucket)
     return held + h->store->octaves[number - 1].weights[bucket % OCTAVE_BUCKETS];
 }
 
-static uint64_t weight_of_octave(const struct histogram *h, unsigned octave)
+static uint64_t histogram_octave_weight(const struct histogram *h, unsigned octave)
 {
     uint64_t weight = 0;
     if (!h->numbers[octave]) /* as most are */
         return h->held_bucket / OCTAVE_BUCKETS == octave ? h->held : 0;
     for (unsigned i = 0; i < OCTAVE_BUCKETS; i++)
-        weight += weight_of(h, octave * OCTAVE_BUCKETS + i);
+        weight += histogram_weight(h, octave * OCTAVE_BUCKETS + i);
     return weight;
 }
 
 /* The bucket in which so much of the weight is reached that lies in the octave. */
-static unsigned find_bucket(const struct histogram *h, unsigned octave, uint64_t below)
+static unsigned histogram_find_bucket(const struct histogram *h, unsigned octave, uint64_t below)
 {
     unsigned bucket = octave * OCTAVE_BUCKETS;
-    uint64_t weight = weight_of(h, bucket), seen = weight;
+    uint64_t weight = histogram_weight(h, bucket), seen = weight;
     while (!weight || seen < below)
-        seen += weight = weight_of(h, ++bucket);
+        seen += weight = histogram_weight(h, ++bucket);
     return bucket;
 }
 
@@ -87,12 +87,12 @@ bool histogram_quantile(const struct histogram *h, double share, uint64_t *ret)
 {
     uint64_t total = 0, seen = 0;
     for (unsigned i = 0; i < HISTOGRAM_OCTAVES; i++)
-        total += weight_of_octave(h, i);
+        total += histogram_octave_weight(h, i);
     uint64_t below = min_u64((uint64_t)(share * (double)total), total); /* a double may round up */
     for (unsigned i = 0; i < HISTOGRAM_OCTAVES; i++) {
-        uint64_t weight = weight_of_octave(h, i);
+        uint64_t weight = histogram_octave_weight(h, i);
         if (weight && seen + weight >= below) {
-            *ret = middle_of(find_bucket(h, i, left_u64(below, seen)));
+            *ret = histogram_middle(histogram_find_bucket(h, i, left_u64(below, seen)));
             return true;
         }
         seen += weight;
@@ -117,7 +117,7 @@ static uint64_t shortest_window_ns(const struct metric *m)
     return metric_catches_up(m) ? METRIC_CATCHES_UP_NS : SHORTEST_WINDOW_NS;
 }
 
-static bool is_windowed(const struct metric *m)
+static bool series_is_windowed(const struct metric *m)
 {
     return m->kind == METRIC_COUNTER || m->fold == FOLD_RATE;
 }
@@ -148,7 +148,7 @@ static double window_rate(const struct series *s)
     return s->window > 0 ? s->window / ((double)s->window_ns / 1e9) : 0;
 }
 
-static void close_window(struct series *s, const struct metric *m, uint64_t elapsed_ns)
+static void series_close_window(struct series *s, const struct metric *m, uint64_t elapsed_ns)
 {
     series_observe(s, m, window_rate(s), s->window_ns, elapsed_ns);
     s->closed = s->window;
@@ -178,14 +178,14 @@ void series_put(struct series *s, const struct metric *m, union value value, uin
     s->last = value;
     s->observed_ns = elapsed_ns;
     s->weighted += amount;
-    if (!is_windowed(m)) {
+    if (!series_is_windowed(m)) {
         series_observe(s, m, metric_number(m, value), max_u64(interval_ns, 1), elapsed_ns);
         return;
     }
     s->window += amount;
     s->window_ns += interval_ns;
     if (s->window_ns >= shortest_window_ns(m))
-        close_window(s, m, elapsed_ns);
+        series_close_window(s, m, elapsed_ns);
 }
 
 void series_at_least(struct series *s, double value)

@@ -16,13 +16,13 @@
 /* A distribution in fixed memory.
  *
  * Values up to 31 have a bucket each. Above, every power of two is divided into 32 buckets of
- * equal width, so a value is known to 1 part in 32 at worst, and a quantile, which is told as the
+ * equal width, so a value is known to 1 part in 32 at worst, and a quantile, which is given as the
  * middle of its bucket, is off by 1 part in 64 at most, whatever the range. Buckets hold weights
  * (nanoseconds), so that samples of unequal length count for as long as they stood.
  *
  * Most octaves never see a value, and a value is mostly where the one before it was. So octaves are
  * handed out of a store that many histograms share, in the order they are needed, and a weight is
- * held back until another bucket is meant: a tick touches few pages, which are cold each time. */
+ * held back until another bucket gets one: a tick touches few pages, which are cold each time. */
 
 enum {
     HISTOGRAM_BITS = 5, /* 32 buckets for each power of two */
@@ -43,8 +43,8 @@ struct octave_store {
 
 struct histogram {
     struct octave_store *store;          /* borrowed */
-    uint64_t held;                       /* weight that is still to be added … */
-    unsigned held_bucket;                /* … to this one */
+    uint64_t held;                       /* weight that is still to be added */
+    unsigned held_bucket;                /* where held belongs */
     uint16_t numbers[HISTOGRAM_OCTAVES]; /* of its octaves in the store, from 1; 0: empty */
 };
 
@@ -85,14 +85,14 @@ struct series {
     union value last;
     double window; /* collected in the window that is open */
     uint64_t window_ns;
-    double closed; /* … and in the one before it */
+    double closed; /* collected in the window before it */
     uint64_t closed_ns;
     enum coverage coverage;
     bool is_unlimited;           /* of a limit: it was read, and there is none */
     struct histogram *histogram; /* borrowed; NULL: no quantiles */
 };
 
-/* The value at elapsed_ns stands for the time since the value before. */
+/* The value at elapsed_ns counts for the time since the value before. */
 void series_put(struct series *s, const struct metric *m, union value value, uint64_t elapsed_ns);
 
 /* Weight of a value in the distribution, where there is one. */

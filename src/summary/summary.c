@@ -198,20 +198,16 @@ static enum quality energy_total_of(const struct instance_summary *t, enum metri
     return quality;
 }
 
-/* Intel's GPUs inside of a processor stand at this address, and have no counter: they are part of
- * its package. */
-static bool is_in_package(const struct entity *e)
-{
-    const char *vendor = energy_label_of(e, "vendor"), *pci = energy_label_of(e, "pci");
-    return vendor && pci && strcmp(vendor, "intel") == 0 && strcmp(pci, "0000:00:02.0") == 0;
-}
-
-static void add_gpu(struct energy *e, const struct instance_summary *t)
+static void energy_add_gpu(struct energy *e, const struct instance_summary *t)
 {
     double joules;
     if (energy_label_of(&t->instance->entity, "instance"))
         return; /* the whole board has the counter */
-    if (is_in_package(&t->instance->entity))
+    /* An Intel GPU inside a processor has this address and no counter: it is part of the package.
+     */
+    const char *vendor = energy_label_of(&t->instance->entity, "vendor");
+    const char *pci = energy_label_of(&t->instance->entity, "pci");
+    if (vendor && pci && strcmp(vendor, "intel") == 0 && strcmp(pci, "0000:00:02.0") == 0)
         return;
     if (!e->has_gpus)
         e->gpus_quality = QUALITY_EXACT;
@@ -241,7 +237,7 @@ struct energy energy_of(const struct summary *s)
         return *s->energy;
     for (size_t i = 0; i < s->instance_count; i++) {
         if (s->instances[i].instance->entity.kind == ENTITY_GPU)
-            add_gpu(&e, &s->instances[i]);
+            energy_add_gpu(&e, &s->instances[i]);
         if (s->instances[i].instance->entity.kind == ENTITY_RAPL)
             add_processor(&e, &s->instances[i]);
     }

@@ -15,7 +15,7 @@
 
 /* The facts of a run that do not change while it goes. */
 
-/* One of the things a run was attached to. */
+/* One of the targets a run was attached to. */
 struct run_target {
     char *name;  /* owned */
     char *what;  /* owned: "process 1234 (make) and its descendants" */
@@ -25,34 +25,34 @@ struct run_target {
 
 struct run {
     char id[UUID_BYTES];  /* its own; "": of a record from before runs had one */
-    struct batch_job job; /* that it is a part of … */
-    char rank[16];        /* … and which one of a parallel job; "": it is none */
+    struct batch_job job; /* the batch job that it is a part of */
+    char rank[16];        /* in a parallel job; "": none */
     char *name;           /* owned */
     char *version;        /* owned, of the toll that measured; NULL: this one */
     char *metrics;        /* owned globs: only these were asked for; NULL: all */
-    char **command;       /* owned, NULL behind the last; NULL when there is none */
-    char **labels;        /* owned "key=value", NULL behind the last; or NULL */
+    char **command;       /* owned, NULL-terminated; NULL when there is none */
+    char **labels;        /* owned "key=value", NULL-terminated; or NULL */
     char host[65];
     char kernel[65];
-    unsigned cpus;              /* that may be used … */
-    unsigned online_cpus;       /* … and that the machine has; 0: not known */
+    unsigned cpus;              /* that may be used */
+    unsigned online_cpus;       /* that the machine has; 0: not known */
     pid_t own_pid;              /* of the toll that measured; 0: not known */
-    pid_t pid;                  /* of the main process, 0: there is none … */
-    uid_t uid;                  /* … whose it is … */
-    bool has_uid;               /* … where /proc shows it, not of a record … */
-    pid_t group;                /* … and its process group; of a group: that; 0: not known */
+    pid_t pid;                  /* of the main process, 0: there is none */
+    uid_t uid;                  /* owner of the main process */
+    bool has_uid;               /* uid is known: /proc shows it, a record does not */
+    pid_t group;                /* of the main process, or the target itself; 0: not known */
     struct run_target *targets; /* owned; what was attached to, none for a command */
     size_t target_count;
-    bool shows_secrets; /* its words are kept as they are … */
-    bool no_args;       /* … and of its command the program's name alone */
+    bool shows_secrets; /* its texts are kept as they are */
+    bool no_args;       /* of its command only the name of the program is kept */
     bool since_start;   /* counters count from the birth of the processes and of the machine */
     bool system;        /* the machine is measured too */
-    bool network;       /* … and the network of the target */
-    bool gpus;          /* GPUs are read, whether or not they have answered yet … */
-    bool gpus_awaited;  /* … some that are meant may be missing: a driver has not begun yet */
-    bool gpus_unread;   /* … they are there, but were not asked for */
-    unsigned gpu_count; /* … and how many the machine has, as far as they have; chosen or not */
-    bool gpus_untold;   /* of a record that does not tell whether they were */
+    bool network;       /* the network of the target is measured too */
+    bool gpus;          /* GPUs are read, whether or not they have answered yet */
+    bool gpus_awaited;  /* some GPUs may be missing: a driver has not begun yet */
+    bool gpus_unread;   /* there are GPUs, but they were not asked for */
+    unsigned gpu_count; /* that the machine has, chosen or not, as far as they have answered */
+    bool gpus_untold;   /* of a record without the key: GPUs may have been read */
     uint64_t start_real_ns;
     uint64_t interval_ns; /* 0 = auto */
     bool no_children;
@@ -67,7 +67,7 @@ int run_set_labels(struct run *r, const char *const labels[]);
 /* The same for words that are there already, of a record. 0 or -ENOMEM. */
 int run_mask_secrets(struct run *r);
 
-/* Whether somebody gave it a name other than the command's. */
+/* Whether the user gave it a name other than the command's. */
 bool run_is_named(const struct run *r);
 
 int run_add_target(struct run *r, const char *name, const char *what);
@@ -98,18 +98,17 @@ struct target_summary {
     struct limits limits; /* what it may use */
     struct toll_end end;
     uint64_t denied[PARTS];  /* bits of gauges that lacked a process which could not be read at some
-                              * time, and of counters that lack one by now … */
-    uint64_t partial[PARTS]; /* … and of the figures that are lower bounds for that, as judged */
+                              * time, and of counters that lack one by now */
+    uint64_t partial[PARTS]; /* bits of the figures that are lower bounds because of that */
 };
 
-/* What one thing of the machine came to. */
+/* What one instance of the machine came to. */
 struct instance_summary {
     const struct instance *instance; /* borrowed */
     struct series *series;           /* owned, one for each metric of the entity */
 };
 
-/* What came of an output that was sent somewhere by a thread of its own; in samples. */
-/* How samples get there. */
+/* How samples get to an output. */
 enum output_way {
     OUTPUT_FILE,
     OUTPUT_STREAM, /* a descriptor of the program's */
@@ -120,18 +119,18 @@ enum output_way {
 
 struct output_summary {
     char name[200];     /* where it went */
-    const char *format; /* … and as what; lives as long as the program */
+    const char *format; /* lives as long as the program */
     enum output_way way;
     uint64_t samples; /* that were to go there */
     uint64_t delivered;
-    uint64_t kept;    /* put aside, to be sent by somebody else */
+    uint64_t kept;    /* in the spool, to be sent later */
     uint64_t dropped; /* refused by the other side, or there was no room or no time left */
     uint64_t retries; /* attempts that were repeated */
     uint64_t bytes;   /* of what was delivered, when has_bytes */
-    uint64_t scrapes; /* how often somebody came */
+    uint64_t scrapes; /* requests */
     bool has_bytes;
     bool is_whole; /* nothing was lost, samples or anything else */
-    bool has_kept; /* … but the last of it was put aside */
+    bool has_kept; /* the last of it went to the spool */
     char why[256]; /* the last failure, or "" */
 };
 
@@ -156,7 +155,7 @@ struct summary {
     size_t output_count;
     struct histogram *histograms; /* owned */
     struct octave_store octaves;  /* of all of them */
-    const struct energy *energy;  /* borrowed: as it was recorded; NULL: from the things */
+    const struct energy *energy;  /* borrowed: as it was recorded; NULL: from the instances */
 };
 
 int summary_init(struct summary *s, const struct run *run);
@@ -182,8 +181,8 @@ enum quality summary_instance_quality(const struct series *s, const struct metri
 
 /* ==== Energy ================================================================================== */
 
-/* The energy of a run: what its GPUs and the processors of the machine used while it lasted, of
- * whomever. */
+/* The energy of a run: what its GPUs and the processors of the machine used while it lasted, for
+ * any process. */
 
 struct energy {
     bool has_gpus; /* GPUs were read */

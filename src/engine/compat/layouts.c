@@ -23,7 +23,7 @@
 
 enum phase_format { FORMAT_TEXT, FORMAT_JSON };
 
-static int choose_format(const char *name, enum phase_format *ret, struct toll_error *e)
+static int phase_files_format(const char *name, enum phase_format *ret, struct toll_error *e)
 {
     if (!name || strcmp(name, "text") == 0)
         *ret = FORMAT_TEXT;
@@ -37,7 +37,7 @@ static int choose_format(const char *name, enum phase_format *ret, struct toll_e
 }
 
 /* The text of it, for the caller to free. */
-static int hand_out(struct buf *b, char **ret, struct toll_error *e)
+static int phase_files_return(struct buf *b, char **ret, struct toll_error *e)
 {
     if (buf_failed(b) || !b->data) {
         buf_done(b);
@@ -47,18 +47,19 @@ static int hand_out(struct buf *b, char **ret, struct toll_error *e)
     return 0;
 }
 
-static bool has_points_suffix(const char *path)
+static bool phase_files_have_points(const char *path)
 {
     return ends_with(path, ".csv") || ends_with(path, ".sqlite") || ends_with(path, ".jsonl");
 }
 
 /* Whether it begins as results of an analysis do, as JSON or as a pickle; their names end with
  * anything. */
-static bool holds_results(const char *path)
+static bool phase_files_hold_results(const char *path)
 {
     char begin[64];
-    CLEANUP_CLOSE int fd = has_points_suffix(path) ? -1
-                                                   : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    CLEANUP_CLOSE int fd = phase_files_have_points(path)
+                               ? -1
+                               : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ssize_t got = fd < 0 ? 0 : pread(fd, begin, sizeof begin - 1, 0);
     begin[got > 0 ? got : 0] = '\0';
     return got > 0 && (pickle_is_one(begin, (size_t)got) || begin[strspn(begin, " \t\r\n")] == '{');
@@ -70,7 +71,7 @@ static int phase_files_analyze(struct analysis *ret, const char *points, const c
                                struct toll_error *e)
 {
     struct phase_record record;
-    if (!blocks && holds_results(points))
+    if (!blocks && phase_files_hold_results(points))
         return analysis_read_json(ret, points, e);
     int r = phase_record_open(&record, points, e);
     if (r <= 0)
@@ -88,7 +89,7 @@ int toll_phases_analyze(const char *points, const char *blocks, const char *form
     enum phase_format as;
     if (!ret)
         return err_set_no_place(e);
-    int r = points ? choose_format(format, &as, e)
+    int r = points ? phase_files_format(format, &as, e)
                    : err_set(e, -EINVAL, "no tracking file is named");
     if (r == 0)
         r = phase_files_analyze(&a, points, blocks, e);
@@ -96,7 +97,7 @@ int toll_phases_analyze(const char *points, const char *blocks, const char *form
         return r;
     (as == FORMAT_JSON ? analysis_write_json : analysis_write_text)(&b, &a);
     analysis_done(&a);
-    return hand_out(&b, ret, e);
+    return phase_files_return(&b, ret, e);
 }
 
 int toll_pickle_to_json(const char *path, char **ret, struct toll_error *e)
@@ -117,7 +118,7 @@ int toll_pickle_to_json(const char *path, char **ret, struct toll_error *e)
         buf_done(&json);
         return r;
     }
-    return hand_out(&json, ret, e);
+    return phase_files_return(&json, ret, e);
 }
 
 int toll_phases_combine(const char *destination, const char *const *files, struct toll_error *e)
@@ -153,7 +154,7 @@ static void sessions_done(struct sessions *s)
 }
 
 /* "NAME=FILE" */
-static int read_session(struct sessions *s, const char *text, struct toll_error *e)
+static int phase_files_read_session(struct sessions *s, const char *text, struct toll_error *e)
 {
     const char *sign = strchr(text, '=');
     if (!sign || sign == text || !sign[1])
@@ -167,8 +168,8 @@ static int read_session(struct sessions *s, const char *text, struct toll_error 
             return err_set(e, -EINVAL, "two tracking sessions are named \"%s\"", s->names[i]);
         }
     const char *path = sign + 1;
-    int r = has_points_suffix(path) ? phase_files_analyze(&s->list[s->count], path, NULL, e)
-                                    : analysis_read_json(&s->list[s->count], path, e);
+    int r = phase_files_have_points(path) ? phase_files_analyze(&s->list[s->count], path, NULL, e)
+                                          : analysis_read_json(&s->list[s->count], path, e);
     if (r < 0) {
         free(name);
         return r;
@@ -189,7 +190,7 @@ static int phase_files_read_sessions(struct sessions *s, const char *const *text
     s->list = calloc(count, sizeof *s->list);
     int r = s->names && s->list ? 0 : err_set(e, -ENOMEM, "no memory for the results");
     for (size_t i = 0; i < count && r == 0; i++)
-        r = read_session(s, texts[i], e);
+        r = phase_files_read_session(s, texts[i], e);
     return r;
 }
 
@@ -203,7 +204,7 @@ int toll_phases_compare(const struct toll_comparison *comparison, char **ret, st
         return err_set_no_place(e);
     int r = sized_take(&asked, sizeof asked, comparison, "comparison", e);
     if (r == 0)
-        r = choose_format(asked.format, &as, e);
+        r = phase_files_format(asked.format, &as, e);
     if (r < 0)
         return r;
     const char *word = asked.statistic ? asked.statistic : "mean";
@@ -222,7 +223,7 @@ int toll_phases_compare(const struct toll_comparison *comparison, char **ret, st
         r = comparison_match(&c, asked.note, asked.note_arg, e);
     if (r == 0) {
         (as == FORMAT_JSON ? comparison_write_json : comparison_write_text)(&b, &c);
-        r = hand_out(&b, ret, e);
+        r = phase_files_return(&b, ret, e);
     }
     sessions_done(&s);
     return r;
@@ -310,22 +311,22 @@ static const struct frame_copy_row *translator_find_row(const struct frame_copy 
     return NULL;
 }
 
-static double taken_figure(const void *of, const struct layout_place *place, enum layout_take take)
+static double translator_figure(const void *of, const struct layout_place *place,
+                                enum layout_take take)
 {
-    (void)take;
     const struct frame_copy_row *r = translator_find_row(
         ((const struct toll_translator *)of)->frame, place);
     return r ? frame_copy_number(r, place->id - metric_first(place->kind)) : (double)NAN;
 }
 
-static bool taken_is_partial(const void *of, const struct layout_place *place)
+static bool translator_is_partial(const void *of, const struct layout_place *place)
 {
     const struct frame_copy_row *r = translator_find_row(
         ((const struct toll_translator *)of)->frame, place);
     return r && r->at_least >> (place->id - metric_first(place->kind)) & 1;
 }
 
-static size_t taken_count(const void *of, enum entity_kind kind)
+static size_t translator_count(const void *of, enum entity_kind kind)
 {
     const struct frame_copy *f = ((const struct toll_translator *)of)->frame;
     size_t count = 0;
@@ -337,9 +338,8 @@ static size_t taken_count(const void *of, enum entity_kind kind)
     return count;
 }
 
-static double taken_fact(const void *of, enum layout_fact fact, size_t target)
+static double translator_fact(const void *of, enum layout_fact fact, size_t target)
 {
-    (void)target;
     const struct toll_translator *tr = of;
     if (!isnan(tr->facts[fact]))
         return tr->facts[fact];
@@ -351,7 +351,7 @@ static double taken_fact(const void *of, enum layout_fact fact, size_t target)
     }
 }
 
-static const char *taken_name(const void *of, enum entity_kind kind, size_t number)
+static const char *translator_name(const void *of, enum entity_kind kind, size_t number)
 {
     const struct frame_copy *f = ((const struct toll_translator *)of)->frame;
     struct layout_place place = {.kind = kind};
@@ -363,14 +363,12 @@ static const char *taken_name(const void *of, enum entity_kind kind, size_t numb
     return r ? r->facts.name : "";
 }
 
-static double taken_own(const void *of, const char *name)
+static double translator_own(const void *of, const char *name)
 {
-    (void)of;
-    (void)name;
     return (double)NAN; /* a frame has none */
 }
 
-static enum space_kind taken_space(const void *of, size_t instance)
+static enum space_kind translator_space(const void *of, size_t instance)
 {
     struct layout_place place = {.kind = ENTITY_MOUNT, .instance = instance};
     const struct frame_copy_row *r = translator_find_row(
@@ -411,9 +409,17 @@ int toll_translator_frame(struct toll_translator *tr, const struct toll_frame *f
         return -EINVAL;
     tr->frame = (const struct frame_copy *)frame;
     int r = tr->is_open ? 0 : open_table(tr);
-    struct layout_source source = {tr,         taken_figure, taken_count,     taken_fact,
-                                   taken_name, taken_own,    taken_space,     false,
-                                   false,      false,        taken_is_partial};
+    struct layout_source source = {tr,
+                                   translator_figure,
+                                   translator_count,
+                                   translator_fact,
+                                   translator_name,
+                                   translator_own,
+                                   translator_space,
+                                   false,
+                                   false,
+                                   false,
+                                   translator_is_partial};
     if (r == 0)
         r = translation_put(&tr->translation, &source, frame->last);
     tr->frame = NULL;

@@ -74,7 +74,7 @@ static bool take_seconds(struct scan *line, uint64_t *ret_ns)
     return true;
 }
 
-static int take_command(struct toll_tracker *t, struct scan *line)
+static int replay_read_command(struct toll_tracker *t, struct scan *line)
 {
     char words[16][REPLAY_NAME_BYTES];
     char *argv[17] = {0};
@@ -83,7 +83,7 @@ static int take_command(struct toll_tracker *t, struct scan *line)
     return argv[0] ? run_set_command(&t->run, argv) : -EBADMSG;
 }
 
-static void ask_one(void *arg, pid_t pid)
+static void replay_ask_children(void *arg, pid_t pid)
 {
     struct toll_tracker *t = arg;
     if (t->tracked.reader.no_children)
@@ -95,14 +95,14 @@ static void learn_children(struct toll_tracker *t)
 {
     t->tracked.reader.no_children = true;
     if (t->tracked.launched.pid <= 0) {
-        process_scan(&t->tracked.reader, ask_one, t);
+        process_scan(&t->tracked.reader, replay_ask_children, t);
         return;
     }
-    ask_one(t, t->tracked.launched.pid);
-    ask_one(t, t->tracked.discovery.tracker_pid);
+    replay_ask_children(t, t->tracked.launched.pid);
+    replay_ask_children(t, t->tracked.discovery.tracker_pid);
 }
 
-static int open_look(struct toll_tracker *t, struct scan *line)
+static int replay_attach(struct toll_tracker *t, struct scan *line)
 {
     char name[REPLAY_NAME_BYTES];
     struct sysroot root;
@@ -117,7 +117,7 @@ static int open_look(struct toll_tracker *t, struct scan *line)
     return 0;
 }
 
-static int take_target(struct toll_tracker *t, struct scan *line)
+static int replay_read_target(struct toll_tracker *t, struct scan *line)
 {
     char kind[REPLAY_NAME_BYTES], text[REPLAY_NAME_BYTES];
     static const char *const kinds[] = {"process", "group", "session", "cgroup", "match", "user"};
@@ -141,7 +141,7 @@ static int take_look(struct toll_tracker *t, struct scan *line)
         return -EBADMSG;
     if (t->tracked.start_ns + elapsed < t->replay->clock.mono_ns)
         return -EBADMSG; /* time runs forward */
-    int r = open_look(t, line);
+    int r = replay_attach(t, line);
     if (r < 0)
         return r;
     t->replay->clock.mono_ns = t->tracked.start_ns + elapsed;
@@ -249,11 +249,11 @@ static int replay_line_fact(struct toll_tracker *t, const char *word, struct sca
     if (strcmp(word, "kernel") == 0)
         return replay_line_take_word(line, run->kernel, sizeof run->kernel) ? 0 : -EBADMSG;
     if (strcmp(word, "command") == 0)
-        return take_command(t, line);
+        return replay_read_command(t, line);
     if (strcmp(word, "target") == 0)
-        return take_target(t, line);
+        return replay_read_target(t, line);
     if (strcmp(word, "attach") == 0)
-        return open_look(t, line);
+        return replay_attach(t, line);
     if (strcmp(word, "system") == 0) {
         run->system = true;
         return 0;

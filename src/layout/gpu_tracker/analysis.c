@@ -102,14 +102,14 @@ static void gathering_done(struct gathering *g)
     free(g->times);
 }
 
-static int no_memory(const struct gathering *g, struct toll_error *e)
+static int analysis_no_memory(const struct gathering *g, struct toll_error *e)
 {
     return err_set(e, -ENOMEM, "%s: no memory", g->path);
 }
 
 /* ---- Facts and names ------------------------------------------------------------------------- */
 
-static int add_fact(struct analysis *a, const char *name, const char *text)
+static int analysis_add_fact(struct analysis *a, const char *name, const char *text)
 {
     struct session_fact fact = {.name = strdup(name), .text = strdup(text)};
     if (!fact.name || !fact.text) {
@@ -133,29 +133,25 @@ static int analysis_read_facts(struct analysis *a, struct gathering *g, struct t
     a->facts = calloc(count + 1, sizeof *a->facts);
     r = a->facts ? 0 : -ENOMEM;
     for (size_t i = 0; i < count && r == 0; i++)
-        r = add_fact(a, row_file_name(g->points, i), row_file_text(g->points, i));
-    return r < 0 ? no_memory(g, e) : 0;
-}
-
-static bool has_column(const struct row_file *f, const char *name)
-{
-    struct toll_error ignored;
-    return row_file_column(f, name, &ignored) >= 0;
+        r = analysis_add_fact(a, row_file_name(g->points, i), row_file_text(g->points, i));
+    return r < 0 ? analysis_no_memory(g, e) : 0;
 }
 
 /* A CSV of an older version has no static data: its first heading is that of the time points. */
-static int find_points(struct analysis *a, struct gathering *g, struct toll_error *e)
+static int analysis_find_points(struct analysis *a, struct gathering *g, struct toll_error *e)
 {
+    struct toll_error ignored;
     int r = row_file_table(g->points, "static_data", e);
     if (r < 0)
         return r;
-    if (row_file_format(g->points) == ROWS_CSV && has_column(g->points, "timestamp"))
+    if (row_file_format(g->points) == ROWS_CSV &&
+        row_file_column(g->points, "timestamp", &ignored) >= 0)
         return 0;
     r = analysis_read_facts(a, g, e);
     return r < 0 ? r : row_file_table(g->points, "data", e);
 }
 
-static int read_names(struct analysis *a, struct gathering *g, struct toll_error *e)
+static int analysis_read_names(struct analysis *a, struct gathering *g, struct toll_error *e)
 {
     size_t count = row_file_columns(g->points);
     int time = row_file_column(g->points, "timestamp", e);
@@ -166,13 +162,13 @@ static int read_names(struct analysis *a, struct gathering *g, struct toll_error
     g->columns = calloc(count + 1, sizeof *g->columns);
     g->is_use = calloc(count + 1, sizeof *g->is_use);
     if (!a->figures || !g->columns || !g->is_use)
-        return no_memory(g, e);
+        return analysis_no_memory(g, e);
     for (size_t i = 0; i < count; i++) {
         if (i == g->time_column)
             continue;
         char *name = strdup(row_file_name(g->points, i));
         if (!name)
-            return no_memory(g, e);
+            return analysis_no_memory(g, e);
         g->columns[a->figure_count] = i;
         g->is_use[a->figure_count] = ends_with(name, "_utilization_percent");
         a->figures[a->figure_count++] = name;
@@ -181,41 +177,28 @@ static int read_names(struct analysis *a, struct gathering *g, struct toll_error
     g->in_block = calloc((count + 1) * (g->blocks.count + 1), sizeof *g->in_block);
     g->block_points = calloc(g->blocks.count + 1, sizeof *g->block_points);
     g->row = calloc(count + 1, sizeof *g->row);
-    return g->overall && g->in_block && g->block_points && g->row ? 0 : no_memory(g, e);
+    return g->overall && g->in_block && g->block_points && g->row ? 0 : analysis_no_memory(g, e);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-static bool keep_time(struct gathering *g, double time)
-{
-    if (!ARRAY_RESERVE(g->times, g->capacity, g->count + 1))
-        return false;
-    g->times[g->count++] = time;
-    return true;
-}
-
-/* A row that stands where a call begins, as those of marks do, tells of its memory, but the use in
- * it is that of the time before. */
-static bool is_use_of_before(const struct gathering *g, double time, double since)
-{
-    bool is_first = isnan(g->before);
-    return since < BEGINNING_SECONDS && (is_first || since < (time - g->before) / 2);
-}
-
-static void take_for_block(const struct analysis *a, struct gathering *g, size_t number,
-                           double time)
+static void analysis_add_to_block(const struct analysis *a, struct gathering *g, size_t number,
+                                  double time)
 {
     double since = block_since(&g->blocks.list[number], time);
     if (isnan(since))
         return;
-    bool leaves_use = is_use_of_before(g, time, since);
+    /* A row where a call begins, as those of marks are, has its memory, but the utilization of the
+     * time before it. */
+    bool leaves_use = since < BEGINNING_SECONDS &&
+                      (isnan(g->before) || since < (time - g->before) / 2);
     g->block_points[number]++;
     for (size_t i = 0; i < a->figure_count; i++)
         if (!leaves_use || !g->is_use[i])
             spread_add(&g->in_block[number * a->figure_count + i], g->row[i]);
 }
 
-static int take_row(const struct analysis *a, struct gathering *g, struct toll_error *e)
+static int analysis_add_row(const struct analysis *a, struct gathering *g, struct toll_error *e)
 {
     double time;
     int r = row_file_number(g->points, g->time_column, &time, e);
@@ -226,9 +209,14 @@ static int take_row(const struct analysis *a, struct gathering *g, struct toll_e
     for (size_t i = 0; i < a->figure_count; i++)
         spread_add(&g->overall[i], g->row[i]);
     for (size_t b = 0; b < g->blocks.count; b++)
-        take_for_block(a, g, b, time);
+        analysis_add_to_block(a, g, b, time);
     g->before = time;
-    return isnan(time) || keep_time(g, time) ? 0 : no_memory(g, e);
+    if (isnan(time))
+        return 0;
+    if (!ARRAY_RESERVE(g->times, g->capacity, g->count + 1))
+        return analysis_no_memory(g, e);
+    g->times[g->count++] = time;
+    return 0;
 }
 
 /* ---- Results --------------------------------------------------------------------------------- */
@@ -247,7 +235,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool has_a_point(const struct gathering *g, const struct block_call *call)
+static bool call_has_point(const struct gathering *g, const struct block_call *call)
 {
     size_t low = 0, high = g->count;
     while (low < high) { /* the first point that is not before the call */
@@ -260,7 +248,7 @@ static bool has_a_point(const struct gathering *g, const struct block_call *call
     return low < g->count && g->times[low] <= call->stop;
 }
 
-static int tell_block(struct analysis *a, const struct gathering *g, size_t number)
+static int analysis_block_results(struct analysis *a, const struct gathering *g, size_t number)
 {
     const struct block *b = &g->blocks.list[number];
     struct block_results *r = &a->blocks[a->block_count++];
@@ -275,7 +263,7 @@ static int tell_block(struct analysis *a, const struct gathering *g, size_t numb
     struct spread times = {0};
     for (size_t i = 0; i < b->call_count; i++) {
         spread_add(&times, b->calls[i].stop - b->calls[i].start);
-        r->non_empty_calls += has_a_point(g, &b->calls[i]);
+        r->non_empty_calls += call_has_point(g, &b->calls[i]);
     }
     r->compute_time = usage_of(&times);
     r->total_time = (double)times.sum;
@@ -284,19 +272,19 @@ static int tell_block(struct analysis *a, const struct gathering *g, size_t numb
     return 0;
 }
 
-static int analysis_tell(struct analysis *a, struct gathering *g, struct toll_error *e)
+static int analysis_results(struct analysis *a, struct gathering *g, struct toll_error *e)
 {
     if (g->count)
         qsort(g->times, g->count, sizeof *g->times, by_time);
     a->overall = calloc(a->figure_count + 1, sizeof *a->overall);
     a->blocks = calloc(g->blocks.count + 1, sizeof *a->blocks);
     if (!a->overall || !a->blocks)
-        return no_memory(g, e);
+        return analysis_no_memory(g, e);
     for (size_t i = 0; i < a->figure_count; i++)
         a->overall[i] = usage_of(&g->overall[i]);
     for (size_t i = 0; i < g->blocks.count; i++)
-        if (tell_block(a, g, i) < 0)
-            return no_memory(g, e);
+        if (analysis_block_results(a, g, i) < 0)
+            return analysis_no_memory(g, e);
     return 0;
 }
 
@@ -309,13 +297,13 @@ int analysis_make(struct analysis *ret, const char *points, const char *blocks,
     if (r == 0)
         r = row_file_open(&g.points, points, e);
     if (r == 0)
-        r = find_points(ret, &g, e);
+        r = analysis_find_points(ret, &g, e);
     if (r == 0)
-        r = read_names(ret, &g, e);
+        r = analysis_read_names(ret, &g, e);
     while (r == 0 && (r = row_file_next(g.points, e)) > 0)
-        r = take_row(ret, &g, e);
+        r = analysis_add_row(ret, &g, e);
     if (r == 0)
-        r = analysis_tell(ret, &g, e);
+        r = analysis_results(ret, &g, e);
     gathering_done(&g);
     if (r < 0)
         analysis_done(ret);

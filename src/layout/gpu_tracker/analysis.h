@@ -24,7 +24,7 @@ struct spread {
 /* NAN is no number: it does not count. */
 void spread_add(struct spread *s, double value);
 
-/* What can be told of them, in the order and under the names that others know. */
+/* The statistics, in the order and under the names of gpu-tracker. */
 enum statistic { STATISTIC_MIN, STATISTIC_MAX, STATISTIC_MEAN, STATISTIC_STD, STATISTICS };
 
 extern const char *const statistic_names[STATISTICS];

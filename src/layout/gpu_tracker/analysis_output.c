@@ -14,16 +14,9 @@
 
 /* ==== Analysis text =========================================================================== */
 
-static struct buf *new_cells(size_t count)
+static struct buf *analysis_new_cells(size_t count)
 {
     return calloc(count + 1, sizeof(struct buf));
-}
-
-static void free_cells(struct buf *cells, size_t count)
-{
-    for (size_t i = 0; cells && i < count; i++)
-        buf_done(&cells[i]);
-    free(cells);
 }
 
 static void analysis_text_write_frame(struct buf *b, struct text_frame *f, unsigned tabs)
@@ -35,32 +28,34 @@ static void analysis_text_write_frame(struct buf *b, struct text_frame *f, unsig
         text_frame_write(b, f, tabs);
     else
         b->failed = true;
-    free_cells(f->cells, count);
+    for (size_t i = 0; f->cells && i < count; i++)
+        buf_done(&f->cells[i]);
+    free(f->cells);
 }
 
-static void write_usage(struct buf *b, const struct analysis *a, const struct usage *u,
-                        unsigned tabs)
+static void analysis_write_usage(struct buf *b, const struct analysis *a, const struct usage *u,
+                                 unsigned tabs)
 {
     struct text_frame f = {
         .rows = a->figure_count,
         .columns = STATISTICS,
         .row_names = (const char *const *)a->figures,
         .column_names = statistic_names,
-        .cells = new_cells(a->figure_count * STATISTICS),
+        .cells = analysis_new_cells(a->figure_count * STATISTICS),
     };
     for (size_t i = 0; f.cells && i < f.rows * f.columns; i++)
         text_number(&f.cells[i], u[i / STATISTICS].of[i % STATISTICS]);
     analysis_text_write_frame(b, &f, tabs);
 }
 
-static void write_facts(struct buf *b, const struct analysis *a)
+static void analysis_write_facts(struct buf *b, const struct analysis *a)
 {
     const char **names = calloc(a->fact_count + 1, sizeof *names);
     struct text_frame f = {
         .rows = 1,
         .columns = a->fact_count,
         .column_names = names,
-        .cells = names ? new_cells(a->fact_count) : NULL,
+        .cells = names ? analysis_new_cells(a->fact_count) : NULL,
         .is_text = true,
     };
     for (size_t i = 0; f.cells && i < a->fact_count; i++) {
@@ -75,7 +70,7 @@ static void write_facts(struct buf *b, const struct analysis *a)
     free(names);
 }
 
-static void write_times(struct buf *b, const struct block_results *r)
+static void analysis_write_times(struct buf *b, const struct block_results *r)
 {
     const char *names[STATISTICS + 1];
     memcpy(names, statistic_names, sizeof statistic_names);
@@ -84,14 +79,15 @@ static void write_times(struct buf *b, const struct block_results *r)
         .rows = 1,
         .columns = STATISTICS + 1,
         .column_names = names,
-        .cells = new_cells(STATISTICS + 1),
+        .cells = analysis_new_cells(STATISTICS + 1),
     };
     for (unsigned i = 0; f.cells && i < f.columns; i++)
         text_number(&f.cells[i], i < STATISTICS ? r->compute_time.of[i] : r->total_time);
     analysis_text_write_frame(b, &f, 2);
 }
 
-static void write_block(struct buf *b, const struct analysis *a, const struct block_results *r)
+static void analysis_write_block(struct buf *b, const struct analysis *a,
+                                 const struct block_results *r)
 {
     buf_puts(b, "\tName:                ");
     buf_printable(b, r->name, strlen(r->name));
@@ -100,21 +96,21 @@ static void write_block(struct buf *b, const struct analysis *a, const struct bl
     buf_printf(b, "\tNum Calls:           %llu\n", (unsigned long long)r->calls);
     buf_printf(b, "\tNum Non Empty Calls: %llu\n", (unsigned long long)r->non_empty_calls);
     text_title(b, "compute_time", 1);
-    write_times(b, r);
+    analysis_write_times(b, r);
     text_title(b, "resource_usage", 1);
-    write_usage(b, a, r->usage, 2);
+    analysis_write_usage(b, a, r->usage, 2);
     buf_putc(b, '\n');
 }
 
 void analysis_write_text(struct buf *b, const struct analysis *a)
 {
     text_title(b, "overall", 0);
-    write_usage(b, a, a->overall, 1);
+    analysis_write_usage(b, a, a->overall, 1);
     text_title(b, "static_data", 0);
-    write_facts(b, a);
+    analysis_write_facts(b, a);
     text_title(b, "code_block_results", 0);
     for (size_t i = 0; i < a->block_count; i++)
-        write_block(b, a, &a->blocks[i]);
+        analysis_write_block(b, a, &a->blocks[i]);
 }
 
 /* ==== Analysis json =========================================================================== */
@@ -131,7 +127,7 @@ static void analysis_json_put_float(struct json_out *j, const char *key, double 
     buf_done(&text);
 }
 
-static void put_statistics(struct json_out *j, const struct usage *u)
+static void analysis_put_statistics(struct json_out *j, const struct usage *u)
 {
     for (unsigned i = 0; i < STATISTICS; i++)
         if (u->is_integer[i])
@@ -148,13 +144,13 @@ static void analysis_json_put_usage(struct json_out *j, const struct analysis *a
     for (size_t i = 0; i < a->figure_count; i++) {
         json_key(j, a->figures[i]);
         json_object(j);
-        put_statistics(j, &u[i]);
+        analysis_put_statistics(j, &u[i]);
         json_object_end(j);
     }
     json_object_end(j);
 }
 
-static void put_facts(struct json_out *j, const struct analysis *a)
+static void analysis_put_facts(struct json_out *j, const struct analysis *a)
 {
     json_key(j, "static_data");
     json_object(j);
@@ -170,7 +166,8 @@ static void put_facts(struct json_out *j, const struct analysis *a)
     json_object_end(j);
 }
 
-static void put_block(struct json_out *j, const struct analysis *a, const struct block_results *r)
+static void analysis_put_block(struct json_out *j, const struct analysis *a,
+                               const struct block_results *r)
 {
     json_object(j);
     json_put_string(j, "name", r->name);
@@ -179,7 +176,7 @@ static void put_block(struct json_out *j, const struct analysis *a, const struct
     json_put_u64(j, "num_non_empty_calls", r->non_empty_calls);
     json_key(j, "compute_time");
     json_object(j);
-    put_statistics(j, &r->compute_time);
+    analysis_put_statistics(j, &r->compute_time);
     analysis_json_put_float(j, "total", r->total_time);
     json_object_end(j);
     analysis_json_put_usage(j, a, "resource_usage", r->usage);
@@ -192,11 +189,11 @@ void analysis_write_json(struct buf *b, const struct analysis *a)
     json_begin(&j, b, 1);
     json_object(&j);
     analysis_json_put_usage(&j, a, "overall", a->overall);
-    put_facts(&j, a);
+    analysis_put_facts(&j, a);
     json_key(&j, "code_block_results");
     json_array(&j);
     for (size_t i = 0; i < a->block_count; i++)
-        put_block(&j, a, &a->blocks[i]);
+        analysis_put_block(&j, a, &a->blocks[i]);
     json_array_end(&j);
     json_object_end(&j);
 }
@@ -206,7 +203,7 @@ void analysis_write_json(struct buf *b, const struct analysis *a)
 enum { AT_MOST = 4096 }; /* figures, facts, blocks */
 
 /* Larger ones than a double holds exactly are not. */
-static bool is_written_whole(struct scan text, double number)
+static bool analysis_is_written_whole(struct scan text, double number)
 {
     for (const char *c = text.at; c < text.end; c++)
         if (*c == '.' || *c == 'e' || *c == 'E')
@@ -225,7 +222,7 @@ static double analysis_json_read_float(struct json_in *j, bool *ret_is_integer)
         json_in_fail(j);
     text.end = j->text.at;
     if (ret_is_integer)
-        *ret_is_integer = !isnan(value) && is_written_whole(text, value);
+        *ret_is_integer = !isnan(value) && analysis_is_written_whole(text, value);
     return value;
 }
 
@@ -238,7 +235,7 @@ static uint64_t analysis_json_read_count(struct json_in *j)
     return value;
 }
 
-static void read_statistics(struct json_in *j, struct usage *ret, double *ret_total)
+static void analysis_read_statistics(struct json_in *j, struct usage *ret, double *ret_total)
 {
     struct scan key;
     for (unsigned i = 0; i < STATISTICS; i++)
@@ -260,7 +257,7 @@ static void read_statistics(struct json_in *j, struct usage *ret, double *ret_to
 }
 
 /* The names of the figures come with the first usage that is read; all others have the same. */
-static int figure_number(struct analysis *a, struct scan key, bool may_add)
+static int analysis_figure_number(struct analysis *a, struct scan key, bool may_add)
 {
     for (size_t i = 0; i < a->figure_count; i++)
         if (json_in_is(&key, a->figures[i]))
@@ -271,7 +268,8 @@ static int figure_number(struct analysis *a, struct scan key, bool may_add)
     return a->figures[a->figure_count] ? (int)a->figure_count++ : -ENOMEM;
 }
 
-static void read_usage(struct json_in *j, struct analysis *a, struct usage *ret, bool may_add)
+static void analysis_read_usage(struct json_in *j, struct analysis *a, struct usage *ret,
+                                bool may_add)
 {
     struct scan key;
     if (!ret || !json_in_object(j)) {
@@ -280,11 +278,11 @@ static void read_usage(struct json_in *j, struct analysis *a, struct usage *ret,
     }
     size_t seen = 0;
     for (; json_in_key(j, &key); seen++) {
-        int at = figure_number(a, key, may_add);
+        int at = analysis_figure_number(a, key, may_add);
         if (at < 0)
             json_in_fail(j);
         else
-            read_statistics(j, &ret[at], NULL);
+            analysis_read_statistics(j, &ret[at], NULL);
     }
     if (seen != a->figure_count)
         json_in_fail(j);
@@ -318,7 +316,7 @@ static void analysis_json_read_facts(struct json_in *j, struct analysis *a)
     }
 }
 
-static void read_block(struct json_in *j, struct analysis *a)
+static void analysis_read_block(struct json_in *j, struct analysis *a)
 {
     struct scan key, text;
     if (a->block_count == AT_MOST || !json_in_object(j)) {
@@ -337,9 +335,9 @@ static void read_block(struct json_in *j, struct analysis *a)
         else if (json_in_is(&key, "num_non_empty_calls"))
             r->non_empty_calls = analysis_json_read_count(j);
         else if (json_in_is(&key, "compute_time"))
-            read_statistics(j, &r->compute_time, &r->total_time);
+            analysis_read_statistics(j, &r->compute_time, &r->total_time);
         else if (json_in_is(&key, "resource_usage") && !r->usage)
-            read_usage(j, a, r->usage = calloc(AT_MOST, sizeof *r->usage), false);
+            analysis_read_usage(j, a, r->usage = calloc(AT_MOST, sizeof *r->usage), false);
         else
             json_in_skip(j);
     }
@@ -355,27 +353,20 @@ static void analysis_json_read_all(struct json_in *j, struct analysis *a)
         return;
     while (json_in_key(j, &key)) {
         if (json_in_is(&key, "overall") && !has_overall) {
-            read_usage(j, a, a->overall, true);
+            analysis_read_usage(j, a, a->overall, true);
             has_overall = true;
         } else if (json_in_is(&key, "static_data")) {
             analysis_json_read_facts(j, a);
         } else if (json_in_is(&key, "code_block_results")) {
             if (json_in_array(j))
                 while (json_in_item(j))
-                    read_block(j, a);
+                    analysis_read_block(j, a);
         } else {
             json_in_skip(j);
         }
     }
     if (!has_overall)
         json_in_fail(j);
-}
-
-static int analysis_json_read_file(struct buf *ret, const char *path, struct toll_error *e)
-{
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int r = fd < 0 ? -errno : file_reread_whole(fd, FILE_ANY_LINE, ret);
-    return r < 0 ? err_set(e, r, "%s: %s", path, strerror(-r)) : 0;
 }
 
 /* A pickle has the same in it: of gpu_tracker's classes, of ours, or of dictionaries. */
@@ -404,9 +395,12 @@ int analysis_read_json(struct analysis *ret, const char *path, struct toll_error
         .facts = calloc(AT_MOST, sizeof *ret->facts),
         .blocks = calloc(AT_MOST, sizeof *ret->blocks),
     };
-    int r = ret->figures && ret->overall && ret->facts && ret->blocks
-                ? analysis_json_read_file(&text, path, e)
-                : err_set(e, -ENOMEM, "%s: no memory", path);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : file_reread_whole(fd, FILE_ANY_LINE, &text);
+    if (r < 0)
+        err_set(e, r, "%s: %s", path, strerror(-r));
+    else if (!ret->figures || !ret->overall || !ret->facts || !ret->blocks)
+        r = err_set(e, -ENOMEM, "%s: no memory", path);
     if (r == 0)
         r = analysis_json_unpickle(&text, path, e);
     if (r == 0) {

@@ -54,7 +54,7 @@ void block_rows_close(struct block_rows *b)
     free(b);
 }
 
-static int read_position(const struct block_rows *b, bool *ret, struct toll_error *e)
+static int block_rows_read_position(const struct block_rows *b, bool *ret, struct toll_error *e)
 {
     const char *text = row_file_text(b->file, b->at[BLOCK_POSITION]);
     if (strcmp(text, "0") == 0 || strcasecmp(text, "START") == 0)
@@ -79,7 +79,7 @@ int block_rows_next(struct block_rows *b, struct block_stamp *ret, struct toll_e
     if (r == 0)
         r = row_file_number(b->file, b->at[BLOCK_TIME], &ret->time, e);
     if (r == 0)
-        r = read_position(b, &ret->is_stop, e);
+        r = block_rows_read_position(b, &ret->is_stop, e);
     if (r == 0 && (isnan(ret->time) || !(fabs(pid) < 0x1p62) || pid != (double)(int64_t)pid))
         r = err_set(e, -EBADMSG, "%s: row %llu has no process_id or no timestamp", b->path,
                     (unsigned long long)b->count);
@@ -124,7 +124,7 @@ void block_log_row(struct buf *b, const struct block_stamp *s, const char *newli
     buf_puts(b, newline);
 }
 
-static int open_database(struct block_log *l, struct toll_error *e)
+static int block_log_open_database(struct block_log *l, struct toll_error *e)
 {
     int r = sqlite_open(&l->db, l->file.path, SQLITE_MODE_WRITE, BUSY_MS, e);
     if (r == 0) /* nothing else knows the file yet: it needs no journal */
@@ -148,7 +148,7 @@ int block_log_open(struct block_log **ret, const char *path, enum row_format for
     }
     int r = replacement_open(&l->file, path, REPLACEMENT_NAMED | REPLACEMENT_IS_NEW, e);
     if (r == 0 && format == ROWS_SQLITE)
-        r = open_database(l, e);
+        r = block_log_open_database(l, e);
     else if (r == 0)
         block_log_heading(&l->text, "\n");
     if (r < 0) {
@@ -171,7 +171,7 @@ void block_log_close(struct block_log *l)
     free(l);
 }
 
-static int write_out(struct block_log *l, struct toll_error *e)
+static int block_log_flush(struct block_log *l, struct toll_error *e)
 {
     int r = buf_failed(&l->text)
                 ? -ENOMEM
@@ -184,7 +184,7 @@ int block_log_put(struct block_log *l, const struct block_stamp *s, struct toll_
 {
     if (!l->db) {
         block_log_row(&l->text, s, "\n");
-        return l->text.length < ENOUGH ? 0 : write_out(l, e);
+        return l->text.length < ENOUGH ? 0 : block_log_flush(l, e);
     }
     sqlite_bind_i64(l->insert, BLOCK_PID + 1, s->pid);
     sqlite_bind_text(l->insert, BLOCK_NAME + 1, s->name, strlen(s->name));
@@ -195,7 +195,7 @@ int block_log_put(struct block_log *l, const struct block_stamp *s, struct toll_
 
 int block_log_commit(struct block_log *l, struct toll_error *e)
 {
-    int r = l->db ? sqlite_run(l->db, "COMMIT", e) : write_out(l, e);
+    int r = l->db ? sqlite_run(l->db, "COMMIT", e) : block_log_flush(l, e);
     if (r < 0)
         return r;
     sqlite_end(l->insert);
@@ -222,13 +222,6 @@ struct stamps {
     size_t count;
 };
 
-static void stamps_done(struct stamps *s)
-{
-    for (size_t i = 0; i < s->count; i++)
-        free(s->list[i].name);
-    free(s->list);
-}
-
 void blocks_done(struct blocks *b)
 {
     for (size_t i = 0; i < b->count; i++) {
@@ -253,7 +246,7 @@ static int block_calls_keep(struct stamps *s, const struct block_stamp *row)
     return 0;
 }
 
-static int read_stamps(struct stamps *ret, const char *path, struct toll_error *e)
+static int blocks_read_stamps(struct stamps *ret, const char *path, struct toll_error *e)
 {
     struct block_rows *rows;
     struct block_stamp row;
@@ -293,7 +286,8 @@ static int by_start(const void *a, const void *b)
 
 /* A stop without a start, in the words of gpu_tracker, which pairs it with the row after it; where
  * that tool would find nothing wrong, or fail without a word, in ours. */
-static int stray_stop(const struct stamp *s, const struct stamp *next, struct toll_error *e)
+static int block_calls_stray_stop(const struct stamp *s, const struct stamp *next,
+                                  struct toll_error *e)
 {
     struct buf pair = {0};
     python_float(&pair, s->time);
@@ -341,13 +335,13 @@ static int block_calls_pair(struct block *b, const struct stamp *s, size_t count
         else if (depth)
             b->calls[b->call_count++] = (struct block_call){open[--depth], s[i].time};
         else
-            r = stray_stop(&s[i], i + 1 < count ? &s[i + 1] : NULL, e);
+            r = block_calls_stray_stop(&s[i], i + 1 < count ? &s[i + 1] : NULL, e);
     }
     free(open);
     return r;
 }
 
-static bool merge_spans(struct block *b)
+static bool block_merge_spans(struct block *b)
 {
     b->spans = calloc(b->call_count + 1, sizeof *b->spans);
     if (!b->spans)
@@ -378,7 +372,7 @@ double block_since(const struct block *b, double time)
     return span && time <= span->stop ? time - span->start : (double)NAN;
 }
 
-static int make_blocks(struct blocks *ret, const struct stamps *s, const char *path,
+static int blocks_make(struct blocks *ret, const struct stamps *s, const char *path,
                        struct toll_error *e)
 {
     int r = 0;
@@ -390,7 +384,7 @@ static int make_blocks(struct blocks *ret, const struct stamps *s, const char *p
         struct block *b = &ret->list[ret->count++];
         *b = (struct block){.name = strdup(s->list[i].name)};
         r = block_calls_pair(b, s->list + i, next - i, path, e);
-        if (r == 0 && (!b->name || !merge_spans(b)))
+        if (r == 0 && (!b->name || !block_merge_spans(b)))
             r = err_set(e, -ENOMEM, "%s: no memory", path);
     }
     return r;
@@ -400,12 +394,14 @@ int blocks_read(struct blocks *ret, const char *path, struct toll_error *e)
 {
     struct stamps s = {0};
     *ret = (struct blocks){0};
-    int r = read_stamps(&s, path, e);
+    int r = blocks_read_stamps(&s, path, e);
     if (r == 0 && s.count)
         qsort(s.list, s.count, sizeof *s.list, by_name_and_process);
     if (r == 0)
-        r = make_blocks(ret, &s, path, e);
-    stamps_done(&s);
+        r = blocks_make(ret, &s, path, e);
+    for (size_t i = 0; i < s.count; i++)
+        free(s.list[i].name);
+    free(s.list);
     if (r < 0)
         blocks_done(ret);
     return r;

@@ -13,7 +13,7 @@
 /* ==== Comparison ============================================================================== */
 
 /* The digits behind the last colon, or NULL. */
-static const char *line_of(const char *name)
+static const char *block_line_number(const char *name)
 {
     const char *colon = strrchr(name, ':');
     if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
@@ -31,7 +31,7 @@ struct sorted_name {
 
 static struct sorted_name sorted_name(const char *name, size_t digits)
 {
-    const char *line = line_of(name);
+    const char *line = block_line_number(name);
     if (!line)
         return (struct sorted_name){name, strlen(name), 0};
     return (struct sorted_name){name, (size_t)(line - name), digits - strlen(line)};
@@ -54,23 +54,17 @@ static int by_name(const void *a, const void *b, void *digits)
     return sorted_byte(&x, i) - sorted_byte(&y, i);
 }
 
-static void sort_blocks(struct analysis *a)
+static void comparison_sort_blocks(struct analysis *a)
 {
     size_t digits = 0;
     for (size_t i = 0; i < a->block_count; i++) {
-        const char *line = line_of(a->blocks[i].name);
+        const char *line = block_line_number(a->blocks[i].name);
         digits = line && strlen(line) > digits ? strlen(line) : digits;
     }
     qsort_r(a->blocks, a->block_count, sizeof *a->blocks, by_name, &digits);
 }
 
-static bool differ_by_line(const char *a, const char *b)
-{
-    const char *line_a = line_of(a), *line_b = line_of(b);
-    return line_a && line_b && line_a - a == line_b - b && memcmp(a, b, (size_t)(line_a - a)) == 0;
-}
-
-static int match_figures(const struct comparison *c, size_t other, struct toll_error *e)
+static int comparison_match_figures(const struct comparison *c, size_t other, struct toll_error *e)
 {
     const struct analysis *first = &c->sessions[c->first], *a = &c->sessions[other];
     for (size_t i = 0; i < first->figure_count || i < a->figure_count; i++)
@@ -83,9 +77,9 @@ static int match_figures(const struct comparison *c, size_t other, struct toll_e
     return 0;
 }
 
-static int match_blocks(const struct comparison *c, size_t other,
-                        void (*note)(void *arg, const char *sentence), void *arg,
-                        struct toll_error *e)
+static int comparison_match_blocks(const struct comparison *c, size_t other,
+                                   void (*note)(void *arg, const char *sentence), void *arg,
+                                   struct toll_error *e)
 {
     const struct analysis *first = &c->sessions[c->first], *a = &c->sessions[other];
     if (first->block_count != a->block_count)
@@ -97,7 +91,9 @@ static int match_blocks(const struct comparison *c, size_t other,
         const char *mine = first->blocks[i].name, *its = a->blocks[i].name;
         if (strcmp(mine, its) == 0)
             continue;
-        if (!differ_by_line(mine, its))
+        const char *my_line = block_line_number(mine), *its_line = block_line_number(its);
+        if (!my_line || !its_line || my_line - mine != its_line - its ||
+            memcmp(mine, its, (size_t)(my_line - mine)) != 0)
             return err_set(e, -EINVAL,
                            "Code block name \"%s\" of tracking session \"%s\" does not match code "
                            "block name \"%s\" of tracking session \"%s\"",
@@ -122,14 +118,14 @@ int comparison_match(struct comparison *c, void (*note)(void *arg, const char *s
     int r = 0;
     c->first = 0;
     for (size_t i = 0; i < c->count; i++) {
-        sort_blocks(&c->sessions[i]);
+        comparison_sort_blocks(&c->sessions[i]);
         if (strcmp(c->names[i], c->names[c->first]) < 0)
             c->first = i;
     }
     for (size_t i = 0; i < c->count && r == 0; i++) {
-        r = i == c->first ? 0 : match_figures(c, i, e);
+        r = i == c->first ? 0 : comparison_match_figures(c, i, e);
         if (r == 0 && i != c->first)
-            r = match_blocks(c, i, note, arg, e);
+            r = comparison_match_blocks(c, i, note, arg, e);
     }
     return r;
 }
@@ -149,7 +145,7 @@ struct writer {
     unsigned tabs;
 };
 
-static void open_part(struct writer *w, const char *key, bool is_title)
+static void comparison_open_part(struct writer *w, const char *key, bool is_title)
 {
     if (w->json) {
         json_key(w->json, key);
@@ -164,7 +160,7 @@ static void open_part(struct writer *w, const char *key, bool is_title)
     w->tabs++;
 }
 
-static void close_part(struct writer *w)
+static void comparison_close_part(struct writer *w)
 {
     if (w->json)
         json_object_end(w->json);
@@ -172,7 +168,7 @@ static void close_part(struct writer *w)
 }
 
 /* Those that are equal stand as they were given, what is not known stands last. */
-static void comparison_write_sort(struct writer *w)
+static void comparison_sort(struct writer *w)
 {
     for (size_t i = 0; i < w->c->count; i++) {
         size_t at = i;
@@ -185,7 +181,7 @@ static void comparison_write_sort(struct writer *w)
     }
 }
 
-static void put_json(struct writer *w)
+static void comparison_put_json(struct writer *w)
 {
     for (size_t i = 0; i < w->c->count; i++) {
         struct buf number = {0};
@@ -197,7 +193,7 @@ static void put_json(struct writer *w)
     }
 }
 
-static void comparison_write_put_text(struct writer *w)
+static void comparison_put_text(struct writer *w)
 {
     size_t count = w->c->count;
     const char **names = calloc(count, sizeof *names);
@@ -224,17 +220,17 @@ static void comparison_write_put_text(struct writer *w)
     free(names);
 }
 
-static void put_values(struct writer *w)
+static void comparison_put_values(struct writer *w)
 {
-    comparison_write_sort(w);
+    comparison_sort(w);
     if (w->json)
-        put_json(w);
+        comparison_put_json(w);
     else
-        comparison_write_put_text(w);
+        comparison_put_text(w);
 }
 
 /* The names it has in the sessions, each once, sorted. */
-static void put_block_name(struct buf *b, const struct comparison *c, size_t block)
+static void comparison_put_block_name(struct buf *b, const struct comparison *c, size_t block)
 {
     const char *last = NULL, *next;
     do {
@@ -251,62 +247,62 @@ static void put_block_name(struct buf *b, const struct comparison *c, size_t blo
 }
 
 /* One statistic of one session. Whole numbers are written as such when all of them are. */
-static void comparison_write_take_value(struct writer *w, size_t session, const struct usage *u)
+static void comparison_set_value(struct writer *w, size_t session, const struct usage *u)
 {
     w->values[session] = u->of[w->c->statistic];
     w->are_whole = (w->are_whole || !session) && u->is_integer[w->c->statistic];
 }
 
 /* figure: NULL for the time of a call. */
-static void put_blocks(struct writer *w, const size_t *figure)
+static void comparison_put_blocks(struct writer *w, const size_t *figure)
 {
     const struct comparison *c = w->c;
     for (size_t block = 0; block < c->sessions[0].block_count; block++) {
         struct buf name = {0};
-        put_block_name(&name, c, block);
+        comparison_put_block_name(&name, c, block);
         for (size_t i = 0; i < c->count; i++) {
             const struct block_results *r = &c->sessions[i].blocks[block];
-            comparison_write_take_value(w, i, figure ? &r->usage[*figure] : &r->compute_time);
+            comparison_set_value(w, i, figure ? &r->usage[*figure] : &r->compute_time);
         }
         if (name.data)
-            open_part(w, name.data, false);
-        put_values(w);
-        close_part(w);
+            comparison_open_part(w, name.data, false);
+        comparison_put_values(w);
+        comparison_close_part(w);
         buf_done(&name);
     }
 }
 
-static void put_all(struct writer *w)
+static void comparison_put_all(struct writer *w)
 {
     const struct comparison *c = w->c;
     const struct analysis *first = &c->sessions[0];
-    open_part(w, "overall_resource_usage", true);
+    comparison_open_part(w, "overall_resource_usage", true);
     for (size_t figure = 0; figure < first->figure_count; figure++) {
         for (size_t i = 0; i < c->count; i++)
-            comparison_write_take_value(w, i, &c->sessions[i].overall[figure]);
-        open_part(w, first->figures[figure], true);
-        put_values(w);
-        close_part(w);
+            comparison_set_value(w, i, &c->sessions[i].overall[figure]);
+        comparison_open_part(w, first->figures[figure], true);
+        comparison_put_values(w);
+        comparison_close_part(w);
     }
-    close_part(w);
-    open_part(w, "code_block_resource_usage", true);
+    comparison_close_part(w);
+    comparison_open_part(w, "code_block_resource_usage", true);
     for (size_t figure = 0; first->block_count && figure < first->figure_count; figure++) {
-        open_part(w, first->figures[figure], true);
-        put_blocks(w, &figure);
-        close_part(w);
+        comparison_open_part(w, first->figures[figure], true);
+        comparison_put_blocks(w, &figure);
+        comparison_close_part(w);
     }
-    close_part(w);
-    open_part(w, "code_block_compute_time", true);
-    put_blocks(w, NULL);
-    close_part(w);
+    comparison_close_part(w);
+    comparison_open_part(w, "code_block_compute_time", true);
+    comparison_put_blocks(w, NULL);
+    comparison_close_part(w);
 }
 
-static void comparison_write_write_all(struct writer *w, struct buf *b)
+static void comparison_write(struct writer *w, struct buf *b)
 {
     w->order = calloc(w->c->count, sizeof *w->order);
     w->values = calloc(w->c->count, sizeof *w->values);
     if (w->order && w->values)
-        put_all(w);
+        comparison_put_all(w);
     else
         b->failed = true;
     free(w->order);
@@ -316,7 +312,7 @@ static void comparison_write_write_all(struct writer *w, struct buf *b)
 void comparison_write_text(struct buf *b, const struct comparison *c)
 {
     struct writer w = {.c = c, .text = b};
-    comparison_write_write_all(&w, b);
+    comparison_write(&w, b);
 }
 
 void comparison_write_json(struct buf *b, const struct comparison *c)
@@ -325,6 +321,6 @@ void comparison_write_json(struct buf *b, const struct comparison *c)
     struct writer w = {.c = c, .json = &j};
     json_begin(&j, b, 1);
     json_object(&j);
-    comparison_write_write_all(&w, b);
+    comparison_write(&w, b);
     json_object_end(&j);
 }

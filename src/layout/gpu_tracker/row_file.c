@@ -76,14 +76,6 @@ static unsigned results_text_width_of(const struct text_frame *f, size_t column)
     return width;
 }
 
-static void put_right(struct buf *b, const char *text, unsigned width)
-{
-    buf_putc(b, ' ');
-    size_t start = b->length;
-    buf_printable(b, text, strlen(text));
-    buf_pad_left(b, start, width);
-}
-
 void text_frame_write(struct buf *b, const struct text_frame *f, unsigned tabs)
 {
     unsigned names = 0;
@@ -97,9 +89,13 @@ void text_frame_write(struct buf *b, const struct text_frame *f, unsigned tabs)
         const char *name = line && f->row_names ? f->row_names[line - 1] : "";
         buf_printable(b, name, strlen(name));
         buf_pad(b, start, names);
-        for (size_t i = 0; i < f->columns; i++)
-            put_right(b, line ? results_text_cell(f, line - 1, i) : f->column_names[i],
-                      results_text_width_of(f, i));
+        for (size_t i = 0; i < f->columns; i++) {
+            const char *text = line ? results_text_cell(f, line - 1, i) : f->column_names[i];
+            buf_putc(b, ' ');
+            size_t began = b->length;
+            buf_printable(b, text, strlen(text));
+            buf_pad_left(b, began, results_text_width_of(f, i));
+        }
         buf_putc(b, '\n');
     }
 }
@@ -233,15 +229,6 @@ static int next_record(struct row_file *f, struct csv_record *record, struct tol
     }
 }
 
-static int next_csv_row(struct row_file *f, struct toll_error *e)
-{
-    int r = next_record(f, &f->row, e);
-    if (r > 0 && f->row.count != f->heading.count)
-        return err_set(e, -EBADMSG, "%s: line %llu has %zu columns, its heading has %zu", f->path,
-                       (unsigned long long)f->lines.number, f->row.count, f->heading.count);
-    return r;
-}
-
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
 int row_file_table(struct row_file *f, const char *name, struct toll_error *e)
@@ -300,7 +287,10 @@ int row_file_column(const struct row_file *f, const char *name, struct toll_erro
 
 int row_file_next(struct row_file *f, struct toll_error *e)
 {
-    int r = f->format == ROWS_CSV ? next_csv_row(f, e) : sqlite_step(f->select, e);
+    int r = f->format == ROWS_CSV ? next_record(f, &f->row, e) : sqlite_step(f->select, e);
+    if (r > 0 && f->format == ROWS_CSV && f->row.count != f->heading.count)
+        return err_set(e, -EBADMSG, "%s: line %llu has %zu columns, its heading has %zu", f->path,
+                       (unsigned long long)f->lines.number, f->row.count, f->heading.count);
     f->rows += r > 0;
     return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The files of gpu-tracker, row by row, whether they are CSV or SQLite. A file may have two tables:
- * in CSV one stands behind the other, each with its heading; in SQLite they have names. */
+ * in CSV one follows the other, each with its heading; in SQLite they have names. */
 #pragma once
 
 #include "base/text/buf.h"
@@ -34,7 +34,8 @@ const char *row_file_name(const struct row_file *f, size_t column);
 /* The number of a column, or -ENOENT and a sentence. */
 int row_file_column(const struct row_file *f, const char *name, struct toll_error *e);
 
-/* 1: there is a row; 0: there is none left; negative: an error, with a sentence that tells where.
+/* 1: there is a row; 0: there is none left; negative: an error, with a sentence that names the
+ * place.
  */
 int row_file_next(struct row_file *f, struct toll_error *e);
 
@@ -56,7 +57,7 @@ int points_to_sqlite(const char *csv, const char *sqlite, struct toll_error *e);
 /* Sub-tracking files made one, and files of that kind written. */
 
 /* All rows of all files, in their order, into a file that is not there yet and has the same suffix.
- * It comes into being whole or not at all. files: NULL behind the last. */
+ * It comes into being whole or not at all. files: NULL-terminated. */
 int combine_blocks(const char *destination, const char *const *files, struct toll_error *e);
 
 /* ==== Results text ============================================================================ */

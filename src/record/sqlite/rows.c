@@ -8,9 +8,9 @@
 
 #include <math.h>
 
-/* ==== Sqlite tape ============================================================================= */
+/* ==== Row log ================================================================================= */
 
-/* A byte that tells what follows: nothing, a byte, eight bytes, or a length and as many bytes. */
+/* A byte for what follows: nothing, a byte, eight bytes, or a length and as many bytes. */
 static void sqlite_row_log_put(struct buf *b, enum row_log_is is, const void *value, size_t size)
 {
     char bytes[1 + sizeof(uint64_t)];
@@ -22,17 +22,17 @@ static void sqlite_row_log_put(struct buf *b, enum row_log_is is, const void *va
 void sqlite_row_log_row(struct buf *b, unsigned statement)
 {
     uint8_t number = (uint8_t)statement;
-    sqlite_row_log_put(b, TAPE_ROW, &number, sizeof number);
+    sqlite_row_log_put(b, ROW_LOG_ROW, &number, sizeof number);
 }
 
 void sqlite_row_log_null(struct buf *b)
 {
-    buf_putc(b, TAPE_NULL);
+    buf_putc(b, ROW_LOG_NULL);
 }
 
 void sqlite_row_log_i64(struct buf *b, int64_t value)
 {
-    sqlite_row_log_put(b, TAPE_I64, &value, sizeof value);
+    sqlite_row_log_put(b, ROW_LOG_I64, &value, sizeof value);
 }
 
 void sqlite_row_log_u64(struct buf *b, uint64_t value)
@@ -48,18 +48,18 @@ void sqlite_row_log_double(struct buf *b, double value)
     if (isnan(value))
         sqlite_row_log_null(b);
     else
-        sqlite_row_log_put(b, TAPE_DOUBLE, &value, sizeof value);
+        sqlite_row_log_put(b, ROW_LOG_DOUBLE, &value, sizeof value);
 }
 
-/* Where the length stands is known before the length is. */
-static size_t text_begin(struct buf *b)
+/* The place of the length is known before the length. */
+static size_t sqlite_row_log_text_begin(struct buf *b)
 {
     uint32_t length = 0;
-    sqlite_row_log_put(b, TAPE_TEXT, &length, sizeof length);
+    sqlite_row_log_put(b, ROW_LOG_TEXT, &length, sizeof length);
     return b->length;
 }
 
-static void text_end(struct buf *b, size_t began)
+static void sqlite_row_log_text_end(struct buf *b, size_t began)
 {
     if (buf_failed(b))
         return;
@@ -73,21 +73,21 @@ void sqlite_row_log_text(struct buf *b, const char *value)
         sqlite_row_log_null(b);
         return;
     }
-    size_t began = text_begin(b);
+    size_t began = sqlite_row_log_text_begin(b);
     buf_utf8(b, value, strlen(value));
-    text_end(b, began);
+    sqlite_row_log_text_end(b, began);
 }
 
 size_t sqlite_row_log_json(struct buf *b, struct json_out *j)
 {
-    size_t began = text_begin(b);
+    size_t began = sqlite_row_log_text_begin(b);
     json_begin(j, b, 0);
     return began;
 }
 
 void sqlite_row_log_json_end(struct buf *b, size_t began)
 {
-    text_end(b, began);
+    sqlite_row_log_text_end(b, began);
 }
 
 static bool sqlite_row_log_take(struct scan *row_log, void *ret, size_t size)
@@ -104,26 +104,26 @@ enum row_log_is sqlite_row_log_next(struct scan *row_log, struct row_log_item *r
     uint8_t is, number;
     uint32_t length;
     if (!sqlite_row_log_take(row_log, &is, sizeof is))
-        return TAPE_END;
+        return ROW_LOG_END;
     switch (is) {
-    case TAPE_ROW:
+    case ROW_LOG_ROW:
         if (!sqlite_row_log_take(row_log, &number, sizeof number))
-            return TAPE_END;
+            return ROW_LOG_END;
         ret->statement = number;
-        return TAPE_ROW;
-    case TAPE_NULL: return TAPE_NULL;
-    case TAPE_I64:
-        return sqlite_row_log_take(row_log, &ret->i, sizeof ret->i) ? TAPE_I64 : TAPE_END;
-    case TAPE_DOUBLE:
-        return sqlite_row_log_take(row_log, &ret->d, sizeof ret->d) ? TAPE_DOUBLE : TAPE_END;
-    case TAPE_TEXT:
+        return ROW_LOG_ROW;
+    case ROW_LOG_NULL: return ROW_LOG_NULL;
+    case ROW_LOG_I64:
+        return sqlite_row_log_take(row_log, &ret->i, sizeof ret->i) ? ROW_LOG_I64 : ROW_LOG_END;
+    case ROW_LOG_DOUBLE:
+        return sqlite_row_log_take(row_log, &ret->d, sizeof ret->d) ? ROW_LOG_DOUBLE : ROW_LOG_END;
+    case ROW_LOG_TEXT:
         if (!sqlite_row_log_take(row_log, &length, sizeof length) ||
             (size_t)(row_log->end - row_log->at) < length)
-            return TAPE_END;
+            return ROW_LOG_END;
         ret->text = (struct scan){row_log->at, row_log->at + length};
         row_log->at += length;
-        return TAPE_TEXT;
-    default: return TAPE_END;
+        return ROW_LOG_TEXT;
+    default: return ROW_LOG_END;
     }
 }
 
@@ -194,29 +194,23 @@ void sqlite_rows_run(struct buf *b, const struct run *run, const struct selectio
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-static void sqlite_rows_add_value(struct buf *b, const struct metric *m, union value v)
-{
-    if (metric_is_double(m))
-        sqlite_row_log_double(b, v.d);
-    else
-        sqlite_row_log_u64(b, v.u);
-}
-
 static void sqlite_rows_add_values(struct buf *b, enum entity_kind kind, const struct row *row,
                                    uint64_t selected)
 {
     uint64_t known = row->present & selected;
     FOR_EACH_BIT(i, sqlite_schema_metrics(kind))
     {
-        if (known >> i & 1)
-            sqlite_rows_add_value(b, metric_of(row->first + i), row->values[i]);
-        else
+        if (!(known >> i & 1))
             sqlite_row_log_null(b);
+        else if (metric_is_double(metric_of(row->first + i)))
+            sqlite_row_log_double(b, row->values[i].d);
+        else
+            sqlite_row_log_u64(b, row->values[i].u);
     }
 }
 
 /* What of the figures is a lower bound, where there is any: a process could not be read. */
-static void add_bounds(struct buf *b, const struct row *row, uint64_t selected)
+static void sqlite_rows_add_bounds(struct buf *b, const struct row *row, uint64_t selected)
 {
     struct json_out j;
     if (!(row->at_least & selected)) {
@@ -242,7 +236,7 @@ static void sqlite_rows_add_row(struct buf *b, uint64_t tick, unsigned entity,
 {
     sqlite_rows_begin_row(b, tick, entity, kind);
     if (kind == ENTITY_PROCESS)
-        add_bounds(b, row, selected & sqlite_schema_metrics(kind));
+        sqlite_rows_add_bounds(b, row, selected & sqlite_schema_metrics(kind));
     sqlite_rows_add_values(b, kind, row, selected);
 }
 
@@ -261,17 +255,9 @@ static void sqlite_rows_add_parts(struct buf *b, struct sqlite_entities *x, cons
             sqlite_row_log_i64(b, 1);
         else
             sqlite_row_log_null(b);
-        add_bounds(b, parts[part].row, selection->parts[part]);
+        sqlite_rows_add_bounds(b, parts[part].row, selection->parts[part]);
         sqlite_rows_add_values(b, ENTITY_TARGET, parts[part].row, selection->parts[part]);
     }
-}
-
-static void sqlite_rows_add_targets(struct buf *b, struct sqlite_entities *x, const struct frame *f,
-                                    const struct run *run, const struct selection *selection)
-{
-    sqlite_rows_add_parts(b, x, f, NULL, 0, selection);
-    for (size_t i = 0; i < f->target_count; i++)
-        sqlite_rows_add_parts(b, x, f, &run->targets[i], i, selection);
 }
 
 void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct frame *f,
@@ -282,7 +268,9 @@ void sqlite_rows_frame(struct buf *b, struct sqlite_rows *rows, const struct fra
     sqlite_row_log_row(b, STATEMENT_SAMPLE);
     sqlite_row_log_u64(b, rows->seq++);
     sqlite_rows_object(b, RECORD_OBJECT_sample, &sample, NULL);
-    sqlite_rows_add_targets(b, x, f, run, selection);
+    sqlite_rows_add_parts(b, x, f, NULL, 0, selection);
+    for (size_t i = 0; i < f->target_count; i++)
+        sqlite_rows_add_parts(b, x, f, &run->targets[i], i, selection);
     for (size_t i = 0; i < f->machine_count; i++) {
         enum entity_kind kind = f->machine[i]->entity.kind;
         if (selection->of[kind])
@@ -315,7 +303,7 @@ void sqlite_rows_process_end(struct buf *b, struct sqlite_rows *rows, const stru
     else
         sqlite_rows_no_object(b, RECORD_OBJECT_end);
     sqlite_rows_object(b, RECORD_OBJECT_identity, entity, &c);
-    add_bounds(b, row, selected & sqlite_schema_metrics(ENTITY_PROCESS));
+    sqlite_rows_add_bounds(b, row, selected & sqlite_schema_metrics(ENTITY_PROCESS));
     sqlite_rows_add_values(b, ENTITY_PROCESS, row, selected);
     sqlite_entities_left(&rows->entities, entity);
 }
@@ -444,7 +432,7 @@ void sqlite_summary(struct buf *b, struct sqlite_rows *rows, const struct summar
 /* ==== Sqlite entities ========================================================================= */
 
 struct known_process {
-    uint64_t looks; /* a hash of all that is told of it */
+    uint64_t looks; /* a hash of its description */
     unsigned entity;
     pid_t pid;
 };
@@ -457,7 +445,7 @@ void sqlite_entities_done(struct sqlite_entities *x)
     free(x->known);
 }
 
-static unsigned new_number(struct sqlite_entities *x)
+static unsigned sqlite_entities_next(struct sqlite_entities *x)
 {
     if (!x->next)
         x->next = SQLITE_ENTITY_OTHERS;
@@ -475,7 +463,7 @@ static void sqlite_entities_describe(struct sqlite_entities *x, unsigned number,
     sqlite_row_log_text(&x->met, name);
 }
 
-static void describe_no_process(struct buf *b)
+static void sqlite_entities_no_process(struct buf *b)
 {
     for (unsigned i = 0; i < 4; i++) /* pid, parent, start, targets */
         sqlite_row_log_null(b);
@@ -490,7 +478,7 @@ static unsigned sqlite_entities_fixed(struct sqlite_entities *x, unsigned number
         return number;
     x->fixed |= BIT(number);
     sqlite_entities_describe(x, number, kind, part, "");
-    describe_no_process(&x->met);
+    sqlite_entities_no_process(&x->met);
     sqlite_row_log_null(&x->met);
     return number;
 }
@@ -504,9 +492,9 @@ unsigned sqlite_entities_part(struct sqlite_entities *x, const struct run_target
     unsigned *number = &x->targets[index][part];
     if (*number)
         return *number;
-    *number = new_number(x);
+    *number = sqlite_entities_next(x);
     sqlite_entities_describe(x, *number, ENTITY_TARGET, part_name(part), target->name);
-    describe_no_process(&x->met);
+    sqlite_entities_no_process(&x->met);
     sqlite_row_log_null(&x->met);
     return *number;
 }
@@ -531,25 +519,20 @@ static void sqlite_entities_add_labels(struct buf *b, const struct entity *e)
     sqlite_row_log_json_end(b, began);
 }
 
-/* NULL without memory. */
-static unsigned *sqlite_entities_place_of(struct sqlite_entities *x, unsigned instance)
-{
-    if (ARRAY_RESERVE(x->instances, x->instance_capacity, (size_t)instance + 1))
-        return &x->instances[instance];
-    x->met.failed = true;
-    return NULL;
-}
-
 unsigned sqlite_entities_instance(struct sqlite_entities *x, const struct instance *m)
 {
     if (m->entity.kind == ENTITY_SYSTEM)
         return sqlite_entities_fixed(x, SQLITE_ENTITY_SYSTEM, ENTITY_SYSTEM, "");
-    unsigned *place = sqlite_entities_place_of(x, m->number);
-    if (!place || *place)
-        return place ? *place : 0;
-    *place = new_number(x);
+    if (!ARRAY_RESERVE(x->instances, x->instance_capacity, (size_t)m->number + 1)) {
+        x->met.failed = true;
+        return 0;
+    }
+    unsigned *place = &x->instances[m->number];
+    if (*place)
+        return *place;
+    *place = sqlite_entities_next(x);
     sqlite_entities_describe(x, *place, m->entity.kind, "", entity_name(&m->entity));
-    describe_no_process(&x->met);
+    sqlite_entities_no_process(&x->met);
     sqlite_entities_add_labels(&x->met, &m->entity);
     return *place;
 }
@@ -561,14 +544,6 @@ static uint64_t sqlite_entities_mix(uint64_t hash, const void *data, size_t leng
     for (const unsigned char *at = data, *end = at + length; at < end; at++)
         hash = (hash ^ *at) * UINT64_C(0x100000001b3); /* FNV-1a */
     return hash;
-}
-
-static uint64_t looks_of(const struct entity *e)
-{
-    uint64_t hash = sqlite_entities_mix(UINT64_C(0xcbf29ce484222325), e->name, strlen(e->name));
-    hash = sqlite_entities_mix(hash, &e->start_ticks, sizeof e->start_ticks);
-    hash = sqlite_entities_mix(hash, &e->parent, sizeof e->parent);
-    return sqlite_entities_mix(hash, &e->targets, sizeof e->targets);
 }
 
 void sqlite_entities_targets(struct buf *b, const struct run *run, uint64_t targets)
@@ -587,25 +562,22 @@ void sqlite_entities_targets(struct buf *b, const struct run *run, uint64_t targ
     sqlite_row_log_json_end(b, began);
 }
 
-static struct known_process *new_place(struct sqlite_entities *x, pid_t pid)
-{
-    if (!ARRAY_RESERVE(x->known, x->known_capacity, x->known_count + 1))
-        return NULL;
-    if (map_put(&x->pids, (uint32_t)pid, (uint32_t)x->known_count) < 0)
-        return NULL;
-    return &x->known[x->known_count++];
-}
-
 unsigned sqlite_entities_process(struct sqlite_entities *x, const struct run *run,
                                  const struct entity *e)
 {
-    uint64_t looks = looks_of(e);
+    uint64_t looks = sqlite_entities_mix(UINT64_C(0xcbf29ce484222325), e->name, strlen(e->name));
+    looks = sqlite_entities_mix(looks, &e->start_ticks, sizeof e->start_ticks);
+    looks = sqlite_entities_mix(looks, &e->parent, sizeof e->parent);
+    looks = sqlite_entities_mix(looks, &e->targets, sizeof e->targets);
     uint32_t at;
-    bool was_met = map_get(&x->pids, (uint32_t)e->pid, &at);
-    struct known_process *k = was_met ? &x->known[at] : new_place(x, e->pid);
-    if (was_met && k->looks == looks)
+    struct known_process *k = map_get(&x->pids, (uint32_t)e->pid, &at) ? &x->known[at] : NULL;
+    if (k && k->looks == looks)
         return k->entity;
-    unsigned number = new_number(x);
+    /* Without memory for it, the process is described again in the next sample. */
+    if (!k && ARRAY_RESERVE(x->known, x->known_capacity, x->known_count + 1) &&
+        map_put(&x->pids, (uint32_t)e->pid, (uint32_t)x->known_count) == 0)
+        k = &x->known[x->known_count++];
+    unsigned number = sqlite_entities_next(x);
     if (k)
         *k = (struct known_process){looks, number, e->pid};
     sqlite_entities_describe(x, number, ENTITY_PROCESS, "", e->name);

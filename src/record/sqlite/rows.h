@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * What happens in a run as rows of a SQLite file, on a tape: the side of it that samples. */
+ * What happens in a run as rows of a SQLite file, in a row log: the side that samples. */
 #pragma once
 
 #include "base/memory.h"
@@ -13,9 +13,9 @@
 
 /* ==== Sqlite entities ========================================================================= */
 
-/* The numbers by which rows of a SQLite file say what they are of. A thing gets one when it is
- * first met, and is described then; a process another one when it has changed its name, its parent
- * or its targets. */
+/* The numbers of entities, by which rows of a SQLite file name what they are of. An entity gets one
+ * and is described when it is first met; a process gets another one when its name, its parent or
+ * its targets have changed. */
 
 enum { SQLITE_TARGETS_AT_MOST = 64 };
 
@@ -26,7 +26,7 @@ struct sqlite_entities {
     unsigned next;  /* number; 0 before the first */
     uint64_t fixed; /* bits of the fixed numbers that were met */
     unsigned targets[SQLITE_TARGETS_AT_MOST][PARTS];
-    unsigned *instances; /* owned, by the numbers of the things */
+    unsigned *instances; /* owned, by the numbers of the instances */
     size_t instance_capacity;
     struct map pids;             /* to the places of processes */
     struct known_process *known; /* owned */
@@ -53,7 +53,7 @@ void sqlite_entities_targets(struct buf *b, const struct run *run, uint64_t targ
 
 struct sqlite_rows {
     struct sqlite_entities entities;
-    uint64_t seq; /* everything that was told is numbered, so that its order can be found again */
+    uint64_t seq; /* of the next sample, process or mark: readers restore the order with it */
 };
 
 void sqlite_rows_run(struct buf *b, const struct run *run, const struct selection *selection);
@@ -72,10 +72,10 @@ void sqlite_rows_note(struct buf *b, struct sqlite_rows *rows, uint64_t elapsed_
 void sqlite_summary(struct buf *b, struct sqlite_rows *rows, const struct summary *s,
                     const struct selection *selection);
 
-/* ==== Sqlite tape ============================================================================= */
+/* ==== Row log ================================================================================= */
 
-/* Rows on their way to a database, as bytes: whoever samples writes them down, quickly and without
- * SQLite, and the sender's thread plays them into its statements. A row is the number of its
+/* Rows on their way to a database, as bytes: they are written while a sample is taken, quickly and
+ * without SQLite, and the sender's thread binds them to its statements. A row is the number of its
  * statement and the values for its question marks. */
 
 /* Values of the row that was begun last. */
@@ -92,7 +92,14 @@ void sqlite_row_log_text(struct buf *b, const char *value);
 size_t sqlite_row_log_json(struct buf *b, struct json_out *j);
 void sqlite_row_log_json_end(struct buf *b, size_t began);
 
-enum row_log_is { TAPE_END, TAPE_ROW, TAPE_NULL, TAPE_I64, TAPE_DOUBLE, TAPE_TEXT };
+enum row_log_is {
+    ROW_LOG_END,
+    ROW_LOG_ROW,
+    ROW_LOG_NULL,
+    ROW_LOG_I64,
+    ROW_LOG_DOUBLE,
+    ROW_LOG_TEXT
+};
 
 struct row_log_item {
     unsigned statement; /* of a row */
@@ -101,5 +108,5 @@ struct row_log_item {
     struct scan text;
 };
 
-/* The next thing on the tape; at its end, and where it is cut short, TAPE_END. */
+/* The next item of the log; at its end, and where it is cut short, ROW_LOG_END. */
 enum row_log_is sqlite_row_log_next(struct scan *row_log, struct row_log_item *ret);

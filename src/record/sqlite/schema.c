@@ -235,7 +235,7 @@ static int sqlite_table_each(unsigned number,
     return r;
 }
 
-/* What stands around the name of each column, and whether its type follows. */
+/* What is written around the name of each column, and whether its type follows. */
 struct column_list {
     struct buf *sql;
     const char *before, *after;
@@ -282,7 +282,7 @@ void sqlite_schema_statement(struct buf *b, unsigned number)
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-static int run_text(struct sqlite *db, struct buf *sql, struct toll_error *e)
+static int sqlite_schema_run(struct sqlite *db, struct buf *sql, struct toll_error *e)
 {
     int r = buf_failed(sql) ? err_set(e, -ENOMEM, "no memory for the tables of a SQLite file")
                             : sqlite_run(db, sql->data, e);
@@ -343,7 +343,7 @@ static int sqlite_schema_add_column(void *missing, const char *name, const char 
     buf_puts(&sql, "ALTER TABLE ");
     sqlite_table_name(&sql, m->number);
     buf_printf(&sql, " ADD COLUMN %s %s", name, type);
-    return run_text(m->db, &sql, m->e);
+    return sqlite_schema_run(m->db, &sql, m->e);
 }
 
 /* Makes a table that is not there, and adds the columns that one of an older version lacks. */
@@ -361,7 +361,7 @@ static int sqlite_schema_complete(struct sqlite *db, unsigned number, struct tol
     buf_puts(&sql, " (run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE");
     sqlite_schema_list(&sql, number, ", ", "", true);
     buf_printf(&sql, ", PRIMARY KEY (run, %s)) STRICT, WITHOUT ROWID", t->keys);
-    r = run_text(db, &sql, e);
+    r = sqlite_schema_run(db, &sql, e);
     if (r < 0 || !there)
         return r;
     r = sqlite_table_each(number, sqlite_schema_add_column, &m);
@@ -410,27 +410,24 @@ int sqlite_schema_make(struct sqlite *db, struct toll_error *e)
     sqlite_views_add(&sql);
     buf_printf(&sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
                SQLITE_SCHEMA_APPLICATION, SQLITE_SCHEMA_VERSION);
-    return run_text(db, &sql, e);
+    return sqlite_schema_run(db, &sql, e);
 }
 
 /* ==== Sqlite views ============================================================================ */
 
-/* "t.cpu_ns / 1e9 AS target_cpu_seconds" */
-static void sqlite_views_add_metric(struct buf *b, char table, const struct metric *m,
-                                    const char *lead)
-{
-    buf_printf(b, ", %c.", table);
-    sqlite_schema_column(b, m);
-    if (m->unit == UNIT_seconds || m->unit == UNIT_joules)
-        buf_puts(b, m->unit == UNIT_seconds ? " / 1e9" : " / 1e6");
-    buf_printf(b, " AS %s%s%s", lead, *lead ? "_" : "", m->facts.name);
-}
-
+/* "t.cpu_ns / 1e9 AS target_cpu_seconds", for each metric */
 static void sqlite_views_add_metrics(struct buf *b, char table, enum entity_kind kind,
                                      const char *lead)
 {
     FOR_EACH_BIT(i, sqlite_schema_metrics(kind))
-    sqlite_views_add_metric(b, table, metric_of(metric_first(kind) + i), lead);
+    {
+        const struct metric *m = metric_of(metric_first(kind) + i);
+        buf_printf(b, ", %c.", table);
+        sqlite_schema_column(b, m);
+        if (m->unit == UNIT_seconds || m->unit == UNIT_joules)
+            buf_puts(b, m->unit == UNIT_seconds ? " / 1e9" : " / 1e6");
+        buf_printf(b, " AS %s%s%s", lead, *lead ? "_" : "", m->facts.name);
+    }
 }
 
 static void sqlite_views_begin(struct buf *b, const char *before, const char *name)
@@ -445,7 +442,7 @@ static void sqlite_views_begin(struct buf *b, const char *before, const char *na
 
 /* ---- All that a sample has in one row, as in CSV --------------------------------------------- */
 
-static void add_timeline(struct buf *b)
+static void sqlite_views_add_timeline(struct buf *b)
 {
     static const struct {
         char table;
@@ -476,7 +473,7 @@ static void add_timeline(struct buf *b)
     buf_puts(b, "; ");
 }
 
-/* ---- One row for each thing in each sample --------------------------------------------------- */
+/* ---- One row for each entity in each sample -------------------------------------------------- */
 
 static void sqlite_views_add_kind(struct buf *b, enum entity_kind kind)
 {
@@ -500,27 +497,6 @@ static void sqlite_views_add_kind(struct buf *b, enum entity_kind kind)
 
 /* ---- What it came to ------------------------------------------------------------------------- */
 
-static void add_runs(struct buf *b)
-{
-    sqlite_views_begin(b, "", "run_list");
-    buf_printf(b, "run, name, host, " TIME_OF_DAY(
-                      "start_ns") " AS start, wall_ns / 1e9 AS "
-                                  "wall_seconds, status, code, signal, (SELECT count(*) FROM "
-                                  "samples s WHERE s.run = "
-                                  "runs.run) AS samples, facts ->> 'command' AS command, facts ->> "
-                                  "'labels' AS labels, facts ->> 'id' AS id "
-                                  "FROM runs; ");
-}
-
-static void add_processes(struct buf *b)
-{
-    sqlite_views_begin(b, "", "process_list");
-    buf_puts(b, "p.run, p.name, p.pid, p.parent, p.elapsed_ns / 1e9 AS left_seconds, p.how, "
-                "p.status, p.code, p.signal");
-    sqlite_views_add_metrics(b, 'p', ENTITY_PROCESS, "");
-    buf_puts(b, " FROM processes p; ");
-}
-
 static void sqlite_views_add_phases(struct buf *b)
 {
     sqlite_views_begin(b, "", "phase_list");
@@ -541,21 +517,27 @@ static void sqlite_views_add_phases(struct buf *b)
     buf_puts(b, " FROM phases; ");
 }
 
-static void sqlite_views_add_figures(struct buf *b)
+void sqlite_views_add(struct buf *b)
 {
+    sqlite_views_add_timeline(b);
+    for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++)
+        sqlite_views_add_kind(b, kind);
+    sqlite_views_begin(b, "", "run_list");
+    buf_printf(b, "run, name, host, " TIME_OF_DAY(
+                      "start_ns") " AS start, wall_ns / 1e9 AS "
+                                  "wall_seconds, status, code, signal, (SELECT count(*) FROM "
+                                  "samples s WHERE s.run = "
+                                  "runs.run) AS samples, facts ->> 'command' AS command, facts ->> "
+                                  "'labels' AS labels, facts ->> 'id' AS id "
+                                  "FROM runs; ");
+    sqlite_views_begin(b, "", "process_list");
+    buf_puts(b, "p.run, p.name, p.pid, p.parent, p.elapsed_ns / 1e9 AS left_seconds, p.how, "
+                "p.status, p.code, p.signal");
+    sqlite_views_add_metrics(b, 'p', ENTITY_PROCESS, "");
+    buf_puts(b, " FROM processes p; ");
+    sqlite_views_add_phases(b);
     sqlite_views_begin(b, "", "figures");
     buf_puts(b, "f.run, e.kind, e.part, e.name, f.metric, f.total, f.last, f.mean, f.min, f.max, "
                 "f.max_at_ns / 1e9 AS max_at_seconds, f.p50, f.p90, f.p99, f.quality, f.means FROM "
                 "summary f JOIN entities e USING (run, entity); ");
-}
-
-void sqlite_views_add(struct buf *b)
-{
-    add_timeline(b);
-    for (unsigned kind = 0; kind <= ENTITY_TARGET; kind++)
-        sqlite_views_add_kind(b, kind);
-    add_runs(b);
-    add_processes(b);
-    sqlite_views_add_phases(b);
-    sqlite_views_add_figures(b);
 }

@@ -19,7 +19,7 @@ enum {
 
 /* Entities that have the same number in every run; the others are counted on from there. */
 enum {
-    SQLITE_ENTITY_COMBINED = 1, /* of all targets together; the other parts behind it */
+    SQLITE_ENTITY_COMBINED = 1, /* of all targets together; the other parts follow */
     SQLITE_ENTITY_MAIN,
     SQLITE_ENTITY_DESCENDANTS,
     SQLITE_ENTITY_SELF,
@@ -45,7 +45,7 @@ enum sqlite_statement_number {
 };
 
 /* What a file says of itself, looked at without locks and without making anything beside it: it may
- * be anybody's. 0, -EBADMSG when it is no SQLite file, other errors. */
+ * belong to any program. 0, -EBADMSG when it is no SQLite file, other errors. */
 int sqlite_schema_peek(const char *path, int64_t *ret_application, int64_t *ret_version,
                        struct toll_error *e);
 

@@ -2,8 +2,8 @@
 #include "sink/mlflow/mlflow.h"
 
 #include "base/memory.h"
-#include "layout/frame_view.h"
 #include "layout/layout.h"
+#include "layout/translation.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -323,8 +323,8 @@ static unsigned count(const struct buf *b, unsigned statement, unsigned *ret_val
     struct row_log_item item;
     unsigned rows = 0, values = 0;
     bool is_it = false;
-    for (enum row_log_is is; (is = sqlite_row_log_next(&row_log, &item)) != TAPE_END;) {
-        if (is == TAPE_ROW) {
+    for (enum row_log_is is; (is = sqlite_row_log_next(&row_log, &item)) != ROW_LOG_END;) {
+        if (is == ROW_LOG_ROW) {
             is_it = item.statement == statement;
             values = is_it ? 0 : values;
             rows += is_it;
@@ -410,8 +410,8 @@ static unsigned described(struct sqlite_entities *x)
     struct scan row_log = scan_text(x->met.data, x->met.length);
     struct row_log_item item;
     unsigned rows = 0;
-    for (enum row_log_is is; (is = sqlite_row_log_next(&row_log, &item)) != TAPE_END;)
-        rows += is == TAPE_ROW && item.statement == STATEMENT_ENTITY;
+    for (enum row_log_is is; (is = sqlite_row_log_next(&row_log, &item)) != ROW_LOG_END;)
+        rows += is == ROW_LOG_ROW && item.statement == STATEMENT_ENTITY;
     buf_clear(&x->met);
     return rows;
 }
@@ -503,27 +503,27 @@ static void test_sqlite_tape_what_goes_in_comes_out(void **state)
     struct row_log_item item = {0};
     write_all(&b);
     struct scan row_log = scan_text(b.data, b.length);
-    assert_int_equal(sqlite_row_log_next(&row_log, &item), TAPE_ROW);
+    assert_int_equal(sqlite_row_log_next(&row_log, &item), ROW_LOG_ROW);
     assert_int_equal(item.statement, 7);
-    assert_int_equal(sqlite_row_log_next(&row_log, &item), TAPE_I64);
+    assert_int_equal(sqlite_row_log_next(&row_log, &item), ROW_LOG_I64);
     assert_true(item.i == INT64_MIN);
-    assert_int_equal(sqlite_row_log_next(&row_log, &item), TAPE_I64);
+    assert_int_equal(sqlite_row_log_next(&row_log, &item), ROW_LOG_I64);
     assert_true(item.i == INT64_MAX);
     assert_int_equal(sqlite_row_log_next(&row_log, &item),
-                     TAPE_NULL); /* SQLite has no such number */
-    assert_int_equal(sqlite_row_log_next(&row_log, &item), TAPE_DOUBLE);
+                     ROW_LOG_NULL); /* SQLite has no such number */
+    assert_int_equal(sqlite_row_log_next(&row_log, &item), ROW_LOG_DOUBLE);
     assert_true(item.d == 0.1);
-    assert_int_equal(sqlite_row_log_next(&row_log, &item), TAPE_NULL);
-    assert_int_equal(sqlite_row_log_next(&row_log, &item), TAPE_TEXT);
+    assert_int_equal(sqlite_row_log_next(&row_log, &item), ROW_LOG_NULL);
+    assert_int_equal(sqlite_row_log_next(&row_log, &item), ROW_LOG_TEXT);
     expect_text(&item, "a\xC3\xBFz");
-    assert_int_equal(sqlite_row_log_next(&row_log, &item), TAPE_TEXT);
+    assert_int_equal(sqlite_row_log_next(&row_log, &item), ROW_LOG_TEXT);
     expect_text(&item, "");
-    assert_int_equal(sqlite_row_log_next(&row_log, &item), TAPE_NULL);
-    assert_int_equal(sqlite_row_log_next(&row_log, &item), TAPE_TEXT);
+    assert_int_equal(sqlite_row_log_next(&row_log, &item), ROW_LOG_NULL);
+    assert_int_equal(sqlite_row_log_next(&row_log, &item), ROW_LOG_TEXT);
     expect_text(&item, "{\"b\":2}");
-    assert_int_equal(sqlite_row_log_next(&row_log, &item), TAPE_ROW);
+    assert_int_equal(sqlite_row_log_next(&row_log, &item), ROW_LOG_ROW);
     assert_int_equal(item.statement, 0);
-    assert_int_equal(sqlite_row_log_next(&row_log, &item), TAPE_END);
+    assert_int_equal(sqlite_row_log_next(&row_log, &item), ROW_LOG_END);
     buf_done(&b);
 }
 
@@ -536,14 +536,14 @@ static void test_sqlite_tape_cut_short(void **state)
         struct scan row_log = scan_text(copy, length);
         struct row_log_item item;
         unsigned items = 0;
-        while (sqlite_row_log_next(&row_log, &item) != TAPE_END)
+        while (sqlite_row_log_next(&row_log, &item) != ROW_LOG_END)
             items++;
         assert_true(items < 12);
         free(copy);
     }
     struct scan garbage = scan_string("\x63\x63\x63");
     struct row_log_item item;
-    assert_int_equal(sqlite_row_log_next(&garbage, &item), TAPE_END);
+    assert_int_equal(sqlite_row_log_next(&garbage, &item), ROW_LOG_END);
     buf_done(&b);
 }
 
