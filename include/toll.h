@@ -243,6 +243,8 @@ struct toll_options {
 enum {
     TOLL_OUTPUT_COLOR = 1 << 0,   /* terminal colours */
     TOLL_OUTPUT_VERBOSE = 1 << 1, /* every figure, including zero and unknown ones */
+    TOLL_OUTPUT_ASCII = 1 << 2,   /* no other characters, for a terminal without UTF-8 */
+    TOLL_OUTPUT_HINTS = 1 << 3,   /* options of the toll command that show or keep more */
 };
 
 /* Where to write, and in which format. Series (csv, jsonl, lines, …) are written during the run,
@@ -256,6 +258,8 @@ struct toll_output {
     const char *layout; /* columns and units of another tool (see toll_compat.h); NULL: toll's */
     int fd;             /* borrowed, stays open; used only without a destination */
     unsigned flags;     /* TOLL_OUTPUT_… */
+    unsigned columns;   /* width of the terminal, for a summary as text; 0: 80 */
+    unsigned reserved;  /* 0 */
 };
 
 /* One format. The strings are static. */

@@ -180,8 +180,10 @@ void members_init(struct members *m, size_t payload_bytes)
 
 void members_done(struct members *m)
 {
-    for (size_t i = 0; i < m->count; i++)
+    for (size_t i = 0; i < m->count; i++) {
+        free(m->order[i]->process.command);
         free(m->order[i]);
+    }
     for (size_t i = 0; i < m->spare_count; i++)
         free(m->spare[i]);
     free(m->order);
@@ -264,6 +266,8 @@ void members_sweep(struct members *m)
         }
         if (members_find_any(m, member->process.entity.pid) == member)
             map_remove(&m->by_pid, (uint32_t)member->process.entity.pid);
+        free(member->process.command);
+        member->process.command = NULL;
         m->spare[m->spare_count++] = member;
     }
     m->count = kept;

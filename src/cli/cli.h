@@ -66,8 +66,13 @@ int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The text on stdout; frees it. Returns 0, or 125 and a sentence when it cannot be written. */
 int print(struct buf *b);
 
-/* Whether text for a descriptor may have colours: it is a terminal, and NO_COLOR is not set. */
-bool color_is_wanted(int fd);
+enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* Colours on a terminal; NO_COLOR and CLICOLOR_FORCE decide where the choice does not. */
+bool color_is_wanted(int fd, enum color_choice choice);
+
+/* Fills in flags and columns of an output to out->fd. */
+void terminal_describe(struct toll_output *out, enum color_choice choice);
 
 /* ==== Help ================================================================================== */
 

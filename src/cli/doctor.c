@@ -157,7 +157,7 @@ static void add_check(struct buf *b, const struct toll_check *c, bool color)
 static void doctor_command_as_text(const struct request *r, struct buf *b)
 {
     const struct toll_check *c;
-    bool color = color_is_wanted(STDOUT_FILENO);
+    bool color = color_is_wanted(STDOUT_FILENO, COLOR_AUTO);
     for (size_t at = 0; (c = doctor_next_check(r, &at));)
         add_check(b, c, color);
 }

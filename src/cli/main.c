@@ -12,18 +12,56 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <ucontext.h>
 
-/* ==== Color =================================================================================== */
+/* ==== Terminal ================================================================================ */
 
-bool color_is_wanted(int fd)
+static bool variable_is_set(const char *name)
 {
-    const char *no_color = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
-    return isatty(fd) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+bool color_is_wanted(int fd, enum color_choice choice)
+{
+    const char *force = getenv("CLICOLOR_FORCE"), *term = getenv("TERM");
+    if (choice != COLOR_AUTO)
+        return choice == COLOR_ALWAYS;
+    if (variable_is_set("NO_COLOR"))
+        return false;
+    if (force && *force && strcmp(force, "0") != 0)
+        return true;
+    return isatty(fd) && term && strcmp(term, "dumb") != 0;
+}
+
+/* By the variables of the locale, in the order in which libc asks for them. */
+static bool locale_is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (variable_is_set(names[i])) {
+            const char *value = getenv(names[i]);
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+        }
+    return false;
+}
+
+void terminal_describe(struct toll_output *out, enum color_choice choice)
+{
+    struct winsize size;
+    if (color_is_wanted(out->fd, choice))
+        out->flags |= TOLL_OUTPUT_COLOR;
+    if (!locale_is_utf8())
+        out->flags |= TOLL_OUTPUT_ASCII;
+    if (isatty(out->fd)) {
+        out->flags |= TOLL_OUTPUT_HINTS;
+        if (ioctl(out->fd, TIOCGWINSZ, &size) == 0)
+            out->columns = size.ws_col;
+    }
 }
 
 /* ==== Main ==================================================================================== */

@@ -148,6 +148,8 @@ const struct option options[] = {
      "no summary and no notes on the terminal, only of outputs that fail"},
     {"verbose", 'v', SWITCH(verbose), NULL, NULL, false, ANY | FOR_EXPORT,
      "every figure in the summary, also those that are zero or unknown"},
+    {"color", 0, CHOICE("WHEN", "auto always never", color), NULL, NULL, false, ANY | FOR_EXPORT,
+     "colours on the terminal (default: auto)"},
     {"summary", 0, CHOICE("FORMAT", "text json none", summary), NULL, NULL, false, ANY,
      "what to print at the end"},
     {"summary-to", 0, TEXT("FILE|FD", summary_to),

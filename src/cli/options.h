@@ -36,6 +36,7 @@ struct settings {
     unsigned signals_come_to_group; /* 1: signals to toll reach the whole process group */
     bool quiet;
     bool verbose;
+    enum color_choice color;
     bool help;
     uint64_t run;       /* of a record, 0: all */
     const char *run_id; /* … or the end of its id, or NULL */

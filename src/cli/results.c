@@ -72,7 +72,7 @@ static int export_command_add_output(struct wanted *w, const struct settings *s,
         out->destination = NULL;
         out->fd = STDOUT_FILENO;
         out->format = out->format ? out->format : "csv";
-        out->flags |= color_is_wanted(out->fd) ? TOLL_OUTPUT_COLOR : 0;
+        terminal_describe(out, s->color);
     }
     bool is_directory = s->layout && out->destination && file_is_directory(out->destination);
     out->layout = w->layouts[w->count] = output_layout(file);

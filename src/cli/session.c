@@ -213,8 +213,8 @@ static int add_summary(struct session *s, struct toll_error *e)
                 out.format = "json";
         }
     }
-    if (!out.destination && color_is_wanted(out.fd))
-        out.flags |= TOLL_OUTPUT_COLOR;
+    if (!out.destination)
+        terminal_describe(&out, set->color);
     return session_add_output(s, &out, e);
 }
 
@@ -230,7 +230,7 @@ static int add_stdout(struct session *s, const char *format, const char *layout,
         .fd = STDOUT_FILENO,
         .format = format ? format : "lines",
         .layout = layout,
-        .flags = color_is_wanted(STDOUT_FILENO) ? TOLL_OUTPUT_COLOR : 0,
+        .flags = color_is_wanted(STDOUT_FILENO, s->settings.color) ? TOLL_OUTPUT_COLOR : 0,
     };
     return session_add_output(s, &out, e);
 }

@@ -527,7 +527,7 @@ int toll_tracker_next_frame(struct toll_tracker *t, int timeout_ms, struct toll_
                        offsetof(struct type, last) + sizeof(((struct type *)0)->last),             \
                    "struct " #type " ends with padding, or " #last " is not its last field")
 HAS_NO_TAIL_PADDING(toll_options, frames_kept);
-HAS_NO_TAIL_PADDING(toll_output, flags);
+HAS_NO_TAIL_PADDING(toll_output, reserved);
 HAS_NO_TAIL_PADDING(toll_sent, run);
 HAS_NO_TAIL_PADDING(toll_launch, exec_errno);
 HAS_NO_TAIL_PADDING(toll_target, name);

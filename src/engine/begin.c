@@ -190,6 +190,9 @@ static int begin_prepare(struct toll_tracker *t, char *const argv[], struct toll
     if (r < 0)
         return r;
     r = process_reader_init(&t->tracked.reader, &t->tracked.root, selection_wanted(&t->selection));
+    t->tracked.reader.commands = t->run.no_args || t->tracked.is_probe ? COMMANDS_NOT_READ
+                                 : t->run.shows_secrets                ? COMMANDS_AS_THEY_ARE
+                                                                       : COMMANDS_MASKED;
     if (r == 0 && argv && argv[0])
         r = run_set_command(&t->run, argv);
     if (r == 0 &&

@@ -33,7 +33,7 @@ void events_add_note(struct events *e, uint64_t elapsed_ns, const char *format, 
     event->note = copy;
 }
 
-void events_add_end(struct events *e, const struct process_end *end)
+void events_add_end(struct events *e, const struct process_end *end, bool is_recorded)
 {
     struct event *event = events_append(e);
     if (!event)
@@ -42,12 +42,17 @@ void events_add_end(struct events *e, const struct process_end *end)
     event->elapsed_ns = end->elapsed_ns;
     event->end = *end;
     event->process = *end->process;
+    event->process.command = end->process->command ? strdup(end->process->command) : NULL;
+    event->is_recorded = is_recorded;
 }
 
 void events_clear(struct events *e)
 {
-    for (size_t i = 0; i < e->count; i++)
+    for (size_t i = 0; i < e->count; i++) {
+        if (!e->items[i].note)
+            free(e->items[i].process.command);
         free(e->items[i].note);
+    }
     e->count = 0;
     if (e->capacity > ROOM_KEPT) {
         free(e->items);

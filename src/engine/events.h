@@ -15,7 +15,8 @@ struct event {
     uint64_t elapsed_ns;
     char *note;             /* owned sentence; NULL: a process has ended */
     struct process_end end; /* end.process is set when it is sent */
-    struct process process;
+    struct process process; /* its command is owned */
+    bool is_recorded;       /* it is for outputs too, not for the summary alone */
 };
 
 struct events {
@@ -27,7 +28,7 @@ struct events {
 void events_add_note(struct events *e, uint64_t elapsed_ns, const char *format, va_list args);
 
 /* Adds a copy of the process that has ended. Without memory it is lost. */
-void events_add_end(struct events *e, const struct process_end *end);
+void events_add_end(struct events *e, const struct process_end *end, bool is_recorded);
 
 /* Forgets them all, and keeps a little room. */
 void events_clear(struct events *e);

@@ -318,6 +318,11 @@ void finish(struct toll_tracker *t)
     summary_end(&t->summary, t->frame.elapsed_ns);
     take_ends(t);
     cgroups_finish(&t->cgroups, t->timeout.kill_sent);
+    for (size_t i = 0; i < tracked->members.count; i++) {
+        const struct member *m = tracked->members.order[i];
+        if (m->targets && m->was_seen && !m->gone)
+            summary_process(&t->summary, &m->process, false);
+    }
     if (tracked->whole) {
         if (is_launched(tracked))
             list_survivors(tracked, &t->summary);

@@ -94,7 +94,9 @@ void outputs_send_events(struct outputs *o, struct events *events)
             outputs_record(o, event->elapsed_ns, event->note);
         }
         event->end.process = &event->process;
-        for (size_t k = 0; !event->note && k < o->count; k++)
+        if (!event->note)
+            summary_process(o->summary, &event->process, true);
+        for (size_t k = 0; !event->note && event->is_recorded && k < o->count; k++)
             outputs_check(o, o->sinks[k], sink_process_end(o->sinks[k], &event->end));
     }
     events_clear(events);

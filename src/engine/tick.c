@@ -487,6 +487,7 @@ const struct frame *tick(struct toll_tracker *t, enum tick_kind kind)
     summary_frame(&t->summary, f);
 
     const struct frame *shown = tick_show(f, tracked, &t->shown);
+    summary_curves(&t->summary, shown);
     outputs_send_events(&t->outputs, &tracked->events);
     outputs_frame(&t->outputs, shown);
     backup_write(t);

@@ -636,5 +636,6 @@ bool read_sample_end(struct reading *r, const struct record_sample *s)
         return reading_wrong(r, "a time before that of the sample before");
     r->has_frame = true;
     summary_frame(&r->summary, f);
+    summary_curves(&r->summary, f);
     return true;
 }

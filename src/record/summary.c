@@ -481,6 +481,97 @@ static bool read_survivors(struct reading *r, void *object)
 
 const struct record_special record_special_survivors = {write_survivors, read_survivors, NULL};
 
+/* ---- The largest processes ------------------------------------------------------------------- */
+
+enum { PROGRAMS_WRITTEN = 32 };
+
+static bool largest_is_set(const void *object, const struct record_context *c)
+{
+    const struct summary *s = object;
+    return s->largest && s->largest->count;
+}
+
+static struct largest *largest_to_read(struct reading *r, struct summary *s)
+{
+    if (!s->largest)
+        s->largest = calloc(1, sizeof *s->largest);
+    r->no_memory |= !s->largest;
+    return s->largest;
+}
+
+static void write_seen_count(struct json_out *j, const void *object, const struct record_context *c)
+{
+    json_u64(j, ((const struct summary *)object)->largest->count);
+}
+
+static bool read_seen_count(struct reading *r, void *object)
+{
+    struct largest *l = largest_to_read(r, object);
+    return l && read_u64(&r->json, &l->count);
+}
+
+const struct record_special record_special_seen_count = {write_seen_count, read_seen_count,
+                                                         largest_is_set};
+
+/* Each once: those with most memory, then those of the others with most CPU time. */
+static void write_largest(struct json_out *j, const void *object, const struct record_context *c)
+{
+    const struct largest *l = ((const struct summary *)object)->largest;
+    json_array(j);
+    for (unsigned i = 0; i < l->by_memory_count; i++)
+        record_write_object(j, RECORD_OBJECT_largest_process, &l->by_memory[i], c);
+    for (unsigned i = 0; i < l->by_cpu_count; i++) {
+        bool is_written = false;
+        for (unsigned k = 0; k < l->by_memory_count && !is_written; k++)
+            is_written = l->by_memory[k].pid == l->by_cpu[i].pid &&
+                         l->by_memory[k].start == l->by_cpu[i].start;
+        if (!is_written)
+            record_write_object(j, RECORD_OBJECT_largest_process, &l->by_cpu[i], c);
+    }
+    json_array_end(j);
+}
+
+static bool read_largest(struct reading *r, void *object)
+{
+    struct largest *l = largest_to_read(r, object);
+    json_in_array(&r->json);
+    while (l && json_in_item(&r->json)) {
+        struct largest_process p = {0};
+        record_read_object(r, RECORD_OBJECT_largest_process, &p);
+        largest_list(l, &p);
+    }
+    return l && !r->json.failed;
+}
+
+const struct record_special record_special_largest = {write_largest, read_largest, largest_is_set};
+
+static void write_programs(struct json_out *j, const void *object, const struct record_context *c)
+{
+    const struct largest *l = ((const struct summary *)object)->largest;
+    const struct largest_program *sorted[LARGEST_PROGRAMS];
+    unsigned count = largest_programs_by_cpu(l, sorted);
+    json_array(j);
+    for (unsigned i = 0; i < count && i < PROGRAMS_WRITTEN; i++)
+        record_write_object(j, RECORD_OBJECT_program, sorted[i], c);
+    json_array_end(j);
+}
+
+static bool read_programs(struct reading *r, void *object)
+{
+    struct largest *l = largest_to_read(r, object);
+    json_in_array(&r->json);
+    while (l && json_in_item(&r->json)) {
+        struct largest_program program = {0};
+        record_read_object(r, RECORD_OBJECT_program, &program);
+        if (l->program_count < LARGEST_PROGRAMS)
+            l->programs[l->program_count++] = program;
+    }
+    return l && !r->json.failed;
+}
+
+const struct record_special record_special_programs = {write_programs, read_programs,
+                                                       largest_is_set};
+
 static bool scrapes_are_set(const void *object, const struct record_context *c)
 {
     return ((const struct output_summary *)object)->way == OUTPUT_SCRAPED;
@@ -609,13 +700,16 @@ bool read_summary(struct reading *r)
         {RECORD_OBJECT_own, s},     {RECORD_OBJECT_marks, &s->marks},
         {RECORD_OBJECT_closing, s},
     };
-    /* It replaces the one that was made of the samples. */
+    /* It replaces the one that was made of the samples, except for the curves. */
+    struct curve cores = s->cores_curve, memory = s->memory_curve;
     summary_done(s);
     if (summary_init(s, &r->run) < 0 ||
         (r->run.target_count > 1 && summary_add_targets(s, r->run.target_count) < 0)) {
         r->no_memory = true;
         return false;
     }
+    s->cores_curve = cores;
+    s->memory_curve = memory;
     r->text = &r->kept;
     read_instances_begin(r);
     record_read(r, fields, ARRAY_LEN(fields), read_summary_other, NULL);

@@ -370,7 +370,8 @@ int sink_open_file(struct sink *s, const char *path, struct toll_error *e)
 
 static int sink_check_flags(unsigned flags, struct toll_error *e)
 {
-    unsigned unknown = flags & ~(unsigned)(TOLL_OUTPUT_COLOR | TOLL_OUTPUT_VERBOSE);
+    unsigned unknown = flags & ~(unsigned)(TOLL_OUTPUT_COLOR | TOLL_OUTPUT_VERBOSE |
+                                           TOLL_OUTPUT_ASCII | TOLL_OUTPUT_HINTS);
     return unknown ? err_set(e, -EINVAL, "the flags of the output have 0x%x, which means nothing",
                              unknown)
                    : 0;
@@ -474,7 +475,10 @@ int sink_open(struct sink **ret, const struct toll_output *output,
     struct sink *s = calloc(1, sizeof *s);
     if (!s)
         return err_set(e, -ENOMEM, "no memory for an output");
-    *s = (struct sink){.fd = output->fd, .flags = output->flags, .selection = *selection};
+    *s = (struct sink){.fd = output->fd,
+                       .flags = output->flags,
+                       .columns = output->columns,
+                       .selection = *selection};
     r = sink_choose_kind(s, output, &rest, e);
     if (r == 0 && !output->destination && s->kind->open)
         r = err_set(e, -EINVAL, "%s goes to a place that is named, not to a descriptor",

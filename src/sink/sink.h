@@ -175,6 +175,7 @@ struct sink {
     bool stays_open;     /* a summary alone is written to fd, not to the file opened again */
     enum output_way way; /* a file, unless the kind sets it */
     unsigned flags;      /* TOLL_OUTPUT_… */
+    unsigned columns;    /* of the terminal; 0: not one */
     struct selection selection;
     struct layout_choice *layout; /* owned; NULL: toll's own columns */
     const struct run *run;        /* borrowed, from the beginning on */

@@ -28,13 +28,17 @@ static void human_scaled(struct buf *b, double number, const char *unit)
 
 void human_seconds(struct buf *b, double seconds)
 {
-    if (seconds >= 3599.5) {
+    if (seconds >= 86399.5) {
+        uint64_t hours = (uint64_t)(seconds / 3600 + 0.5);
+        buf_printf(b, "%llud %02lluh", (unsigned long long)(hours / 24),
+                   (unsigned long long)(hours % 24));
+    } else if (seconds >= 3599.5) {
         uint64_t minutes = (uint64_t)(seconds / 60 + 0.5);
-        buf_printf(b, "%llu h %02llu min", (unsigned long long)(minutes / 60),
+        buf_printf(b, "%lluh %02llum", (unsigned long long)(minutes / 60),
                    (unsigned long long)(minutes % 60));
-    } else if (seconds >= 599.5) {
+    } else if (seconds >= 59.95) {
         uint64_t whole = (uint64_t)(seconds + 0.5);
-        buf_printf(b, "%llu min %02llu s", (unsigned long long)(whole / 60),
+        buf_printf(b, "%llum %02llus", (unsigned long long)(whole / 60),
                    (unsigned long long)(whole % 60));
     } else if (seconds >= 0.9995) {
         human_three_digits(b, seconds);

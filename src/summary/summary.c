@@ -5,6 +5,8 @@
 #include "base/text/secrets.h"
 #include "base/util.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ==== Run facts =============================================================================== */
@@ -291,6 +293,7 @@ int summary_add_targets(struct summary *s, size_t count)
 void summary_done(struct summary *s)
 {
     free(s->outputs);
+    free(s->largest);
     for (size_t i = 0; i < SUMMARY_NOTES; i++)
         free(s->notes[i]);
     for (size_t i = 0; i < s->instance_count; i++)
@@ -372,6 +375,54 @@ static struct series *summary_series_of(struct summary *s, const struct instance
             series[i].histogram = summary_system_histogram(s, i);
     s->instances[s->instance_count++] = (struct instance_summary){.instance = m, .series = series};
     return series;
+}
+
+/* A value stands for the time since the frame before; without one the curve has a gap. */
+static void summary_add_curve(struct curve *c, const struct row *row, enum metric_id id,
+                              uint64_t elapsed_ns)
+{
+    bool is_known = row_seen(row) >> (id - row->first) & 1;
+    curve_add(c, is_known ? metric_number(metric_of(id), row_value(row, id)) : NAN, c->end_ns,
+              elapsed_ns);
+}
+
+void summary_curves(struct summary *s, const struct frame *f)
+{
+    const struct row *whole = f->target[PART_COMBINED].row;
+    if (whole) {
+        summary_add_curve(&s->cores_curve, whole, process_cpu_cores, f->elapsed_ns);
+        summary_add_curve(&s->memory_curve, whole, process_memory_rss_bytes, f->elapsed_ns);
+    }
+    for (size_t i = 0; !whole && i < f->machine_count; i++)
+        if (f->machine[i]->entity.kind == ENTITY_SYSTEM) {
+            const struct row *row = &f->machine[i]->row;
+            summary_add_curve(&s->cores_curve, row, system_cpu_cores, f->elapsed_ns);
+            summary_add_curve(&s->memory_curve, row, system_memory_used_bytes, f->elapsed_ns);
+        }
+}
+
+void summary_process(struct summary *s, const struct process *p, bool has_ended)
+{
+    if (!s->largest)
+        s->largest = calloc(1, sizeof *s->largest);
+    if (!s->largest)
+        return; /* the table is missing then, nothing else */
+    struct row copy;
+    const struct row *row = process_shown(p, &copy);
+    uint64_t seen = row_seen(row);
+    struct largest_process l = {
+        .pid = p->entity.pid,
+        .start = p->entity.start_ticks,
+        .has_cpu = seen >> process_cpu_seconds & 1,
+        .has_peak = seen >> process_memory_peak_bytes & 1,
+        .is_complete = has_ended && p->has_ended,
+    };
+    memcpy(l.name, p->entity.name, sizeof l.name);
+    if (p->command)
+        snprintf(l.command, sizeof l.command, "%s", p->command);
+    l.cpu_ns = l.has_cpu ? row_value(row, process_cpu_seconds).u : 0;
+    l.peak_bytes = l.has_peak ? row_value(row, process_memory_peak_bytes).u : 0;
+    largest_add(s->largest, &l);
 }
 
 void summary_frame(struct summary *s, const struct frame *f)

@@ -7,6 +7,8 @@
 #include "base/rank.h"
 #include "metric/frame.h"
 #include "metric/metric.h"
+#include "summary/curve.h"
+#include "summary/largest.h"
 #include "summary/phases.h"
 #include "summary/series.h"
 #include "toll.h"
@@ -146,6 +148,9 @@ struct summary {
     struct series self[SELF_METRICS];
     struct instance_summary *instances; /* owned, by their numbers */
     size_t instance_count;
+    struct curve cores_curve;  /* of the target as a whole, or of the machine when it is alone */
+    struct curve memory_curve; /* resident memory of it */
+    struct largest *largest;   /* owned, NULL: no process has ended yet */
     struct mark_totals marks;
     struct survivor survivors[SUMMARY_STILL_RUNNING];
     size_t survivor_count;          /* may exceed what the array holds */
@@ -165,6 +170,12 @@ int summary_add_targets(struct summary *s, size_t count);
 void summary_done(struct summary *s);
 
 void summary_frame(struct summary *s, const struct frame *f);
+
+/* The curves, of a frame as outputs have it: then a record has the same. */
+void summary_curves(struct summary *s, const struct frame *f);
+
+/* A process has ended, or is still there at the end of the run (`how` is not looked at). */
+void summary_process(struct summary *s, const struct process *p, bool has_ended);
 
 /* Keep a sentence once. True when it is new and there was room. */
 bool summary_note(struct summary *s, const char *sentence);

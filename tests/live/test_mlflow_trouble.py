@@ -141,5 +141,5 @@ def test_the_wait_at_the_end_is_told(here):
                       {"HOME": str(here.directory)}, here.directory) as t:
             t.expect("done")
             t.expect(f"toll: {place.replace(':', ' ', 1)}: waiting for what is left, 1 s at most")
-            assert "put aside" in " ".join(t.rest().split()) and t.status == 0
+            assert "kept to send later" in " ".join(t.rest().split()) and t.status == 0
         assert len(list(here.directory.rglob("*.spool"))) == 1

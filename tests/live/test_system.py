@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -166,7 +167,7 @@ def test_beside_a_target(place, way):
     assert len(column) == 1, list(rows[-1])
     assert int(rows[-1][column[0]]) == switches
     text = place.path("x.txt").read_text()
-    assert "the machine" in text and "context switches" in text
+    assert re.search(r"\n  Machine +[0-9.]+ cores busy on average, .* of memory used at peak\n", text)
 
 
 def test_nobody_asked_for_the_machine(place):
@@ -195,8 +196,8 @@ def test_no_pressure_files(here):
     system = json.loads(here.path("s.json").read_text())["system"]
     assert system["cpu_pressure_some_seconds"] == {"quality": "unknown", "from": ""}
     assert system["context_switches"]["total"] > 0
-    line = [t for t in here.path("s.txt").read_text().splitlines() if "stalled for a CPU" in t]
-    assert all("?" in t for t in line) and line
+    text = " ".join(here.path("s.txt").read_text().split())
+    assert re.search(r"not available: [^()]*stalled for a CPU", text), text
 
 
 @needs_root

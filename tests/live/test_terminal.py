@@ -217,7 +217,7 @@ def test_ctrl_c_ends_attach_with_a_summary(bash):
     bash.expect(r"\d\d:\d\d:\d\d +\S+")
     bash.type("\x03")
     bash.expect(rf"\^C\r\n\x1b\[1mtoll: process {pid} \(sleep\)")
-    bash.expect("counted from the attach on")
+    bash.expect("still running, measured for")
     bash.expect(PROMPT)
     bash.type("echo status $?\n")
     assert bash.expect(r"status (\d+)\r")[1] == "0"

@@ -138,7 +138,7 @@ def test_no_control_character_reaches_a_terminal(here):
     os.kill(int(here.path("pid").read_text()), signal.SIGKILL)
     assert done.returncode == 0
     text = harmless(done.stderr)
-    assert "still running" in text and "w?[1m" in text
+    assert "1 process left: " in text and "w?[1m" in text
     harmless(here.path("run.txt").read_bytes())
     for record in ("run.jsonl", "run.sqlite"):
         harmless(here.call([here.toll, "list", record])[1])

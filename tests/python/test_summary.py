@@ -65,7 +65,7 @@ def test_copies_and_equality(summary):
 
 def test_texts(summary):
     assert str(summary).startswith("toll: ")
-    assert "total, peak" in str(summary)
+    assert "\n  CPU  " in str(summary) and "\n  Memory  " in str(summary)
     assert re.fullmatch(r"<toll\.Summary 'a <b> .*', [\d.]+ s, .* CPU, .* RSS>", repr(summary))
     assert len(repr(summary)) < 100
 

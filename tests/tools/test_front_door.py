@@ -44,7 +44,7 @@ def test_demo_shows_the_command_as_a_shell_would_take_it():
 def test_demo_of_a_command_that_fails_is_a_demo():
     done = run(TOP / "tools/demo", TOLL, CMD="exit 3")
     assert done.returncode == 0
-    assert "exit 3 after" in done.stderr
+    assert "exit 3 in" in done.stderr
     assert done.stdout.splitlines()[-1] == "The exit status is the command's: 3"
 
 

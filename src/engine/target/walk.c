@@ -28,7 +28,8 @@ void departure_forget(struct tracked *t, struct member *m)
 static void departure_queue(struct tracked *t, struct member *m, enum departure how,
                             const struct toll_end *end, uint64_t now_ns)
 {
-    if (t->options->processes == TOLL_PROCESSES_NONE || !m->targets)
+    bool is_recorded = t->options->processes != TOLL_PROCESSES_NONE;
+    if (!m->targets || !(m->was_seen || is_recorded))
         return;
     m->process.entity.targets = m->targets;
     membership_put_wall(t, m, left_u64(now_ns, t->start_ns));
@@ -39,7 +40,7 @@ static void departure_queue(struct tracked *t, struct member *m, enum departure 
         .end = end ? *end : (struct toll_end){0},
         .elapsed_ns = left_u64(now_ns, t->start_ns),
     };
-    events_add_end(&t->events, &e);
+    events_add_end(&t->events, &e, is_recorded);
 }
 
 /* ---- Where its figures go -------------------------------------------------------------------- */

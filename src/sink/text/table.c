@@ -3,8 +3,16 @@
 
 #include <string.h>
 
-/* Eighty columns: a title, four figures, a word on how they were obtained. */
-enum { TITLE = 25, FIGURE = 12, MEAN = 11, MAIN = 11, DESCENDANTS = 12 };
+/* Eighty columns: a title, five figures, a word on how they were obtained. */
+enum { TITLE = 21, TITLE_ALONE = 32 };
+enum { COLUMN_TOTAL, COLUMN_PEAK, COLUMN_MEAN, COLUMN_MAIN, COLUMN_CHILDREN, COLUMNS };
+
+static const struct {
+    const char *heading;
+    unsigned width;
+} text_columns[COLUMNS] = {
+    {"total", 9}, {"peak", 10}, {"mean", 11}, {"main", 10}, {"children", 10},
+};
 
 /* A rate over less than this says nothing. */
 #define SHORTEST_FOR_RATES NS_PER_SECOND
@@ -56,17 +64,22 @@ double text_figure(const struct text_rows *r, enum part part, unsigned i)
                                                      : s->max;
 }
 
-static bool text_table_is_shown(const struct sink *s, const struct text_rows *r, unsigned i)
+static bool text_table_is_no_limit(const struct text_rows *r, enum part part, unsigned i)
 {
-    bool verbose = s->flags & TOLL_OUTPUT_VERBOSE;
-    return (r->selected >> i & 1) && text_metric(r, i)->show <= (verbose ? SHOW_MORE : SHOW_TABLE);
+    return r->series[part] && r->series[part][i].is_unlimited;
 }
 
-bool text_has_line(const struct sink *s, const struct text_rows *r, unsigned i)
+static bool text_table_is_shown(const struct text_rows *r, unsigned i)
 {
-    return text_table_is_shown(s, r, i) && ((s->flags & TOLL_OUTPUT_VERBOSE) ||
-                                            (text_quality(r, PART_COMBINED, i) != QUALITY_UNKNOWN &&
-                                             text_figure(r, PART_COMBINED, i) != 0));
+    return (r->selected >> i & 1) && text_metric(r, i)->show <= SHOW_MORE;
+}
+
+static bool text_has_line(const struct text_rows *r, unsigned i)
+{
+    enum quality q = text_quality(r, PART_COMBINED, i);
+    return text_table_is_shown(r, i) &&
+           ((q != QUALITY_UNKNOWN && !text_is_nothing(q, text_figure(r, PART_COMBINED, i))) ||
+            text_table_is_no_limit(r, PART_COMBINED, i));
 }
 
 /* The parts say something only when there is more than one of them. */
@@ -82,120 +95,71 @@ static bool has_parts(const struct text_rows *r)
 
 /* ==== The figures of one instance, below each other =========================================== */
 
-static const char *text_quality_word(enum quality q)
-{
-    switch (q) {
-    case QUALITY_LOWER_BOUND: return " at least";
-    case QUALITY_SAMPLED: return " sampled";
-    case QUALITY_UNKNOWN: return " unknown";
-    default: return "";
-    }
-}
-
-/* The word at the end of a line is that of its first figure: a part that is worse is marked. */
-static bool is_marked_sampled(const struct text_rows *r, enum part part, unsigned i)
-{
-    return part != PART_COMBINED && text_quality(r, part, i) == QUALITY_SAMPLED &&
-           text_quality(r, PART_COMBINED, i) != QUALITY_SAMPLED;
-}
-
-bool text_has_sampled_parts(const struct sink *s, const struct text_rows *r)
-{
-    for (unsigned i = 0; has_parts(r) && i < r->count; i++)
-        if (text_has_line(s, r, i) &&
-            (is_marked_sampled(r, PART_MAIN, i) || is_marked_sampled(r, PART_DESCENDANTS, i)))
-            return true;
-    return false;
-}
-
-static bool text_table_is_no_limit(const struct text_rows *r, enum part part, unsigned i)
-{
-    return r->series[part] && r->series[part][i].is_unlimited;
-}
-
 static void text_table_add_figure(struct sink *s, const struct text_rows *r, enum part part,
-                                  unsigned i, unsigned width)
+                                  unsigned i)
 {
     enum quality q = text_quality(r, part, i);
     double number = r->series[part] ? text_figure(r, part, i) : 0;
-    buf_putc(&s->text, ' '); /* stays when the figure is wider than its column */
-    size_t start = s->text.length;
-    if (q == QUALITY_UNKNOWN) {
+    if (q == QUALITY_UNKNOWN)
         buf_puts(&s->text, text_table_is_no_limit(r, part, i) ? "no limit" : "?");
-    } else if (text_is_nothing(q, number)) {
-        buf_puts(&s->text, "none seen");
-    } else {
-        buf_puts(&s->text, q == QUALITY_LOWER_BOUND        ? "≥ "
-                           : is_marked_sampled(r, part, i) ? "~ "
-                                                           : "");
+    else if (text_is_nothing(q, number))
+        buf_putc(&s->text, '?');
+    else {
+        /* The word at the end of the line is that of the whole: a part that is worse is marked. */
+        bool is_worse = part != PART_COMBINED && q == QUALITY_SAMPLED &&
+                        text_quality(r, PART_COMBINED, i) != QUALITY_SAMPLED;
+        buf_puts(&s->text, q == QUALITY_LOWER_BOUND ? "≥" : is_worse ? "~" : "");
         human_number(&s->text, text_metric(r, i), number);
     }
-    buf_pad_left(&s->text, start, width - 1);
-}
-
-/* The mean of a gauge; of bytes, how many a second. */
-static void text_table_add_mean(struct sink *s, const struct text_rows *r, unsigned i,
-                                uint64_t elapsed_ns)
-{
-    const struct metric *m = text_metric(r, i);
-    const struct series *series = &r->series[PART_COMBINED][i];
-    bool rate = m->kind == METRIC_COUNTER;
-    bool says_something = rate ? m->unit == UNIT_bytes && elapsed_ns >= SHORTEST_FOR_RATES
-                               : m->fold != FOLD_MAX;
-    buf_putc(&s->text, ' '); /* stays when the figure is wider than its column */
-    size_t start = s->text.length;
-    if (says_something && series->observed_ns) {
-        human_number(&s->text, m, series_mean(series, m));
-        buf_puts(&s->text, rate ? "/s" : "");
-    }
-    buf_pad_left(&s->text, start, MEAN - 1);
 }
 
 static void text_table_add_line(struct sink *s, const struct text_rows *r, unsigned i, bool parts,
                                 uint64_t elapsed_ns)
 {
+    const struct metric *m = text_metric(r, i);
+    const struct series *whole = &r->series[PART_COMBINED][i];
+    bool is_counter = m->kind == METRIC_COUNTER;
     size_t start = s->text.length;
-    buf_puts(&s->text, text_metric(r, i)->facts.title);
-    buf_pad(&s->text, start, TITLE);
-    text_style(s, BOLD);
-    text_table_add_figure(s, r, PART_COMBINED, i, FIGURE);
-    text_style(s, PLAIN);
-    text_table_add_mean(s, r, i, elapsed_ns);
-    if (parts) {
-        text_table_add_figure(s, r, PART_MAIN, i, MAIN);
-        text_table_add_figure(s, r, PART_DESCENDANTS, i, DESCENDANTS);
+    buf_puts(&s->text, m->facts.title);
+    buf_pad(&s->text, start, parts ? TITLE : TITLE_ALONE);
+    for (unsigned column = 0; column < (parts ? COLUMNS : COLUMN_MAIN); column++) {
+        if (column) /* stays when the figure is wider than its column */
+            buf_putc(&s->text, ' ');
+        start = s->text.length;
+        if (column == (is_counter ? COLUMN_TOTAL : COLUMN_PEAK)) {
+            text_style(s, BOLD);
+            text_table_add_figure(s, r, PART_COMBINED, i);
+            text_style(s, PLAIN);
+        } else if (column == COLUMN_MAIN || column == COLUMN_CHILDREN) {
+            text_table_add_figure(s, r, column == COLUMN_MAIN ? PART_MAIN : PART_DESCENDANTS, i);
+        } else if (column == COLUMN_MEAN && !is_counter && m->fold != FOLD_MAX) {
+            if (whole->observed_ns)
+                human_number(&s->text, m, series_mean(whole, m));
+        } else if (column == COLUMN_MEAN && is_counter && m->unit == UNIT_bytes &&
+                   elapsed_ns >= SHORTEST_FOR_RATES && whole->observed_ns) {
+            human_number(&s->text, m, series_mean(whole, m));
+            buf_puts(&s->text, "/s");
+        }
+        /* Escape sequences have no width. */
+        unsigned hidden = (s->flags & TOLL_OUTPUT_COLOR) &&
+                                  column == (is_counter ? COLUMN_TOTAL : COLUMN_PEAK)
+                              ? (unsigned)(strlen(BOLD) + strlen(PLAIN))
+                              : 0;
+        buf_pad_left(&s->text, start, text_columns[column].width - (column > 0) + hidden);
     }
-    /* The last column; without a word the line ends with its last figure. */
-    const char *word = text_table_is_no_limit(r, PART_COMBINED, i)
-                           ? ""
-                           : text_quality_word(text_quality(r, PART_COMBINED, i));
-    while (!*word && s->text.length && s->text.data[s->text.length - 1] == ' ')
-        s->text.length--;
-    text_style(s, *word ? DIM : "");
-    buf_puts(&s->text, word);
-    text_style(s, *word ? PLAIN : "");
-    buf_putc(&s->text, '\n');
-}
-
-static void text_table_add_heading(struct sink *s, bool parts)
-{
-    const struct {
-        const char *name;
-        unsigned width;
-    } columns[] = {
-        {"", TITLE},
-        {"total, peak", FIGURE},
-        {"mean", MEAN},
-        {part_name(PART_MAIN), MAIN},
-        {part_name(PART_DESCENDANTS), DESCENDANTS},
-    };
-    text_style(s, DIM);
-    for (size_t i = 0; i < (parts ? ARRAY_LEN(columns) : 3); i++) {
-        size_t start = s->text.length;
-        buf_puts(&s->text, columns[i].name);
-        buf_pad_left(&s->text, start, columns[i].width);
+    enum quality q = text_quality(r, PART_COMBINED, i);
+    if (text_table_is_no_limit(r, PART_COMBINED, i)) {
+        while (!buf_failed(&s->text) && s->text.data[s->text.length - 1] == ' ')
+            s->text.length--;
+    } else {
+        text_style(s, DIM);
+        buf_printf(&s->text, " %s",
+                   q == QUALITY_LOWER_BOUND ? "at least"
+                   : q == QUALITY_SAMPLED   ? "sampled"
+                   : q == QUALITY_EXACT     ? "exact"
+                                            : "counted");
+        text_style(s, PLAIN);
     }
-    text_style(s, PLAIN);
     buf_putc(&s->text, '\n');
 }
 
@@ -204,10 +168,17 @@ void text_table(struct sink *s, const struct text_rows *r, uint64_t elapsed_ns)
     bool parts = has_parts(r);
     bool any = false;
     for (unsigned i = 0; i < r->count; i++) {
-        if (!text_has_line(s, r, i))
+        if (!text_has_line(r, i))
             continue;
-        if (!any)
-            text_table_add_heading(s, parts);
+        if (!any) {
+            text_style(s, DIM);
+            buf_pad(&s->text, s->text.length, parts ? TITLE : TITLE_ALONE);
+            for (unsigned column = 0; column < (parts ? COLUMNS : COLUMN_MAIN); column++)
+                buf_printf(&s->text, "%*s", (int)text_columns[column].width,
+                           text_columns[column].heading);
+            text_style(s, PLAIN);
+            buf_putc(&s->text, '\n');
+        }
         any = true;
         text_table_add_line(s, r, i, parts, elapsed_ns);
     }
@@ -215,21 +186,17 @@ void text_table(struct sink *s, const struct text_rows *r, uint64_t elapsed_ns)
         buf_putc(&s->text, '\n');
 }
 
-void text_rest(struct sink *s, const struct text_rows *r)
+void text_unavailable(struct sink *s, const struct text_rows *r)
 {
-    struct buf zero = {0}, none_seen = {0}, unknown = {0};
-    for (unsigned i = 0; i < r->count; i++) {
-        if (!text_table_is_shown(s, r, i) || text_has_line(s, r, i))
-            continue;
-        enum quality q = text_quality(r, PART_COMBINED, i);
-        struct buf *titles = q == QUALITY_UNKNOWN       ? &unknown
-                             : q == QUALITY_LOWER_BOUND ? &none_seen
-                                                        : &zero;
-        buf_printf(titles, "%s%s", titles->length ? "; " : "", text_metric(r, i)->facts.title);
-    }
-    text_paragraph_done(s, "zero: ", &zero);
-    text_paragraph_done(s, "none seen: ", &none_seen);
-    text_paragraph_done(s, "unknown: ", &unknown);
+    struct buf titles = {0};
+    for (unsigned i = 0; i < r->count; i++)
+        if (text_table_is_shown(r, i) && !text_has_line(r, i))
+            buf_printf(&titles, "%s%s", titles.length ? "; " : "", text_metric(r, i)->facts.title);
+    if (!titles.length)
+        return;
+    buf_puts(&titles, " (why: toll doctor)");
+    text_paragraph_done(s, "not available: ", &titles);
+    buf_putc(&s->text, '\n');
 }
 
 /* ==== Several instances of a kind, one line each ============================================== */
@@ -308,19 +275,6 @@ static void text_kind_add_line(struct sink *s, const struct kind_table *t,
     buf_putc(&s->text, '\n');
 }
 
-/* An instance that did nothing is left out unless the output is verbose. */
-static bool text_kind_has_line(const struct sink *s, const struct kind_table *t,
-                               const struct text_rows *r)
-{
-    if (s->flags & TOLL_OUTPUT_VERBOSE)
-        return true;
-    for (unsigned c = 0; c < t->count; c++)
-        if (text_quality(r, PART_COMBINED, t->columns[c]) != QUALITY_UNKNOWN &&
-            text_figure(r, PART_COMBINED, t->columns[c]) != 0)
-            return true;
-    return false;
-}
-
 void text_kind(struct sink *s, const struct summary *summary, enum entity_kind kind)
 {
     struct kind_table t = {0};
@@ -337,7 +291,7 @@ void text_kind(struct sink *s, const struct summary *summary, enum entity_kind k
     for (size_t i = 0; i < summary->instance_count; i++) {
         const struct instance_summary *instance = &summary->instances[i];
         struct text_rows r = text_rows_of_instance(s, instance);
-        if (instance->instance->entity.kind != kind || !text_kind_has_line(s, &t, &r))
+        if (instance->instance->entity.kind != kind)
             continue;
         if (!any)
             text_kind_add_heading(s, &t, entity_kind_plural(kind), r.first);

@@ -22,6 +22,9 @@
      PROCESS_BIT(io_written_bytes) | PROCESS_BIT(io_read_calls_count) |                            \
      PROCESS_BIT(io_write_calls_count))
 
+/* COMMANDS_MASKED hides what looks like a secret, see base/text/secrets.h. */
+enum command_reading { COMMANDS_NOT_READ, COMMANDS_MASKED, COMMANDS_AS_THEY_ARE };
+
 /* Shared by all processes of a tracker. */
 struct process_reader {
     const struct sysroot *root; /* borrowed */
@@ -29,15 +32,16 @@ struct process_reader {
     uint64_t wanted;      /* bits of the process metrics that were asked for */
     uint64_t ns_per_tick; /* of the CPU times in stat */
     uint64_t page_bytes;
-    bool has_clock;          /* the pid CPU clock can be used */
-    bool fd_dir_has_size;    /* stat of /proc/PID/fd counts its entries (Linux 6.2) */
-    bool no_rollup;          /* smaps_rollup does not exist here */
-    bool no_children;        /* task/TID/children does not exist here */
-    uint64_t threads_cpu_ns; /* CPU time of reads that are spaced out by their cost */
-    char *text;              /* owned, PROCESS_TEXT_BYTES */
-    struct own_thread own;   /* when the program measures itself */
-    size_t own_files;        /* descriptors of the tracker in that program, without the cache's */
-    bool own_was_shared;     /* a helper process had a copy of that program's memory */
+    bool has_clock;                /* the pid CPU clock can be used */
+    bool fd_dir_has_size;          /* stat of /proc/PID/fd counts its entries (Linux 6.2) */
+    bool no_rollup;                /* smaps_rollup does not exist here */
+    bool no_children;              /* task/TID/children does not exist here */
+    uint64_t threads_cpu_ns;       /* CPU time of reads that are spaced out by their cost */
+    enum command_reading commands; /* whether command lines are read */
+    char *text;                    /* owned, PROCESS_TEXT_BYTES */
+    struct own_thread own;         /* when the program measures itself */
+    size_t own_files;    /* descriptors of the tracker in that program, without the cache's */
+    bool own_was_shared; /* a helper process had a copy of that program's memory */
 };
 
 /* What the reader keeps of one process. */
@@ -45,6 +49,7 @@ struct process_source {
     struct kept_fds kept;
     uint64_t clock_ns;          /* CPU clock at the last probe */
     bool has_run;               /* since the last refresh */
+    unsigned command_execs;     /* execs when its command line was read, plus 1; 0: it was not */
     uint64_t threads;           /* at the last reading */
     bool had_threads;           /* beside its main one, at some time */
     bool knows_namespace;       /* whether it is the init of one was read */

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/io/file.h"
 #include "base/process.h"
+#include "base/text/buf.h"
+#include "base/text/secrets.h"
 #include "source/pid_files.h"
 
 #include <errno.h>
@@ -12,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -92,6 +95,52 @@ static void process_visit_read_file(const struct process_file *f, struct process
     }
 }
 
+/* Only processes that use something are ever named to anybody: a short one is not asked. */
+static bool process_needs_command(const struct process_reader *r, const struct process_source *s,
+                                  const struct process *p)
+{
+    enum { NOTABLE_NS = 5 * 1000 * 1000, NOTABLE_BYTES = 4 << 20 };
+    return r->commands != COMMANDS_NOT_READ && s->command_execs != p->execs + 1 && !p->has_ended &&
+           !p->before_exec && !p->of_kernel &&
+           (row_u64(&p->own, process_cpu_seconds) >= NOTABLE_NS ||
+            row_u64(&p->own, process_memory_rss_bytes) >= NOTABLE_BYTES);
+}
+
+/* The words of /proc/PID/cmdline, masked, with blanks between them, cut. */
+static void process_read_command(struct process_reader *r, struct process_source *s,
+                                 struct process *p)
+{
+    enum { WORDS = 64, LONGEST = 255 };
+    s->command_execs = p->execs + 1;
+    ssize_t n = process_read_once(r, p->entity.pid, "cmdline");
+    if (n <= 0)
+        return;
+    const char *words[WORDS + 1];
+    size_t count = 0, length = min_u64((uint64_t)n, PROCESS_TEXT_BYTES - 1);
+    r->text[length] = '\0';
+    for (size_t at = 0; at < length && count < WORDS; at += strlen(r->text + at) + 1)
+        words[count++] = r->text + at;
+    words[count] = NULL;
+    char **masked = r->commands == COMMANDS_MASKED ? secrets_mask_command(words) : NULL;
+    const char *const *shown = masked ? (const char *const *)masked : words;
+    struct buf b = {0};
+    for (size_t i = 0; shown[i] && (masked || r->commands != COMMANDS_MASKED); i++)
+        buf_printf(&b, "%s%s", i ? " " : "", shown[i]);
+    for (size_t i = 0; masked && masked[i]; i++)
+        free(masked[i]);
+    free(masked);
+    if (b.length && !buf_failed(&b)) {
+        if (b.length > LONGEST) {
+            b.length = LONGEST;
+            while (b.length && (b.data[b.length] & 0xC0) == 0x80)
+                b.length--; /* not in the middle of a character */
+        }
+        free(p->command);
+        p->command = strndup(b.data, b.length);
+    }
+    buf_done(&b);
+}
+
 int process_visit(struct process_reader *r, struct process_source *s, struct process *p,
                   enum process_depth depth)
 {
@@ -128,6 +177,8 @@ int process_visit(struct process_reader *r, struct process_source *s, struct pro
         if (there && f->cost <= most_cost && needed)
             process_visit_read_file(f, r, s, p, depth);
     }
+    if (process_needs_command(r, s, p))
+        process_read_command(r, s, p);
     if (depth == DEPTH_REFRESH)
         s->has_run = false;
     else

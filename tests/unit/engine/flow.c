@@ -221,7 +221,8 @@ static void test_events_keep_their_order(void **state)
     struct events e = {0};
     struct process p = {.entity = {.pid = 7}};
     add_note(&e, "one %d", 1);
-    events_add_end(&e, &(struct process_end){.process = &p, .how = LEFT_LOST, .elapsed_ns = 6});
+    events_add_end(&e, &(struct process_end){.process = &p, .how = LEFT_LOST, .elapsed_ns = 6},
+                   true);
     p.entity.pid = 8; /* a copy was taken */
     for (int i = 0; i < 1000; i++)
         add_note(&e, "more");

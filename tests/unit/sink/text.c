@@ -33,7 +33,8 @@ static void test_text_the_head(void **state)
     struct sample s;
     sample_make(&s, NULL);
     char *text = text_of(&s, 0);
-    static const char head[] = "toll: make -j2\nexit 3 after 2.00 s\n";
+    static const char head[] =
+        "toll: make -j2                                                  exit 3 in 2.00 s\n";
     assert_memory_equal(text, head, strlen(head));
     free(text);
     s.summary.whole.end = (struct toll_end){.ended = true, .signaled = true, .status = 9};
@@ -62,7 +63,7 @@ static void test_text_the_command_as_one_could_type_it(void **state)
                                        "b"),
                                strdupa("ünï"), NULL});
     char *text = text_of(&s, 0);
-    static const char head[] = "toll: sh -c 'echo '\\''it'\\''' '' '?[31m' a?b ünï\n";
+    static const char head[] = "toll: sh -c 'echo '\\''it'\\''' '' '?[31m' a?b ünï  ";
     assert_memory_equal(text, head, strlen(head));
     free(text);
     sample_remove(&s);
@@ -107,18 +108,13 @@ static void test_text_unknown_is_no_number(void **state)
     sample_total(&s, PART_COMBINED, process_cpu_seconds, 1500000000, QUALITY_EXACT_IF_REAPED);
     sample_total(&s, PART_COMBINED, process_storage_read_bytes, 0, QUALITY_EXACT);
     char *text = text_of(&s, 0);
-    assert_non_null(strstr(text, "1.50 s"));
-    assert_non_null(strstr(text, "\nzero: storage read\n"));
-    assert_non_null(strstr(text, "\nunknown: resident memory"));
+    assert_non_null(strstr(text, "\n  CPU        1.50 s\n"));
+    assert_non_null(strstr(text, "\n  Memory     unknown\n"));
+    assert_non_null(strstr(text, "\n  Disk       0 B read, unknown written\n"));
     free(text);
     text = text_of(&s, TOLL_OUTPUT_VERBOSE);
-    assert_null(strstr(text, "\nzero:"));
-    const char *rss = strstr(text, "\nresident memory");
-    assert_non_null(rss);
-    *strchr(rss + 1, '\n') = '\0';
-    assert_non_null(strstr(rss, "?"));
-    assert_non_null(strstr(rss, "unknown"));
-    assert_null(strchr(rss, '0'));
+    assert_null(strstr(text, "\nresident memory"));
+    assert_non_null(strstr(text, "\nnot available: resident memory (RSS) (why: toll doctor)\n"));
     free(text);
     sample_remove(&s);
 }
@@ -129,7 +125,8 @@ static void test_text_how_figures_were_obtained(void **state)
     sample_make(&s, "cpu_seconds,io_read_bytes");
     sample_total(&s, PART_COMBINED, process_cpu_seconds, 1500000000, QUALITY_LOWER_BOUND);
     sample_total(&s, PART_COMBINED, process_io_read_bytes, 100, QUALITY_SAMPLED);
-    char *text = text_of(&s, 0);
+    char *text = text_of(&s, TOLL_OUTPUT_VERBOSE);
+    assert_non_null(strstr(text, "\n  CPU        ≥ 1.50 s\n"));
     assert_non_null(strstr(text, " at least\n"));
     assert_non_null(strstr(text, " sampled\n"));
     free(text);
@@ -168,7 +165,12 @@ static void test_text_survivors(void **state)
         s.summary.survivors[i] = (struct survivor){.pid = 500 + i, .name = "evil\033]0;x\a"};
     s.summary.survivors[9].has_rss = true;
     s.summary.survivor_count = SUMMARY_STILL_RUNNING + 7;
+    sample_total(&s, PART_COMBINED, process_processes_started_count, 99, QUALITY_EXACT);
     char *text = text_of(&s, 0);
+    assert_non_null(strstr(text, "  Running    17 processes left: 500 evil?]0;x?, "));
+    assert_null(strchr(text, '\033'));
+    free(text);
+    text = text_of(&s, TOLL_OUTPUT_VERBOSE);
     assert_non_null(strstr(text, "  509 evil?]0;x?: 0 s CPU, 0 B\n"));
     assert_non_null(strstr(text, "  508 evil?]0;x?: 0 s CPU, memory unknown\n"));
     assert_non_null(strstr(text, "and 7 more"));
@@ -257,9 +259,6 @@ static void test_text_kind_instances(void **state)
     sample_make(&s, NULL);
     text_kind_expect(&s, 0, ENTITY_DISK, ""); /* there is none */
     add_disks(&s, &d);
-    text_kind_expect(&s, 0, ENTITY_DISK,
-                     "disks                         read\n"
-                     "sda                       3.00 MiB\n\n");
     text_kind_expect(&s, TOLL_OUTPUT_VERBOSE, ENTITY_DISK,
                      "disks                         read\n"
                      "sda                       3.00 MiB\n"
@@ -473,14 +472,10 @@ static void test_text_table_figures(void **state)
     sample_total(&s, PART_COMBINED, process_storage_read_bytes, 4 << 20, QUALITY_LOWER_BOUND);
     sample_total(&s, PART_COMBINED, process_storage_written_bytes, 0, QUALITY_EXACT);
     text_table_expect(&s, 0,
-                      "                          total, peak       mean\n"
-                      "CPU time                       2.50 s\n"
-                      "storage read               ≥ 4.00 MiB 2.00 MiB/s at least\n\n");
-    text_table_expect(&s, TOLL_OUTPUT_COLOR,
-                      DIM "                          total, peak       mean" PLAIN "\n"
-                          "CPU time                 " BOLD "      2.50 s" PLAIN "\n"
-                          "storage read             " BOLD "  ≥ 4.00 MiB" PLAIN " 2.00 MiB/s" DIM
-                          " at least" PLAIN "\n\n");
+                      "                                    total      peak       mean\n"
+                      "CPU time                           2.50 s                      exact\n"
+                      "storage read                    ≥4.00 MiB           2.00 MiB/s at least\n"
+                      "storage written                       0 B                0 B/s exact\n\n");
     sample_remove(&s);
 }
 
@@ -493,8 +488,8 @@ static void test_text_table_no_rates_of_a_moment(void **state)
     s.summary.elapsed_ns = NS_PER_SECOND - 1;
     sample_total(&s, PART_COMBINED, process_storage_read_bytes, 4 << 20, QUALITY_EXACT);
     text_table_expect(&s, 0,
-                      "                          total, peak       mean\n"
-                      "storage read                 4.00 MiB\n\n");
+                      "                                    total      peak       mean\n"
+                      "storage read                     4.00 MiB                      exact\n\n");
     sample_remove(&s);
 }
 
@@ -507,8 +502,8 @@ static void test_text_table_parts(void **state)
     sample_total(&s, PART_DESCENDANTS, process_cpu_seconds, 1000000000, QUALITY_EXACT);
     text_table_expect(
         &s, 0,
-        "                          total, peak       mean       main descendants\n"
-        "CPU time                       3.00 s                     ?      1.00 s\n\n");
+        "                         total      peak       mean      main  children\n"
+        "CPU time                3.00 s                              ?    1.00 s exact\n\n");
     sample_remove(&s);
 }
 
@@ -528,90 +523,96 @@ static void test_text_table_parts_that_are_worse(void **state)
     }
     text_table_expect(
         &s, 0,
-        "                          total, peak       mean       main descendants\n"
-        "CPU time                       3.00 s                3.00 s      3.00 s\n"
-        "CPU time, user                 2.00 s              ~ 2.00 s    ~ 2.00 s\n"
-        "waited for a CPU               1.00 s              ≥ 1.00 s      1.00 s sampled\n"
-        "storage read               ≥ 4.00 KiB 2.00 KiB/s ≥ 4.00 KiB  ~ 4.00 KiB at least\n\n");
-    struct sink sink = {.selection = s.selection};
-    struct text_rows r = text_rows_of_target(&sink, &s.summary.whole);
-    assert_true(text_has_sampled_parts(&sink, &r));
-    assert_int_equal(selection_parse(&sink.selection, "cpu_seconds,cpu_wait_seconds", NULL), 0);
-    r = text_rows_of_target(&sink, &s.summary.whole);
-    assert_false(text_has_sampled_parts(&sink, &r));
+        "                         total      peak       mean      main  children\n"
+        "CPU time                3.00 s                         3.00 s    3.00 s exact\n"
+        "CPU time, user          2.00 s                        ~2.00 s   ~2.00 s counted\n"
+        "waiting for CPU         1.00 s                        ≥1.00 s    1.00 s sampled\n"
+        "storage read         ≥4.00 KiB           2.00 KiB/s ≥4.00 KiB ~4.00 KiB at least\n\n");
     sample_remove(&s);
 }
 
-/* What was zero, and what nobody knows, are told apart. */
-static void test_text_table_the_rest(void **state)
+/* Zero is an answer and has a line; a lower bound of zero is not known. */
+static void test_text_table_unavailable(void **state)
 {
     struct sample s;
     sample_make(&s, "cpu_seconds,storage_read_bytes,storage_written_bytes");
-    sample_total(&s, PART_COMBINED, process_cpu_seconds, 1, QUALITY_EXACT);
+    s.summary.whole.has_parts = false;
+    sample_total(&s, PART_COMBINED, process_cpu_seconds, NS_PER_SECOND, QUALITY_EXACT);
     sample_total(&s, PART_COMBINED, process_storage_read_bytes, 0, QUALITY_EXACT);
-    /* At least nothing: that is no knowledge. */
     sample_total(&s, PART_COMBINED, process_storage_written_bytes, 0, QUALITY_LOWER_BOUND);
     struct sink sink = {.selection = s.selection};
     struct text_rows r = text_rows_of_target(&sink, &s.summary.whole);
-    text_rest(&sink, &r);
+    text_unavailable(&sink, &r);
     buf_putc(&sink.text, '\0');
-    assert_string_equal(sink.text.data, "zero: storage read\nnone seen: storage written\n");
-    buf_done(&sink.text);
-    sink = (struct sink){.selection = s.selection, .flags = TOLL_OUTPUT_VERBOSE};
-    for (unsigned i = 0; i < PROCESS_METRICS; i++) /* with all asked for, each has its line */
-        assert_int_equal(text_has_line(&sink, &r, i), s.selection.parts[PART_COMBINED] >> i & 1);
-    text_rest(&sink, &r);
-    assert_int_equal(sink.text.length, 0);
+    assert_string_equal(sink.text.data, "not available: storage written (why: toll doctor)\n\n");
     buf_done(&sink.text);
     sample_remove(&s);
 }
 
 /* ---- text outputs --------------------------------------------------------------------------- */
 
-static void text_outputs_expect(struct output_summary o, const char *text)
+/* The lines that follow the cost of measuring; the rest of the block is that of an empty run. */
+static void text_outputs_expect(struct output_summary *o, size_t count, const char *text)
 {
-    struct sink s = {0};
-    struct summary summary = {.outputs = &o, .output_count = 1};
-    o.way = o.way ? o.way : OUTPUT_SENT;
-    text_outputs(&s, &summary);
-    assert_string_equal(s.text.data, text);
-    buf_done(&s.text);
+    struct sample s;
+    sample_make(&s, "cpu_seconds");
+    s.summary.outputs = o;
+    s.summary.output_count = count;
+    struct sink sink = {.selection = s.selection};
+    text_glance(&sink, &s.summary);
+    buf_putc(&sink.text, '\0');
+    char *line = strstr(sink.text.data, "CPU        unknown\n");
+    assert_non_null(line);
+    line = strchr(line, '\n') + 1;
+    char *cost = strstr(line, "  toll used ");
+    assert_non_null(cost);
+    *cost = '\0';
+    assert_string_equal(line, text);
+    buf_done(&sink.text);
+    s.summary.outputs = NULL;
+    s.summary.output_count = 0;
+    sample_remove(&s);
 }
 
 static void test_text_outputs_lines(void **state)
 {
-    text_outputs_expect(
-        (struct output_summary){.name = "x http://h", .delivered = 5, .is_whole = true},
-        "sent to x http://h: 5 samples\n");
-    text_outputs_expect(
-        (struct output_summary){
-            .name = "x", .delivered = 1, .retries = 2, .is_whole = true, .why = "it was away"},
-        "sent to x: 1 sample, 2 attempts repeated\n");
-    text_outputs_expect(
-        (struct output_summary){.name = "x", .dropped = 3, .retries = 1, .why = "it was away"},
-        "sent to x: 0 samples, 3 lost, 1 attempt repeated: it was away\n");
-    text_outputs_expect(
-        (struct output_summary){.name = "x", .kept = 3, .is_whole = true, .why = "in run.spool"},
-        "sent to x: 0 samples, 3 put aside: in run.spool\n");
-    text_outputs_expect(
-        (struct output_summary){
-            .name = "x", .delivered = 3, .has_kept = true, .is_whole = true, .why = "in run.spool"},
-        "sent to x: 3 samples, the end put aside: in run.spool\n");
-    text_outputs_expect((struct output_summary){.name = "x", .delivered = 3, .why = "no"},
-                        "sent to x: 3 samples, not everything arrived: no\n");
+    struct output_summary o = {
+        .name = "x http://h", .way = OUTPUT_SENT, .delivered = 5, .is_whole = true};
+    text_outputs_expect(&o, 1, "  Sent       x http://h, 5 samples\n");
+    o = (struct output_summary){.name = "x",
+                                .way = OUTPUT_SENT,
+                                .delivered = 1,
+                                .retries = 2,
+                                .is_whole = true,
+                                .why = "it was away"};
+    text_outputs_expect(&o, 1, "  Sent       x, 1 sample, 2 retries\n");
+    o = (struct output_summary){
+        .name = "x", .way = OUTPUT_SENT, .dropped = 3, .retries = 1, .why = "it was away"};
+    text_outputs_expect(&o, 1, "  Sent       x, 0 samples, 3 lost, 1 retry: it was away\n");
+    o = (struct output_summary){
+        .name = "x", .way = OUTPUT_SENT, .kept = 3, .is_whole = true, .why = "in run.spool"};
+    text_outputs_expect(&o, 1, "  Sent       x, 0 samples, 3 kept to send later: in run.spool\n");
+    o = (struct output_summary){.name = "x",
+                                .way = OUTPUT_SENT,
+                                .delivered = 3,
+                                .has_kept = true,
+                                .is_whole = true,
+                                .why = "in run.spool"};
+    text_outputs_expect(&o, 1,
+                        "  Sent       x, 3 samples, the end kept to send later: in run.spool\n");
+    o = (struct output_summary){.name = "x", .way = OUTPUT_SENT, .delivered = 3, .why = "no"};
+    text_outputs_expect(&o, 1, "  Sent       x, 3 samples, incomplete: no\n");
 }
 
 static void test_text_outputs_an_endpoint(void **state)
 {
     struct output_summary o = {.name = ":9464", .way = OUTPUT_SCRAPED, .is_whole = true};
-    text_outputs_expect(o, "scraped at :9464: never\n");
+    text_outputs_expect(&o, 1, "  Scraped    :9464, 0 times\n");
     o.scrapes = 1;
-    text_outputs_expect(o, "scraped at :9464: 1 time\n");
-    o.scrapes = 12;
-    text_outputs_expect(o, "scraped at :9464: 12 times\n");
+    text_outputs_expect(&o, 1, "  Scraped    :9464, 1 time\n");
 }
 
-/* Those that are as they should be share a line; what a terminal shows has none. */
+/* Complete files share a line; what a terminal or a pipe has shown has none. */
 static void test_text_outputs_files(void **state)
 {
     struct output_summary o[] = {
@@ -621,13 +622,55 @@ static void test_text_outputs_files(void **state)
         {.name = "c.sqlite", .delivered = 3, .is_whole = true},
         {.name = "stderr", .way = OUTPUT_STREAM, .dropped = 3, .why = "Broken pipe"},
     };
-    struct sink s = {0};
-    struct summary summary = {.outputs = o, .output_count = ARRAY_LEN(o)};
-    text_outputs(&s, &summary);
-    assert_string_equal(s.text.data, "written to a.csv: 3 samples, 2.00 KiB; c.sqlite: 3 samples\n"
-                                     "written to b.csv: 1 sample, 2 lost: No space left on device\n"
-                                     "written to stderr: 0 samples, 3 lost: Broken pipe\n");
-    buf_done(&s.text);
+    text_outputs_expect(o, ARRAY_LEN(o),
+                        "  Saved      a.csv, 3 samples, 2.00 KiB; c.sqlite, 3 samples\n"
+                        "  Saved      b.csv, 1 sample, 2 lost: No space left on device\n"
+                        "  Saved      stderr, 0 samples, 3 lost: Broken pipe\n");
+}
+
+/* ---- text block ----------------------------------------------------------------------------- */
+
+/* However much there is to say, sixteen lines; what matters most stays. */
+static void test_text_block_is_short(void **state)
+{
+    struct sample s;
+    sample_make(&s, NULL);
+    struct output_summary o[12] = {0};
+    for (unsigned i = 0; i < ARRAY_LEN(o); i++) {
+        o[i] = (struct output_summary){.way = OUTPUT_SENT, .delivered = 1, .is_whole = true};
+        snprintf(o[i].name, sizeof o[i].name, "place %u", i);
+    }
+    s.summary.outputs = o;
+    s.summary.output_count = ARRAY_LEN(o);
+    for (unsigned id = 0; id < PROCESS_METRICS; id++)
+        if (!metric_is_double(metric_of(id)))
+            sample_total(&s, PART_COMBINED, id, 5 * NS_PER_SECOND, QUALITY_LOWER_BOUND);
+    summary_note(&s.summary, "what could not be read");
+    char *text = text_of(&s, 0);
+    unsigned lines = 0;
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    assert_int_equal(lines, 16);
+    assert_non_null(strstr(text, "\n  CPU        ≥ 5.00 s"));
+    assert_non_null(strstr(text, "\n  Memory     "));
+    assert_non_null(strstr(text, "\n  Note       what could not be read\n"));
+    free(text);
+    s.summary.outputs = NULL;
+    s.summary.output_count = 0;
+    sample_remove(&s);
+}
+
+/* Same columns without any character beyond ASCII. */
+static void test_text_block_in_ascii(void **state)
+{
+    struct buf b = {0};
+    buf_puts(&b, "ü≥ 5 s … × 3 µs ▁▂▃▄▅▆▇█ ≥1 °C 日本");
+    size_t columns = utf8_columns(b.data, b.length);
+    text_to_ascii(&b, 0);
+    buf_putc(&b, '\0');
+    assert_string_equal(b.data, "?>=5 s ~ x 3 us _.-=+*%# >1  C ??");
+    assert_true(strlen(b.data) <= columns);
+    buf_done(&b);
 }
 
 int main(void)
@@ -651,7 +694,9 @@ int main(void)
         cmocka_unit_test(test_text_table_no_rates_of_a_moment),
         cmocka_unit_test(test_text_table_parts),
         cmocka_unit_test(test_text_table_parts_that_are_worse),
-        cmocka_unit_test(test_text_table_the_rest),
+        cmocka_unit_test(test_text_table_unavailable),
+        cmocka_unit_test(test_text_block_is_short),
+        cmocka_unit_test(test_text_block_in_ascii),
         cmocka_unit_test(test_text_outputs_an_endpoint),
         cmocka_unit_test(test_text_outputs_files),
         cmocka_unit_test(test_text_outputs_lines),
