@@ -405,15 +405,11 @@ static ssize_t config_read_all(const char *path, char *text, size_t capacity)
 
 int config_read(struct settings *s, const char *path, struct toll_error *e)
 {
-    char **kept = calloc(2, sizeof *kept);
     char *text = malloc(CONFIG_BYTES);
-    if (!kept || !text) {
-        free(kept);
+    if (!text || keep_string(s, text) < 0) { /* the settings point into it */
         free(text);
         return err_set(e, -ENOMEM, "no memory for the configuration file");
     }
-    kept[0] = text; /* the settings point into it */
-    s->kept = kept;
     ssize_t n = config_read_all(path, text, CONFIG_BYTES - 1);
     if (n < 0)
         return err_set(e, -EINVAL, "cannot read the configuration file '%s': %s", path,
