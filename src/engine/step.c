@@ -101,6 +101,12 @@ void schedule_advance(struct schedule *s, uint64_t ended_ns, uint64_t cost_ns)
     s->deadline_ns += behind * step;
 }
 
+void schedule_end(struct schedule *s, uint64_t now_ns)
+{
+    if (s->fixed_ns && now_ns > s->deadline_ns)
+        s->missed += (now_ns - s->deadline_ns) / s->fixed_ns;
+}
+
 void schedule_note_gap(struct schedule *s, uint64_t now_ns, uint64_t gap_ns)
 {
     uint64_t age = left_u64(now_ns, s->start_ns);

@@ -44,6 +44,10 @@ uint64_t schedule_auto_step(const struct schedule *s, uint64_t age_ns);
  * reads that have a budget of their own. */
 void schedule_advance(struct schedule *s, uint64_t ended_ns, uint64_t cost_ns);
 
+/* The last sample is taken, at now_ns: it stands for the deadline that has passed; those after it
+ * were missed. */
+void schedule_end(struct schedule *s, uint64_t now_ns);
+
 /* A sample comes gap_ns after the one before. Where that is a second more than the interval, or
  * than the step of `auto` at no cost, samples were skipped: what lies between was not seen. */
 void schedule_note_gap(struct schedule *s, uint64_t now_ns, uint64_t gap_ns);

@@ -471,8 +471,11 @@ const struct frame *tick(struct toll_tracker *t, enum tick_kind kind)
     frame_begin(f);
     tick_stamp(t, kind);
     tracked->is_last = f->last;
-    if (!t->replay && !tracked->is_probe)
+    if (!t->replay && !tracked->is_probe) {
         schedule_note_gap(&t->schedule, f->mono_ns, f->interval_ns);
+        if (f->last)
+            schedule_end(&t->schedule, f->mono_ns);
+    }
     if (tracked->whole)
         walk(tracked, f->mono_ns); /* first, so that CPU times are of the time that was stamped */
     machine_tick(t);

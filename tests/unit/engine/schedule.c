@@ -680,9 +680,25 @@ static void test_taken_holders(void **state)
     frame_copy_release(NULL);
 }
 
+/* The last sample stands for one deadline that has passed; the others were missed. */
+static void test_schedule_end(void **state)
+{
+    struct schedule s;
+    schedule_begin(&s, 0, NS_PER_MS, 0.01);
+    schedule_advance(&s, NS_PER_MS + 1, 0);
+    assert_int_equal(s.deadline_ns, 2 * NS_PER_MS);
+    schedule_end(&s, 2 * NS_PER_MS - 1);
+    assert_int_equal(s.missed, 0);
+    schedule_end(&s, 2 * NS_PER_MS + 5);
+    assert_int_equal(s.missed, 0);
+    schedule_end(&s, 6 * NS_PER_MS + 5);
+    assert_int_equal(s.missed, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schedule_end),
         cmocka_unit_test(test_schedule_first_after_a_millisecond),
         cmocka_unit_test(test_schedule_fixed_does_not_drift),
         cmocka_unit_test(test_schedule_missed_are_counted),
