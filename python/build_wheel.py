@@ -29,7 +29,7 @@ NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 def version():
     header = (TOP / "include/toll.h").read_text(encoding="utf-8")
-    return re.search(r'^#define TOLL_VERSION "([^"]+)"', header, re.MULTILINE)[1]
+    return re.search(r'^#define TOLL_VERSION\s+"([^"]+)"', header, re.MULTILINE)[1]
 
 
 def tag():
