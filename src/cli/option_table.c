@@ -147,7 +147,7 @@ const struct option options[] = {
     {"quiet", 'q', SWITCH(quiet), NULL, NULL, false, ANY | FOR_EXPORT,
      "no summary and no notes on the terminal, only of outputs that fail"},
     {"verbose", 'v', SWITCH(verbose), NULL, NULL, false, ANY | FOR_EXPORT,
-     "every figure in the summary, also those that are zero or unknown"},
+     "a table of every figure after the summary"},
     {"color", 0, CHOICE("WHEN", "auto always never", color), NULL, NULL, false, ANY | FOR_EXPORT,
      "colours on the terminal (default: auto)"},
     {"summary", 0, CHOICE("FORMAT", "text json none", summary), NULL, NULL, false, ANY,

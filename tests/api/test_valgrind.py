@@ -72,6 +72,8 @@ def test_descriptors_stay_intact(checked, tmp_path):
     ("snapshot", ["machine"], "system_cpu_seconds"),
     ("probe", [os.getpid(), 3, 1], ""),
     ("run_command", ["true"], ""),
+    ("time_command", ["true"], ""),
+    ("phases", [], ""),
 ])
 def test_examples(checked, name, arguments, printed):
     done = checked(example(name), *arguments)

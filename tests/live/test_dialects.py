@@ -13,7 +13,7 @@ import sys
 import hostlib
 import pytest
 from livelib import records, until
-from test_gpus import FIGURES, LOOKED, Driver, root_or_user  # noqa: F401
+from test_gpus import FIGURES, LOOKED, Driver
 
 psutil = hostlib.module("psutil")
 
@@ -152,9 +152,9 @@ input()
 """
 
 
-def test_psutil_agrees_with_every_dialect(root_or_user):
+def test_psutil_agrees_with_every_dialect(here):
     """CPU, memory and I/O of one process, by its own look at it before and after."""
-    place = root_or_user
+    place = here
     worker = place.popen([sys.executable, "-c", WORKER], stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE)
     assert worker.stdout.readline() == b"up\n"
@@ -436,8 +436,8 @@ TWICE = {
 
 
 @pytest.mark.parametrize("name", TWICE)
-def test_the_record_tells_the_same(root_or_user, name):
-    place, (dialect, record) = root_or_user, TWICE[name]
+def test_the_record_tells_the_same(here, name):
+    place, (dialect, record) = here, TWICE[name]
     driver = Driver(place, "gpus 2\n" + FIGURES)
     script = (f"{place.toll} mark phase begin load step=1; sleep 0.15 & "
               "i=0; while [ $i -lt 40000 ]; do i=$((i + 1)); done; "

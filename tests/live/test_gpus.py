@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import time
@@ -205,7 +206,7 @@ def test_energy_ends_before_the_run(here, trouble):
     assert (energy["total"], energy["quality"]) == (1, "lower bound")
     assert result.summary["run_joules"]["quality"] == "lower bound"
     text = here.call([here.toll, "export", "-f", "text", "run.jsonl"])[1].decode()
-    assert "energy: ≥ 1.00 J GPUs" in text
+    assert re.search(r"^  Energy +(≥ |>=)1.00 J GPUs", text, re.MULTILINE), text
     exported = here.call([here.toll, "export", "-f", "json", "run.jsonl"])[1]
     assert json.loads(exported)["run_joules"] == result.summary["run_joules"]
 
@@ -238,7 +239,7 @@ def test_idle_time(here):
         say(r"gpus 1\nutilization 50\n"), job_until(recorded('"utilization_ratio":0.5')), "sleep 0.6"]))
     idle = gpu(result)["idle_seconds"]["total"]
     assert 0.6 <= idle <= result.summary["wall_seconds"] - 0.6
-    text = here.call([here.toll, "run", "--gpus", "all", "--", *JOB],
+    text = here.call([here.toll, "run", "-v", "--gpus", "all", "--", *JOB],
                       env={**driver.env})[2].decode()
     assert "nvidia0 idled 0 % of the time" in text
 

@@ -383,6 +383,8 @@ def test_text_summary_has_tables(here):
     script = f"{MARK} begin load; sleep 0.05; {MARK} end load; $TOLL mark gauge loss 0.5"
     environment = {**os.environ, "TOLL": here.toll}
     _, _, err = here.call([here.toll, "run", "--", "sh", "-c", script], env=environment)
+    assert re.search(r"^  Phases     load +\d.* ms, .* CPU, .* peak", err.decode(), re.M), err
+    _, _, err = here.call([here.toll, "run", "-v", "--", "sh", "-c", script], env=environment)
     text = err.decode()
     assert re.search(r"^phase +times +time +cpu +cores +rss +read +write$", text, re.M)
     assert re.search(r"^load +1 ", text, re.M) and re.search(r"^loss +1 +0.5 ", text, re.M)

@@ -13,6 +13,8 @@
 
 enum { GLANCE_LINES = 16 };
 
+#define SHORTEST_FOR_MEMORY_NS (50 * NS_PER_MS)
+
 /* ---- Figures --------------------------------------------------------------------------------- */
 
 static enum quality glance_quality(const struct glance *g, enum metric_id id)
@@ -168,46 +170,65 @@ static void glance_add_labels(struct glance *g)
     }
 }
 
-/* A limit that was reached comes before all figures: it explains them. */
+/* Limits by their kinds: what is counted, and of what. */
+static const struct {
+    const char *noun;
+    enum metric_id unit;
+} glance_limits[LIMITS] = {
+    [LIMIT_CPUS] = {"CPU limit", process_cpu_cores},
+    [LIMIT_MEMORY_BYTES] = {"memory limit", process_memory_rss_bytes},
+    [LIMIT_SWAP_BYTES] = {"swap limit", process_memory_rss_bytes},
+    [LIMIT_TASKS] = {"limit on tasks", process_threads_count},
+    [LIMIT_OPEN_FILES] = {"limit on open files (ulimit -n)", process_threads_count},
+    [LIMIT_PROCESSES] = {"limit on processes of the user (ulimit -u)", process_threads_count},
+    [LIMIT_ADDRESS_BYTES] = {"limit on address space (ulimit -v)", process_memory_rss_bytes},
+    [LIMIT_CPU_SECONDS] = {"limit on CPU time (ulimit -t)", process_cpu_seconds},
+    [LIMIT_FILE_BYTES] = {"limit on file size (ulimit -f)", process_memory_rss_bytes},
+    [LIMIT_CORE_BYTES] = {"limit on core files (ulimit -c)", process_memory_rss_bytes},
+    [LIMIT_LOCKED_BYTES] = {"limit on locked memory (ulimit -l)", process_memory_rss_bytes},
+};
+
+static void glance_put_limit(struct buf *b, unsigned kind, double number)
+{
+    const struct metric *m = metric_of(glance_limits[kind].unit);
+    human_number(b, m, number);
+    buf_puts(b, kind == LIMIT_CPUS ? " cores" : "");
+}
+
+/* A limit that was reached comes before all figures: it explains them. One of a process that was
+ * nearly used up comes after those that were. */
 static void glance_add_limits(struct glance *g)
 {
-    static const char *const names[LIMITS] = {
-        [LIMIT_CPUS] = "CPU limit",
-        [LIMIT_MEMORY_BYTES] = "memory limit",
-        [LIMIT_SWAP_BYTES] = "swap limit",
-        [LIMIT_TASKS] = "limit on tasks",
-        [LIMIT_OPEN_FILES] = "limit on open files",
-        [LIMIT_PROCESSES] = "limit on processes of the user",
-        [LIMIT_ADDRESS_BYTES] = "limit on address space (ulimit -v)",
-        [LIMIT_CPU_SECONDS] = "limit on CPU time (ulimit -t)",
-        [LIMIT_FILE_BYTES] = "limit on file size (ulimit -f)",
-        [LIMIT_CORE_BYTES] = "limit on core files",
-        [LIMIT_LOCKED_BYTES] = "limit on locked memory",
-    };
+    const double nearly = 0.9;
     for (unsigned kind = 0; kind < LIMITS; kind++) {
         const struct limit *l = &g->summary->whole.limits.of[kind];
+        double allowed = kind == LIMIT_CPUS ? l->cores : (double)l->value;
         if (!l->known || l->unlimited || !l->reached)
             continue;
         struct text_line *line = text_block_add(&g->block, RANK_TROUBLE, "Limit hit");
         line->style = RED;
-        buf_printf(&line->text, "%s of ", names[kind]);
-        switch (kind) {
-        case LIMIT_CPUS:
-            buf_double_fixed(&line->text, l->cores, 2);
-            buf_puts(&line->text, " cores");
-            break;
-        case LIMIT_TASKS:
-        case LIMIT_OPEN_FILES:
-        case LIMIT_PROCESSES: human_count(&line->text, (double)l->value); break;
-        case LIMIT_CPU_SECONDS: human_seconds(&line->text, (double)l->value); break;
-        default: buf_bytes(&line->text, (double)l->value);
-        }
+        buf_printf(&line->text, "%s of ", glance_limits[kind].noun);
+        glance_put_limit(&line->text, kind, allowed);
         buf_printf(&line->text, ": %s", l->reached);
         if (l->reached_times > 1) {
             buf_puts(&line->text, ", ");
             human_count(&line->text, (double)l->reached_times);
             buf_puts(&line->text, " times");
         }
+    }
+    for (unsigned kind = LIMIT_SWAP_BYTES; kind < LIMITS; kind++) {
+        const struct limit *l = &g->summary->whole.limits.of[kind];
+        if (!l->known || l->unlimited || l->reached || !l->has_used || !l->value ||
+            l->used < nearly * (double)l->value)
+            continue;
+        struct text_line *line = text_block_add(&g->block, RANK_FIGURE, "Near limit");
+        buf_puts(&line->text, l->used_is_least ? AT_LEAST : "");
+        glance_put_limit(&line->text, kind, l->used);
+        buf_puts(&line->text, " of ");
+        glance_put_limit(&line->text, kind, (double)l->value);
+        /* "limit on address space" → "of address space" */
+        const char *on = strstr(glance_limits[kind].noun, " on ");
+        buf_printf(&line->text, " of %s", on ? on + 4 : glance_limits[kind].noun);
     }
 }
 
@@ -269,13 +290,16 @@ static void glance_add_memory(struct glance *g)
         peak = largest;
     } else if (q == QUALITY_UNKNOWN) {
         buf_puts(&line->text, "unknown");
+    } else if (g->summary->run->command && g->summary->elapsed_ns < SHORTEST_FOR_MEMORY_NS) {
+        /* Whatever was sampled, most of it was before the program had its memory. */
+        buf_puts(&line->text, "unknown");
+        buf_puts(&line->detail, " (it ran too short to be sampled)");
+        return;
     } else {
         buf_puts(&line->text, q == QUALITY_LOWER_BOUND ? AT_LEAST : "");
         buf_bytes(&line->text, peak);
         buf_puts(&line->text, " at peak");
-        bool several = glance_quality(g, process_processes_count) != QUALITY_UNKNOWN &&
-                       glance_figure(g, process_processes_count) > 1;
-        buf_puts(&line->detail, several ? " (RSS, all processes)" : " (RSS)");
+        buf_puts(&line->detail, " (RSS)");
         line->curve = &g->summary->memory_curve;
         line->curve_is_peak = true;
     }
