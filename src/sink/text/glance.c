@@ -662,8 +662,11 @@ static void glance_add_trust(struct glance *g)
                 buf_puts(&words, "sampled");
             }
         } else {
-            buf_puts(&words,
-                     is_conditional ? "kernel counters, no loss seen" : "exact kernel counters");
+            buf_printf(&words, "%s%s",
+                       is_conditional ? (count == 1 ? "a kernel counter" : "kernel counters")
+                       : count == 1   ? "an exact kernel counter"
+                                      : "exact kernel counters",
+                       is_conditional ? ", no loss seen" : "");
         }
     }
     if (words.length && !buf_failed(&words)) {
