@@ -38,17 +38,19 @@ def test_full_device_is_in_the_summary(place):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need more stack before toll begins")
 @pytest.mark.parametrize("kib", [16, 64, 256])
 def test_small_stack(place, kib):
-    """A limit of the stack is the command's: toll has one of its own, and passes the limit on."""
+    """A limit of the stack is the command's: toll has one of its own, and passes the limit on. The
+    environment is on the stack as well: with a large one the loader of any program crashes."""
+    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
     limited = ["prlimit", f"--stack={kib * 1024}:{kib * 1024}", place.toll]
     outputs = ["x.jsonl", "x.csv", "x.json", "x.txt", "x.sqlite", "x.om"]
     status, out, err = place.call(
         [*limited, "run", "-i", "10ms", "--system", *(w for o in outputs for w in ("-o", o)), "--",
-         "sh", "-c", "ulimit -s; ulimit -Hs; sleep 0.05; exit 7"])
+         "sh", "-c", "ulimit -s; ulimit -Hs; sleep 0.05; exit 7"], env=environment)
     assert (status, out.split()) == (7, [b"%d" % kib] * 2), err
     assert [name for name in outputs if not place.path(name).stat().st_size] == []
     for words in (["doctor"], ["export", "x.jsonl", "-o", "y.csv"], ["list", "x.sqlite"],
                   ["system", "--for", "50ms"], ["attach", "--for", "50ms", str(os.getpid())]):
-        status, _, err = place.call([*limited, *words])
+        status, _, err = place.call([*limited, *words], env=environment)
         assert status in (0, 1) if words == ["doctor"] else status == 0, (words, err)
 
 
