@@ -370,6 +370,11 @@ static void glance_add_processes(struct glance *g)
         human_count(&line->text, glance_figure(g, process_processes_count));
         buf_puts(&line->text, " at once");
     }
+}
+
+/* Processes of the job that are still there. */
+static void glance_add_survivors(struct glance *g)
+{
     size_t left = g->summary->survivor_count;
     if (left) {
         struct text_line *still = text_block_add(&g->block, RANK_TROUBLE, "Running");
@@ -810,6 +815,7 @@ void text_glance(struct sink *s, const struct summary *summary)
                         process_network_sent_bytes, "sent");
         glance_add_waiting(&g);
         glance_add_processes(&g);
+        glance_add_survivors(&g);
         glance_add_gpus(&g);
         glance_add_energy(&g);
         if (system)
