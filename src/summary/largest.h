@@ -21,7 +21,8 @@ struct largest_process {
     uint64_t cpu_ns;                     /* its own, without children that it reaped */
     uint64_t peak_bytes;                 /* the kernel's high-water mark of its resident memory */
     bool has_cpu, has_peak;
-    bool is_complete; /* read at its end: otherwise both are lower bounds */
+    bool is_complete; /* read at its end: otherwise its CPU time is a lower bound, as its peak
+                       * always is */
 };
 
 /* All processes with one name. */

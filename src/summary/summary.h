@@ -174,7 +174,7 @@ void summary_frame(struct summary *s, const struct frame *f);
 /* The curves, of a frame as outputs have it: then a record has the same. */
 void summary_curves(struct summary *s, const struct frame *f);
 
-/* A process has ended, or is still there at the end of the run (`how` is not looked at). */
+/* A process has ended, or is still there at the end of the run. */
 void summary_process(struct summary *s, const struct process *p, bool has_ended);
 
 /* Keep a sentence once. True when it is new and there was room. */

@@ -23,25 +23,32 @@ static void glance_put_row(const struct glance *g, struct text_line *line, const
     buf_pad_left(&line->text, start, TABLE_FIGURE);
 }
 
-static void glance_row(const struct glance *g, struct text_line *line, bool has_peak, double peak,
-                       bool has_cpu, double cpu_seconds, bool is_complete)
+static void glance_row(const struct glance *g, struct text_line *line, enum quality memory_quality,
+                       double peak, enum quality cpu_quality, double cpu_seconds)
 {
     struct buf memory = {0}, cpu = {0};
-    const char *sign = is_complete ? "" : AT_LEAST;
-    if (has_peak) {
-        buf_puts(&memory, sign);
-        buf_bytes(&memory, peak);
-    }
-    if (has_cpu) {
-        buf_puts(&cpu, sign);
-        human_seconds(&cpu, cpu_seconds);
-    }
+    buf_puts(&memory, memory_quality == QUALITY_LOWER_BOUND ? AT_LEAST : "");
+    buf_bytes(&memory, peak);
     buf_putc(&memory, '\0');
+    buf_puts(&cpu, cpu_quality == QUALITY_LOWER_BOUND ? AT_LEAST : "");
+    human_seconds(&cpu, cpu_seconds);
     buf_putc(&cpu, '\0');
     if (!buf_failed(&memory) && !buf_failed(&cpu))
-        glance_put_row(g, line, has_peak ? memory.data : "?", has_cpu ? cpu.data : "?");
+        glance_put_row(g, line, memory_quality == QUALITY_UNKNOWN ? "?" : memory.data,
+                       cpu_quality == QUALITY_UNKNOWN ? "?" : cpu.data);
     buf_done(&memory);
     buf_done(&cpu);
+}
+
+/* The mark of a process's memory is that of the last look while it lived: it may have grown. */
+static enum quality glance_peak_quality(uint64_t peak_bytes)
+{
+    return peak_bytes ? QUALITY_LOWER_BOUND : QUALITY_UNKNOWN;
+}
+
+static enum quality glance_cpu_quality(bool is_complete, uint64_t cpu_ns)
+{
+    return is_complete ? QUALITY_EXACT : cpu_ns ? QUALITY_LOWER_BOUND : QUALITY_UNKNOWN;
 }
 
 void glance_add_targets(struct glance *g)
@@ -61,10 +68,8 @@ void glance_add_targets(struct glance *g)
         const char *name = g->summary->run->targets[i].name;
         buf_puts(&line->text, "  ");
         buf_printable(&line->text, name, strlen(name));
-        glance_row(g, line, rss != QUALITY_UNKNOWN,
-                   text_figure(&r, PART_COMBINED, process_memory_rss_bytes), cpu != QUALITY_UNKNOWN,
-                   text_figure(&r, PART_COMBINED, process_cpu_seconds),
-                   cpu != QUALITY_LOWER_BOUND && rss != QUALITY_LOWER_BOUND);
+        glance_row(g, line, rss, text_figure(&r, PART_COMBINED, process_memory_rss_bytes), cpu,
+                   text_figure(&r, PART_COMBINED, process_cpu_seconds));
     }
     if (g->summary->target_count > EACH) {
         struct text_line *line = text_block_add(&g->block, RANK_DETAIL, NULL);
@@ -85,8 +90,10 @@ static void glance_add_programs(struct glance *g, const struct largest *l, unsig
             buf_puts(&line->text, " × ");
             human_count(&line->text, (double)sorted[i]->count);
         }
-        glance_row(g, line, true, (double)sorted[i]->peak_bytes, true,
-                   (double)sorted[i]->cpu_ns / 1e9, sorted[i]->is_complete);
+        glance_row(g, line, glance_peak_quality(sorted[i]->peak_bytes),
+                   (double)sorted[i]->peak_bytes,
+                   glance_cpu_quality(sorted[i]->is_complete, sorted[i]->cpu_ns),
+                   (double)sorted[i]->cpu_ns / 1e9);
     }
 }
 
@@ -108,8 +115,9 @@ static void glance_add_process(struct glance *g, const struct largest_process *p
     } else {
         buf_printable(&line->text, p->name, strlen(p->name));
     }
-    glance_row(g, line, p->has_peak, (double)p->peak_bytes, p->has_cpu, (double)p->cpu_ns / 1e9,
-               p->is_complete);
+    glance_row(g, line, glance_peak_quality(p->peak_bytes), (double)p->peak_bytes,
+               glance_cpu_quality(p->is_complete && p->has_cpu, p->cpu_ns),
+               (double)p->cpu_ns / 1e9);
 }
 
 void glance_add_largest(struct glance *g)
